@@ -3,12 +3,13 @@ FROM node:22-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json tsconfig.build.json openapi.json ./
 COPY scripts scripts
 COPY src src
 COPY workflows workflows
 COPY activities activities
 COPY web web
+COPY examples/flows examples/flows
 RUN npm run build
 
 FROM node:22-slim AS packages
@@ -31,7 +32,7 @@ COPY --from=packages /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY bin bin
 COPY migrations migrations
-RUN mkdir -p "$MILLRACE_BLOB_URL" && chown -R node:node /var/lib/millrace
+RUN mkdir -p "$MILLRACE_BLOB_URL" /var/backups/millrace && chown -R node:node /var/lib/millrace /var/backups/millrace
 VOLUME /var/lib/millrace
 USER node
 EXPOSE 8080

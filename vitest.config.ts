@@ -7,6 +7,7 @@ const pure = [
   "test/domain/**/*.test.ts",
   "test/platform/**/*.test.ts",
   "test/services/*/unit/**/*.test.ts",
+  "test/web-flow/**/*.test.ts",
   "test/*.test.ts",
 ];
 const web = ["test/web/**/*.test.ts"];
@@ -21,7 +22,7 @@ export default defineConfig({
     sequence: { sequencer: SlowFirst },
     projects: [
       {
-        // Pure code: no server at all.
+        // Pure code: no server at all. Some files wait for processes of their own, so more run at once than there are cores.
         test: {
           name: "unit",
           include: pure,
@@ -29,7 +30,7 @@ export default defineConfig({
           testTimeout: 90_000,
           ...poll,
           isolate: false,
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 0 },
         },
       },

@@ -3,15 +3,15 @@ import { NodeFailure } from "../src/domain/runs/failure.ts";
 
 /** Heartbeat details that an activity keeps from attempt to attempt. */
 interface Carried {
-  /** Attempts that were handed back before they started: see shares.ts. */
+  /** Attempts handed back to Temporal before they started; see shares.ts. */
   readonly handed_back?: number;
-  /** Attempts that ended with a bug: see faults.ts. */
+  /** Attempts that hit a bug; see faults.ts. */
   readonly faults?: number;
-  /** Attempts that ended with an error known to Temporal. */
+  /** Attempts that ended with an error which was reported to Temporal. */
   readonly answered?: number;
 }
 
-/** A node fails after this many attempts without an answer. */
+/** A node fails after this many attempts that ended without a result or an error. */
 const MAX_UNANSWERED = 5;
 
 function carried({ info }: Pick<Context, "info">): Carried {
@@ -26,25 +26,25 @@ export function faultsBefore(context: Pick<Context, "info">): number {
   return carried(context).faults ?? 0;
 }
 
-/** Attempts that started, this one included. Temporal also counts attempts that were handed back. */
+/** The number of started attempts, including this one. Temporal's own count includes attempts that were handed back. */
 export function attemptOf(context: Pick<Context, "info">): number {
   return context.info.attempt - handedBack(context);
 }
 
 /**
- * Throws the failure of a node whose attempts end without an answer: its process dies, or is blocked for so long that
- * Temporal considers it dead. Such a node must not take down one process after the other.
+ * Throws if a node's attempts end without a result because its process dies, or blocks until Temporal considers it
+ * dead. Such a node must not crash one worker after the other.
  */
 export function requireAnswers(context: Pick<Context, "info">): void {
   const unanswered = attemptOf(context) - 1 - (carried(context).answered ?? 0);
   if (unanswered < MAX_UNANSWERED) return;
   throw new NodeFailure(
     "worker_lost",
-    `${unanswered} attempts of this node ended without an answer: the process that executed it has ended each time. Does it need more memory than there is?`,
+    `${unanswered} attempts of this node ended without a result, each time because the worker process died. Check whether the node needs more memory than the worker has.`,
   );
 }
 
-/** Wraps an activity: an attempt that ends with an error is not counted as one that ends without an answer. */
+/** Wraps an activity: an attempt that ends with an error counts as answered. */
 export function countAnswers<Input, Output>(
   work: (input: Input) => Promise<Output>,
 ): (input: Input) => Promise<Output> {
@@ -69,11 +69,11 @@ export function beat(context: Context, more: object = {}): void {
 const COUNTS: ReadonlySet<string> = new Set<keyof Carried>(["handed_back", "faults", "answered"]);
 
 const MIN_BEAT_MS = 1000;
-/** A dead worker is noticed after 10 s: two heartbeats may be lost. */
+/** Temporal notices a dead worker after 10 s, so two heartbeats may be lost. */
 const MAX_BEAT_MS = 4000;
 /**
- * Least time between an activity's heartbeats for each concurrent activity (ms): each heartbeat is a write of
- * Temporal.
+ * Least time between an activity's heartbeats for each concurrent activity (ms): Temporal writes each heartbeat to its
+ * database.
  */
 const BEAT_SPACING_MS = 20;
 

@@ -2,6 +2,7 @@ import { Context } from "@temporalio/activity";
 import type { Config } from "../src/config.ts";
 import { loadValue, storeValue as storeBlobValue } from "../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../src/platform/blobs/blobs.ts";
+import { cancelledEnd, settleRun } from "../src/services/runs/settle-run.ts";
 import { runLimits } from "../src/services/runs/create-run.ts";
 import { holdingAnswers } from "../src/platform/fetch/held-answers.ts";
 import { asCallOf } from "../src/platform/fetch/own-calls.ts";
@@ -10,20 +11,15 @@ import type { Database } from "../src/stores/db.ts";
 import { markError } from "../src/stores/documents/documents.ts";
 import { noteMonitorError } from "../src/stores/evals/monitors.ts";
 import { endRunJob } from "../src/stores/runs/run-jobs.ts";
+import { isStopped } from "../src/stores/around.ts";
 import { cancelRequested } from "../src/stores/runs/runs.ts";
 import { noteTriggerError } from "../src/stores/triggers/triggers.ts";
 import type { RunReport } from "../src/domain/runs/run-report.ts";
 import { exportExperiment } from "../src/services/evals/export-experiment.ts";
 import { failImport, importRows } from "../src/services/evals/import-rows.ts";
 import type { ImportDeps } from "../src/services/evals/import-rows.ts";
-import {
-  beginExperiment,
-  endExperiment,
-  failExperiment,
-  nextRows,
-  scoreExperiment,
-  scoreRows,
-} from "../src/services/evals/run-experiment.ts";
+import { endExperiment, failExperiment } from "../src/services/evals/end-experiment.ts";
+import { beginExperiment, nextRows, scoreExperiment, scoreRows } from "../src/services/evals/run-experiment.ts";
 import type { RunExperimentDeps } from "../src/services/evals/run-experiment.ts";
 import { checkAlert, scoreTaken } from "../src/services/evals/watch-monitor.ts";
 import type { RunFeed } from "../src/stores/runs/run-feed.ts";
@@ -56,6 +52,8 @@ import { failResource } from "./knowledge/resource-step.ts";
 import { createChildRuns } from "./runs/child-runs.ts";
 import { createLoadDocuments } from "./documents/load-documents.ts";
 import { createEvaluate } from "./runs/evaluate.ts";
+import { unlessItsMapStops, unlessItStops } from "./runs/stop-early.ts";
+import { createExecuteChain } from "./runs/execute-chain.ts";
 import { createExecuteNode } from "./runs/execute-node.ts";
 import type { NodeExecutors } from "./nodes/by-kind.ts";
 import { createRunAction, failActionRun } from "./providers/run-action.ts";
@@ -80,46 +78,12 @@ import type { PollDeps } from "../src/services/triggers/poll.ts";
 import { createScheduledRuns } from "../src/services/triggers/schedule-run.ts";
 import { stepRunJob } from "../src/services/runs/step-run-job.ts";
 import type { StepRunJobDeps } from "../src/services/runs/step-run-job.ts";
-import { createPlanCache } from "../src/services/projects/plans.ts";
-import type { PlanCache } from "../src/services/projects/plans.ts";
+import type { Recording } from "./recording.ts";
 import { createRecordSink } from "./runs/record-sink.ts";
-import { createRunRecorder } from "../src/services/runs/run-recorder.ts";
-import type { RunRecorder, RunRecorderDeps } from "../src/services/runs/run-recorder.ts";
-import type { RunTraces } from "../src/services/runs/run-traces.ts";
-import type { StartInputs } from "../src/services/runs/start-inputs.ts";
+import type { RunRecorderDeps } from "../src/services/runs/run-recorder.ts";
 import { wrapEach } from "./wrap-each.ts";
 import type { Work } from "./wrap-each.ts";
 import { assemble, splitItems, storeOutputs, takeMember } from "./runs/values.ts";
-
-export interface RecordingDeps {
-  readonly config: Config;
-  readonly db: Database;
-  readonly blobs: BlobStore;
-  readonly feed: RunFeed;
-  readonly observer: RunRecorderDeps["observer"];
-  readonly traces: RunTraces;
-  readonly startInputs: StartInputs;
-}
-
-/** The plan cache and the run recorder of a process; all of its activities share them. */
-export interface Recording {
-  readonly plans: PlanCache;
-  readonly recorder: RunRecorder;
-  readonly traces: RunTraces;
-  readonly startInputs: StartInputs;
-}
-
-export function createRecording(deps: RecordingDeps): Recording {
-  const { config, db, blobs, feed, observer, traces, startInputs } = deps;
-  const plans = createPlanCache(db);
-  const checkAfterMs = config.MILLRACE_STUCK_AFTER_MS;
-  return {
-    plans,
-    traces,
-    startInputs,
-    recorder: createRunRecorder({ db, blobs, feed, plans, checkAfterMs, observer, traces }),
-  };
-}
 
 export interface ActivityDeps extends Recording {
   readonly onFailure: OnActivityFailure;
@@ -128,7 +92,8 @@ export interface ActivityDeps extends Recording {
   readonly blobs: BlobStore;
   readonly evaluation: Evaluation;
   readonly feed: RunFeed;
-  /** Called for each failed write of a run's end that is retried. */
+  readonly observer: RunRecorderDeps["observer"];
+  /** Called whenever a write of a run's end fails and is retried. */
   readonly onFault: (error: unknown, report: RunReport) => void;
 }
 
@@ -145,6 +110,7 @@ export function createRunWorkerParts({
   blobs,
   evaluation,
   feed,
+  observer,
   plans,
   recorder,
   traces,
@@ -160,19 +126,32 @@ export function createRunWorkerParts({
     recorder,
     limits: { ...runLimits(config, db), max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
   });
+  const evaluate = createEvaluate(blobs, plans, evaluation);
   const activities: LocalActivities = {
-    recordReport: (report) => recorder.record(report),
+    recordReport: async (report) => (await recorder.record(report)).state,
     cancelRequested: ({ org_id, run_id }) => db.org(org_id, (connection) => cancelRequested(connection, run_id)),
-    evaluate: createEvaluate(blobs, plans, evaluation),
+    evaluate: (input) => unlessItStops(db, input.run, () => evaluate(input)),
     loadDocuments: createLoadDocuments(db, blobs, plans),
-    loadPlan: async (of) => (await plans.get(of)).plan,
+    async loadPlan({ run_id, ...of }) {
+      const unwanted = run_id !== undefined && (await db.org(of.org_id, (connection) => isStopped(connection, run_id)));
+      return unwanted ? null : (await plans.get(of)).plan;
+    },
     storeValue: async ({ org_id, value }) => storeBlobValue(blobs, org_id, await loadValue(blobs, value)),
     storeOutputs: (input) => storeOutputs(blobs, input),
     assemble: (input) => assemble(blobs, input),
     takeMember: (input) => takeMember(blobs, input),
     splitItems: (input) => splitItems(blobs, input),
     createChildRun: (input) => traces.within(input.run, input.path, () => createChildRun(input)),
-    wait: ({ ms }) => Context.current().sleep(ms),
+    async cancelUnstartedRun({ org_id, run_id }) {
+      await settleRun({ db, feed, observer }, org_id, run_id, ({ cancel_requested }) =>
+        cancelledEnd(cancel_requested?.reason ?? null),
+      );
+    },
+    // Workflows started by an earlier release do not name their run.
+    wait({ ms, run }) {
+      const wait = (): Promise<void> => Context.current().sleep(ms);
+      return run === undefined ? wait() : unlessItStops(db, run, wait);
+    },
     expirePause: createExpirePause(db, feed),
     createScheduledRun: createScheduledRuns({
       db,
@@ -190,16 +169,16 @@ export function createRunWorkerParts({
   };
 }
 
-/** An activity whose errors have the form that Temporal carries. */
+/** Converts an activity's errors to the form that Temporal carries. */
 const reporting =
   (work: Work): Work =>
   (input) =>
     asActivity(() => work(input));
 
-/** The same with heartbeats. */
+/** Like `reporting`, with heartbeats. */
 const long = (work: Work): Work => reporting((input) => whileBeating(() => work(input)));
 
-/** Long activities that end with their job. */
+/** Long activities whose final failure ends their job. */
 function jobs<Activities extends object>(
   activities: Activities,
   { onFailure }: Pick<ActivityDeps, "onFailure">,
@@ -210,13 +189,16 @@ function jobs<Activities extends object>(
 
 export interface NodeActivityDeps extends ActivityDeps {
   readonly executors: NodeExecutors;
+  /** Whether a node's activity may start another node of the organisation. */
+  readonly mayContinue: (orgId: string) => boolean;
 }
 
 /** The activities of a run's nodes. */
 export function createNodeActivities(deps: NodeActivityDeps): NodeActivities {
-  const { blobs, plans, recorder, traces, executors, onFailure } = deps;
-  const executeNode = countAnswers(createExecuteNode({ blobs, plans, recorder, traces, executors }));
-  return observeFailures(wrapEach({ executeNode }, long), onFailure);
+  const { db, blobs, plans, recorder, traces, executors, onFailure, mayContinue } = deps;
+  const executeOne = createExecuteNode({ blobs, plans, recorder, traces, executors });
+  const executeNode = countAnswers(createExecuteChain(executeOne, { db, blobs, plans, mayContinue }));
+  return observeFailures(wrapEach({ executeNode: unlessItsMapStops(db, executeNode) }, long), onFailure);
 }
 
 /** The activities that read uploaded documents. */
@@ -262,7 +244,7 @@ export function createProviderActivities(
     checkConnection: ({ org_id, connection_id }, error) =>
       noteCheckFault(deps.db, org_id, connection_id, error.message),
     runAction: ({ org_id, action_run_id }, error) => failActionRun(deps.db, org_id, action_run_id, error),
-    // Its waiting caller gets an error. A connection made only for this import is removed.
+    // The waiting caller gets the error; a connection created only for this import is deleted.
     importTools: (input) => dropNewConnection(deps.db, input),
   });
 }
@@ -298,14 +280,14 @@ export function createEvalActivities(
     deps.db.org(org_id, (connection) => noteMonitorError(connection, monitor_id, message));
   return jobs(activities, deps, {
     importRows: (input, error) => failImport(deps, input, error),
-    // The workflow continues with endExperiment, which records why they failed.
+    // The workflow continues with endExperiment, which records why the job failed.
     beginExperiment: null,
     nextRows: null,
     scoreRows: null,
     scoreExperiment: null,
     exportExperiment: null,
     endExperiment: (input, error) => failExperiment(deps, input, error),
-    // A run that cannot be scored counts as an error; the schedule's next time continues.
+    // A run that cannot be scored counts as an error; the next scheduled scoring continues.
     scoreTaken: noteFault,
     checkAlert: noteFault,
   });
@@ -338,7 +320,7 @@ export function createSyncActivities(
     listSync: fail,
     readSync: fail,
     finishSync: fail,
-    // There is no sync, and its row could not be written either. The schedule starts the next one.
+    // No sync exists whose failure could be recorded; the schedule starts the next one.
     beginScheduledSync: null,
   });
 }

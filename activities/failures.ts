@@ -27,7 +27,7 @@ export async function asActivity<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Shortens an error's texts; half a surrogate pair in them would end the process; see NodeFailure. */
+/** Shortens an error's texts and removes lone surrogates, which would crash the process; see NodeFailure. */
 function makeShort(error: Error): void {
   error.message = shortMessage(error.message);
   if (error.stack !== undefined) error.stack = shortMessage(error.stack);

@@ -9,16 +9,16 @@ import { isConnectionError } from "../src/stores/db.ts";
 import { beat, faultsBefore } from "./attempts.ts";
 import { wrapEach } from "./wrap-each.ts";
 
-/** A bug may be transient. After this many attempts the job has failed. */
+/** A bug may be transient, so a job fails only after this many attempts that hit one. */
 export const MAX_FAULTS = 6;
 
-/** The error of a job's row, for people. */
+/** The readable error in a job's row. */
 export interface JobError {
   readonly code: string;
   readonly message: string;
 }
 
-/** How to end each activity's job; null if its workflow does that, or nobody reads it. */
+/** How to end each activity's job; null if its workflow ends it, or the job has no record. */
 export type JobEnds<Activities> = {
   readonly [Name in keyof Activities]: Activities[Name] extends (input: infer Input) => unknown
     ? ((input: Input, error: JobError) => Promise<unknown>) | null
@@ -26,8 +26,8 @@ export type JobEnds<Activities> = {
 };
 
 /**
- * The same activities, with a bound on failures. MAX_FAULTS bugs, or one failure that Temporal must not repeat, end the job with
- * an error that names the activity. Outages, such as an unreachable database, do not count.
+ * Wraps activities with a limit on failures. MAX_FAULTS bugs, or one failure that Temporal must not repeat, end the job
+ * with an error that names the activity. Outages, such as an unreachable database, do not count.
  */
 export function endFaulty<Activities extends object>(activities: Activities, ends: JobEnds<Activities>): Activities {
   return wrapEach(activities, (work, activity) => {
@@ -53,25 +53,25 @@ function jobErrorOf({ type, message }: ApplicationFailure): JobError {
   return { code: type ?? "internal_error", message: redactSecrets(message) };
 }
 
-/** Null if Temporal should retry. */
+/** The failure that ends the job; null if Temporal should retry. */
 function finalFailure(activity: string, error: unknown, context: Context): ApplicationFailure | null {
   if (error instanceof CancelledFailure || context.cancellationSignal.aborted || isWaiting(error)) return null;
   if (error instanceof ApplicationFailure) return error.nonRetryable ? error : null;
   const faults = faultsBefore(context) + 1;
   if (faults < MAX_FAULTS) {
-    // The next attempt gets the details of the last heartbeat.
+    // Counted in a heartbeat, whose details the next attempt receives.
     beat(context, { faults });
     return null;
   }
   return ApplicationFailure.create({
-    message: `The step ${activity} failed ${MAX_FAULTS} times because of a fault of the service.`,
+    message: `The step ${activity} failed ${MAX_FAULTS} times because of an internal error.`,
     type: "internal_error",
     nonRetryable: true,
     ...(error instanceof Error ? { cause: error } : {}),
   });
 }
 
-/** Whether it is an outage, or counted elsewhere: the steps of resources have limits of their own. */
+/** Whether the error is an outage, or is counted elsewhere: steps of resources have their own limits. */
 function isWaiting(error: unknown): boolean {
   return (
     isConnectionError(error) ||

@@ -11,9 +11,11 @@ import type {
   EvaluateInput,
   EvaluateResult,
   ExecuteInput,
+  ExecuteResult,
   ExpirePauseInput,
   ExpirePauseResult,
   LoadDocumentsResult,
+  RunIdentity,
   RunReport,
   SplitItemsInput,
   TakeMemberInput,
@@ -35,7 +37,7 @@ import type { SyncInput, SyncStep } from "../src/domain/knowledge/sync.ts";
 import type { ActionRunInput, CheckInput, ToolsImportInput, ToolsImportResult } from "../src/domain/providers/jobs.ts";
 import type { ShardInput, ShardOutcome } from "../src/domain/webhooks/shards.ts";
 
-/** Short activities that run beside the workflow, in whichever process holds it. */
+/** Short activities that run in the same process as the workflow. */
 export interface LocalActivities {
   /** Writes a report into the run's record, and returns the state of the run. */
   recordReport(report: RunReport): Promise<RunState>;
@@ -43,21 +45,24 @@ export interface LocalActivities {
   cancelRequested(run: { org_id: string; run_id: string }): Promise<{ reason: string | null } | null>;
   evaluate(input: EvaluateInput): Promise<EvaluateResult | HandedBack>;
   loadDocuments(input: EvaluateInput): Promise<LoadDocumentsResult>;
-  loadPlan(input: { org_id: string; project_id: string; flow_version: number }): Promise<Plan>;
+  /** The plan of a flow; null if the run or its parent run must stop, or the parent run has finished. */
+  loadPlan(input: { org_id: string; project_id: string; flow_version: number; run_id?: string }): Promise<Plan | null>;
   storeValue(input: { org_id: string; value: StoredValue }): Promise<StoredValue>;
-  /** The outputs of a run, with references for those too long for a workflow's result. */
+  /** The outputs of a run, with references in place of outputs too long for a workflow's result. */
   storeOutputs(input: StoreOutputsInput): Promise<Record<string, StoredValue>>;
   assemble(input: AssembleInput): Promise<StoredValue>;
   takeMember(input: TakeMemberInput): Promise<StoredValue>;
   splitItems(input: SplitItemsInput): Promise<SplitItemsResult>;
-  /** Inserts the row of a sub-flow's run (once for its id), and returns the input of its workflow. */
+  /** Inserts the row of a child run (once per ID), and returns the input of its workflow. */
   createChildRun(input: CreateChildRunInput): Promise<ChildRunStart>;
+  /** Ends the record of a child run whose workflow was never started. */
+  cancelUnstartedRun(run: { org_id: string; run_id: string }): Promise<void>;
   /** Resolves after a time too short for a timer of Temporal (ms). */
-  wait(input: { ms: number; org_id?: string }): Promise<void | HandedBack>;
+  wait(input: { ms: number; org_id?: string; run?: RunIdentity }): Promise<void | HandedBack>;
   expirePause(input: ExpirePauseInput): Promise<ExpirePauseResult>;
   /**
-   * Inserts the run of one time of a schedule (once for its id), and returns the input of its workflow; NO_PLACE if
-   * too many runs are open, null if there is nothing to start.
+   * Inserts the run for one firing of a schedule (once per ID), and returns the input of its workflow; NO_PLACE if too
+   * many runs are unfinished, null if there is nothing to start.
    */
   createScheduledRun(input: {
     org_id: string;
@@ -66,27 +71,27 @@ export interface LocalActivities {
   }): Promise<Omit<RunInput, "plan"> | typeof NO_PLACE | null>;
 }
 
-/** Slow, long or hostile work of a run's nodes: on workers, with heartbeats, cancellable. */
+/** Slow, long or untrusted work of a run's nodes, on workers, with heartbeats, cancellable. */
 export interface NodeActivities {
-  executeNode(input: ExecuteInput): Promise<StoredValue>;
+  executeNode(input: ExecuteInput): Promise<ExecuteResult>;
 }
 
-/** The reading of uploaded documents. */
+/** Activities that read uploaded documents. */
 export interface IngestActivities {
   ingestDocument(input: IngestInput): Promise<void>;
 }
 
 /** The steps that index a resource of a knowledge base. */
 export interface ResourceActivities {
-  /** Stores its bytes. */
+  /** Stores the resource's bytes. */
   fetchResource(input: ResourceInput): Promise<IngestStep>;
-  /** Reads their text. */
+  /** Extracts the text of the stored bytes. */
   extractResource(input: ResourceInput): Promise<IngestStep>;
   /** Cuts the text into chunks, embeds and indexes them. */
   indexResource(input: ResourceInput): Promise<IngestStep>;
 }
 
-/** Uses of connections outside runs: on the workers, with heartbeats. */
+/** Work with connections outside runs, on workers, with heartbeats. */
 export interface ProviderActivities {
   checkConnection(input: CheckInput): Promise<void>;
   runAction(input: ActionRunInput): Promise<void>;
@@ -94,7 +99,7 @@ export interface ProviderActivities {
   importTools(input: ToolsImportInput): Promise<ToolsImportResult>;
 }
 
-/** What triggers watch. */
+/** Activities that poll what triggers watch. */
 export interface TriggerActivities {
   pollTrigger(input: { org_id: string; id: string }): Promise<void>;
 }
@@ -105,14 +110,14 @@ export interface EvalActivities {
   importRows(input: ImportInput): Promise<void>;
   /** Creates the rows of an experiment, or resets the rows of a job; null if there is nothing to run. */
   beginExperiment(input: ExperimentJobInput): Promise<ExperimentLanes | null>;
-  /** Inserts the runs of a lane's next rows and returns these; `more`: there may be others. */
+  /** Inserts the runs of a lane's next rows and returns the rows; `more`: further rows may follow. */
   nextRows(input: LaneInput): Promise<{ rows: LaneRow[]; more: boolean }>;
   /** Records the ends of rows, and has their runs scored. */
   scoreRows(input: ExperimentJobInput & { places: readonly number[] }): Promise<void>;
   /** Scores finished runs again. */
   scoreExperiment(input: ExperimentJobInput): Promise<void>;
   exportExperiment(input: ExperimentJobInput): Promise<void>;
-  /** Scores the next runs sampled by a monitor; `more`: there may be others. */
+  /** Scores the next runs sampled by a monitor; `more`: further runs may follow. */
   scoreTaken(input: WatchInput): Promise<{ more: boolean }>;
   /** Checks whether the alert of a monitor has changed, and sends an event if so. */
   checkAlert(input: WatchInput): Promise<void>;
@@ -138,7 +143,7 @@ export interface SyncActivities {
   beginScheduledSync(base: Omit<SyncInput, "sync_id">): Promise<void>;
 }
 
-/** Deliveries of events: on workers, apart from everything else. */
+/** Deliveries of events, on workers, separate from all other work. */
 export interface WebhookActivities {
   deliverShard(input: Pick<ShardInput, "shard">): Promise<ShardOutcome>;
 }

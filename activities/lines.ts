@@ -1,4 +1,4 @@
-/** The duration assumed until the first piece of work has ended (ms), and the weight of the latest one in the mean. */
+/** The duration assumed until the first piece of work has ended (ms), and the weight of each new duration in the mean. */
 const FIRST_MEAN_MS = 5000;
 const WEIGHT = 0.2;
 /** Least and greatest time between two returns (ms). */
@@ -7,22 +7,19 @@ const MAX_SPACING_MS = 1000;
 
 /** The work of one kind that a process has handed back. */
 interface Line {
-  /** When the last of them returns (ms, monotonic). */
+  /** When the last handed-back piece of work returns (ms, monotonic). */
   endsAt: number;
-  /** Places that this kind of work held when the last of them was handed back. */
+  /** Slots that this kind of work held when the last piece was handed back. */
   places: number;
-  /** The mean duration of this work here. */
+  /** The mean duration of this work in this process (ms). */
   meanMs: number;
 }
 
 /** Computes when handed-back work should return, by kind of work. */
 export interface Lines {
-  /**
-   * When work that finds this many places taken should return (ms): it returns at the rate at which places become
-   * free.
-   */
+  /** How soon work that finds `places` slots taken should return (ms): at the rate at which slots become free. */
   returnIn(kind: string, places: number): number;
-  /** A piece of work has ended; `places` of its kind are taken now. */
+  /** Call when a piece of work has ended; its kind now holds `places` slots. */
   ended(kind: string, tookMs: number, places: number): void;
 }
 
@@ -41,7 +38,7 @@ export function createLines(returnsOf: (kind: string) => Returns, firstMeanMs = 
       lines.set(kind, line);
       const { firstMs, lastMs } = returnsOf(kind);
       const spacing = Math.min(MAX_SPACING_MS, Math.max(MIN_SPACING_MS, line.meanMs / Math.max(1, places)));
-      // It ends no later than the last one's return, so cancelled work leaves no gap.
+      // The line never extends beyond the longest return time, so cancelled work leaves no gap in it.
       line.endsAt = Math.min(now + lastMs, Math.max(now + firstMs, line.endsAt + spacing));
       line.places = places;
       return line.endsAt - now;
@@ -50,7 +47,7 @@ export function createLines(returnsOf: (kind: string) => Returns, firstMeanMs = 
       const line = lines.get(kind);
       if (!line) return;
       line.meanMs += (tookMs - line.meanMs) * WEIGHT;
-      // The load has ended and places are free. New work must not wait behind work that is gone.
+      // The load is over, so new work must not queue behind work that has already been done.
       if (places <= line.places / 2) line.endsAt = 0;
       if (places === 0) lines.delete(kind);
     },

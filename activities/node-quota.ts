@@ -5,15 +5,15 @@ import { whileBeating } from "./attempts.ts";
 import { createInPlace } from "./shares.ts";
 
 /**
- * The duration assumed until the first node has ended (ms): a few returns in vain cost less than places that stay
- * empty.
+ * The duration assumed until the first node has finished (ms). Short, because a return that finds no slot costs less
+ * than a slot that stays empty.
  */
 const FIRST_MEAN_MS = 500;
 
 /**
- * Wraps the execution of nodes. If the organisation has a quota of concurrent nodes, a node starts when it has a
- * place. If none is free soon, the node is handed back to Temporal, and returns, here or at another worker, about when
- * there will be one.
+ * Wraps the execution of nodes. If the organisation has a quota of concurrent nodes, a node starts when it gets a slot.
+ * If none becomes free soon, the node is handed back to Temporal, which schedules it on any worker for about when one
+ * will be free.
  */
 export function withinNodeQuota<Output>(
   execute: (input: ExecuteInput) => Promise<Output>,
@@ -21,7 +21,7 @@ export function withinNodeQuota<Output>(
 ): (input: ExecuteInput) => Promise<Output> {
   const inPlace = createInPlace(
     places.inUse,
-    "The organisation has as many nodes under way as its quota says: the task returns when there is a place.",
+    "The organisation's quota of concurrent nodes is used up: the task is queued again when a slot is free.",
     FIRST_MEAN_MS,
   );
   return async (input) => {

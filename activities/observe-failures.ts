@@ -4,7 +4,7 @@ import type { Metrics } from "../src/platform/metrics.ts";
 import { wrapEach } from "./wrap-each.ts";
 
 /**
- * The code of failures that are not a node's own: a database that is down, a fault of ours. Temporal retries the
+ * The code of failures that no node caused, such as an unreachable database or an internal error. Temporal retries the
  * activity.
  */
 const INFRASTRUCTURE = "infrastructure";
@@ -29,7 +29,7 @@ export function createFailureObserver(metrics: Metrics, logger: Logger): OnActiv
   return ({ activity, code, input, attempt, error: err }) => {
     metrics.activityFailed({ activity, code });
     if (code === INFRASTRUCTURE)
-      logger.warn({ err, activity, attempt, ...subjectOf(input) }, "activity failed; it is tried again");
+      logger.warn({ err, activity, attempt, ...subjectOf(input) }, "activity failed, retrying");
   };
 }
 
@@ -51,7 +51,7 @@ export function observeFailures<Activities extends object>(
   });
 }
 
-/** The run that an activity worked for, for its log line, as far as the argument tells. */
+/** The run that an activity worked for, if its argument names one, for the log line. */
 function subjectOf(input: unknown): Record<string, unknown> {
   const { run, path, ...own } = (input ?? {}) as Readonly<Record<string, unknown>>;
   const { org_id, run_id, project_id } = { ...own, ...(run as object | undefined) } as Readonly<

@@ -1,4 +1,5 @@
 import { ApplicationFailure, Context } from "@temporalio/activity";
+import type { Duration } from "@temporalio/common";
 import { DEFAULT_NODE_TIMEOUT_MS, NODE_GRACE_MS } from "../src/domain/flow/plan/retry.ts";
 import { createShares } from "../src/domain/shares.ts";
 import type { Asked } from "../src/domain/shares.ts";
@@ -8,17 +9,17 @@ import { createLines } from "./lines.ts";
 import type { Returns } from "./lines.ts";
 import { wrapEach } from "./wrap-each.ts";
 
-/** Temporal's timers are no more exact than this (ms). */
+/** Shortest time until handed-back work returns (ms): Temporal's timers are not more exact. */
 const FIRST_RETURN_MS = 1000;
-/** Longest time until handed-back work returns (ms): if somebody waits for it, and otherwise. */
+/** Longest time until handed-back work returns (ms): the first if a caller waits for it, the second otherwise. */
 const LAST_RETURN_AWAITED_MS = 5000;
 const LAST_RETURN_MS = 120_000;
-/** An organisation's long jobs leave one in this many places, and at least one, to work that somebody waits for. */
+/** An organisation's long jobs leave one slot in this many, and at least one, to work that a caller waits for. */
 const LEFT_BY_BATCH = 16;
 
 const AWAITED = "awaited";
 
-/** The line for this work: each organisation has one for awaited work and one for the rest. */
+/** The line that this work queues in: each organisation has one for awaited work and one for the rest. */
 function kindOf({ info: { priority } }: Context, orgId: string): string {
   return `${priority?.priorityKey === PRIORITY_KEYS.awaited ? AWAITED : "other"} ${orgId}`;
 }
@@ -27,9 +28,16 @@ function returnsOf(kind: string): Returns {
   return { firstMs: FIRST_RETURN_MS, lastMs: kind.startsWith(AWAITED) ? LAST_RETURN_AWAITED_MS : LAST_RETURN_MS };
 }
 
+/** Hands a task back to Temporal before it starts; it returns after `nextRetryDelay`, here or at another worker. */
+export function handBack(context: Context, message: string, nextRetryDelay: Duration): never {
+  // Counted in a heartbeat, whose details the next attempt receives.
+  beat(context, { handed_back: handedBack(context) + 1 });
+  throw ApplicationFailure.create({ message, type: "over_share", nextRetryDelay, category: "BENIGN" });
+}
+
 /**
- * Does a task's work, and then calls `release` to free its place; null: there was no place, and the task is handed
- * back.
+ * Does a task's work, and then calls `release` to free its slot; if `release` is null there was no slot, and the task
+ * is handed back.
  */
 export type InPlace = <T>(
   context: Context,
@@ -39,23 +47,14 @@ export type InPlace = <T>(
 ) => Promise<T>;
 
 /**
- * For tasks of organisations with places in this process. A task without a place is handed back to Temporal before it
- * starts, with `message`, and returns about when there will be one. `firstMeanMs`: see createLines.
+ * For tasks of organisations that have slots in this process. A task without a slot is handed back to Temporal before
+ * it starts, with `message`, and returns about when a slot will be free. `firstMeanMs`: see createLines.
  */
 export function createInPlace(inUse: (orgId: string) => number, message: string, firstMeanMs?: number): InPlace {
   const lines = createLines(returnsOf, firstMeanMs);
   return async (context, orgId, release, work) => {
     const kind = kindOf(context, orgId);
-    if (release === null) {
-      // The next attempt gets the details of the last heartbeat.
-      beat(context, { handed_back: handedBack(context) + 1 });
-      throw ApplicationFailure.create({
-        message,
-        type: "over_share",
-        nextRetryDelay: lines.returnIn(kind, inUse(orgId)),
-        category: "BENIGN",
-      });
-    }
+    if (release === null) handBack(context, message, lines.returnIn(kind, inUse(orgId)));
     const since = performance.now();
     try {
       return await work();
@@ -67,24 +66,27 @@ export function createInPlace(inUse: (orgId: string) => number, message: string,
 }
 
 /**
- * Wraps activities: an organisation executes at most its share of the worker's slots at once. A further task is handed
- * back to Temporal before it starts, and returns, here or at another worker, about when there will be a place: as many
- * return as places become free. So other organisations find a place, however long this one's work takes. Awaited work
- * does not queue behind the organisation's other work.
+ * Wraps activities: an organisation uses at most its share of the worker's slots at the same time. A further task is
+ * handed back to Temporal before it starts, and returns on any worker about when a slot will be free. So other
+ * organisations find a slot, however long this one's work takes. Awaited work does not queue behind the organisation's
+ * other work.
  */
-export function shareOut<Activities extends object>(activities: Activities, places: number): Activities {
-  const shares = createShares(places);
+export function shareOut<Activities extends object>(
+  activities: Activities,
+  places: number,
+  shares = createShares(places),
+): Activities {
   const left = Math.max(1, Math.floor(places / LEFT_BY_BATCH));
   const inPlace = createInPlace(
     shares.inUse,
-    "The organisation has its share of this worker: the task returns when there is a place.",
+    "The organisation's share of this worker is in use: the task is queued again when a slot is free.",
   );
 
   return wrapEach(activities, (work) => async (input) => {
     const context = Context.current();
     const { priority, startToCloseTimeoutMs } = context.info;
     const key = priority?.fairnessKey;
-    // Workflows that started before shares existed name no organisation.
+    // Workflows started by an earlier release do not name their organisation.
     if (!key) return work(input);
     const asked: Asked = {
       long: startToCloseTimeoutMs > DEFAULT_NODE_TIMEOUT_MS + NODE_GRACE_MS,

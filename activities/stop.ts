@@ -3,8 +3,8 @@ import { linkAbort } from "../src/platform/linked-abort.ts";
 import type { LinkedAbort } from "../src/platform/linked-abort.ts";
 
 /**
- * Aborts with an activity's cancellation too. Throws if the activity is cancelled already: a signal does not tell of it again, and the
- * work would begin, and go on until its time-out.
+ * Creates an abort that also follows the activity's cancellation. Throws if the activity is already cancelled: the
+ * signal does not fire again, so the work would run until its timeout.
  */
 export function stopWith({ cancellationSignal }: Context): LinkedAbort {
   cancellationSignal.throwIfAborted();

@@ -1,7 +1,7 @@
 /** An activity, whatever it takes and returns. */
 export type Work = (input: unknown) => Promise<unknown>;
 
-/** The same activities, each wrapped. */
+/** Wraps each activity. */
 export function wrapEach<Activities extends object>(
   activities: Activities,
   wrap: (work: Work, name: string) => Work,

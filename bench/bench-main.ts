@@ -1,4 +1,4 @@
-// npm run bench: Millrace beside bare Temporal, in one run, on the same servers. Writes bench/results.md.
+// npm run bench: Millrace compared with bare Temporal, in one run, on the same servers. Writes bench/results.md.
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,7 +16,7 @@ import { openStage, request, residentMib } from "./stage.ts";
 import type { Process } from "./stage.ts";
 import { webhookBench } from "./webhook-bench.ts";
 
-const PARTS = ["twins", "apart", "shapes", "bursts", "memory", "workers", "webhooks", "lists", "durable"];
+const PARTS = ["twins", "apart", "chains", "shapes", "bursts", "memory", "workers", "webhooks", "lists", "durable"];
 const USAGE = `npm run bench [-- --quick] [-- --only ${PARTS.join(",")}]
 --only measures these parts and leaves bench/results.md as it is; --quick measures less often.`;
 const { quick, only } = parameters();
@@ -24,7 +24,7 @@ const wanted = (part: string): boolean => only?.includes(part) ?? true;
 const EFFORT = quick
   ? { rounds: 1, calls: 40, concurrency: 30, load: 150 }
   : { rounds: 5, calls: 50, concurrency: 30, load: 300 };
-/** What is compared with what. */
+/** Pairs that are compared with each other. */
 const RATIOS = [
   ["inline flow", "bare: empty"],
   ["template flow", "bare: empty"],
@@ -70,6 +70,7 @@ try {
       MILLRACE_API_WORKER: "false",
     });
   }
+  if (wanted("chains")) await chains(twin);
   if (wanted("shapes")) await shapes();
   if (wanted("bursts")) for (const line of await burstBench(stage, withService, quick)) say(line);
   if (wanted("memory")) await memory();
@@ -157,6 +158,32 @@ function row(each: Measured, against?: Measured): string {
     ? `${ratio(each, against, "p50").toFixed(2)} | ${ratio(each, against, "perSecond").toFixed(2)} | ${against.name}`
     : "| |";
   return `| ${each.name} | ${each.p50.toFixed(1)} | ${each.p95.toFixed(1)} | ${each.perSecond.toFixed(1)} | ${ratios} |`;
+}
+
+async function chains(twin: Process): Promise<void> {
+  say("## Slow nodes in a row\n");
+  say("| | p50 ms | p95 ms | a second, 30 at once | p50 ratio | throughput ratio | against |");
+  say("| --- | ---: | ---: | ---: | ---: | ---: | --- |");
+  for (const [title, MILLRACE_CHAINS] of [
+    ["one activity", "true"],
+    ["an activity each", "false"],
+  ] as const) {
+    await withService({ MILLRACE_CHAINS }, async (api) => {
+      const ids = await Promise.all([3, 10].map((length) => stage.deploy(api, httpFlow(targetUrl, length))));
+      const [three = "", ten = ""] = ids;
+      const [bare, ...flows] = await compare(
+        [
+          { name: "bare: threeRegular", call: () => request(`${twin.url}/threeRegular`, null) },
+          { name: `3 http nodes, ${title}`, call: stage.call(api, three, {}) },
+          { name: `10 http nodes, ${title}`, call: stage.call(api, ten, {}) },
+        ],
+        EFFORT,
+      );
+      if (bare) say(row(bare));
+      for (const each of flows) say(row(each, bare));
+    });
+  }
+  say("");
 }
 
 async function shapes(): Promise<void> {

@@ -6,7 +6,7 @@ import type { Process, Stage } from "./stage.ts";
 
 type WithService = <T>(env: Record<string, string>, work: (api: Process, worker: Process) => Promise<T>) => Promise<T>;
 
-/** A burst of asynchronous runs, and its effect on synchronous calls beside it, while it arrives and until it has been executed. */
+/** A burst of asynchronous runs, and its effect on concurrent synchronous calls, while it arrives and until it has been executed. */
 export async function burstBench(stage: Stage, withService: WithService, quick: boolean): Promise<string[]> {
   const count = quick ? 500 : 2000;
   return withService({}, async (api) => {

@@ -1,4 +1,5 @@
-// npm run bench:cpu: processor time per run, by process. It varies less than wall time on a machine under other load.
+// npm run bench:cpu: processor time per run, by process (MILLRACE_CHAINS=false: an activity for each slow node). It varies less than wall
+// time on a machine with other load.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -27,7 +28,7 @@ function cpuMs(pid: number): number {
   return (Number(of[11]) + Number(of[12])) * TICK_MS;
 }
 
-// What http nodes ask, what takes deliveries, and where traces go.
+// The server that http nodes call and that receives deliveries and traces.
 const sink = createServer((asked, response) => void asked.resume().on("end", () => response.end()));
 await new Promise<void>((resolve) => sink.listen(0, "127.0.0.1", resolve));
 const sinkUrl = `http://127.0.0.1:${(sink.address() as AddressInfo).port}`;
@@ -37,10 +38,11 @@ const stage = await openStage({ durable: false });
 try {
   await stage.twin("worker");
   const twin = await stage.twin("api");
-  const env = { MILLRACE_MODEL_URL: `${stub.url}/v1`, MILLRACE_MODEL: "stub" };
+  const { MILLRACE_CHAINS = "true" } = process.env;
+  const env = { MILLRACE_MODEL_URL: `${stub.url}/v1`, MILLRACE_MODEL: "stub", MILLRACE_CHAINS };
   const [api, plain, traced, worker] = await Promise.all([
     stage.api(env),
-    // What Temporal keeps is not encrypted.
+    // Without encryption of what Temporal stores.
     stage.api({ ...env, MILLRACE_PAYLOAD_ENCRYPTION: "read" }),
     stage.api({ ...env, MILLRACE_OTLP_ENDPOINT: sinkUrl }),
     stage.worker(env),
@@ -76,6 +78,7 @@ try {
     { name: "inline flow, not encrypted", call: stage.call(plain, inline ?? "", { "in-0": "Ada" }), runs: RUNS },
     { name: "inline flow, traced", call: stage.call(traced, inline ?? "", { "in-0": "Ada" }), runs: RUNS },
     { name: "inline flow, one delivery", call: stage.call(api, announced ?? "", { "in-0": "Ada" }), runs: RUNS },
+    { name: "bare: three regular activities", call: () => request(`${twin.url}/threeRegular`, null), runs: RUNS / 2 },
     { name: "three http nodes", call: stage.call(api, http ?? "", {}), runs: RUNS / 2 },
     { name: "one call of a model", call: stage.call(api, model ?? "", { "in-0": "Ada" }), runs: RUNS / 2 },
   ];
@@ -84,7 +87,7 @@ try {
     for (const { name, call, runs } of contenders) {
       const before = meters.map(([, read]) => read());
       const perSecond = await throughput(call, 30, runs);
-      // Deliveries come after their runs.
+      // Wait for the deliveries, which follow their runs.
       await delay(1000);
       const spent = meters.map(([meter, read], at) => `${meter} ${((read() - (before[at] ?? 0)) / runs).toFixed(1)}`);
       console.log(`${name}: ${perSecond.toFixed(0)} a second; ms a run: ${spent.join(", ")}`);

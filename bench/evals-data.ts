@@ -4,7 +4,7 @@ import type { Stage } from "./stage.ts";
 
 type Call = (path: string, body?: unknown) => Promise<unknown>;
 
-/** Imports so many rows as CSV; answers how long that took (s). */
+/** Imports this many rows as CSV; returns how long that took (s). */
 export async function importRows(call: Call, datasetId: string, rows: number): Promise<number> {
   const lines = Array.from({ length: rows }, (_, n) => `name ${n},NAME ${n}`);
   const source = { type: "csv", text: `name,shout\n${lines.join("\n")}\n` };
@@ -27,7 +27,7 @@ export async function importRows(call: Call, datasetId: string, rows: number): P
 const DAYS = 90;
 const REPEATED = 40;
 
-/** Gives a monitor so many scores in the last ninety days, and measures its statistics. */
+/** Gives a monitor this many scores in the last ninety days, and measures its statistics. */
 export async function scoreQueries(
   stage: Stage,
   call: Call,

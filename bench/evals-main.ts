@@ -1,5 +1,5 @@
-// npm run bench:evals [rows]: an experiment beside plain runs of the same flow on the same processes, what is read while it runs,
-// an import of 100 000 rows, and statistics over a million scores. MILLRACE_BENCH_ROWS rows (default 2000).
+// npm run bench:evals [rows]: an experiment compared with plain runs of the same flow on the same processes, reads while it runs, an import
+// of 100 000 rows, and statistics over a million scores. MILLRACE_BENCH_ROWS rows (default 2000).
 import { Client, Connection } from "@temporalio/client";
 import { setTimeout as delay } from "node:timers/promises";
 import { importRows, scoreQueries } from "./evals-data.ts";

@@ -32,16 +32,14 @@ export const templateFlow = flow(
 
 const get = (id: string, url: string) => ({ id, type: "http", config: { method: "GET", url } });
 
-/** Three http nodes in a row. */
-export const httpFlow = (url: string) =>
-  flow(
-    [get("http-0", url), get("http-1", url), get("http-2", url), output],
-    [
-      ["http-0", "http-1"],
-      ["http-1", "http-2"],
-      ["http-2", "out-0"],
-    ],
+/** Slow nodes in a row. */
+export function httpFlow(url: string, length = 3) {
+  const ids = Array.from({ length }, (_, at) => `http-${at}`);
+  return flow(
+    [...ids.map((id) => get(id, url)), output],
+    ids.map((id, at) => [id, ids[at + 1] ?? "out-0"]),
   );
+}
 
 /** One node between input and output. */
 export const through = (node: Node & { readonly id: string }) =>

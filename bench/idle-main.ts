@@ -1,5 +1,5 @@
-// npm run bench:idle: memory, processor time and transactions of api and worker while nothing happens, after one run of
-// each example. Figures are in bench/idle.md.
+// npm run bench:idle: memory, processor time and transactions of api and worker while they are idle, after one run of each example. Figures
+// are in bench/idle.md.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { startModelStub, STUB_MODEL } from "../src/dev/model-stub.ts";
 import { PACKAGE_ROOT } from "../src/dev/package-root.ts";
 import { openStage, residentMib } from "./stage.ts";
 
-/** Idle children are closed after a minute, and freed memory goes back to the system. */
+/** Idle children are closed after a minute, and freed memory is returned to the system. */
 const SETTLE_MS = 75_000;
 const IDLE_MS = 60_000;
 /** The kernel counts processor time in hundredths of a second. */
@@ -45,7 +45,7 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Deploys the examples as `npm start` does, and runs each on its first input; approves where one asks. Prints how they end. */
+/** Deploys the examples like `npm start`, runs each on its first input, and approves runs that pause. Prints the results. */
 async function runExamples(api: ApiClient, url: string): Promise<void> {
   const model = { name: "stub", provider_id: "openai_compatible", scheme: "none" };
   const credential = { base_url: `${stub.url}/v1` };
@@ -57,7 +57,7 @@ async function runExamples(api: ApiClient, url: string): Promise<void> {
   const searching = await deploySearchingExamples(options);
   for (const { name, examples: known } of await readFlows(options)) {
     const project_id = { ...projects, ...searching.projects }[name];
-    // The inference API takes the user with the inputs.
+    // The inference API expects the user in the same object as the inputs.
     const { user_id, ...inputs } = known?.[0]?.inputs ?? {};
     const run = { project_id, inputs, user_id, mode: "sync", wait_seconds: 60 };
     const { run_id, state } = await api.post<{ run_id: string; state: string }>("/v2/runs", run);

@@ -8,6 +8,7 @@ import { insertIndex } from "../src/stores/knowledge/indexes.ts";
 import { insertKnowledgeBase } from "../src/stores/knowledge/knowledge-bases.ts";
 import { restartResource } from "../src/stores/knowledge/resource-ingest.ts";
 import { insertResource } from "../src/stores/knowledge/resources.ts";
+import { wordVector } from "../src/stores/knowledge/text-search.ts";
 import type { QueriedKnowledgeBase } from "../src/services/knowledge/query.ts";
 
 export const DIMENSIONS = 384;
@@ -16,7 +17,7 @@ const CHUNKS_OF_RESOURCE = 50;
 const VOCABULARY = 50_000;
 const CLUSTERS = 300;
 
-/** Numbers between 0 and 1 that are the same each time. */
+/** Pseudorandom numbers between 0 and 1, the same each time. */
 export function createRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -27,11 +28,11 @@ export function createRandom(seed: number): () => number {
   };
 }
 
-/** The word of a rank, which begins with any letter; frequencies follow Zipf's law, as in text. */
+/** The word with this rank; it may begin with any letter. Frequencies follow Zipf's law, as in natural text. */
 const wordOf = (rank: number): string => `${String.fromCharCode(97 + (rank % 26))}${rank.toString(36)}x`;
 const zipf = (random: () => number): number => Math.floor(VOCABULARY ** random()) - 1;
 
-/** A question: five words, frequent and rare ones. The hundred most frequent are left out, as stop words are of real ones. */
+/** A question: five words, frequent and rare ones. The hundred most frequent are omitted, as stop words are from real questions. */
 export const randomQuestion = (random: () => number): string =>
   Array.from({ length: 5 }, () => wordOf(Math.floor(100 * 90 ** random()))).join(" ");
 
@@ -41,7 +42,7 @@ export interface Synthetic extends QueriedKnowledgeBase {
   readonly vectors: readonly Float32Array[];
 }
 
-/** A knowledge base of so many chunks of 1400 characters, with vectors that lie in clusters as those of texts do. */
+/** A knowledge base of this many chunks of 1400 characters, with clustered vectors like those of real texts. */
 export async function buildSynthetic(database: Database, chunks: number): Promise<Synthetic> {
   const random = createRandom(chunks);
   const gauss = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
@@ -87,7 +88,7 @@ export async function buildSynthetic(database: Database, chunks: number): Promis
         page_end: null,
         metadata: {},
         language: "english" as const,
-        words: text,
+        lexemes: wordVector(text.split(" ").map((lexeme, position) => ({ lexeme, position }))),
       };
     });
     await database.orgTransaction(org_id, async (db) => {

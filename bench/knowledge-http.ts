@@ -11,13 +11,13 @@ interface Totals {
   readonly total_size: number;
 }
 
-/** Creates a knowledge base; answers its address. */
+/** Creates a knowledge base; returns its URL. */
 export async function createBase(stage: Stage, api: Process, indexing_params: object): Promise<string> {
   const created = await request(`${api.url}/v2/knowledge-bases`, stage.key, { name: "bench", indexing_params });
   return `${api.url}/v2/knowledge-bases/${(created as { knowledge_base_id: string }).knowledge_base_id}`;
 }
 
-/** Waits until nothing is under way in a knowledge base. */
+/** Waits until nothing is in progress in a knowledge base. */
 export async function settledBase(stage: Stage, base: string): Promise<Totals> {
   for (;;) {
     const totals = (await request(base, stage.key)) as Totals;
@@ -26,7 +26,7 @@ export async function settledBase(stage: Stage, base: string): Promise<Totals> {
   }
 }
 
-/** Pages and MiB a second from upload to index, without embeddings, by type: each file of a folder so many times. */
+/** Pages and MiB per second from upload to index, without embeddings, by type: each file of a folder is uploaded `copies` times. */
 export async function measureIngest(
   stage: Stage,
   api: Process,

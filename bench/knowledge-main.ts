@@ -1,5 +1,5 @@
-// Measures searches of knowledge bases: `npm run bench:knowledge -- sizes 1000,10000,100000` (times by number of chunks) or
-// `-- quality <folder of a collection>` and `-- ingest <folder of files> <copies>`, which go through the HTTP API.
+// Measures searches of knowledge bases: `npm run bench:knowledge -- sizes 1000,10000,100000` (times by number of chunks), or `-- quality
+// <folder of a collection>` and `-- ingest <folder of files> <copies>`, which use the HTTP API.
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

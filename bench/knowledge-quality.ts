@@ -17,7 +17,7 @@ interface Judged {
 }
 
 const TOP_K = 10;
-/** Texts of a request. */
+/** Texts per request. */
 const BATCH = 100;
 
 function readLines<Line>(file: string): Line[] {

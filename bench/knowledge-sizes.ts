@@ -14,7 +14,7 @@ import type { Synthetic } from "./knowledge-data.ts";
 import { median, quantile } from "./measure.ts";
 
 const QUERIES = 500;
-/** Each connection answers some before: what it reads of the catalogue then is not measured. */
+/** Queries before the measurement: each connection first reads the catalogue, which is not measured. */
 const WARM_UP = 100;
 
 /** p50 and p95 of queries by size, strategy and concurrency; without the time to embed the query, which depends on the model. */
@@ -27,7 +27,7 @@ export async function measureSizes(
   const vectors = createVectorCache({ database, nearest, maxBytes: 2 ** 30 });
   const random = createRandom(1);
   let base: Synthetic | undefined;
-  /** Stands for the model: near one of the chunks. */
+  /** Replaces the model: a vector near that of one of the chunks. */
   const embed = async (texts: readonly string[]): Promise<Float32Array[]> =>
     texts.map(() => nearSome(base?.vectors ?? [], random));
   const embedders = { find: async () => ({ embedder: { embed } }) };
@@ -109,7 +109,7 @@ async function askMany(
   return times;
 }
 
-/** How many of the ten nearest, by comparing with all, the HNSW finds. */
+/** How many of the ten nearest chunks by exact comparison the HNSW finds. */
 async function measureRecall(deps: QueryDeps, base: Synthetic, random: () => number): Promise<number> {
   const queries = Array.from({ length: 100 }, () => nearSome(base.vectors, random));
   let next: Float32Array = new Float32Array(DIMENSIONS);

@@ -7,7 +7,7 @@ interface Page {
   readonly cursor: string | null;
 }
 
-/** GET /v2/runs over many rows: what a page costs at the beginning and far down. */
+/** GET /v2/runs with many rows: the cost of a page at the beginning and far down the list. */
 export async function listBench(stage: Stage, rows: number): Promise<string> {
   const api = await stage.api();
   try {
@@ -17,7 +17,7 @@ export async function listBench(stage: Stage, rows: number): Promise<string> {
       nodes: [{ id: "out-0", type: "output", config: { value: "x" } }],
       edges: [],
     });
-    // Ids in the order of creation, as the service makes them: 48 bits of time, the rest is irrelevant.
+    // IDs in the order of creation, as Millrace makes them: 48 bits of time; the other bits do not matter.
     await stage.db.system((db) =>
       db.query(
         `insert into runs (run_id, org_id, project_id, flow_version, state, inputs, run_type, ran_by_type, start_input, timeout_seconds, finished_at)
@@ -34,7 +34,7 @@ export async function listBench(stage: Stage, rows: number): Promise<string> {
         stage.key,
       ) as Promise<Page>;
     const depth = Math.min(10_000, Math.floor(rows / 50) - 2);
-    // To page 10 000 in large steps: a cursor is bound to its filters, not to the size of its pages.
+    // Goes to page 10 000 in large steps, because a cursor is bound to its filters, not to the size of its pages.
     let cursor: string | null = null;
     for (let at = 0; at < depth * 50; at += 200) {
       const { cursor: next } = (await request(

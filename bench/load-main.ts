@@ -1,6 +1,6 @@
 // npm run bench:load -- --url http://localhost:8080 --key sk_... --flow <project_id> --rate 20 --duration 30
 // Starts runs of a flow at a steady rate, whatever the installation answers: arrivals do not wait for answers, so a slow
-// installation shows as long latencies and not as fewer requests. Only for an installation of one's own.
+// installation shows as long latencies and not as fewer requests. Use it only for your own installation.
 import { parseArgs } from "node:util";
 import { setTimeout as delay } from "node:timers/promises";
 import { Agent, setGlobalDispatcher } from "undici";
@@ -12,9 +12,9 @@ const { values } = parseArgs({
     key: { type: "string" },
     flow: { type: "string" },
     inputs: { type: "string", default: "{}" },
-    /** Runs a second. */
+    /** Runs per second. */
     rate: { type: "string", default: "10" },
-    /** Seconds. */
+    /** Duration in seconds. */
     duration: { type: "string", default: "10" },
     json: { type: "boolean", default: false },
   },
@@ -30,7 +30,7 @@ if (url === undefined || key === undefined || flow === undefined || !(rate > 0 &
 }
 setGlobalDispatcher(new Agent({ connections: 512, keepAliveTimeout: 60_000 }));
 
-/** How a request was answered, and when it was due (ms). */
+/** The result of a request, and when it was due (ms). */
 interface Answer {
   readonly status: string;
   readonly state: string | null;
@@ -60,7 +60,7 @@ for (let at = 0; at < count; at += 1) {
   const due = began + (at * 1000) / rate;
   const early = due - performance.now();
   if (early > 1) await delay(early);
-  // From when it was due: what this process itself is late counts too.
+  // Measured from the due time, so that delays of this process count too.
   answers.push(run(due));
 }
 const all = await Promise.all(answers);

@@ -19,7 +19,7 @@ export async function latencies(call: () => Promise<unknown>, count: number): Pr
   return times;
 }
 
-/** Calls a second, with so many under way at once. */
+/** Calls per second, with this many in flight. */
 export async function throughput(call: () => Promise<unknown>, concurrency: number, count: number): Promise<number> {
   let left = count;
   const start = performance.now();
@@ -39,7 +39,7 @@ export interface Contender {
   readonly call: () => Promise<unknown>;
 }
 
-/** What one contender has come to in one round. */
+/** The measurements of one contender in one round. */
 interface Round {
   readonly p50: number;
   readonly p95: number;
@@ -51,14 +51,14 @@ export interface Measured extends Round {
   readonly rounds: readonly Round[];
 }
 
-/** How one contender stands to another: the median of the rounds' ratios, since in a round both met the same machine. */
+/** How one contender compares with another: the median of the rounds' ratios, because in a round both had the same machine load. */
 export function ratio(one: Measured, other: Measured, of: keyof Round): number {
   return median(one.rounds.map((round, at) => round[of] / (other.rounds[at]?.[of] ?? Number.NaN)));
 }
 
 /**
- * Measures contenders side by side, once they are warm: each round measures every one of them, compared ones
- * after the other, so that other load on the machine affects all of them. The figures are medians over the rounds.
+ * Measures contenders side by side, once they are warm: each round measures every one of them, compared ones directly after one another, so
+ * that other load on the machine affects all of them. The figures are medians over the rounds.
  */
 export async function compare(
   contenders: readonly Contender[],

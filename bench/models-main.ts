@@ -1,4 +1,5 @@
-// npm run bench:models: what an llm node costs beside the direct call of the same server, and what streams cost. Writes bench/models.md.
+// npm run bench:models: the cost of an llm node compared with the direct call of the same server, and the cost of streams. Writes
+// bench/models.md.
 import { writeFileSync } from "node:fs";
 import { cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
@@ -11,14 +12,14 @@ import { median, quantile } from "./measure.ts";
 import { openStage, request, residentMib } from "./stage.ts";
 import type { Process, Stage } from "./stage.ts";
 
-// Each stream has a connection of its own.
+// Each stream has its own connection.
 setGlobalDispatcher(new Agent({ connections: 1000 }));
 
 const quick = process.argv.includes("--quick");
 const CALLS = quick ? 20 : 60;
 const READERS = 100;
 const OPEN_STREAMS = 500;
-/** What the stand-in server answers: so many pieces, one every so often. */
+/** What the stub server returns: this many pieces, one every EVERY_MS. */
 const PIECES = 20;
 const EVERY_MS = 20;
 const report: string[] = [];
@@ -66,7 +67,7 @@ try {
 }
 
 interface Timing {
-  /** Until the first text, and the last (ms). */
+  /** Time until the first text, and until the last (ms). */
   readonly first: number;
   readonly whole: number;
 }
@@ -97,7 +98,7 @@ function streamed(on: Stage, api: Process, project: string, signal?: AbortSignal
   });
 }
 
-/** Reads an answer to its end; `mark` is in its first text. */
+/** Reads a response to its end; `mark` occurs in its first text. */
 async function timed(send: () => Promise<Response>, mark: string): Promise<Timing> {
   const began = performance.now();
   const response = await send();
@@ -139,7 +140,7 @@ async function overhead(api: Process, project: string): Promise<void> {
   }
 }
 
-/** As many streams under way as there are callers; each caller starts its next stream when one has ended. */
+/** As many streams in progress as there are callers; each caller starts its next stream when one has finished. */
 async function underWay(api: Process, project: string): Promise<void> {
   const callers = 50;
   const seconds = 5;
@@ -147,11 +148,11 @@ async function underWay(api: Process, project: string): Promise<void> {
   const measure = async (call: () => Promise<Timing>): Promise<Timing[]> => {
     const all = await Promise.all(
       Array.from({ length: callers }, async (_, caller) => {
-        // They come evenly, as from people who do not know of each other.
+        // Starts are spread evenly, as from independent people.
         await delay((caller * seconds * 1000) / callers);
         const own: Timing[] = [];
         for (let round = 0; round < (quick ? 1 : 4); round += 1) own.push(await call());
-        // Until everybody was there, there were fewer.
+        // The first stream of each caller is not counted, because it ran before all callers had started.
         return own.slice(quick ? 0 : 1);
       }),
     );
@@ -214,7 +215,7 @@ async function memory(api: Process, project: string): Promise<void> {
       fetch(`${api.url}/v2/runs/${run.run_id}`, { headers, signal: gone.signal }),
     ),
   );
-  // Half of them read, the others only hold their connection.
+  // Half of the clients read; the others only hold their connection.
   const reading = open
     .filter((_, at) => at % 2 === 0)
     .map((response) => response.body?.pipeTo(new WritableStream(), { signal: gone.signal }).catch(() => undefined));

@@ -2,23 +2,27 @@ import { zipOf } from "../src/platform/zip.ts";
 import { importRows } from "./evals-data.ts";
 import { inlineFlow, through } from "./flows.ts";
 import type { Party } from "./neighbours-party.ts";
-import type { Targets } from "./neighbours-targets.ts";
+import type { Noise } from "./neighbours-targets.ts";
+import { Refused } from "./stage.ts";
 
-/** What the noisy one does, until the signal fires. */
+/** Attacks of the noisy organisation, until the signal fires. */
 export interface Attack {
   readonly name: string;
-  run(party: Party, targets: Targets, signal: AbortSignal): Promise<unknown>;
+  run(party: Party, targets: Noise["targets"], signal: AbortSignal): Promise<unknown>;
 }
 
 const inputs = { "in-0": "Ada" };
 
-/** Does the same again and again, so many at once; what is refused is tried again. */
+/** Repeats the same call, `count` of them in parallel; refused calls are repeated, too. */
 async function repeatedly(count: number, signal: AbortSignal, work: (at: number) => Promise<unknown>, most = Infinity) {
   let made = 0;
   const loop = async (): Promise<void> => {
     while (!signal.aborted && made < most) {
       made += 1;
-      await work(made).catch(() => new Promise((resolve) => setTimeout(resolve, 20)));
+      await work(made).catch((error: unknown) => {
+        const waitMs = error instanceof Refused ? error.retryMs : undefined;
+        return new Promise((resolve) => setTimeout(resolve, waitMs ?? 20));
+      });
     }
   };
   await Promise.all(Array.from({ length: count }, loop));
@@ -58,7 +62,7 @@ export const ATTACKS: readonly Attack[] = [
     name: "hostile documents",
     async run(party, _, signal) {
       const project = await party.deploy(through({ id: "doc-0", type: "files", config: {} }));
-      // One that is refused soon, and one with as much text as there may be.
+      // One workbook that is refused soon, and one with as much text as is allowed.
       const [refused, long] = [workbook(100_000), workbook(800)];
       await repeatedly(4, signal, (at) =>
         party.upload(project, `user-${at}`, "book.xlsx", at % 2 === 0 ? refused : long),
@@ -147,9 +151,57 @@ export const ATTACKS: readonly Attack[] = [
       await repeatedly(4, signal, () => party.start(project, long));
     },
   },
+  {
+    name: "50 parallel lists of the audit log",
+    async run(party, _, signal) {
+      // Each creation is an audit entry.
+      await repeatedly(8, signal, (at) => party.call("/v2/evals/datasets", { name: `rows ${at}` }), 250);
+      await repeatedly(50, signal, () => party.read("/v2/audit-log?page_size=200"));
+    },
+  },
+  {
+    name: "400 parallel lists of runs",
+    async run(party, _, signal) {
+      const project = await party.deploy(inlineFlow);
+      await repeatedly(8, signal, () => party.start(project, inputs), 100);
+      await repeatedly(400, signal, () => party.read("/v2/runs?page_size=50"));
+    },
+  },
+  {
+    name: "300 parallel arrivals",
+    async run(party, _, signal) {
+      const project = await party.deploy(inlineFlow);
+      await repeatedly(300, signal, () => party.start(project, inputs));
+    },
+  },
+  {
+    name: "200 parallel streams of runs",
+    async run(party, _, signal) {
+      const project = await party.deploy(through({ id: "delay-0", type: "delay", config: { seconds: 20 } }));
+      const address = `/inference/v0/stream/${party.org_id}/${project}`;
+      await repeatedly(200, signal, () => party.read(address, inputs));
+    },
+  },
+  {
+    name: "16 parallel exports",
+    async run(party, _, signal) {
+      const { dataset_id } = await party.call<{ dataset_id: string }>("/v2/evals/datasets", { name: "rows" });
+      await importRows((path, body) => party.call(`/v2/${path}`, body), dataset_id, 5000);
+      await repeatedly(16, signal, () => party.read(`/v2/evals/datasets/${dataset_id}/export?format=jsonl`));
+    },
+  },
+  {
+    name: "erasures of 200 users",
+    async run(party, _, signal) {
+      const project = await party.deploy(inlineFlow);
+      const run = (at: number) => ({ project_id: project, inputs, user_id: `user-${at % 200}`, mode: "async" });
+      await repeatedly(8, signal, (at) => party.call("/v2/runs", run(at)), 400);
+      await repeatedly(8, signal, (at) => party.call("/v2/erasures", { user_id: `user-${at % 200}` }));
+    },
+  },
 ];
 
-/** A trigger whose firings run a flow. */
+/** A trigger whose firings start runs of a flow. */
 async function trigger(party: Party): Promise<string> {
   const { id } = await party.call<{ id: string }>("/v2/triggers", {
     project_id: await party.deploy(inlineFlow),

@@ -1,77 +1,97 @@
-// npm run bench:neighbours [-- <name of an attack> ...]: what one organisation notices of another that does more than its share;
-// writes bench/neighbours.md. Each attack has servers and processes of its own, and a time that is bounded. All on loopback.
-import { writeFileSync } from "node:fs";
+// npm run bench:neighbours [-- --only <part of an attack's name>[,<another>] --profile <folder>]: what one organisation notices of another
+// that does more than its share; writes the measured rows of bench/neighbours.md, and with --profile a CPU profile of the api. Each attack
+// has its own servers and processes, and a limited time. All on loopback.
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { Worker } from "node:worker_threads";
 import { PACKAGE_ROOT } from "../src/dev/package-root.ts";
 import { ATTACKS } from "./neighbours-attacks.ts";
-import type { Attack } from "./neighbours-attacks.ts";
 import { KINDS, openQuiet } from "./neighbours-quiet.ts";
 import type { Kind, Observed } from "./neighbours-quiet.ts";
 import { openTargets } from "./neighbours-targets.ts";
+import type { Noise } from "./neighbours-targets.ts";
 import { quantile } from "./measure.ts";
 import { openStage } from "./stage.ts";
 import { openParty } from "./neighbours-party.ts";
 
-/** How long the attack is under way before it is measured, and how long that takes (ms). */
+/** How long calls are measured before the attack, how long the attack runs before the next measurement, and how long that takes (ms). */
+const QUIET_MS = 8000;
 const RAMP_MS = 4000;
 const MEASURED_MS = 15_000;
-/** Wanted: no more than so many times the quiet p95, and no failure. */
+/** Target: at most this many times the quiet p95, and no failure. */
 const WANTED = 3;
+
+const { only = "", profile } = parseArgs({ options: { only: { type: "string" }, profile: { type: "string" } } }).values;
+const profiled = profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`];
+const attacks = ATTACKS.filter(({ name }) => only.split(",").some((part) => name.includes(part)));
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function observe(attack: Attack | null): Promise<Observed> {
+async function observe(attack: string): Promise<{ readonly before: Observed; readonly during: Observed }> {
   const stage = await openStage({ durable: false });
   const targets = await openTargets();
   try {
-    const [api] = await Promise.all([stage.api(), stage.worker()]);
+    const [api] = await Promise.all([stage.api({}, profiled), stage.worker()]);
     const quiet = await openQuiet(await openParty(stage, api, "quiet"), targets);
     await quiet.observe(2000);
-    const over = new AbortController();
-    const noise = attack?.run(await openParty(stage, api, "noisy"), targets, over.signal);
-    // What it does fails when the servers stop, and before where there is too much of it.
-    noise?.catch(() => undefined);
-    if (attack) await sleep(RAMP_MS);
-    const observed = await quiet.observe(MEASURED_MS);
-    over.abort();
+    const before = await quiet.observe(QUIET_MS);
+    const { quick, slow, receiver } = targets;
+    const workerData: Noise = {
+      attack,
+      databaseUrl: stage.databaseUrl,
+      apiUrl: api.url,
+      targets: { quick, slow, receiver },
+    };
+    const noise = new Worker(new URL("./neighbours-noise-main.js", import.meta.url), { workerData });
+    noise.on("error", (error) => console.error(error));
+    await sleep(RAMP_MS);
+    const during = await quiet.observe(MEASURED_MS);
+    noise.postMessage("over");
     await quiet.close();
-    return observed;
+    await noise.terminate();
+    return { before, during };
   } finally {
     targets.close();
     await stage.close();
   }
 }
 
-const p95 = (observed: Observed, kind: Kind): number => quantile(observed[kind].times, 0.95);
+const share = (observed: Observed, kind: Kind, of: number): number => quantile(observed[kind].times, of);
+const times = (one: number, other: number): string => `${(one / other).toFixed(1)} x`;
 
-function cell(observed: Observed, quiet: Observed, kind: Kind): string {
-  const { times, failures } = observed[kind];
-  const ratio = p95(observed, kind) / p95(quiet, kind);
-  const shown = times.length === 0 ? "none ended" : `${p95(observed, kind).toFixed(0)} (${ratio.toFixed(1)} x)`;
-  const kept = ratio <= WANTED && failures.length === 0 ? shown : `**${shown}**`;
+function cell(before: Observed, during: Observed, kind: Kind): string {
+  const { times: ended, failures } = during[kind];
+  const [quiet, loud] = [share(before, kind, 0.95), share(during, kind, 0.95)];
+  const shown = ended.length === 0 ? "none ended" : `${loud.toFixed(0)} (${times(loud, quiet)})`;
+  const kept = loud <= WANTED * quiet && failures.length === 0 ? shown : `**${shown}**`;
   return failures.length === 0 ? kept : `${kept}, ${failures.length} failed`;
 }
 
-const wanted = process.argv.slice(2);
-const attacks = ATTACKS.filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
-const quiet = await observe(null);
-const lines = [
-  "# Neighbours",
-  "",
-  "What organisation B notices of organisation A, by `npm run bench:neighbours`: p95 in ms, and how many times its quiet value that is.",
-  `Wanted: at most ${WANTED} x, and nothing of B fails. What is not so is bold. One api, one worker, all servers on one machine.`,
-  "",
-  `| A does | ${KINDS.join(" | ")} |`,
-  `| --- |${" ---: |".repeat(KINDS.length)}`,
-  `| nothing | ${KINDS.map((kind) => p95(quiet, kind).toFixed(0)).join(" | ")} |`,
-];
-for (const attack of attacks) {
-  const observed = await observe(attack);
-  lines.push(`| ${attack.name} | ${KINDS.map((kind) => cell(observed, quiet, kind)).join(" | ")} |`);
-  console.log(lines.at(-1));
-  for (const kind of KINDS)
-    for (const failure of new Set(observed[kind].failures)) console.log(`  ${kind}: ${failure}`);
+/** Replaces the rows of a table with these names, and adds the others to its end. */
+function withRows(text: string, rows: ReadonlyMap<string, string>): string {
+  const lines = text.split("\n");
+  for (const [name, row] of rows) {
+    const at = lines.findIndex((line) => line.startsWith(`| ${name} `));
+    if (at >= 0) lines[at] = row;
+    else lines.splice(lines.findLastIndex((line) => line.startsWith("|")) + 1, 0, row);
+  }
+  return lines.join("\n");
 }
-const text = `${lines.join("\n")}\n`;
-if (wanted.length === 0) writeFileSync(join(PACKAGE_ROOT, "bench", "neighbours.md"), text);
-console.log(text);
+
+const rows = new Map<string, string>();
+for (const { name } of attacks) {
+  const { before, during } = await observe(name);
+  rows.set(name, `| ${name} | ${KINDS.map((kind) => cell(before, during, kind)).join(" | ")} |`);
+  console.log(name);
+  for (const kind of KINDS) {
+    const each = [0.5, 0.9, 0.95].map((of) => {
+      const [quiet, loud] = [share(before, kind, of), share(during, kind, of)];
+      return `p${100 * of} ${quiet.toFixed(0)} -> ${loud.toFixed(0)} (${times(loud, quiet)})`;
+    });
+    console.log(`  ${kind}: ${each.join(", ")}; ${during[kind].times.length} calls`);
+    for (const failure of new Set(during[kind].failures)) console.log(`    failed: ${failure}`);
+  }
+}
+const file = join(PACKAGE_ROOT, "bench", "neighbours.md");
+writeFileSync(file, withRows(readFileSync(file, "utf8"), rows));

@@ -3,26 +3,28 @@ import { createKey, createOrganisation } from "../src/cli/accounts.ts";
 import type { Db } from "../src/stores/db.ts";
 import { getRun, insertRuns } from "../src/stores/runs/runs.ts";
 import { queueFirings } from "../src/stores/triggers/firings.ts";
-import { request } from "./stage.ts";
+import { request, requestText } from "./stage.ts";
 import type { Process, Stage } from "./stage.ts";
 
-/** An organisation of a bench, and what it does. */
+/** An organisation of a benchmark, and its calls. */
 export interface Party {
   readonly org_id: string;
   readonly call: <T>(path: string, body?: unknown) => Promise<T>;
+  /** Reads a response of any kind to its end. */
+  read(path: string, body?: unknown): Promise<string>;
   deploy(flow: unknown): Promise<string>;
   /** Runs a flow, and waits for its outputs. */
   run(projectId: string, inputs: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>>;
   /** Starts a run, and does not wait. */
   start(projectId: string, inputs: Readonly<Record<string, unknown>>): Promise<string>;
-  /** Queues runs like one that is started, as if so many had been accepted by a process that has died since. */
+  /** Queues runs like an existing one, as if a process had accepted this many and then died. */
   queue(projectId: string, inputs: Readonly<Record<string, unknown>>, count: number): Promise<void>;
-  /** Queues firings of a trigger, as if so many events had come at once. */
+  /** Queues firings of a trigger, as if this many events had arrived together. */
   fire(triggerId: string, count: number): Promise<void>;
   upload(projectId: string, userId: string, name: string, content: Uint8Array): Promise<void>;
 }
 
-export async function openParty(stage: Stage, api: Process, name: string): Promise<Party> {
+export async function openParty(stage: Pick<Stage, "db">, api: Pick<Process, "url">, name: string): Promise<Party> {
   const { org_id } = await createOrganisation(stage.db, name);
   const { value: key } = await createKey(stage.db, { org_id, name, kind: "secret" });
   const call = <T>(path: string, body?: unknown): Promise<T> => request(`${api.url}${path}`, key, body) as Promise<T>;
@@ -37,6 +39,7 @@ export async function openParty(stage: Stage, api: Process, name: string): Promi
   return {
     org_id,
     call,
+    read: (path, body) => requestText(`${api.url}${path}`, key, body),
     async deploy(flow) {
       const made = await call<{ project_id: string }>("/v2/projects", { name: "bench", flow, publish: true });
       return made.project_id;

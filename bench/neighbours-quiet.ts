@@ -2,22 +2,22 @@ import { inlineFlow, through } from "./flows.ts";
 import type { Party } from "./neighbours-party.ts";
 import type { Targets } from "./neighbours-targets.ts";
 
-/** What the one that does little does. */
+/** The calls of the quiet organisation. */
 export const KINDS = ["inline call", "http node", "code node", "document", "delivery"] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** How long each took that ended well (ms), and why the others did not. */
+/** How long each successful call took (ms), and why the others failed. */
 export type Observed = Readonly<
   Record<Kind, { readonly times: readonly number[]; readonly failures: readonly string[] }>
 >;
 
 export interface Quiet {
-  /** Does each kind again and again for so long, all of them side by side. */
+  /** Repeats each kind of call for this long, all kinds in parallel. */
   observe(ms: number): Promise<Observed>;
   close(): Promise<void>;
 }
 
-/** Longest time of one call that is waited for (ms): what takes longer has failed. */
+/** Time limit of one call (ms); a call that takes longer has failed. */
 const PATIENCE_MS = 30_000;
 const PAUSE_MS = 50;
 

@@ -1,13 +1,22 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What flows ask and events are delivered to. */
+/** What the thread of the noisy organisation needs. */
+export interface Noise {
+  /** The name of the attack. */
+  readonly attack: string;
+  readonly databaseUrl: string;
+  readonly apiUrl: string;
+  readonly targets: Pick<Targets, "quick" | "slow" | "receiver">;
+}
+
+/** The URLs that flows call and events are delivered to. */
 export interface Targets {
-  /** Answers at once. */
+  /** Responds immediately. */
   readonly quick: string;
-  /** Answers after 25 s. */
+  /** Responds after 25 s. */
   readonly slow: string;
-  /** Of events: resolves when that of a run arrives. */
+  /** Receives events: resolves when the event of a run arrives. */
   readonly receiver: string;
   arrival(runId: string): Promise<void>;
   close(): void;

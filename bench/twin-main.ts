@@ -1,5 +1,5 @@
-// Bare Temporal behind a bare Koa: the least that a durable HTTP call can cost. Arguments: api|worker, Temporal's address, port, the
-// database's URL, and the address that requests go to.
+// Bare Temporal behind a bare Koa: the minimum cost of a durable HTTP call. Arguments: api|worker, Temporal's address, port, the database's
+// URL, and the URL that requests go to.
 import { join } from "node:path";
 import { Context } from "@temporalio/activity";
 import { Client } from "@temporalio/client";
@@ -46,7 +46,7 @@ if (role === "worker") {
   void worker.run();
   const client = new Client({ connection });
   await pool.query("create table if not exists twin_rows (run text, step int, value jsonb, primary key (run, step))");
-  /** What there is by path; `recorded` writes a row before and after. */
+  /** The workflows by path; `recorded` writes a row before and after. */
   const contenders: Readonly<Record<string, { workflow: string; input: unknown; recorded?: true }>> = {
     empty: { workflow: "empty", input: "x" },
     emptyRecorded: { workflow: "empty", input: "x", recorded: true },

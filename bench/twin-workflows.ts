@@ -4,13 +4,13 @@ interface Nothing {
   nothing(input: string): Promise<string>;
 }
 interface Requests {
-  /** Sends a request and writes a row of what it answered. */
+  /** Sends a request and writes a row with its response. */
   request(input: { readonly url: string; readonly step: number }): Promise<string>;
 }
 const localRequests = proxyLocalActivities<Requests>({ startToCloseTimeout: "10 seconds" });
 const local = proxyLocalActivities<Nothing>({ startToCloseTimeout: "10 seconds" });
 
-/** What Millrace is measured against: a workflow that does nothing. */
+/** The baseline for Millrace: a workflow that does nothing. */
 export async function empty(input: string): Promise<string> {
   return input;
 }
@@ -26,14 +26,14 @@ export async function threeRegular(input: { readonly queue: string }): Promise<s
   return "x";
 }
 
-/** What the http flow does, with nothing around it. */
+/** The steps of the http flow, with nothing around them. */
 export async function threeRequests(input: { readonly queue: string; readonly url: string }): Promise<string> {
   const { request } = proxyActivities<Requests>({ taskQueue: input.queue, startToCloseTimeout: "10 seconds" });
   for (let step = 0; step < 3; step += 1) await request({ url: input.url, step });
   return "x";
 }
 
-/** The same in local activities: the least that three requests within one workflow task can cost. */
+/** The same steps in local activities: the minimum cost of three requests within one workflow task. */
 export async function threeLocalRequests(input: { readonly url: string }): Promise<string> {
   for (let step = 0; step < 3; step += 1) await localRequests.request({ url: input.url, step });
   return "x";

@@ -19,7 +19,7 @@ interface Receiver {
   close(): void;
 }
 
-/** Measures the delivery of events, and what it costs the runs. */
+/** Measures the delivery of events, and its cost for the runs. */
 export async function webhookBench(stage: Stage, withService: WithService, quick: boolean): Promise<string[]> {
   const count = quick ? 500 : 2000;
   return withService({ MILLRACE_API_WORKER: "true" }, async (api) => [
@@ -32,7 +32,7 @@ export async function webhookBench(stage: Stage, withService: WithService, quick
   ]);
 }
 
-/** All events at once, and then at a steady rate. */
+/** All events together, and then at a steady rate. */
 async function burst(stage: Stage, api: Process, count: number): Promise<string[]> {
   const [receiver] = await receivers(1);
   if (!receiver) return [];
@@ -56,7 +56,7 @@ async function burst(stage: Stage, api: Process, count: number): Promise<string[
   ];
 }
 
-/** Ten receivers that answer, without and with an eleventh that takes every request and answers none. */
+/** Ten receivers that respond, without and with an eleventh that accepts every request and never responds. */
 async function beside(stage: Stage, api: Process, seconds: number): Promise<string[]> {
   const healthy = await receivers(10);
   const unsubscribe = await Promise.all(healthy.map(({ url }) => subscribe(stage, api, url, ["skill.*"])));
@@ -89,7 +89,7 @@ async function beside(stage: Stage, api: Process, seconds: number): Promise<stri
   ];
 }
 
-/** The throughput of inline flows, without and with a subscription to their terminal events. */
+/** The throughput of inline flows, without and with a webhook for their terminal events. */
 async function cost(stage: Stage, api: Process, { rounds, load }: { rounds: number; load: number }): Promise<string[]> {
   const project = await stage.deploy(api, inlineFlow);
   const call = stage.call(api, project, { "in-0": "Ada" });
@@ -113,7 +113,7 @@ async function cost(stage: Stage, api: Process, { rounds, load }: { rounds: numb
   ];
 }
 
-/** The throughput of inline flows, without and with an event for each of a thousand subscriptions of ten organisations. */
+/** The throughput of inline flows, without and with an event for each of a thousand webhooks of ten organisations. */
 async function many(stage: Stage, api: Process, { rounds, load }: { rounds: number; load: number }): Promise<string[]> {
   const project = await stage.deploy(api, inlineFlow);
   const call = stage.call(api, project, { "in-0": "Ada" });
@@ -153,7 +153,7 @@ function event(org_id: string) {
   return { event_id: uuidv7(), org_id, type: "skill.version.created", data: { n: 1 } } as const;
 }
 
-/** Writes so many events a second, one by one. */
+/** Writes this many events per second, one by one. */
 async function steadily(stage: Stage, perSecond: number, seconds: number): Promise<void> {
   const since = performance.now();
   for (let n = 0; n < perSecond * seconds; n += 1) {

@@ -12,13 +12,45 @@ process.env["NODE_ENV"] = "production";
 const root = fileURLToPath(new URL("../web", import.meta.url));
 const outDir = resolve(process.argv[2] ?? "dist/web");
 
+/** The operations as the reference lists them, which has them before the document itself has come. */
+function listedOperations() {
+  const { tags, paths } = JSON.parse(readFileSync(fileURLToPath(new URL("../openapi.json", import.meta.url)), "utf8"));
+  const all = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(
+      ([
+        method,
+        {
+          operationId: id,
+          tags: [tag],
+          summary,
+        },
+      ]) => {
+        return { id, method: method.toUpperCase(), path, tag, summary };
+      },
+    ),
+  );
+  return tags.map(({ name }) => ({ name, operations: all.filter(({ tag }) => tag === name) }));
+}
+
+/** The example flows, which the list of flows offers to start from. */
+function exampleFlows() {
+  const folder = fileURLToPath(new URL("../examples/flows", import.meta.url));
+  const names = readdirSync(folder).filter((name) => name.endsWith(".json"));
+  return names.toSorted().map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")));
+}
+
 await build({
   root,
   base: "/console/",
   configFile: false,
   publicDir: false,
   logLevel: "warn",
-  plugins: [react()],
+  plugins: [react({ jsxImportSource: "console" })],
+  resolve: { alias: { "console/jsx-runtime": join(root, "marks/jsx-runtime.ts") } },
+  define: {
+    LISTED_OPERATIONS: JSON.stringify(listedOperations()),
+    EXAMPLE_FLOWS: JSON.stringify(exampleFlows()),
+  },
   build: {
     outDir,
     emptyOutDir: true,

@@ -28,7 +28,7 @@ try {
 /** Stack traces need the source map, but not the sources in it: each worker would keep them in memory. */
 function withoutSources(code) {
   const [before, after] = code.split("//# sourceMappingURL=data:application/json;charset=utf-8;base64,");
-  if (after === undefined) throw new Error("the bundle's source map is not where it is looked for");
+  if (after === undefined) throw new Error("the bundle's source map was not found where it is expected");
   const { sourcesContent: _, ...map } = JSON.parse(Buffer.from(after, "base64").toString());
   const slim = Buffer.from(JSON.stringify(map)).toString("base64");
   return `${before}//# sourceMappingURL=data:application/json;base64,${slim}`;

@@ -24,7 +24,11 @@ const PARTS = {
       "scripts/bundle.mjs",
     ],
   },
-  web: { stamp: "web/.sources", folders: ["web"], settings: ["package-lock.json", "scripts/build-web.mjs"] },
+  web: {
+    stamp: "web/.sources",
+    folders: ["web", "examples/flows"],
+    settings: ["package-lock.json", "scripts/build-web.mjs", "openapi.json", "src/domain/marks.ts"],
+  },
 };
 
 /** A digest of everything that the build of a part reads. Contents, not times: a checkout that changes nothing builds nothing. */
@@ -83,16 +87,16 @@ function buildService(fresh, strict) {
   try {
     // Without the check a build takes a quarter of the time.
     const types = run([tsc, "-p", "tsconfig.build.json", "--outDir", compiled, ...(strict ? [] : ["--noCheck"])]);
-    if (types !== 0 && strict) throw new Error("The sources do not type-check; dist/ is as it was.");
-    if (types !== 0) console.error("The sources could not be read in full (above); built nevertheless.");
+    if (types !== 0 && strict) throw new Error("The sources do not type-check; dist/ is unchanged.");
+    if (types !== 0) console.error("The sources could not be read completely (above); built nevertheless.");
     if (run([join(root, "scripts/bundle.mjs"), fresh]) !== 0)
-      throw new Error("The processes could not be bundled; dist/ is as it was.");
+      throw new Error("Could not bundle the processes; dist/ is unchanged.");
     // Processes load this file by its path, so no bundle has it.
     const converter = "workflows/failure-converter.cjs";
     cpSync(join(root, converter), join(fresh, converter));
     const bundled = join(fresh, "workflow-bundle.js");
     if (run([join(root, "scripts/build-workflows.mjs"), compiled, join(root, converter), bundled]) !== 0)
-      throw new Error("The workflows could not be bundled; dist/ is as it was.");
+      throw new Error("Could not bundle the workflows; dist/ is unchanged.");
   } finally {
     rmSync(compiled, { recursive: true, force: true });
   }
@@ -102,7 +106,7 @@ function buildService(fresh, strict) {
 function buildWeb(fresh) {
   const digest = sourcesDigest(PARTS.web);
   if (run([join(root, "scripts/build-web.mjs"), join(fresh, "web")]) !== 0)
-    throw new Error("The console could not be built; dist/ is as it was.");
+    throw new Error("Could not build the console; dist/ is unchanged.");
   writeFileSync(join(fresh, PARTS.web.stamp), digest);
 }
 

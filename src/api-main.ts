@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { createRunWorkerParts } from "../activities/create.ts";
 import { createApp } from "./api/app.ts";
 import { createApiServer } from "./api/server.ts";
@@ -28,19 +29,20 @@ const prefix = config.MILLRACE_TASK_QUEUE;
 
 const runs = openRuns(api);
 if (config.MILLRACE_API_WORKER) {
-  // Run workflows start here without a round trip through a task queue; the workers take over what this process leaves.
+  // An API process starts run workflows eagerly, without a round trip through a task queue; workers take the rest.
   await sweepBeforePolling(runs.sweeping);
   await startWorkers(api, async () => [await createRunWorker(config, temporal, createRunWorkerParts(runs.activities))]);
 }
 
 const eager = config.MILLRACE_API_WORKER ? await openEagerStarts(api) : () => false;
 const knowledge = openKnowledgeModels(api);
-// Sandbox and models are for previews of evaluators only; processes start with the first of them.
+// The sandbox and models are only for previews of evaluators; their processes start with the first preview.
 const sandbox = createSandbox({ size: 2, timeoutMs: 10_000 });
 shutdown.add("code sandbox", () => sandbox.close());
 const models = openModels(api);
 const { app, drain, close } = createApp({
   ...api,
+  stopping: shutdown.stopping,
   plans: runs.activities.plans,
   knowledge,
   scorer: openScorer(api, { sandbox, knowledge, models }),
@@ -54,18 +56,20 @@ const { app, drain, close } = createApp({
   runs: createRunStarter({ client, taskQueuePrefix: prefix, eager }),
 });
 shutdown.add("api", close);
-const server = createApiServer(app.callback(), logger);
-// Longer than a sync wait, so that a slow upload or a waiting caller is not cut off by the server itself.
+const server = createApiServer(app.callback(), logger, shutdown.stopping);
+// Longer than a sync wait, so that the server itself does not cut off a slow upload or a waiting caller.
 server.requestTimeout = Math.max(300_000, config.MILLRACE_SYNC_WAIT_MS + 60_000);
 const port = await listen(server, { host: config.HOST, port: config.PORT, setting: "PORT" });
 shutdown.add("http", async () => {
   drain();
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();
-  // Requests under way get the grace time; who waits for a run was answered above, and the run goes on.
+  // Requests in progress get the grace time. Callers that wait for a run got a response in `drain` above, and their runs continue.
   const cut = setTimeout(() => server.closeAllConnections(), config.MILLRACE_SHUTDOWN_GRACE_MS);
   await closed;
   clearTimeout(cut);
 });
+// First of all steps: requests are served as usual until the load balancer has seen that this process is not ready.
+shutdown.first("drain", (asked) => (asked ? delay(config.MILLRACE_DRAIN_MS) : undefined));
 await openHealth(api, "MILLRACE_METRICS_PORT", api.readiness);
 logger.info({ port }, "api ready");

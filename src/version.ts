@@ -1,2 +1,2 @@
-/** The service's version, that of package.json: for --version, the User-Agent of outbound requests and the health answer. */
+/** The version of Millrace from package.json: for --version, the User-Agent of outbound requests and the health response. */
 export const VERSION = "0.2.0-dev";

@@ -2,6 +2,7 @@ import { createRunWorkerParts } from "../activities/create.ts";
 import { withinNodeQuota } from "../activities/node-quota.ts";
 import { shareOut } from "../activities/shares.ts";
 import { createWebhookActivities } from "../activities/webhooks/deliver-shard.ts";
+import { createShares } from "./domain/shares.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
 import { openEvals, openScorer } from "./processes/evals.ts";
 import { openHealth } from "./processes/health.ts";
@@ -29,7 +30,7 @@ import {
 const worker = await openProcess("worker");
 const { config, logger, shutdown, temporal } = worker;
 
-// A code node ends at its own time-out, which is shorter; this is the net under it.
+// A code node ends at its own, shorter time-out; this limit is only a safety net.
 const sandbox = createSandbox({ timeoutMs: 900_000 });
 shutdown.add("code sandbox", () => sandbox.close());
 const documents = openDocuments(worker);
@@ -37,14 +38,17 @@ const knowledge = openKnowledgeModels(worker);
 const models = openModels(worker);
 const runs = openRuns(worker);
 const providers = openProviders(worker, runs, knowledge, models.connections);
-const nodes = openNodes(worker, runs, { sandbox, documents, knowledge, models, providers });
+const shares = createShares(config.MILLRACE_WORKER_ACTIVITIES);
+// Between two nodes of a chain, an organisation that has used its whole share gives a slot back.
+const mayContinue = (orgId: string) => config.MILLRACE_CHAINS && !shutdown.stopping.aborted && shares.free(orgId) > 0;
+const nodes = openNodes(worker, runs, { sandbox, documents, knowledge, models, providers, mayContinue });
 const evals = openEvals(worker, runs, openScorer(worker, { sandbox, knowledge, models }));
 const indexing = openIndexing(worker, runs, documents, knowledge, models.connections);
 const triggers = openTriggers(worker, runs);
 const webhooks = openWebhooks(worker, () => triggers.wake());
 
 const places = createNodePlaces(worker.db, config.MILLRACE_QUOTA_CONCURRENT_NODES);
-shutdown.add("places of nodes", async () => places.close());
+shutdown.add("node slots", async () => places.close());
 const executeNode = withinNodeQuota(nodes.executeNode, places);
 const nodeWork = { ...nodes, executeNode, ...providers.providerActivities };
 const background = {
@@ -56,7 +60,7 @@ const background = {
 const deliveries = createWebhookActivities(webhooks.deliverer, config.MILLRACE_WEBHOOK_SHARDS);
 const create: { readonly [Queue in keyof TaskQueues]: () => ReturnType<typeof createRunWorker> } = {
   runs: () => createRunWorker(config, temporal, createRunWorkerParts(runs.activities)),
-  nodes: () => createNodeWorker(config, temporal, shareOut(nodeWork, config.MILLRACE_WORKER_ACTIVITIES)),
+  nodes: () => createNodeWorker(config, temporal, shareOut(nodeWork, config.MILLRACE_WORKER_ACTIVITIES, shares)),
   ingest: () => createIngestWorker(config, temporal, shareOut(indexing.ingestActivities, JOB_ACTIVITIES)),
   background: () => createBackgroundWorker(config, temporal, shareOut(background, JOB_ACTIVITIES)),
   webhooks: () => createWebhookWorker(config, temporal, deliveries),
@@ -64,13 +68,13 @@ const create: { readonly [Queue in keyof TaskQueues]: () => ReturnType<typeof cr
 const queues = config.MILLRACE_WORKER_QUEUES;
 if (queues.includes("runs")) await sweepBeforePolling(runs.sweeping);
 const workers = await startWorkers(worker, () => Promise.all(queues.map((queue) => create[queue]())));
-// Ahead of the workers: their activities end, and other processes take the shards.
-shutdown.add("shards of deliveries", () => webhooks.deliverer.leave());
+// Stopped before the workers, so that shard activities end and other processes take the shards.
+shutdown.add("delivery shards", () => webhooks.deliverer.leave());
 if (queues.includes("background")) startUpkeep(worker, runs, indexing);
 await openHealth(worker, "MILLRACE_WORKER_PORT", {
   ...worker.readiness,
   async workers() {
-    if (!workers.running()) throw new Error("the workers do not poll");
+    if (!workers.running()) throw new Error("the workers are not polling");
   },
 });
 logger.info({ prefix: config.MILLRACE_TASK_QUEUE, queues }, "worker ready");

@@ -2,23 +2,33 @@ import { execFile } from "node:child_process";
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { NodeKindEntry } from "../src/domain/flow/definition/node-catalogue.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+interface Catalogue {
+  readonly nodeCatalogue: () => readonly NodeKindEntry[];
+}
 
 const root = join(import.meta.dirname, "..");
 
 const SPEC = `import { z } from "zod";
-import { defineNode, remembersNothing } from "./spec.ts";
+import { defineNode, liquid, remembersNothing } from "./spec.ts";
 
 export const echoSpec = defineNode({
+  title: "Echo",
+  group: "data",
+  icon: "echo",
   description: "Answers its text",
+  example: { text: "{{ in-0 }}" },
   config: z.strictObject({ text: z.string() }),
   execution: () => "inline",
+  expressions: ({ text }) => [liquid(text, "text")],
   remembers: remembersNothing,
   io: { output: () => ({ type: "string" }) },
 });
 `;
 
-/** What the recipe adds to a file: after a line that is there, another one. */
+/** The lines that the recipe adds to a file, each after an existing line. */
 const LINES: Readonly<Record<string, ReadonlyArray<readonly [string, string]>>> = {
   "src/domain/flow/kinds.ts": [["  approval: PLAIN,", "  echo: PLAIN,"]],
   "src/domain/flow/nodes/index.ts": [
@@ -31,6 +41,7 @@ const LINES: Readonly<Record<string, ReadonlyArray<readonly [string, string]>>> 
   "workflows/engine/nodes/index.ts": [["  approval: executeApproval,", "  echo: executeEvaluation,"]],
   "activities/nodes/by-kind.ts": [["  approval: notHere,", "  echo: notHere,"]],
 };
+const CATALOGUE = "src/domain/flow/definition/node-catalogue.ts";
 const SPEC_FILE = "src/domain/flow/nodes/echo.ts";
 
 let folder: string;
@@ -68,26 +79,34 @@ async function faultyFiles(): Promise<string[]> {
     );
   });
   const files = [...text.matchAll(/^(\S+?)\(\d+,\d+\): error /gm)].map(([, file = ""]) => file);
-  // Whatever else stops the compiler is no file that was forgotten.
+  // Other compiler errors are not about a forgotten file, so they are returned as they are.
   return files.length === 0 && text.trim() !== "" ? [text] : [...new Set(files)].toSorted();
 }
 
-describe("the recipe for a node kind in README.md", () => {
-  it("names the files, six at most", async () => {
+describe("the recipe for a node type in README.md", () => {
+  it("names every file to change, six at most", async () => {
     const [, recipe = ""] =
-      /- \*\*a node kind\*\*([\s\S]*?)\n\n/.exec(await readFile(join(root, "README.md"), "utf8")) ?? [];
+      /- \*\*a node type\*\*([\s\S]*?)\n\n/.exec(await readFile(join(root, "README.md"), "utf8")) ?? [];
     const files = [...recipe.matchAll(/^ +\d\. `([^`]+)`/gm)].map(([, file = ""]) => file.replace("<kind>", "echo"));
     expect(files.toSorted()).toEqual([...Object.keys(LINES), SPEC_FILE].toSorted());
     expect(files.length).toBeLessThanOrEqual(6);
   });
 
-  it("compiles when it is followed, and not where a file is forgotten", async () => {
+  it("compiles if every step is followed and fails if a file is forgotten; the catalogue then lists the node type", async () => {
     const [kinds = "", ...others] = Object.keys(LINES);
     await addLines(kinds);
     await writeFile(join(folder, SPEC_FILE), SPEC);
     expect(await faultyFiles()).toEqual(expect.arrayContaining(others));
     for (const file of others) await addLines(file);
     expect(await faultyFiles()).toEqual([]);
+    const { nodeCatalogue } = (await import(join(folder, CATALOGUE))) as Catalogue;
+    expect(nodeCatalogue().find(({ title }) => title === "Echo")).toMatchObject({
+      type: "echo",
+      group: "data",
+      config: { properties: { text: { title: "Text", "x-language": "liquid", examples: ["{{ in-0 }}"] } } },
+      handles: [{ handle: "out" }, { handle: "error" }],
+      output: { type: "string" },
+    });
     await rm(join(folder, SPEC_FILE));
     expect(await faultyFiles()).toContain("src/domain/flow/nodes/index.ts");
   });

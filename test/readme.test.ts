@@ -16,11 +16,13 @@ import { VERSION } from "../src/version.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const OF_THE_COMMAND_LINE = ["MILLRACE_URL", "MILLRACE_API_KEY", "MILLRACE_ORG_ID"];
-/** Read by tests. */
+/** Variables that only tests read. */
 const OF_TESTS = ["MILLRACE_TEST_BROWSER", "MILLRACE_LONG_SHARE"];
 const pages = [
   "README.md",
   "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  "SECURITY.md",
   "examples/README.md",
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
@@ -28,14 +30,14 @@ const pages = [
 ];
 const read = (page: string): string => readFileSync(join(root, page), "utf8");
 
-/** The blocks of code of a page in one language. */
+/** The code blocks of a page in one language. */
 function blocks(page: string, language: string): string[] {
   return [...read(page).matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\``, "gm"))].map(
     ([, code]) => code ?? "",
   );
 }
 
-/** The names of a page's headings, as links refer to them. */
+/** The anchors of a page's headings, as links use them. */
 function anchors(page: string): string[] {
   return [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
     (heading ?? "")
@@ -45,7 +47,7 @@ function anchors(page: string): string[] {
   );
 }
 
-/** The files of this repository that a page links to, from the root on, each with the heading that is meant. */
+/** The files of this repository that a page links to, by their path from the root, with the heading if one is given. */
 function links(page: string): Array<{ readonly path: string; readonly anchor: string | undefined }> {
   return [...read(page).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)].map(([, path, anchor]) => ({
     path: path === "" || path === undefined ? page : join(dirname(page), path),
@@ -53,11 +55,11 @@ function links(page: string): Array<{ readonly path: string; readonly anchor: st
   }));
 }
 
-/** The configuration table, as the schema has it. */
+/** The configuration table that the schema describes. */
 function configurationTable(): string {
   const rows = Object.entries(environmentSchema.shape).map(([name, schema]) => {
     const value = schema.safeParse(undefined);
-    // What is written there, where the value is another form of it.
+    // The table shows the value as it is written in the environment, not the parsed one.
     const data = schema.def.type === "prefault" ? schema.def.defaultValue : value.data;
     return `| \`${name}\` | ${value.success ? shown(data) : "required"} | ${schema.description ?? ""} |`;
   });
@@ -71,7 +73,7 @@ function shown(value: unknown): string {
 }
 
 describe("the documentation", () => {
-  it("has the configuration table that the schema of the environment makes", () => {
+  it("has the configuration table that is generated from the schema", () => {
     const page = read("docs/configuration.md");
     const [, table = ""] = /<!-- configuration -->\n\n(\| variable[\s\S]*?)(\n\n|\n$|$)/.exec(page) ?? [];
     expect(table.replaceAll(/ +\|/g, " |").replaceAll(/\| +/g, "| ").replaceAll(/-{3,}/g, "---").trim()).toBe(
@@ -79,7 +81,7 @@ describe("the documentation", () => {
     );
   });
 
-  it("links only to files and headings that exist, and the README to every page", () => {
+  it("links only to existing files and headings, and the README links to every page", () => {
     const all = pages.flatMap((page) => links(page).map((link) => ({ page, ...link })));
     const broken = all.filter(
       ({ path, anchor }) => !existsSync(join(root, path)) || (anchor !== undefined && !anchors(path).includes(anchor)),
@@ -106,7 +108,7 @@ describe("the documentation", () => {
     expect(faults).toEqual([]);
   });
 
-  it("names only files and settings that exist", () => {
+  it("names only existing files and settings", () => {
     const missing = pages.flatMap((page) => [
       ...[...read(page).matchAll(/`((?:src|workflows|activities|migrations|test|docs|bench|examples)\/[\w./-]+)`/g)]
         .map(([, path]) => path ?? "")
@@ -120,7 +122,7 @@ describe("the documentation", () => {
     expect(missing).toEqual([]);
   });
 
-  it("says of every kind of node what its configuration has", () => {
+  it("describes every configuration field of every node type", () => {
     const rows = new Map(
       [...read("docs/flow-format.md").matchAll(/^### (\w+)\n[\s\S]*?^- Config: ([\s\S]*?)^- Value: /gm)].map(
         ([, kind, config]) => [kind, config],
@@ -135,8 +137,8 @@ describe("the documentation", () => {
     }
   });
 
-  it("has an example of every kind of node, and each can be deployed", () => {
-    const [, section = ""] = /^## Kinds\n([\s\S]*?)^## /m.exec(read("docs/flow-format.md")) ?? [];
+  it("has an example of every node type that can be deployed", () => {
+    const [, section = ""] = /^## Node types\n([\s\S]*?)^## /m.exec(read("docs/flow-format.md")) ?? [];
     const examples = [...section.matchAll(/^### (\w+)\n[\s\S]*?^```json\n([\s\S]*?)^```/gm)].map(
       ([, kind, text]) => [kind, JSON.parse(text ?? "")] as const,
     );
@@ -164,7 +166,7 @@ describe("the documentation", () => {
     }
   });
 
-  it("shows what every event carries", () => {
+  it("shows the data of every event type", () => {
     const shown = blocks("docs/webhooks.md", "json")
       .map((text) => JSON.parse(text) as { type: string; data: object; id?: string })
       .filter(({ id }) => id === undefined);
@@ -173,7 +175,7 @@ describe("the documentation", () => {
       expect({ type, members: Object.keys(data).length > 1 }).toEqual({ type, members: true });
   });
 
-  it("lists every code of an error with its status", () => {
+  it("lists every error code with its status", () => {
     const rows = [...read("docs/http.md").matchAll(/^\| `(\w+)` +\| (\d+) +\| (.*?) +\|$/gm)].map(([, ...row]) => row);
     expect(rows).toEqual(Object.entries(PROBLEMS).map(([code, { status, title }]) => [code, String(status), title]));
   });
@@ -191,15 +193,32 @@ describe("the documentation", () => {
     expect(missing).toEqual([]);
   });
 
-  it("says which version it is, and from which one may come", () => {
+  it("lists exactly the metrics that the processes declare", () => {
+    const declared = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
+      .flatMap((name) => {
+        const code = read(`src/${name}`);
+        const full = /(?:\b(?:counter|histogram)\(\s*"|^\s*)(millrace_\w+)(?:",|: \{)/gm;
+        const short = /\.gauge\(\s*"(\w+)"/g;
+        return [
+          ...[...code.matchAll(full)].map(([, metric]) => metric ?? ""),
+          ...[...code.matchAll(short)].map(([, metric]) => `millrace_${metric}`),
+        ];
+      });
+    const documented = [...read("docs/operation.md").matchAll(/^[|-] `(millrace_\w+)`/gm)].map(([, metric]) => metric);
+    expect(declared.length).toBeGreaterThan(25);
+    expect(documented.toSorted()).toEqual(declared.toSorted());
+  });
+
+  it("states the current version, and the versions that one can upgrade from", () => {
     const { version } = JSON.parse(read("package.json")) as { version: string };
     expect(VERSION).toBe(version);
     const [, newest, oldest] = /^## (\S+).*\n\nUpgrade from: (\S+)\./m.exec(read("CHANGELOG.md")) ?? [];
     expect(newest).toBe(version);
-    expect(read("docs/operation.md")).toContain(`The oldest version to come from is ${oldest}`);
+    expect(read("docs/operation.md")).toContain(`You can upgrade from ${oldest} or later`);
   });
 
-  it("runs examples with the inputs that they need", () => {
+  it("runs examples with their required inputs", () => {
     let commands = 0;
     for (const page of pages) {
       for (const [command, name = ""] of read(page).matchAll(/^.*millrace run ([a-z-]+) .*$/gm)) {
@@ -239,7 +258,7 @@ describe("the documentation", () => {
         expect({ page, ...validateFlow(document, DEFAULT_FLOW_LIMITS) }).toEqual({ page, valid: true, problems: [] });
       }
       for (const code of blocks(page, "bash")) {
-        // `<run_id>` and the like stand for what a reader fills in.
+        // Placeholders such as `<run_id>` stand for values that a reader fills in.
         const { stderr } = spawnSync("bash", ["-n"], { input: code.replaceAll(/<[a-z_]+>/g, "x"), encoding: "utf8" });
         expect({ page, stderr }).toEqual({ page, stderr: "" });
       }

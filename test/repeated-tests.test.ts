@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const script = join(root, "scripts/test.mjs");
 const passing = 'it("is well", () => {}); it.skip("is left out", () => {});';
 const failing = 'it("is ill", () => { throw new Error("no"); });';
-/** Fails the first time that it runs in its folder. */
+/** A test file that fails the first time it runs in its folder. */
 const flaky = `
   const { existsSync, writeFileSync } = require("node:fs");
   it("is well too", () => {});
@@ -32,20 +32,20 @@ function run(files: Record<string, string>, args: string[] = []) {
   return { status, output: stdout, last: stdout.trim().split("\n").at(-1) };
 }
 
-it("repeats the files that failed, names what passes then, and counts every test once", () => {
+it("reruns failed files, names tests that then pass, and counts every test once", () => {
   const { status, output, last } = run({ passing, flaky });
   expect([status, last]).toEqual([0, "3 passed, 0 failed, 1 skipped"]);
   expect(output).toContain("failed once, then passed: flaky.test.cjs > is well the second time\n");
   expect(output).toContain("Running the file that failed once more, alone:\n  flaky.test.cjs\n");
 });
 
-it("fails for what fails twice", () => {
+it("fails if a test fails twice", () => {
   const { status, output, last } = run({ passing, flaky, failing, unreadable: "throw new Error('no')" });
   expect([status, last]).toEqual([1, "3 passed, 2 failed, 1 skipped"]);
   expect(output).not.toContain("then passed: failing");
 });
 
-it("repeats nothing where only some tests are asked for, or where many files fail", () => {
+it("reruns nothing if only some tests were selected or many files failed", () => {
   const some = run({ flaky }, ["flaky"]);
   expect([some.status, some.last]).toEqual([1, "1 passed, 1 failed"]);
   const many = run(Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`failing-${at}`, failing])));

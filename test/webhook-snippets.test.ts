@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const page = readFileSync(new URL("../docs/webhooks.md", import.meta.url), "utf8");
 const [, verifying = ""] = /\n## Verifying\n([\s\S]*?)\n## /.exec(page) ?? [];
 
-/** The block of code of the section "Verifying" that has these words in it. */
+/** The code block in the section "Verifying" that contains these words. */
 function snippet(language: string, words: string): string {
   const blocks = [...verifying.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, "g"))];
   const found = blocks.map(([, code]) => code ?? "").filter((code) => code.includes(words));
@@ -65,7 +65,7 @@ const REFUSED: Record<string, () => Delivery> = {
   "no signature": () => without("webhook-signature"),
 };
 
-/** Has a program judge each delivery: true where it believes it. */
+/** Runs a program that verifies each delivery: true if it accepts it. */
 function judged(command: string, args: readonly string[], program: string): Record<string, boolean> {
   const cases = Object.fromEntries(Object.entries({ ...HOLDS, ...REFUSED }).map(([name, make]) => [name, make()]));
   const result = spawnSync(command, [...args, program], {
@@ -107,14 +107,14 @@ all = json.loads(sys.stdin.buffer.read().decode())
 print(json.dumps({name: believes(each["headers"], each["body"].encode(), each["secret"]) for name, each in all.items()}))`,
   );
 
-describe("the documented code that verifies a delivery", () => {
-  it("in Node alone believes what was signed, and nothing else", () => {
+describe("the documented code that verifies deliveries", () => {
+  it("in Node without a package accepts only signed deliveries", () => {
     expect(node(snippet("js", "createHmac"), "verified(headers, body, secret)")).toEqual(EXPECTED);
     const bytes = node(snippet("js", "createHmac"), "verified(headers, Buffer.from(body), secret)");
     expect(bytes).toEqual(EXPECTED);
   });
 
-  it("in Node with the package does so too", () => {
+  it("in Node with the package accepts only signed deliveries", () => {
     expect(node(snippet("js", "standardwebhooks"), 'eventOf(headers, body, secret).type === "run.completed"')).toEqual(
       EXPECTED,
     );
@@ -126,12 +126,12 @@ describe("the documented code that verifies a delivery", () => {
       missing = spawnSync("python3", ["--version"]).error !== undefined;
     });
 
-    it("alone believes what was signed, and nothing else", ({ skip }) => {
+    it("without a package accepts only signed deliveries", ({ skip }) => {
       skip(missing, "there is no python3 here");
       expect(python(snippet("python", "hmac"), "verified(headers, body, secret)")).toEqual(EXPECTED);
     });
 
-    it("with the package is code that compiles", ({ skip }) => {
+    it("with the package compiles", ({ skip }) => {
       skip(missing, "there is no python3 here");
       const code = snippet("python", "standardwebhooks");
       const result = spawnSync("python3", ["-c", "import sys; compile(sys.stdin.read(), 'webhooks.md', 'exec')"], {

@@ -12,9 +12,8 @@ import { inOrder } from "./engine/step-end.ts";
 import type { RecordSinks } from "../src/domain/runs/record-sinks.ts";
 
 /**
- * Local activities write the record, and evaluate expressions with values from the blob store. A node's own failure is
- * never retried. An outage, such as a database that is down, is retried without limit, since giving up would lose an
- * accepted run.
+ * Local activities write the record, and evaluate expressions with values from the blob store. A node's own failure is never retried. An
+ * outage, such as an unreachable database, is retried without limit, because giving up would lose an accepted run.
  */
 const cancellable = proxyLocalActivities<LocalActivities>({
   startToCloseTimeout: "60 seconds",
@@ -24,8 +23,8 @@ const cancellable = proxyLocalActivities<LocalActivities>({
 });
 
 /**
- * Local activities end once they have started, and none starts in a cancelled scope: they are short. If one is cancelled
- * after it has ended, but before the workflow has its result, the SDK's core fails the workflow task again and again.
+ * Local activities are never cancelled once started, because they are short, and none starts in a cancelled scope. Cancelling one after it
+ * has ended, but before the workflow has its result, would make the SDK's core fail the workflow task again and again.
  */
 export const local: LocalActivities = {
   recordReport: (input) => uncancelled(() => cancellable.recordReport(input)),
@@ -39,6 +38,7 @@ export const local: LocalActivities = {
   takeMember: (input) => uncancelled(() => cancellable.takeMember(input)),
   splitItems: (input) => uncancelled(() => cancellable.splitItems(input)),
   createChildRun: (input) => uncancelled(() => cancellable.createChildRun(input)),
+  cancelUnstartedRun: (input) => uncancelled(() => cancellable.cancelUnstartedRun(input)),
   wait: (input) => uncancelled(() => cancellable.wait(input)),
   expirePause: (input) => uncancelled(() => cancellable.expirePause(input)),
   createScheduledRun: (input) => uncancelled(() => cancellable.createScheduledRun(input)),
@@ -50,22 +50,22 @@ async function uncancelled<T>(activity: () => Promise<T>): Promise<T> {
   return CancellationScope.nonCancellable(() => inOrder(activity()));
 }
 
-/** The last work of a workflow's step, before Temporal learns of the step; see activities/runs/record-sink.ts. */
+/** The last work of a workflow step, before Temporal learns of the step (see activities/runs/record-sink.ts). */
 export const { record } = proxySinks<RecordSinks>();
 
 /**
- * Regular activities with heartbeats. Their retry policy is for dead workers and databases that are down, hence
- * without limit: a final failure is thrown as non-retryable.
+ * Regular activities with heartbeats. Temporal retries them without limit, because these retries are for dead workers and unreachable
+ * databases; a final failure is thrown as non-retryable.
  */
 const untilDone = (timeoutMs: number): ActivityOptions => ({
   startToCloseTimeout: timeoutMs + NODE_GRACE_MS,
-  // A dead worker is noticed after this time; a cancellation reaches an activity with its next heartbeat.
+  // After this time without a heartbeat, a worker counts as dead. A cancellation reaches an activity with its next heartbeat.
   heartbeatTimeout: "10 seconds",
   retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" },
   cancellationType: ActivityCancellationType.TRY_CANCEL,
 });
 
-/** The activities of a run's nodes. A node's own failures are retried by the workflow, by the node's policy. */
+/** The activities of a run's nodes. The workflow retries a node's own failures by the node's policy. */
 export function nodeActivities(taskQueue: string, timeoutMs: number): NodeActivities {
   return proxyActivities<NodeActivities>({ ...untilDone(timeoutMs), taskQueue });
 }
@@ -80,11 +80,11 @@ export function ownActivities<Activities>(timeoutMs: number): Activities {
   return proxyActivities<Activities>(untilDone(timeoutMs)) as Activities;
 }
 
-/** The deliveries of a shard. If a worker stops or dies, another one takes over, without limit. */
+/** The deliveries of a shard. If a worker stops or dies, another one takes over; there is no limit to that. */
 export function webhooks(taskQueue: string): WebhookActivities {
   return proxyActivities<WebhookActivities>({
     taskQueue,
-    // A worker gives a shard back much earlier.
+    // Only an upper limit: a worker gives a shard back much earlier.
     startToCloseTimeout: "1 hour",
     heartbeatTimeout: "10 seconds",
     retry: { initialInterval: "200 milliseconds", backoffCoefficient: 2, maximumInterval: "5 seconds" },

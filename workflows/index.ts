@@ -1,4 +1,4 @@
-/** The workflows that a worker registers: exactly these exports, by these names. Renaming one breaks open runs. */
+/** The workflows that a worker registers are exactly these exports. Renaming one breaks unfinished workflows. */
 export { checkConnection } from "./providers/check-connection.ts";
 export { deliverWebhooks } from "./webhooks/deliver-webhooks.ts";
 export { importDataset } from "./evals/import-dataset.ts";

@@ -1,14 +1,14 @@
 import { defineQuery, defineSignal } from "@temporalio/workflow";
 import type { PauseResolution } from "../src/domain/runs/run.ts";
 
-/** Asks a run to stop: running nodes are cancelled, no later node starts. */
+/** Stops a run: running nodes are cancelled, and no other node starts. */
 export const cancelSignal = defineSignal<[{ reason: string | null }]>("cancel");
 
-/** Brings the answer to a pause to the waiting workflow. It is repeated until it is taken; repetitions are ignored. */
+/** Delivers a pause's answer to the waiting workflow. It is sent until the workflow has received it; repetitions are ignored. */
 export const resumeSignal = defineSignal<[{ pause_id: string; resolution: PauseResolution }]>("resume");
 
-/** A child workflow tells its parent whether it only waits for people. */
+/** Tells a parent workflow whether its child waits only for people. */
 export const childIdleSignal = defineSignal<[{ workflow_id: string; idle: boolean }]>("child_idle");
 
-/** The progress of a run, for an operator at Temporal's UI. */
+/** The progress of a run, for an operator in Temporal's UI. */
 export const positionQuery = defineQuery<{ running: string[]; paused: string[]; settled: number }>("position");

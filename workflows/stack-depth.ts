@@ -1,8 +1,8 @@
 /**
- * Frames of the stack traces inside workflows. The SDK takes one for every promise a workflow makes (for its stack trace
- * query) and translates each frame through the bundle's source map: with the default of 10 frames that was a quarter of
- * a short run's processor time, and with 2 a third of a map's over many items. One frame says where an error was
- * thrown. The query `position` reports what a run is doing.
+ * Number of frames in stack traces inside workflows. For its stack trace query, the SDK takes a trace for every promise and translates each
+ * frame through the bundle's source map. With the default of 10 frames this took a quarter of a short run's processor time, and with 2 a
+ * third of that of a map over many items. One frame still shows where an error was thrown, and the query `position` reports what a run is
+ * doing.
  */
 const FRAMES = 1;
 

@@ -15,12 +15,12 @@ export interface IngestDeps {
   readonly parse: ParseDocument;
 }
 
-/** Reads an uploaded document into its row. An unreadable document is marked so, and harms nothing else. */
+/** Reads an uploaded document into its row. An unreadable document gets an error in its row and affects nothing else. */
 export function createIngestDocument({ db, blobs, parse }: IngestDeps) {
   return async function ingestDocument({ org_id, file_id }: IngestInput): Promise<void> {
     const context = Context.current();
     const document = await db.org(org_id, (connection) => getDocument(connection, file_id));
-    // It was removed meanwhile, or read by an attempt whose worker died.
+    // The document was deleted meanwhile, or an attempt whose worker died has already read it.
     if (!document || document.status !== "pending") return;
     // Recordings and pictures have no text until a node has read them.
     if (isMediaType(document.mime_type)) {
@@ -45,10 +45,10 @@ export function createIngestDocument({ db, blobs, parse }: IngestDeps) {
   };
 }
 
-/** The failure for the document's row; null for a transient fault, which Temporal then retries. */
+/** The failure for the document's row; null for a transient error, which Temporal then retries. */
 function readingFailure(error: unknown): { code: string; message: string } | null {
   if (error instanceof NodeFailure) return { code: error.code, message: redactSecrets(error.message) };
   if (error instanceof BlobNotFound)
-    return { code: "document_lost", message: "The stored document is gone. Upload it again." };
+    return { code: "document_lost", message: "The stored document no longer exists. Upload it again." };
   return null;
 }

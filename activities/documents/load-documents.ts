@@ -9,10 +9,10 @@ import { documentsOfHandle } from "../../src/stores/documents/documents.ts";
 import type { DocumentRow } from "../../src/stores/documents/documents.ts";
 import type { PlanCache } from "../../src/services/projects/plans.ts";
 
-/** Most documents that a run reads. With more, the node fails rather than silently leaving some out. */
+/** Most documents that a run reads. With more, the node fails instead of silently omitting some. */
 const MAX_DOCUMENTS = 1000;
 
-/** The documents of the run's handle, once none of them is still being read. */
+/** The documents of the run's user ID, once all of them have been read. */
 export function createLoadDocuments(db: Database, blobs: BlobStore, plans: PlanCache) {
   return async function loadDocuments({ run, plan_path, scope }: EvaluateInput): Promise<LoadDocumentsResult> {
     const node = (await plans.get(run)).node(plan_path);
@@ -33,7 +33,7 @@ export function createLoadDocuments(db: Database, blobs: BlobStore, plans: PlanC
     if (rows.length > MAX_DOCUMENTS) {
       throw new NodeFailure(
         "too_many_documents",
-        `More than ${MAX_DOCUMENTS} documents were uploaded under this handle. Remove some.`,
+        `More than ${MAX_DOCUMENTS} documents were uploaded for this user_id. Delete some.`,
       );
     }
     if (required && rows.length === 0) throw new NodeFailure("documents_missing", missing(node.id, userId));
@@ -45,8 +45,8 @@ export function createLoadDocuments(db: Database, blobs: BlobStore, plans: PlanC
 
 function missing(nodeId: string, userId: string | null): string {
   return userId === null
-    ? `Document node ${nodeId} needs documents, and the run names no user_id to look under. Upload some and give the run their user_id.`
-    : `Document node ${nodeId} needs documents, and none were uploaded under this run's user_id.`;
+    ? `Document node ${nodeId} needs documents, but the run has no user_id. Upload documents and start the run with their user_id.`
+    : `Document node ${nodeId} needs documents, but none were uploaded for this run's user_id.`;
 }
 
 async function present(row: DocumentRow, blobs: BlobStore): Promise<{ readonly [key: string]: Json }> {

@@ -3,13 +3,13 @@ import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import type { DocumentParser, DocumentSource, ParsedDocument } from "../../src/platform/parsing/document-parser.ts";
 import { DocumentError } from "../../src/platform/parsing/errors.ts";
 
-/** A document whose text an activity wants: loaded bytes (a fetched page), or a blob (an upload). */
+/** A document whose text an activity needs: loaded bytes (a fetched page), or a blob (an upload). */
 export interface DocumentToParse {
   readonly org_id: string;
   readonly content: { readonly bytes: Uint8Array } | { readonly blob: string };
-  /** Null for a fetched page, whose declared type says more than its address. */
+  /** Null for a fetched page, whose declared type says more than its URL. */
   readonly filename: string | null;
-  /** The Content-Type that came with it. */
+  /** The Content-Type declared for the document. */
   readonly declared: string | null;
   /** Whether text in pictures is recognised. */
   readonly ocr?: boolean;
@@ -18,8 +18,8 @@ export interface DocumentToParse {
 
 /**
  * Reads a document. Throws NodeFailure with the code of DocumentError (`document_broken`, `document_encrypted`,
- * `document_too_large`, `document_timeout`, `document_empty`, `unsupported_type`); other errors are not the
- * document's fault.
+ * `document_too_large`, `document_timeout`, `document_empty`, `unsupported_type`); other errors are not caused by the
+ * document.
  */
 export type ParseDocument = (document: DocumentToParse) => Promise<ParsedDocument>;
 

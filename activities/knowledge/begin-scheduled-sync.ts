@@ -6,7 +6,7 @@ import { firstIdOf } from "../../src/domain/uuid.ts";
 import { requestSync } from "../../src/services/knowledge/sync.ts";
 import type { SyncDeps } from "../../src/services/knowledge/sync.ts";
 
-/** Starts the sync of a schedule, once in all attempts. Starts none where one is running or the knowledge base is deleted. */
+/** Starts the sync of a schedule, once for all attempts; does nothing if a sync is running or the knowledge base is deleted. */
 export function createBeginScheduledSync(deps: SyncDeps) {
   return async function beginScheduledSync(base: Omit<SyncInput, "sync_id">): Promise<void> {
     const { scheduledTimestampMs, workflowExecution } = Context.current().info;

@@ -52,7 +52,8 @@ export function createExtractResource({ db, blobs, parser }: ExtractDeps) {
       return await parser.parse({
         orgId: org_id,
         source: { size: await blobs.size(key), open: async (range) => (await blobs.openRead(key, range)).stream },
-        // The type of an address's content, or of a text under any name, was decided when it was stored.
+        // Only an upload's name says something about its type; the types of pages and texts were decided when they were
+        // stored.
         filename: source === "upload" ? resource_path : null,
         declared: content_mime,
         ocr: base?.indexing_params.ocr ?? false,
@@ -61,7 +62,7 @@ export function createExtractResource({ db, blobs, parser }: ExtractDeps) {
     } catch (error) {
       if (error instanceof DocumentError) throw new ResourceFailure(error.code, error.message, { cause: error });
       if (error instanceof BlobNotFound) {
-        throw new ResourceFailure("document_lost", "The stored file is gone. Add it again.", { cause: error });
+        throw new ResourceFailure("document_lost", "The stored file no longer exists. Add it again.", { cause: error });
       }
       throw error;
     }

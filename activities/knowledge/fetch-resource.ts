@@ -12,7 +12,7 @@ export interface FetchDeps extends PageDeps {
   readonly blobs: BlobStore;
 }
 
-/** Stores the content of a resource's address. The bytes of an upload or a text are stored already. */
+/** Fetches and stores the content of a resource with a URL. The bytes of an upload or a text are already stored. */
 export function createFetchResource({ db, blobs, ...pages }: FetchDeps) {
   return async function fetchResource(input: ResourceInput): Promise<IngestStep> {
     const { org_id, resource_id, revision } = input;
@@ -25,7 +25,7 @@ export function createFetchResource({ db, blobs, ...pages }: FetchDeps) {
       }
       const page = await fetchPage(pages, { url: resource.source_url, known: null, signal });
       if (page.outcome === "missing") throw page.error;
-      if (page.outcome === "not_modified") throw new Error("answered 304 to a request without conditions");
+      if (page.outcome === "not_modified") throw new Error("returned status 304 for an unconditional request");
       const { key, size } = await blobs.put(org_id, page.body, { maxBytes: pages.maxBytes });
       const stored = await db.org(org_id, (connection) =>
         storeContent(connection, resource_id, revision, { ...page, size, blob_key: key }),

@@ -8,8 +8,8 @@ import { takeSyncStep } from "./sync-step.ts";
 import type { SyncStepDeps } from "./sync-step.ts";
 
 /**
- * Ends a sync. A new index replaces the old one in the same transaction, but only once it has every resource that is
- * searchable now, so that no answer is missing in between.
+ * Ends a sync. A new index replaces the old one in the same transaction, but only once it holds every resource that is
+ * currently searchable, so that no result is missing in between.
  */
 export function createFinishSync(deps: SyncStepDeps) {
   const { db } = deps;
@@ -35,7 +35,7 @@ export function createFinishSync(deps: SyncStepDeps) {
           if (underWay + untried.length > 0) return "more";
           if (missing.length === 0) await activateIndex(connection, knowledge_base_id, building.index_no);
           else {
-            const message = `${missing.length} documents could not be indexed with the new settings, ${missing[0]?.address ?? ""} among them: all are found as before. Mend or delete them, then run another full sync.`;
+            const message = `${missing.length} documents could not be indexed with the new settings, among them ${missing[0]?.address ?? ""}. Searches still use the old index. Fix or delete these documents, then run another full sync.`;
             error = { code: "reindex_incomplete", message };
           }
         }

@@ -21,13 +21,13 @@ import { nextSlice } from "../../src/platform/slices.ts";
 export interface IndexResourceDeps {
   readonly blobs: BlobStore;
   readonly knowledge: IndexDeps;
-  /** Attempts for an embedding model that does not answer. */
+  /** Most attempts while the embedding model does not respond. */
   readonly maxAttempts: number;
 }
 
-/** Most chunks cut before the process attends to its other work. */
+/** Most chunks cut before the event loop gets a turn. */
 const CUT_AT_ONCE = 200;
-/** Attempts for a model whose answers are invalid. */
+/** Most attempts while the model's responses are invalid. */
 const MAX_MALFORMED = 5;
 
 /**
@@ -42,7 +42,7 @@ export function createIndexResource({ blobs, knowledge, maxAttempts }: IndexReso
       const text = await load(resource.text_blob_key ?? "");
       const indexes = await indexesFor(org_id, knowledge_base_id);
       for (const index of indexes) {
-        // The index in use comes last: after it the resource counts as indexed.
+        // The active index comes last: once it is written, the resource counts as indexed.
         const isLast = index === indexes.at(-1);
         const chunks = await cut(text, index.params.chunker_params);
         try {
@@ -70,7 +70,7 @@ export function createIndexResource({ blobs, knowledge, maxAttempts }: IndexReso
     const building = all.filter((index) => index.state === "building");
     const active = all.filter((index) => index.state === "active");
     const model = active[0]?.embedding_model ?? null;
-    // An index about to be replaced, perhaps because its model is gone, must not block anything.
+    // A missing model of the index that is about to be replaced must not block the new index.
     const isUsable =
       building.length === 0 || model === null || "embedder" in (await knowledge.embedders.find(orgId, model));
     return isUsable ? [...building, ...active] : building;
@@ -81,7 +81,9 @@ export function createIndexResource({ blobs, knowledge, maxAttempts }: IndexReso
       return await loadExtractedText(blobs, key);
     } catch (error) {
       if (!(error instanceof BlobNotFound)) throw error;
-      throw new ResourceFailure("document_lost", "The stored text is gone. Add the resource again.", { cause: error });
+      throw new ResourceFailure("document_lost", "The stored text no longer exists. Add the document again.", {
+        cause: error,
+      });
     }
   }
 }
@@ -98,7 +100,7 @@ async function cut(text: ChunkedText, params: IndexingParams["chunker_params"]):
   return chunks;
 }
 
-/** A refusal of the model is final. An unreachable model is retried, but not for ever. */
+/** An error that the model returns is final; an unreachable model is retried up to `maxAttempts`. */
 function asFailure(error: unknown, attempt: number, maxAttempts: number): unknown {
   if (!(error instanceof EmbeddingError)) return error;
   const { failure, message } = error;

@@ -17,7 +17,7 @@ export interface ListSyncDeps extends SyncStepDeps {
   readonly maxPages: number;
 }
 
-/** Lists the items of a knowledge base's sources, page by page, and then other work on its resources. */
+/** Lists the items of a knowledge base's sources, page by page, and then adds the other resources that the sync must handle. */
 export function createListSync(deps: ListSyncDeps) {
   const { db, maxPages } = deps;
   return async function listSync(input: SyncInput): Promise<SyncStep> {
@@ -26,7 +26,7 @@ export function createListSync(deps: ListSyncDeps) {
       const { sync, sources, signal } = context;
       await db.orgTransaction(org_id, (connection) => begin(connection, context));
       let { position } = sync;
-      // No listed item is being read yet.
+      // At this stage no item has been read, so the open items are all items.
       let { open: total } = await db.org(org_id, (connection) => countItems(connection, sync_id));
       while (position === null || !("done" in position)) {
         if (context.isLate()) return "more";
@@ -60,7 +60,7 @@ export function createListSync(deps: ListSyncDeps) {
           for (const failure of failures) await addListFailure(connection, sync_id, source_no, failure);
           return true;
         });
-        // Another attempt of this step is ahead and continues.
+        // Another attempt of this step has advanced further, so this one stops.
         if (!moved) return "more";
         await db.org(org_id, (connection) => countItems(connection, sync_id));
         position = to;

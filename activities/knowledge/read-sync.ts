@@ -66,7 +66,7 @@ export function createReadSync(deps: ReadSyncDeps) {
           continue;
         }
         const items = await db.org(org_id, (connection) => listOpenItems(connection, sync_id, room));
-        // A failure is thrown after every item was tried, so that it blocks no other item.
+        // Failures are thrown after every item was tried, so that none blocks another item.
         const failures: unknown[] = [];
         await eachAtOnce(items, LANES, (item) => take(context, item).catch((error: unknown) => failures.push(error)));
         if (failures.length > 0) throw failures[0];
@@ -90,7 +90,7 @@ export function createReadSync(deps: ReadSyncDeps) {
     if (resource !== null) await indexAgain(context, item, resource, null);
   }
 
-  /** An item's resource. Several may have one address: an item that a source does not list is about one of them. */
+  /** An item's resource. Several resources may share a URL, so an item that no source lists names its resource by ID. */
   function find(connection: Db, knowledgeBaseId: string, { resource_id, address }: SyncItemRow) {
     return resource_id === null
       ? findByAddress(connection, knowledgeBaseId, address)
@@ -100,7 +100,7 @@ export function createReadSync(deps: ReadSyncDeps) {
   async function read(context: SyncContext, item: SyncItemRow, resource: ResourceRow | null): Promise<void> {
     const { sync, signal } = context;
     const { mode, org_id } = sync;
-    // Somebody has just added it: the outcome of that ingest is the outcome of the item.
+    // The resource is already being indexed, so the outcome of that ingest is the outcome of the item.
     if (resource !== null && ["pending", "resource", "parsed"].includes(resource.status)) {
       return await (mode === "dry_run"
         ? end(context, item, "unchanged", { resource })
@@ -112,7 +112,7 @@ export function createReadSync(deps: ReadSyncDeps) {
     try {
       page = await readFrom(context, item, isComparable ? resource : null);
     } catch (error) {
-      // An abort is not the document's failure.
+      // An abort must not be recorded as the document's failure.
       signal.throwIfAborted();
       if (!(error instanceof ResourceFailure)) throw error;
       return await fail(context, item, resource, error);
@@ -122,7 +122,7 @@ export function createReadSync(deps: ReadSyncDeps) {
         return await fail(context, item, resource, page.error);
       const { resource_id } = resource;
       if (mode === "dry_run") return await end(context, item, "deleted", { resource });
-      // Another attempt needs it, too.
+      // Recorded first, so that a retry knows the resource is to be deleted.
       await db.org(org_id, (connection) => planDelete(connection, item.item_id, resource_id));
       return await take(context, { ...item, action: "delete", resource_id });
     }
@@ -145,11 +145,11 @@ export function createReadSync(deps: ReadSyncDeps) {
   ): Promise<PageAnswer> {
     const source = item.source_no === null ? undefined : sources[item.source_no];
     if (source !== undefined) return source.read(item.address, known, signal);
-    // A person added this single address, so robots.txt is ignored.
+    // A person added this single URL, so robots.txt is ignored.
     return site.page(item.address, { known, respectful: false, signal });
   }
 
-  /** An unreadable document stays as it was. A full sync indexes it from the stored bytes. */
+  /** A document that cannot be read now keeps its stored content; a full sync indexes that again. */
   async function fail(
     context: SyncContext,
     item: SyncItemRow,
@@ -171,7 +171,7 @@ export function createReadSync(deps: ReadSyncDeps) {
     const stored = await begin(context, item, async (connection) => {
       await lockResourceIdentity(connection, knowledge_base_id, resourceIdentity({ source_url: item.address }));
       const before = await find(connection, knowledge_base_id, item);
-      // Somebody has deleted the resource meanwhile, or given it another content.
+      // The resource was deleted meanwhile, or its content was replaced.
       if (item.resource_id !== null && before?.source_url !== item.address) return null;
       const resource_id = before?.resource_id ?? uuidv7();
       const added: NewResource = {
@@ -214,10 +214,7 @@ export function createReadSync(deps: ReadSyncDeps) {
     });
   }
 
-  /**
-   * Starts a revision for an item, once: item and resource change together. Null if there is nothing to start (any
-   * more).
-   */
+  /** Starts a revision for an item, once: item and resource change together. Null if there is nothing to start. */
   async function begin<
     Started extends {
       resource_id: string;
@@ -242,7 +239,7 @@ export function createReadSync(deps: ReadSyncDeps) {
     });
     if (started === null) return null;
     const { resource_id, revision } = started;
-    // The row decides: the sweeper makes up for a lost start.
+    // A lost start does no harm: the sweeper starts what the row says.
     await resources.startIngest({ org_id, knowledge_base_id, resource_id, revision }).catch(() => undefined);
     return started;
   }

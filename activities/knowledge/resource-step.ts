@@ -15,7 +15,7 @@ import type { ResourceRow } from "../../src/stores/knowledge/resources.ts";
 const MAX_ATTEMPTS = 4;
 
 /**
- * Does one step of indexing a resource. Does nothing if the resource is gone or replaced, or an earlier attempt got
+ * Does one step of indexing a resource. Does nothing if the resource was deleted or replaced, or an earlier attempt got
  * further. A ResourceFailure is recorded in the resource's row, with its event. Any other error is thrown for Temporal
  * to retry; so is a transient failure, up to MAX_ATTEMPTS times.
  */

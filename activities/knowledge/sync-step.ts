@@ -28,11 +28,11 @@ const WATCH_MS = 1000;
 /** Time after which a step hands the work back, so that no sync keeps a worker from others (ms). */
 const STEP_MS = 60_000;
 
-/** What a step of a sync needs. */
+/** The context of a sync's step. */
 export interface SyncContext {
   readonly sync: SyncWork;
   readonly base: KnowledgeBaseRow;
-  /** In the order of the numbers that items carry. */
+  /** In the order that the items' `source_no` refers to. */
   readonly sources: readonly KnowledgeSource[];
   readonly site: SiteClient;
   /** Aborts when the sync is cancelled, its knowledge base is deleted, or the worker stops. */
@@ -41,12 +41,12 @@ export interface SyncContext {
   isLate(): boolean;
 }
 
-/** The signal's reason if the sync is no longer wanted. */
+/** The signal's reason if the sync was cancelled or deleted. */
 class NotWanted extends Error {}
 
 /**
- * Does a step of a sync. `stop` if the sync has ended or its knowledge base is gone; a cancelled sync ends here.
- * Errors are thrown for Temporal to retry.
+ * Does a step of a sync. Returns `stop` if the sync has finished or its knowledge base is deleted; records the end of a
+ * cancelled sync. Errors are thrown for Temporal to retry.
  */
 export async function takeSyncStep(
   { db, connections, ...site }: SyncStepDeps,
@@ -70,14 +70,14 @@ export async function takeSyncStep(
       const present = await find();
       if (present === null || present.cancel_requested_at !== null) stop.abort(new NotWanted());
     },
-    // The work itself notices an unreachable database.
+    // A failed check is ignored, because the step itself fails if the database is unreachable.
     () => undefined,
   );
   const until = Date.now() + STEP_MS;
   const client = createSiteClient(site);
   const { website_sources, connection_id, connection_source_ids } = given;
   const callBuckets = bucketCaller(connections, site.guardedFetch, org_id, connection_id);
-  // In this order: the numbers of a sync's sources are positions in it.
+  // The order matters: a sync stores its sources' positions in this list.
   const sources = [
     ...website_sources.map((source) => createWebsiteSource(source, client)),
     ...connection_source_ids
@@ -100,7 +100,7 @@ export async function takeSyncStep(
   }
 }
 
-/** The credential is decrypted on first use, once a step. */
+/** Decrypts the credential on first use, once per step. */
 function bucketCaller(
   connections: ConnectionResolver,
   guardedFetch: SiteDeps["guardedFetch"],

@@ -7,7 +7,7 @@ type Account = Pick<
   "org_id" | "project_id" | "run_id" | "path" | "attempt" | "repeated" | "choice" | "signal"
 >;
 
-/** The model that a node asks, and who pays for it. */
+/** The model that a node calls, and the account that pays for it. */
 export function accountOf(execution: NodeExecution<ModelChoice>): Account {
   const { org_id, project_id, run_id, path, attempt, repeated = false, signal, config } = execution;
   const { model, connection_id } = config;

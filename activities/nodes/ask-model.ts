@@ -12,7 +12,7 @@ export interface AskDeps {
   readonly texts: TextWriter;
 }
 
-/** Asks the model of an `llm` node at a step of its conversation. Watchers of the run see the answer grow. */
+/** Asks the model of an `llm` node at a step of its conversation. Streams of the run show the answer while it is written. */
 export async function askModel(
   { models, texts }: AskDeps,
   execution: NodeExecution<LlmConfig>,
@@ -21,13 +21,13 @@ export async function askModel(
   const { run_id, config } = execution;
   const account = { ...accountOf(execution), run_id, path: question.path };
   const { step, keep } = question;
-  const missing = (reply: ModelReply) => missingAnswer(reply, question.request.messages);
+  const missing = (reply: ModelReply) => missingAnswer(reply, question.request);
   const live = execution.may_show && answersInText(config) ? texts.open({ ...account, step }) : null;
   try {
     const reply = await models.call({
       ...account,
       ...question,
-      // Invalid answers are not kept, because the model is asked again.
+      // Invalid answers are not stored for retries, because the model must be asked again.
       ...(keep && { keep: async (given) => (missing(given) ? async () => undefined : keep(given)) }),
       fallback_models: config.fallback_models,
       ...(live && { onText: live.write }),

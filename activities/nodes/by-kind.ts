@@ -10,7 +10,7 @@ import type { GivenAudio } from "./audio.ts";
 import type { NodeExecution, NodeExecutor, NodeOutcome } from "./executor.ts";
 import type { GivenImage } from "./image.ts";
 
-/** Kinds that regular activities execute, with their executors. */
+/** The executors of all node types that regular activities execute. */
 export interface NodeExecutors {
   readonly http: NodeExecutor<NodeConfigs["http"]>;
   readonly code: NodeExecutor<NodeConfigs["code"]>;
@@ -31,7 +31,7 @@ const notHere = async ({ type }: PlanNode): Promise<NodeOutcome> => {
   throw new NodeFailure("internal_error", `A node of kind ${type} is not executed by an activity.`);
 };
 
-/** What executes each kind. */
+/** How each node type is executed. */
 const EXECUTED: ByKind<[NodeExecutors, Execution], Promise<NodeOutcome>> = {
   http: ({ config }, executors, execution) => executors.http({ ...execution, config }),
   code: ({ config }, executors, execution) => executors.code({ ...execution, config }),
@@ -41,7 +41,7 @@ const EXECUTED: ByKind<[NodeExecutors, Execution], Promise<NodeOutcome>> = {
   action: ({ config }, executors, execution) => executors.action({ ...execution, config }),
   async url(node, executors, execution) {
     const url = given(node, execution.scope) ?? node.config.default;
-    // An optional address that was not given: the node has nothing to load.
+    // An optional URL was omitted, so there is nothing to load.
     if (typeof url !== "string") return { output: { url: null, title: null, text: "", content_type: null } };
     return executors.url({ ...execution, config: { url } });
   },
@@ -70,7 +70,7 @@ const EXECUTED: ByKind<[NodeExecutors, Execution], Promise<NodeOutcome>> = {
   approval: notHere,
 };
 
-/** Executes a node by the executor of its kind. */
+/** Executes a node with the executor of its type. */
 export function executeByKind(executors: NodeExecutors, node: PlanNode, execution: Execution): Promise<NodeOutcome> {
   return byKind(EXECUTED, node, executors, execution);
 }

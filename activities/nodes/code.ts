@@ -16,7 +16,7 @@ export function createCodeExecutor({
     const names = Object.keys(config.args);
     const sources = Object.values(config.args).map((source) => ({ language: "cel" as const, source }));
     const values = await evaluation.sources(org_id, sources, scope);
-    // Built from entries, so that an argument called __proto__ is an argument.
+    // Built from entries, so that an argument called __proto__ stays an argument.
     const args = Object.fromEntries(names.map((name, at) => [name, values[at] ?? null]));
     requireStorable(args, "The arguments");
     const { value, logs } = await sandbox.run({ orgId: org_id, source: config.source, args, signal });

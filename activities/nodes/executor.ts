@@ -5,10 +5,12 @@ import type { Scope } from "../../src/domain/flow/scope.ts";
 export interface NodeExecution<Config> {
   readonly org_id: string;
   readonly project_id: string;
+  /** The flow version, whose rights apply. */
+  readonly flow_version: number;
   readonly run_id: string;
-  /** The place of the node in the run, e.g. "map-0[3]/http-0". */
+  /** The node's path in the run, e.g. "map-0[3]/http-0". */
   readonly path: string;
-  /** From 1; grows with each retry of the node. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
   /** Whether a worker that died started this attempt before. */
   readonly repeated?: boolean;
@@ -16,7 +18,7 @@ export interface NodeExecution<Config> {
   readonly may_show?: boolean;
   /** Whether the flow masks values in the run's record. */
   readonly masked?: boolean;
-  /** Ids of the `knowledge` nodes whose values it sees. */
+  /** IDs of the `knowledge` nodes whose values this node can read. */
   readonly knowledge?: readonly string[];
   readonly config: Config;
   readonly scope: Scope;
@@ -29,12 +31,12 @@ export interface NodeExecution<Config> {
 /** The result of an executor. `inputs` is its rendered input, for people to read: no secrets in it. */
 export interface NodeOutcome {
   readonly output: Json;
-  /** The value for the workflow, if it differs. */
+  /** The value for the workflow, if it differs from `output`. */
   readonly carried?: StoredValue;
   readonly inputs?: Json;
   /** Whether it was reused from the run that this one resumes. */
   readonly reused?: boolean;
-  /** The passages that the output is based on: the run lists them. */
+  /** The passages that the output is based on, which the run lists. */
   readonly citations?: readonly Json[];
   /** The console output of user code, shortened. */
   readonly logs?: readonly string[];

@@ -24,9 +24,9 @@ export interface RenderedRequest {
 const SHOWN_BODY_BYTES = 64 * 1024;
 
 /**
- * Builds the request of an `http` node; `rendered` has the text of each of its templates. These texts are data: the
- * address is parsed after rendering, parameters are encoded, and a JSON body is rendered string by string, so that no
- * value can end the string around it.
+ * Builds the request of an `http` node; `rendered` has the text of each of its templates. These texts are data: the URL
+ * is parsed after rendering, parameters are encoded, and a JSON body is rendered string by string, so that no value can
+ * end the string around it.
  */
 export function renderRequest(
   config: HttpConfig,
@@ -47,7 +47,7 @@ export function renderRequest(
   };
 }
 
-/** The request as it goes out. */
+/** The request as it is sent. */
 export function outgoing({ method, url, headers, body }: RenderedRequest): GuardedRequest {
   const request = { method, url, headers, secretHeaders: Object.keys(headers).filter(isSecretHeader) };
   return body === undefined ? request : { ...request, body: typeof body === "string" ? body : JSON.stringify(body) };
@@ -81,7 +81,7 @@ function contentType(body: Json): string {
   return typeof body === "string" ? "text/plain; charset=utf-8" : "application/json";
 }
 
-/** Adds parameters and leaves the address's own unchanged, because services sign them as they are written. */
+/** Appends parameters and leaves the URL's existing query unchanged, because a signature may cover it byte by byte. */
 export function withQuery(url: string, query: string): string {
   if (query === "") return url;
   const [, address = "", fragment = ""] = /^([^#]*)(#.*)?$/s.exec(url) ?? [];

@@ -11,11 +11,11 @@ import { redactSecrets } from "../../src/platform/logging/redaction.ts";
 
 /** Characters of a body that a failure's message quotes. */
 const QUOTED_CHARS = 500;
-/** Levels of an answer's JSON. Deeper ones are refused, because later code walks the value recursively. */
+/** Deepest nesting of JSON in a response; deeper values are refused, because later code walks them recursively. */
 const MAX_JSON_DEPTH = 100;
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429]);
 
-/** Parts of a Content-Type header; `mime` is "" where there is none. */
+/** Parts of a Content-Type header; `mime` is "" if there is none. */
 export function contentType(header: string | undefined): { mime: string; charset: string | undefined } {
   const mime = (header ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
   return { mime, charset: /;\s*charset\s*=\s*"?([\w:.-]{1,40})/i.exec(header ?? "")?.[1] };
@@ -59,11 +59,9 @@ export function statusFailure(response: GuardedResponse, secrets: readonly strin
   const { status } = response;
   const { mime, charset } = contentType(response.headers["content-type"]);
   const sample = firstBytes(response.body, 8 * QUOTED_CHARS);
-  const quoted = scrub(decode(sample, mime, charset) ?? `(${response.body.length} bytes)`, secrets).slice(
-    0,
-    QUOTED_CHARS,
-  );
-  const message = `${new URL(response.url).origin} answered ${status}${quoted === "" ? "" : `: ${quoted}`}`;
+  const text = failedRun(response, mime) ?? decode(sample, mime, charset) ?? `(${response.body.length} bytes)`;
+  const quoted = scrub(text, secrets).slice(0, QUOTED_CHARS);
+  const message = `${new URL(response.url).origin} returned status ${status}${quoted === "" ? "" : `: ${quoted}`}`;
   return new NodeFailure("http_status", message, {
     upstream: true,
     upstream_status: status,
@@ -72,9 +70,26 @@ export function statusFailure(response: GuardedResponse, secrets: readonly strin
   });
 }
 
+/** A longer problem document (bytes) is quoted like any other body. */
+const MAX_PROBLEM_BYTES = 256 * 1024;
+/** The prefix of a message that already quotes another failed run; that inner run is the one worth naming. */
+const QUOTED_RUN = /^\S{1,300} (?:answered|returned status) \d{3}: (?=run [\da-f-]{36}: )/;
+
+/** The failed run and its error from a Millrace response, named only once however many flows have called each other. */
+function failedRun({ body }: GuardedResponse, mime: string): string | undefined {
+  if (mime !== "application/problem+json" || body.length > MAX_PROBLEM_BYTES) return undefined;
+  try {
+    const { run_id, detail } = JSON.parse(body.toString()) as { readonly run_id?: unknown; readonly detail?: unknown };
+    if (typeof run_id !== "string" || typeof detail !== "string") return undefined;
+    return QUOTED_RUN.test(detail) ? detail.replace(QUOTED_RUN, "") : `run ${run_id}: ${detail}`;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
- * The failure of a request without an answer. Errors that are not the guarded fetch's (a cancellation) stay as they
- * are.
+ * Converts the guarded fetch's error for a request without a response; returns other errors, such as a cancellation,
+ * unchanged.
  */
 export function fetchFailure(error: unknown): unknown {
   if (error instanceof FetchRefused)
@@ -86,12 +101,12 @@ export function fetchFailure(error: unknown): unknown {
   return new NodeFailure("http_failed", error.message, { upstream: true, retryable: error.retryable, cause: error });
 }
 
-/** Text that the record of a run can hold: Postgres takes neither U+0000 nor half of a surrogate pair. */
+/** Text without U+0000 and lone surrogates, which Postgres cannot store. */
 export function storable(text: string): string {
   return text.toWellFormed().replaceAll("\0", "\ufffd");
 }
 
-/** Not cut within a character of UTF-8. */
+/** The first bytes, not cut within a UTF-8 character. */
 function firstBytes(bytes: Buffer, count: number): Buffer {
   let end = count;
   while (end > count - 3 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
@@ -122,13 +137,16 @@ function decode(bytes: Buffer, mime: string, charset: string | undefined): strin
 }
 
 /**
- * Refuses values nested too deep, and removes members called `__proto__`, in place: the value is fresh from the
- * parser.
+ * Refuses values nested too deep, and removes fields called `__proto__`. Changes the value in place, because the parser
+ * has just created it.
  */
 function requireFlat(value: Json, depth: number): void {
   if (typeof value !== "object" || value === null) return;
   if (depth >= MAX_JSON_DEPTH) {
-    throw new NodeFailure("value_too_large", `The answer's JSON is nested deeper than ${MAX_JSON_DEPTH} levels.`);
+    throw new NodeFailure(
+      "value_too_large",
+      `The JSON of the response is nested deeper than ${MAX_JSON_DEPTH} levels.`,
+    );
   }
   if (!Array.isArray(value)) delete (value as Record<string, Json>)["__proto__"];
   for (const item of Object.values(value)) requireFlat(item as Json, depth + 1);

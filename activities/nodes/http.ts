@@ -16,8 +16,8 @@ export interface HttpDeps {
 }
 
 /**
- * Executes `http` nodes. Every request carries the node's Idempotency-Key, the same on each retry, unless the flow
- * sets that header itself: a service that honours it does the work once, however often a worker dies.
+ * Executes `http` nodes. Every request carries the node's Idempotency-Key, the same on each retry, unless the flow sets
+ * that header itself: so a service that honours it does the work once, however often a worker dies.
  */
 export function createHttpExecutor({ evaluation, guardedFetch, version }: HttpDeps): NodeExecutor<HttpConfig> {
   return async ({ org_id, config, scope, idempotency_key, signal }) => {

@@ -46,7 +46,7 @@ export function createKnowledgeExecutor({ evaluation, knowledge }: KnowledgeNode
       : answer.results.map((result) => ({ ...result, text: null }));
     const { query: text, query_strategy, filter } = query;
     const asked = { query: text, query_strategy, ...(filter === undefined ? {} : { filter }) };
-    // Results contain only JSON, which their type cannot express.
+    // The cast is safe: results contain only JSON, which their type cannot express.
     return {
       output: { results, text: textOfResults(answer.results), citations } as unknown as Json,
       citations: citations as unknown as Json[],
@@ -70,7 +70,7 @@ function parseQuery(query: unknown): KnowledgeQuery {
   const parsed = knowledgeQuerySchema.safeParse(query);
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-  throw new NodeFailure("invalid_query", `The knowledge base cannot be asked this. ${faults.join("; ")}`);
+  throw new NodeFailure("invalid_query", `This query is not valid for the knowledge base. ${faults.join("; ")}`);
 }
 
 async function ask(

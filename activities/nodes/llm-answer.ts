@@ -8,7 +8,7 @@ import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { ModelReply } from "../../src/services/models/call-model.ts";
 
-/** The messages that return an answer which breaks the schema. */
+/** The messages that ask the model to repair an answer which breaks the schema. */
 export function repairOf(answer: string, fault: string): ChatMessage[] {
   return [
     { role: "assistant", content: answer },
@@ -17,8 +17,8 @@ export function repairOf(answer: string, fault: string): ChatMessage[] {
 }
 
 /**
- * The request to a model by a node's settings. A required tool call is only required in the first step: otherwise the
- * model could never answer.
+ * The request to a model by a node's settings. A required tool call is required only in the first step, because
+ * otherwise the model could never answer.
  */
 export function requestOf(config: LlmConfig, messages: readonly ChatMessage[], step = 1): Omit<ChatRequest, "model"> {
   const { temperature, max_tokens, top_p, stop, seed, reasoning_effort, schema, extra_body, tool_choice } = config;
@@ -29,25 +29,58 @@ export function requestOf(config: LlmConfig, messages: readonly ChatMessage[], s
   return { messages, ...(Object.fromEntries(named) as Omit<ChatRequest, "model" | "messages">) };
 }
 
+type Reply = Pick<ModelReply, "text" | "tool_calls" | "finish_reason" | "model">;
+
+/** The limit that cuts a node's answers and how to raise it, as texts for error messages. */
+export function lengthLimit(max_tokens: number | undefined): { readonly limit: string; readonly raise: string } {
+  return max_tokens === undefined
+    ? { limit: "the endpoint's length limit", raise: "set the node's max_tokens above the endpoint's default" }
+    : { limit: `its length limit (max_tokens is ${max_tokens})`, raise: "raise the node's max_tokens" };
+}
+
 /**
- * Why a reply is no answer: the model has declined, or said nothing; null if it is one. After results of tools there
- * may be nothing left to say.
+ * Why a reply that must be complete is cut or declined; null if it is complete. A cut answer may well be valid: `12` is
+ * the beginning of `1200`. It is not retried, because the same limit would cut it again.
  */
-export function missingAnswer(
-  { text, tool_calls, finish_reason, model }: Pick<ModelReply, "text" | "tool_calls" | "finish_reason" | "model">,
-  messages: readonly ChatMessage[],
+export function cutAnswer(
+  { finish_reason, model }: Pick<Reply, "finish_reason" | "model">,
+  max_tokens: number | undefined,
 ): NodeFailure | null {
-  if (text.trim() !== "" || tool_calls.length > 0) return null;
   if (finish_reason === "content_filter") {
     const message = `The model ${model} declined to answer (${finish_reason}).`;
     return new NodeFailure("model_declined", message, { upstream: true });
   }
+  if (finish_reason !== "length") return null;
+  const { limit, raise } = lengthLimit(max_tokens);
+  const message = `The answer of the model ${model} was cut off at ${limit}. To get the complete answer, ${raise}, or ask for a shorter answer.`;
+  return new NodeFailure("model_answer_cut", message, { upstream: true });
+}
+
+/**
+ * Why a reply is not an answer: the model declined, returned no text, or was cut although its answer must be complete;
+ * null if it is an answer. After tool results an empty reply is valid.
+ */
+export function missingAnswer(
+  reply: Reply,
+  { messages, schema, max_tokens }: Pick<ChatRequest, "messages" | "schema" | "max_tokens">,
+): NodeFailure | null {
+  const { text, tool_calls, finish_reason, model } = reply;
+  const isBlank = text.trim() === "";
+  const isCalling = tool_calls.length > 0;
+  const isDeclined = finish_reason === "content_filter" && (isBlank || isCalling);
+  // A cut reply with tool calls is not refused here, because `readCalls` checks each call.
+  if (isDeclined || (schema !== undefined && !isCalling)) {
+    const cut = cutAnswer(reply, max_tokens);
+    if (cut) return cut;
+  }
+  if (!isBlank || isCalling) return null;
   if (finish_reason === "length") {
-    const message = `The answer of the model ${model} had reached its greatest length before its text began. Raise max_tokens.`;
+    const { limit, raise } = lengthLimit(max_tokens);
+    const message = `The answer of the model ${model} reached ${limit} before it contained any text. To get an answer, ${raise}.`;
     return new NodeFailure("model_answer_empty", message, { upstream: true });
   }
   if (messages.at(-1)?.role === "tool") return null;
-  const message = `The model ${model} answered nothing (${finish_reason}).`;
+  const message = `The model ${model} returned an empty answer (${finish_reason}).`;
   return new NodeFailure("model_answer_empty", message, { upstream: true, retryable: true });
 }
 
@@ -59,16 +92,16 @@ export async function readAnswer(evaluation: Evaluation, orgId: string, schema: 
   try {
     json = parseExactJson(unfenced(text));
   } catch {
-    return { fault: "It is not JSON." };
+    return { fault: "The answer is not valid JSON." };
   }
-  if (!isFlat(json)) return { fault: `It is nested deeper than ${MAX_FLAT_LEVELS} levels.` };
+  if (!isFlat(json)) return { fault: `The answer is nested deeper than ${MAX_FLAT_LEVELS} levels.` };
   const issues = await evaluation.answer(orgId, schema, json);
   if (issues.length === 0) return { json };
-  const faults = issues.slice(0, 10).map(({ path, message }) => `${path.join(".") || "the whole"}: ${message}`);
+  const faults = issues.slice(0, 10).map(({ path, message }) => `${path.join(".") || "the answer"}: ${message}`);
   return { fault: `${faults.join("; ")}.` };
 }
 
-/** Models without structured outputs put their JSON into a block of Markdown. */
+/** Removes the Markdown code block into which models without structured outputs put their JSON. */
 function unfenced(text: string): string {
   const block = text.trim();
   if (block.length < 6 || !block.startsWith("```") || !block.endsWith("```")) return text;

@@ -24,7 +24,7 @@ export async function loadImages(
   const [value = null] = await evaluation.sources(org_id, [cel(config.images, "images")], scope);
   const names: readonly Json[] = Array.isArray(value) ? value : [value];
   if (names.length > MAX_IMAGES || !names.every((name) => typeof name === "string")) {
-    const message = `"images" must yield a list of at most ${MAX_IMAGES} texts: file ids, web addresses or base64.`;
+    const message = `"images" must return a list of at most ${MAX_IMAGES} texts: file IDs, URLs or base64.`;
     throw new NodeFailure("invalid_images", message);
   }
   const { user_id } = scope.run;

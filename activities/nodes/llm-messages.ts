@@ -37,6 +37,6 @@ function invalidMessages(): NodeFailure {
   const roles = ROLES.join(", ");
   return new NodeFailure(
     "invalid_messages",
-    `"messages" must yield a list of {role, content}, each role one of ${roles}.`,
+    `"messages" must return a list of {role, content}, each role one of ${roles}.`,
   );
 }

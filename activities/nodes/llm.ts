@@ -14,7 +14,7 @@ import type { ConversationDeps } from "./open-conversation.ts";
 
 export interface LlmDeps extends AskDeps, ConversationDeps, ImagesDeps {}
 
-/** Executes `llm` nodes. The model gets an answer that breaks the node's schema back once, with the fault. */
+/** Executes `llm` nodes. If an answer breaks the node's schema, the model gets it back once with the reason. */
 export function createLlmExecutor({ db, evaluation, models, texts, load }: LlmDeps): NodeExecutor<LlmConfig> {
   return async (execution) => {
     const { org_id, config, path } = execution;
@@ -41,9 +41,13 @@ export function createLlmExecutor({ db, evaluation, models, texts, load }: LlmDe
     const second = await ask([...messages, ...repairOf(first.text, found.fault)], 2);
     const repaired = await readAnswer(evaluation, org_id, config.schema, second.text);
     if ("json" in repaired) return end([first, second], repaired.json);
-    throw new NodeFailure("model_answer_invalid", `The model's answer breaks the node's schema. ${repaired.fault}`, {
-      retryable: true,
-      upstream: true,
-    });
+    throw new NodeFailure(
+      "model_answer_invalid",
+      `The model's answer does not match the node's schema. ${repaired.fault}`,
+      {
+        retryable: true,
+        upstream: true,
+      },
+    );
   };
 }

@@ -16,12 +16,12 @@ export interface Media {
   readonly type: string;
 }
 
-/** Who asks for it. */
+/** The node that reads a recording or picture. */
 export interface MediaReader extends UploadReader {
   readonly signal: AbortSignal;
 }
 
-/** Loads what an input or an expression names; throws NodeFailure if it does not exist or is of another kind. */
+/** Loads the file that an input or expression names; throws NodeFailure if it does not exist or is of another media kind. */
 export type LoadMedia = (kind: MediaKind, value: string, reader: MediaReader) => Promise<Media>;
 
 export interface MediaDeps {
@@ -45,7 +45,7 @@ export function createLoadMedia({ db, blobs, guardedFetch, version, maxBytes }: 
       return await readPart(blobs, file.blob_key);
     } catch (error) {
       if (!(error instanceof BlobNotFound)) throw error;
-      throw new NodeFailure("file_not_found", `The content of file ${fileId} is gone. Upload it again.`);
+      throw new NodeFailure("file_not_found", `The content of file ${fileId} no longer exists. Upload it again.`);
     }
   }
 
@@ -66,7 +66,7 @@ export function createLoadMedia({ db, blobs, guardedFetch, version, maxBytes }: 
     const bytes = "url" in source ? await fetched(source.url, reader.signal) : await uploaded(source.file_id, reader);
     const type = mediaType(kind, bytes.subarray(0, MEDIA_PROBE_BYTES));
     if (type !== null) return { bytes, type };
-    const what = `Its content is none of ${MEDIA_TYPES[kind].join(", ")}.`;
+    const what = `Its content must be one of ${MEDIA_TYPES[kind].join(", ")}.`;
     throw new NodeFailure("unsupported_type", `The input cannot be read. ${what}`);
   };
 }

@@ -13,7 +13,7 @@ export function numberSources(
   const nodes: Record<string, Json> = { ...scope.nodes };
   for (const id of knowledge) {
     const value = nodes[id] as unknown as FoundSources | undefined;
-    // The replacement for a failed search has no passages.
+    // The default output of a failed search has no passages.
     if (!Array.isArray(value?.citations) || typeof value.text !== "string") continue;
     const numbered = numberedFrom(value, sources.length);
     nodes[id] = { ...value, ...numbered } as unknown as Json;
@@ -22,7 +22,7 @@ export function numberSources(
   return { scope: { ...scope, nodes }, sources };
 }
 
-/** All texts of an answer: its own, or the ones in its JSON, where lists may look like numbers in brackets. */
+/** All texts of an answer: the text itself, or the strings in its JSON, since JSON lists look like numbers in brackets. */
 export function textsOf(text: string, json: Json): string {
   return json === null ? text : textsIn(json).join("\n");
 }

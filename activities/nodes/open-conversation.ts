@@ -25,8 +25,8 @@ export interface Opening {
   /** The node's prompt. */
   readonly question: string;
   /**
-   * Digests of the node's question and of the data it is rendered from, separated by a dot. They leave out what was
-   * said in earlier runs.
+   * Digests of the node's question and of the data it is rendered from, separated by a dot. They do not cover the
+   * messages of earlier runs.
    */
   readonly asked: string;
   /** Passages of searches, by the numbers that the model sees. */
@@ -47,14 +47,15 @@ export async function openConversation(
   const earlier = turns === undefined ? [] : await recall(db, placeOf(execution, path), turns);
   const messages = conversation(config, rendered, earlier);
   const cited = sources.length === 0 ? messages : withSystemText(messages, CITE_SOURCES);
-  // Both are compared: the rendered text may contain the time, and its data more than it shows.
+  // Two digests, because the rendered text may contain the current time, and its data may contain more than the text
+  // shows.
   const asked = [rendered, [templates, scope]].map((what) => digestOf(what, execution.run_id)).join(".");
   return { messages: cited, question: rendered[0] as string, asked, sources };
 }
 
 /**
- * Removes the run's id, the only part of the run that differs from the one it resumes. Sorts the members, whose order
- * comes from the database.
+ * Removes the run's ID, the only difference from the run that it resumes, and sorts the fields, whose order depends on
+ * the database.
  */
 const digestOf = (what: unknown, runId: string): string =>
   createHash("sha256").update(canonicalJson(what).replaceAll(runId, "")).digest("base64url");

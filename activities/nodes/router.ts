@@ -5,10 +5,11 @@ import type { ChatMessage } from "../../src/domain/models/chat.ts";
 import { accountOf } from "./account.ts";
 import type { NodeExecutor } from "./executor.ts";
 import type { LlmDeps } from "./llm.ts";
+import { cutAnswer } from "./llm-answer.ts";
 
 const NONE = "else";
 
-/** Executes `router` nodes. An answer that names no route means `else`. */
+/** Executes `router` nodes. An answer that does not name a route means `else`. */
 export function createRouterExecutor({
   evaluation,
   models,
@@ -16,6 +17,7 @@ export function createRouterExecutor({
   return async (execution) => {
     const { org_id, config, scope } = execution;
     const [prompt] = await evaluation.sources(org_id, routerSpec.expressions(config), scope);
+    const { max_tokens } = config;
     const ids = config.routes.map(({ id }) => id);
     const messages: ChatMessage[] = [
       { role: "system", content: instructions(config) },
@@ -27,8 +29,11 @@ export function createRouterExecutor({
       required: ["route"],
       additionalProperties: false,
     };
-    const { text } = await models.call({ ...accountOf(execution), step: 1, request: { messages, schema } });
-    const named = namedIn(text);
+    const request = { messages, schema, ...(max_tokens !== undefined && { max_tokens }) };
+    const reply = await models.call({ ...accountOf(execution), step: 1, request });
+    const cut = cutAnswer(reply, max_tokens);
+    if (cut) throw cut;
+    const named = namedIn(reply.text);
     return { output: { matched: ids.find((id) => id === named) ?? NONE }, inputs: { prompt: prompt ?? null } };
   };
 }

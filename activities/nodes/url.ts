@@ -2,20 +2,20 @@ import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { GuardedFetch, GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
 import { decodeText, withoutControls } from "../../src/platform/parsing/decode-text.ts";
-import { DOCX, PPTX, XLSX, detectMime } from "../../src/platform/parsing/mime.ts";
+import { DOCX, MAIL, PPTX, XLSX, detectMime } from "../../src/platform/parsing/mime.ts";
 import { redactUrl } from "../../src/platform/logging/redaction.ts";
 import { FOR_A_VALUE } from "../fetch-limits.ts";
 import type { NodeExecutor } from "./executor.ts";
 import { contentType, fetchFailure, statusFailure, storable } from "./http-response.ts";
 
-/** A `url` node with the address that the run gave it. */
+/** A `url` node with its URL resolved. */
 export interface ResolvedUrlConfig {
   readonly url: string;
 }
 
 /**
- * Reads HTML, PDF and Office files, in a child process with limits because they may be hostile. Throws errors that
- * fail the node.
+ * Reads HTML, PDF and Office files, in a child process with limits, because the files may be hostile. Throws errors
+ * that fail the node.
  */
 export type ParseDocument = (
   bytes: Uint8Array,
@@ -31,7 +31,7 @@ export interface UrlDeps {
 }
 
 const ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/*;q=0.9, application/json;q=0.9, */*;q=0.5";
-const IN_CHILD: ReadonlySet<string> = new Set(["text/html", "application/pdf", DOCX, XLSX, PPTX]);
+const IN_CHILD: ReadonlySet<string> = new Set(["text/html", "application/pdf", DOCX, XLSX, PPTX, MAIL]);
 const AS_IS: ReadonlySet<string> = new Set(["text/plain", "text/markdown", "text/csv", "application/json"]);
 
 /** Executes `url` nodes: loads a page or file and returns its text. */
@@ -40,7 +40,7 @@ export function createUrlExecutor(deps: UrlDeps): NodeExecutor<ResolvedUrlConfig
     const response = await load(deps, config.url, signal);
     const declared = response.headers["content-type"] ?? null;
     const charset = contentType(response.headers["content-type"]).charset ?? null;
-    // The name in an address says little (page.php, /download), so the content and the declared type decide.
+    // The file name in a URL says little (page.php, /download), so the content and the declared type decide.
     const mime = response.body.length === 0 ? "text/plain" : detectMime(null, declared, response.body);
     const { text, title = null } = await read(deps, response.body, mime, { org_id, charset, signal });
     const output: Json = {
@@ -73,7 +73,7 @@ async function read(
 ): Promise<{ text: string; title?: string | null }> {
   if (IN_CHILD.has(mime)) return await deps.parseDocument(bytes, mime, options);
   if (!AS_IS.has(mime)) {
-    throw new NodeFailure("unsupported_content_type", `No text can be read from ${mime}.`);
+    throw new NodeFailure("unsupported_content_type", `Content of type ${mime} contains no readable text.`);
   }
   try {
     return { text: withoutControls(decodeText(bytes, options.charset)) };

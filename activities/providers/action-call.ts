@@ -1,24 +1,24 @@
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { Action } from "../../src/domain/providers/action.ts";
-import type { ActionAnswer } from "../../src/domain/providers/action-run.ts";
+import type { ActionAnswer, ActionToExecute } from "../../src/domain/providers/action-run.ts";
 import type { ResolvedConnection } from "../../src/services/providers/resolve-connection.ts";
 
 /** One execution of an action. Its inputs fit the schema, and its connection exists. */
-export interface ActionCall {
+export interface ActionCall extends Pick<ActionToExecute, "version"> {
   readonly org_id: string;
   readonly action: Action;
   readonly inputs: JsonObject;
   readonly connection: ResolvedConnection | null;
   /** Only report what would be done. */
   readonly dry_run: boolean;
-  /** A UUID and a suffix: the same in each attempt of a call. */
+  /** A UUID and a suffix, the same for each attempt of a call. */
   readonly idempotency_key: string;
   readonly signal: AbortSignal;
   /** Await it right before an effect that must not happen twice. Throws if the effect may have happened before. */
   begin(): Promise<void>;
 }
 
-/** The id of the run or action run that makes a call: its idempotency key begins with it. */
+/** The ID of the run or action run that makes a call, with which its idempotency key begins. */
 export function callerOf({ idempotency_key }: Pick<ActionCall, "idempotency_key">): string {
   return idempotency_key.slice(0, 36);
 }

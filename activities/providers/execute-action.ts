@@ -18,9 +18,9 @@ export interface ActionDeps {
   readonly db: Database;
   readonly connections: ConnectionResolver;
   readonly checkInputs: CheckInputs;
-  /** For actions that are one HTTP request. */
+  /** Executes actions that are one HTTP request. */
   readonly http: ActionExecutor;
-  /** For all other actions, by their provider's id, or by its source if it is imported. */
+  /** Executes all other actions, by provider ID, or by source if the provider is imported. */
   readonly executors: Readonly<Record<string, ActionExecutor>>;
 }
 
@@ -33,7 +33,7 @@ export function createExecuteAction(deps: ActionDeps): ExecuteAction {
       return [found, found && (await findAction(each, found, action_id))] as const;
     });
     if (!provider || !action)
-      throw new NodeFailure("action_not_found", `There is no action ${action_id} of a provider ${provider_id}.`);
+      throw new NodeFailure("action_not_found", `Provider ${provider_id} has no action ${action_id}.`);
     const given = wanted.rendered ? readTexts(action.input_schema, wanted.inputs) : wanted.inputs;
     const inputs = await requireInputs(given, (value) => deps.checkInputs(org_id, provider, action, value));
     const connection = await resolve(deps.connections, wanted, action.requires_connection);
@@ -50,7 +50,8 @@ export function createExecuteAction(deps: ActionDeps): ExecuteAction {
       called = true;
     }
     try {
-      const call = { org_id, action, inputs, connection, dry_run, idempotency_key, signal, begin };
+      const version = wanted.version === undefined ? {} : { version: wanted.version };
+      const call = { org_id, action, inputs, connection, dry_run, idempotency_key, signal, begin, ...version };
       const answer = await executor(call);
       const mask = createMaskValues(connection?.secrets ?? []);
       return { ...answer, outputs: maskJson(answer.outputs, mask) };
@@ -71,7 +72,7 @@ async function requireInputs(
   const issues = await check(inputs);
   if (issues.length === 0) return inputs as JsonObject;
   const places = issues.slice(0, 20).map(({ path, message }) => `${["inputs", ...path].join(".")} ${message}`);
-  throw new NodeFailure("invalid_action_inputs", `The action cannot be run on these inputs: ${places.join("; ")}.`);
+  throw new NodeFailure("invalid_action_inputs", `These inputs are not valid for the action: ${places.join("; ")}.`);
 }
 
 async function resolve(
@@ -109,7 +110,7 @@ function isUnclear(thrown: unknown, signal: AbortSignal): boolean {
 function outcomeUnknown(cause?: unknown): NodeFailure {
   return new NodeFailure(
     "outcome_unknown",
-    "The action was called, but its outcome is unknown. It is not repeated, since it might be done twice: look at the service.",
+    "The action was called, but its outcome is unknown. It is not repeated, because that could do it twice: check in the other service whether it took effect.",
     { upstream: true, cause },
   );
 }
@@ -117,11 +118,11 @@ function outcomeUnknown(cause?: unknown): NodeFailure {
 function toFailure(thrown: unknown): unknown {
   if (!(thrown instanceof ActionRefused)) return fetchFailure(thrown);
   return thrown.by === "inputs"
-    ? new NodeFailure("invalid_action_inputs", `The action cannot be run on these inputs: ${thrown.message}.`)
+    ? new NodeFailure("invalid_action_inputs", `These inputs are not valid for the action: ${thrown.message}.`)
     : new NodeFailure("action_refused", thrown.message, { upstream: true });
 }
 
-/** The failure for others to see: without secrets, and retryable only if a retry is harmless. */
+/** The failure without secrets, and retryable only if a retry is harmless. */
 function presentable(failure: NodeFailure, connection: ResolvedConnection | null, harmless: boolean): NodeFailure {
   const { code, upstream, retry_after_ms, upstream_status } = failure;
   const message = createMaskValues(connection?.secrets ?? [])(failure.message, true);

@@ -70,13 +70,13 @@ export function createHttpAction(deps: {
   };
 }
 
-/** Cookies for parameters are added to an authenticating one. */
+/** Joins the cookies of an action's parameters with the cookie that authenticates. */
 function cookies(own: Readonly<Record<string, string>>, { headers }: Authorization): Record<string, string> {
   const both = [own["cookie"], headers["cookie"]].filter((each) => each !== undefined);
   return both.length < 2 ? {} : { cookie: both.join("; ") };
 }
 
-/** A parameter of one or two dots would lead out of the action's path. */
+/** Refuses a path parameter of one or two dots, which would lead out of the action's path. */
 function requirePlainPath(url: string): void {
   const path = url.replace(/[?#].*$/s, "").replace(/^[a-z]+:\/\/[^/]*/i, "");
   const leadsOut = path.split(/[/\\]|%2f|%5c/i).some((part) => /^(?:\.|%2e){1,2}$/i.test(part));
@@ -86,12 +86,15 @@ function requirePlainPath(url: string): void {
 interface EncodedBody {
   readonly bytes: string | Uint8Array;
   readonly type: string;
-  /** For people. */
+  /** The request in a form for people. */
   readonly preview: Json;
 }
 
 function encoded(body: RequestBody): EncodedBody {
-  if ("json" in body) return { bytes: JSON.stringify(body.json), type: "application/json", preview: body.json };
+  if ("json" in body) {
+    const { json: preview, text: bytes = JSON.stringify(preview) } = body;
+    return { bytes, type: "application/json", preview };
+  }
   if ("text" in body) return { bytes: body.text, type: body.type, preview: body.text };
   if ("bytes" in body) return { ...body, preview: `[${body.bytes.byteLength} bytes]` };
   if ("form" in body) {

@@ -1,7 +1,9 @@
 import { Context } from "@temporalio/activity";
 import { beat } from "../attempts.ts";
+import { isObject } from "../../src/domain/json.ts";
 import type { Json, JsonObject } from "../../src/domain/json.ts";
 import { ActionRefused } from "../../src/domain/providers/action.ts";
+import { forModel } from "../../src/domain/providers/mcp/for-model.ts";
 import { textOf } from "../../src/domain/providers/connection.ts";
 import { unstorableText } from "../../src/domain/storable.ts";
 import { DEPTH } from "../../src/domain/runs/tool-protocol.ts";
@@ -29,24 +31,24 @@ export function createMcpAction({
   return async (call) => {
     const { org_id, action, inputs, connection, dry_run, signal, begin } = call;
     if (action.tool === undefined) throw new Error(`${action.action_id} is not a tool`);
-    // A credential only goes to the server that it was stored for, whatever the provider says by now.
+    // A credential is sent only to the server it was stored for, even if the provider has changed its URL since.
     const url = textOf(connection?.credential ?? {}, "base_url") || action.tool.url;
     const params = { name: action.tool.name, arguments: inputs };
     const rendered = (): Json => renderedRequest(url, params, call);
     if (dry_run) return { outputs: null, rendered_request: rendered() };
     const server = { url, send: sendAuthorized(connection), signal, limits: FOR_A_VALUE };
-    // The server may be ours, and the tool the calling flow itself.
+    // The server may be this installation and the tool the calling flow itself, so the depth limits the recursion.
     const _meta = { [DEPTH]: await depthOfRun(db, org_id, callerOf(call)) };
     const result = await mcp.callTool(server, { ...params, _meta }, { begin, onProgress: tellProgress });
     const text = textsOf(result);
-    if (result.isError) throw new ActionRefused("upstream", text || "The tool failed and does not say why.");
     const outputs: JsonObject = {
       text,
       content: result.content,
       ...(result.structured === undefined ? {} : { structured_content: result.structured }),
     };
+    if (result.isError) throw new ActionRefused("upstream", text.trim() === "" ? reasonIn(outputs) : text);
     if (unstorableText(outputs) !== undefined)
-      throw new NodeFailure("value_not_storable", "The tool's answer has characters that cannot be stored.");
+      throw new NodeFailure("value_not_storable", "The tool's result contains characters that cannot be stored.");
     return { outputs, rendered_request: rendered() };
   };
 }
@@ -64,9 +66,17 @@ function renderedRequest(url: string, params: JsonObject, { connection }: Action
   return requestPreview(maskJson(plain, createMaskValues(connection?.secrets ?? [])) as unknown as typeof plain);
 }
 
-/** Only numbers, because a server's text may contain anything. */
+/** Forwards only the numbers of a progress report, because a server's text may contain anything. */
 function tellProgress({ progress, total }: ToolProgress): void {
   beat(Context.current(), { progress, total: total ?? null });
+}
+
+/** The reason of a failed tool that returned no text: servers may give it as structured content or as a resource. */
+function reasonIn(outputs: JsonObject): string {
+  const said = forModel(outputs);
+  const told = isObject(said) ? [said["structured_content"], said["parts"]] : [];
+  const reason = told.flatMap((each) => (each === undefined ? [] : [JSON.stringify(each)])).join(" ");
+  return reason || "The tool failed without giving a reason.";
 }
 
 function textsOf({ content }: ToolResult): string {

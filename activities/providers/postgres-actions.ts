@@ -10,7 +10,7 @@ import { rowsAsObjects, runRemoteSql } from "../../src/services/providers/remote
 import type { ActionExecutor } from "./action-call.ts";
 import { renderedCall, requireConnection } from "./rendered-call.ts";
 
-/** Carries out the actions of provider `postgres`: each is one statement in a transaction of its own. */
+/** Carries out the actions of provider `postgres`: each is one statement in its own transaction. */
 export function createPostgresActions({ sockets }: { readonly sockets: GuardedSockets }): ActionExecutor {
   return async (call) => {
     const { action, inputs, dry_run, signal, begin } = call;

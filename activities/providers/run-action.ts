@@ -18,7 +18,7 @@ import type { ActionRunEnd, ActionRunRow } from "../../src/stores/providers/acti
 const MAX_ATTEMPTS = 3;
 const FIRST_WAIT_MS = 500;
 const MAX_WAIT_MS = 10_000;
-/** Longest wait for a database that is down, to record what was done. */
+/** Longest wait for an unreachable database to record the outcome (ms). */
 const INSIST_MS = 600_000;
 
 export interface RunActionDeps {
@@ -27,7 +27,7 @@ export interface RunActionDeps {
   readonly executeAction: ExecuteAction;
 }
 
-/** Carries out a run of an action and records its end, once. */
+/** Executes an action run and records its end once. */
 export function createRunAction({ db, blobs, executeAction }: RunActionDeps) {
   return async function runAction(input: { org_id: string; action_run_id: string }): Promise<void> {
     const { org_id, action_run_id } = input;
@@ -76,8 +76,8 @@ export function createRunAction({ db, blobs, executeAction }: RunActionDeps) {
 }
 
 /**
- * The failure that ends the run of the action. Throws what Temporal should retry: an outage of the database, a
- * transient fault.
+ * The failure that ends the run of the action. Throws an error that Temporal should retry, such as an outage or an
+ * internal error before the last attempt.
  */
 function ours(reason: unknown, thrown: unknown, temporalAttempt: number): NodeFailure {
   // An unknown outcome stays unknown, even after the timeout.
@@ -85,11 +85,11 @@ function ours(reason: unknown, thrown: unknown, temporalAttempt: number): NodeFa
   if (known instanceof NodeFailure) return known;
   const passes = known instanceof CancelledFailure || isConnectionError(known) || isBlobOutage(known);
   if (passes || temporalAttempt < MAX_FAULTS) throw known;
-  return new NodeFailure("internal_error", "The action could not be run because of a fault of the service.");
+  return new NodeFailure("internal_error", "The action could not be run because of an internal error.");
 }
 
 function timeout({ timeout_seconds }: ActionRunRow): NodeFailure {
-  const message = `The action did not end within its time-out of ${timeout_seconds} s.`;
+  const message = `The action did not finish within its timeout of ${timeout_seconds} s.`;
   return new NodeFailure("action_timeout", message, { upstream: true, retryable: true });
 }
 

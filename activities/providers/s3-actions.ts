@@ -9,7 +9,7 @@ import type { ActionExecutor } from "./action-call.ts";
 import { UNTIL_STOPPED } from "../fetch-limits.ts";
 import { renderedCall, requireConnection } from "./rendered-call.ts";
 
-/** Longest object that is read: it still fits a value as base64. */
+/** Longest object that is read (bytes), chosen so that its base64 fits a value. */
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024;
 const BASE64 = /^[A-Za-z0-9+/\s]*(?:=\s*){0,2}$/;
 
@@ -68,11 +68,11 @@ async function put(buckets: Buckets, inputs: JsonObject, { bytes, type }: Conten
 
 function contentOf({ body, body_base64, content_type }: JsonObject): Content {
   if ((body === undefined) === (body_base64 === undefined))
-    throw new ActionRefused("inputs", "body: either body or body_base64 is expected");
+    throw new ActionRefused("inputs", "body: send either body or body_base64");
   const type = typeof content_type === "string" ? content_type : undefined;
   if (body_base64 !== undefined) {
     const text = asText(body_base64);
-    if (!BASE64.test(text)) throw new ActionRefused("inputs", "body_base64: base64 is expected");
+    if (!BASE64.test(text)) throw new ActionRefused("inputs", "body_base64: must be base64");
     return { bytes: Buffer.from(text, "base64"), type: type ?? "application/octet-stream" };
   }
   return typeof body === "string"

@@ -48,7 +48,7 @@ export function createSmtpActions({ sockets }: { readonly sockets: GuardedSocket
   };
 }
 
-/** Answers of 4xx are transient; answers of 5xx are not. */
+/** SMTP replies of 4xx are transient; replies of 5xx are final. */
 function toFailure({ why, status, unclear, message, cause }: MailFailed): ActionFailed {
   const retryable = status === null || (status >= 400 && status <= 499);
   const code = why === "login" ? "connection_rejected" : why === "refused" ? "action_refused" : "connection_failed";
@@ -58,10 +58,10 @@ function toFailure({ why, status, unclear, message, cause }: MailFailed): Action
 function draftOf(inputs: JsonObject, key: string): MailDraft {
   const [from] = mailboxes(inputs["from"]);
   const [replyTo] = mailboxes(inputs["reply_to"]);
-  if (from === undefined) throw new ActionRefused("inputs", "from: an address is expected");
+  if (from === undefined) throw new ActionRefused("inputs", "from: must be an e-mail address");
   if (inputs["text"] === undefined && inputs["html"] === undefined)
-    throw new ActionRefused("inputs", "text: a message has text, html or both");
-  // The same in each attempt of a call, so that a receiver recognises a repetition.
+    throw new ActionRefused("inputs", "text: a message needs text, html or both");
+  // The Message-ID is the same for each attempt of a call, so that receivers recognise a repeated mail.
   const id = createHash("sha256").update(key).digest("hex").slice(0, 32);
   return {
     from,
@@ -87,7 +87,7 @@ function mailboxes(value: Json | undefined): Mailbox[] {
   return texts.map((each: Json) => {
     const [, named, bare] = ADDRESS.exec(asText(each)) ?? [];
     const address = named ?? bare;
-    if (address === undefined) throw new ActionRefused("inputs", "an address is expected");
+    if (address === undefined) throw new ActionRefused("inputs", "must be an e-mail address");
     return {
       address,
       name:
@@ -101,7 +101,7 @@ function mailboxes(value: Json | undefined): Mailbox[] {
 }
 
 function bytesOf(text: string, at: number): Buffer {
-  if (!BASE64.test(text)) throw new ActionRefused("inputs", `attachments.${at}.content_base64: base64 is expected`);
+  if (!BASE64.test(text)) throw new ActionRefused("inputs", `attachments.${at}.content_base64: must be base64`);
   return Buffer.from(text, "base64");
 }
 

@@ -1,3 +1,4 @@
+import { isWithin } from "../../src/domain/accounts/kept-rights.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { MAX_SUBFLOW_DEPTH } from "../../src/domain/flow/definition/limits.ts";
 import type { Plan } from "../../src/domain/flow/plan/types.ts";
@@ -16,6 +17,7 @@ import type { RunLimits } from "../../src/services/runs/create-run.ts";
 import { startInput } from "../../src/services/runs/start-inputs.ts";
 import type { StartInputs } from "../../src/services/runs/start-inputs.ts";
 import type { Database } from "../../src/stores/db.ts";
+import { reachOfVersion } from "../../src/services/projects/version-rights.ts";
 import { getProject } from "../../src/services/projects/projects.ts";
 import { lockRun } from "../../src/stores/runs/run-record.ts";
 import { findChildRun, insertRun } from "../../src/stores/runs/runs.ts";
@@ -32,7 +34,7 @@ export interface ChildRunDeps {
   readonly limits: RunLimits & { readonly max_input_bytes: number };
 }
 
-/** Inserts the run of a sub-flow. There is only one, however many workers try its node, and however often. */
+/** Inserts a child run, exactly one however many workers attempt its node. */
 export function createChildRuns({ db, blobs, startInputs, plans, recorder, limits }: ChildRunDeps) {
   const ownLimits = { max_iterations: limits.max_iterations };
   return async function createChildRun(input: CreateChildRunInput): Promise<ChildRunStart> {
@@ -41,7 +43,7 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
     if (depth > MAX_SUBFLOW_DEPTH) {
       throw new NodeFailure(
         "subflow_too_deep",
-        `Sub-flows may be nested ${MAX_SUBFLOW_DEPTH} deep. Does this flow call itself?`,
+        `Subflows can be nested at most ${MAX_SUBFLOW_DEPTH} levels deep. Check whether this flow calls itself.`,
       );
     }
     const id = childRunId(run.run_id, input.path);
@@ -50,10 +52,14 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
     if (known) return isRestarted(known, run) ? await goOn(known, depth) : startInputs.open(known);
     const node = (await plans.get(run)).node(input.plan_path);
     const { project_id, version: asked } = input.called ?? ofKind(node, "subflow").config;
-    const project = await getProject(db, run.org_id, project_id);
+    const reach = await db.org(run.org_id, (connection) => reachOfVersion(connection, run, "editor"));
+    const project = isWithin(reach, project_id) ? await getProject(db, run.org_id, project_id) : null;
     const version = asked === -1 ? project?.published_version : asked;
     if (!project || typeof version !== "number") {
-      throw new NodeFailure("subflow_not_found", `The sub-flow ${project_id} is gone or has no published version.`);
+      throw new NodeFailure(
+        "subflow_not_found",
+        `The subflow ${project_id} was deleted, has no published version, or cannot be run by the user who deployed this flow.`,
+      );
     }
     const { plan } = await plans.get({ org_id: run.org_id, project_id, flow_version: version });
     const body = await loadValue(blobs, input.inputs);
@@ -65,7 +71,7 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
     );
     if (issues.length > 0) {
       const places = issues.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("; ");
-      throw new NodeFailure("subflow_inputs_invalid", `The sub-flow does not take these inputs: ${places}`);
+      throw new NodeFailure("subflow_inputs_invalid", `These inputs are not valid for the subflow: ${places}`);
     }
     const resumes = await resumedBy(input, plan);
     const row = newRunRow(
@@ -89,7 +95,7 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
     );
     const stored = await startInputs.seal(row);
     const earlier = await db.orgTransaction(run.org_id, async (connection) => {
-      // The worker of the earlier attempt may be alive after all.
+      // The lock is needed because the worker of the earlier attempt may still be alive.
       await lockRun(connection, run.run_id);
       const found = await findChildRun(connection, run.run_id, end);
       if (!found) await insertRun(connection, stored);
@@ -98,18 +104,21 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
     return earlier ? startInputs.open(earlier) : startInput(row);
   };
 
-  /** The child of a restarted run goes on from its record, too; an ended one is not executed again. */
+  /** The child of a restarted run continues from its record as well; a finished child is not executed again. */
   async function goOn(child: RunRow, depth: number): Promise<ChildRunStart> {
     const { plan } = await plans.get(child);
     const { run_id, state, outputs, error } = child;
     const isKept = state === "COMPLETED" ? keepsOutputs(plan) : isTerminal(state) || keepsInputs(plan);
     if (!isKept)
-      throw new NodeFailure("workflow_lost", `The sub-flow's run ${run_id} cannot go on: what it needs is redacted.`);
+      throw new NodeFailure(
+        "workflow_lost",
+        `The child run ${run_id} cannot be resumed: values it needs are redacted.`,
+      );
     if (isTerminal(state)) return { ...startInput(child), ended: { state, outputs: outputs ?? {}, error } };
     return { ...(await restartInput({ db, blobs, limits: ownLimits }, child, plan)), depth };
   }
 
-  /** The earlier run's child at this place, whose models with tools go on with the answers that they had. */
+  /** The earlier run's child run at this path, whose model answers the agents of the new child run reuse. */
   async function resumedBy({ run, earlier_run, path }: CreateChildRunInput, plan: Plan): Promise<Resumed | null> {
     if (earlier_run === undefined) return null;
     const end = childRunEnd(earlier_run, path);
@@ -118,7 +127,7 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
   }
 }
 
-/** Whether an existing child was running in a lost workflow. */
+/** Whether an existing child run had started in a workflow that was lost. */
 function isRestarted(child: RunRow, run: CreateChildRunInput["run"]): boolean {
   return run.restarted === true && child.state !== "PENDING";
 }

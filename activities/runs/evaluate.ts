@@ -7,7 +7,7 @@ import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import type { PlanCache } from "../../src/services/projects/plans.ts";
 import { loadScope } from "./values.ts";
 
-/** Evaluates expressions that a workflow does not: if values must be loaded, or it may be much work. */
+/** Evaluates expressions that a workflow does not, because values must be loaded or the work may be expensive. */
 export function createEvaluate(blobs: BlobStore, plans: PlanCache, evaluation: Evaluation) {
   return async function evaluate({ run, plan_path, part, scope }: EvaluateInput): Promise<EvaluateResult> {
     const plan = await plans.get(run);

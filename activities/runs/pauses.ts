@@ -4,7 +4,7 @@ import { closePause, lockPause } from "../../src/stores/runs/pauses.ts";
 import type { RunFeed } from "../../src/stores/runs/run-feed.ts";
 import { lockRun, recordRun } from "../../src/stores/runs/run-record.ts";
 
-/** Closes an expired pause, unless an answer closed it first. A retry finds its own work done. */
+/** Closes an expired pause, unless a decision closed it first. A retry changes nothing. */
 export function createExpirePause(db: Database, feed: RunFeed) {
   return async function expirePause({
     run,

@@ -44,7 +44,7 @@ async function loadAll(blobs: BlobStore, values: Readonly<Record<string, StoredV
   return Object.fromEntries(loaded);
 }
 
-/** A member of a value. */
+/** Stores one field of a value as a separate value. */
 export async function takeMember(blobs: BlobStore, { org_id, value, member }: TakeMemberInput): Promise<StoredValue> {
   return storeValue(blobs, org_id, memberOf(await loadValue(blobs, value), member));
 }
@@ -71,7 +71,7 @@ export async function assemble(
   }
 }
 
-/** Replaces outputs by references once their sum is too long. */
+/** Replaces outputs by references once their total is too long. */
 export async function storeOutputs(
   blobs: BlobStore,
   { org_id, outputs }: StoreOutputsInput,

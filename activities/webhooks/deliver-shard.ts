@@ -4,7 +4,7 @@ import type { Deliverer } from "../../src/services/webhooks/deliverer.ts";
 import { whileBeating } from "../attempts.ts";
 import type { WebhookActivities } from "../index.ts";
 
-/** Time after which a shard is handed back (ms), so that new workers get their share. */
+/** Time after which a process hands a shard back (ms), so that new workers get their share. */
 const TENURE_MS = 600_000;
 
 /**
@@ -21,7 +21,7 @@ export function createWebhookActivities(
       const release = deliverer.own(shard);
       if (release === null)
         throw ApplicationFailure.create({
-          message: "This worker is stopping: another one takes the shard.",
+          message: "This worker is stopping: another worker continues the shard.",
           category: "BENIGN",
         });
       const over = new AbortController();

@@ -5,6 +5,7 @@ import { createCredentialLookup } from "../services/accounts/credentials.ts";
 import { createOidcClient } from "../platform/oidc/oidc-client.ts";
 import { createPasswordQueue } from "../services/accounts/password-queue.ts";
 import { createSignIn } from "../services/accounts/sign-in.ts";
+import { createFlowCheck } from "../services/projects/check-flow.ts";
 import { createFlowCache } from "../services/projects/flow-cache.ts";
 import { createIdempotency } from "./http/idempotency.ts";
 import { createKeyUseRecorder } from "../services/accounts/key-use.ts";
@@ -33,16 +34,16 @@ const CLIENT_GONE: readonly string[] = [
   "HPE_INVALID_EOF_STATE",
 ];
 
-/** The service's HTTP interface, not yet listening. */
+/** The HTTP interface of Millrace, not listening yet. */
 export interface Api {
   readonly app: Koa<RequestState>;
-  /** Answers all who wait for a run. Call it when the process is asked to stop, before its connections are closed. */
+  /** Responds to all callers that wait for a run. Call it when the process is asked to stop, before its connections are closed. */
   drain(): void;
-  /** Writes what is still held back. Call it when no request is under way any more. */
+  /** Writes buffered data. Call it when no request is in progress any more. */
   close(): Promise<void>;
 }
 
-/** Builds the HTTP interface: every operation, behind the same handful of middleware. */
+/** Builds the HTTP interface: every operation, behind the same few middleware functions. */
 export function createApp(deps: ApiDeps): Api {
   const { config, db, logger } = deps;
   const keyUse = createKeyUseRecorder(db, logger);
@@ -52,6 +53,7 @@ export function createApp(deps: ApiDeps): Api {
     signIn: createSignIn(db, createPasswordQueue()),
     oidc: createOidcClient(config.MILLRACE_PRIVATE_HOSTS, config.MILLRACE_OIDC_PROVIDERS),
     flows: createFlowCache(db, deps.plans),
+    checkFlow: createFlowCheck(deps),
     runService: createRunService({ ...deps, starter: deps.runs, limits }),
     quotas: limits.quotas,
   };
@@ -77,10 +79,10 @@ export function createApp(deps: ApiDeps): Api {
   app.use(codecCors(config));
   app.use(unmatched(operations, config.MILLRACE_CORS));
   app.use(routes(operations, serving));
-  // An error after the first byte of the answer: mostly a client that has gone.
+  // An error after the first byte of the response, usually because the client disconnected.
   app.on("error", (err: NodeJS.ErrnoException) => {
-    if (CLIENT_GONE.includes(err.code ?? "")) logger.debug({ err }, "client has gone");
-    else logger.error({ err }, "answer broken off");
+    if (CLIENT_GONE.includes(err.code ?? "")) logger.debug({ err }, "client disconnected");
+    else logger.error({ err }, "response aborted");
   });
   const close = async (): Promise<void> => {
     await Promise.all([services.runService.close(), keyUse.close(), services.oidc.close()]);

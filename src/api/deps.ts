@@ -14,6 +14,7 @@ import type { Scorer } from "../services/evals/scorer.ts";
 import type { CredentialLookup } from "../services/accounts/credentials.ts";
 import type { SignIn } from "../services/accounts/sign-in.ts";
 import type { Knowledge } from "../services/knowledge/open-knowledge.ts";
+import type { FlowCheck } from "../services/projects/check-flow.ts";
 import type { FlowCache } from "../services/projects/flow-cache.ts";
 import type { PlanCache } from "../services/projects/plans.ts";
 import type { QuotaReader } from "../services/accounts/quotas.ts";
@@ -31,21 +32,21 @@ import type { RunJobStarter } from "../temporal/run-jobs.ts";
 import type { RunStarter } from "../temporal/runs.ts";
 import type { Schedules } from "../temporal/schedules.ts";
 
-/** Everything the API works with; main makes it, tests make their own. */
+/** The dependencies of the API; main creates them, tests create their own. */
 export interface ApiDeps {
   readonly config: Config;
   readonly db: Database;
-  /** Lists, statistics and exports read from here; the data may be a moment old. */
+  /** The database for lists, statistics and exports; its data may be slightly out of date. */
   readonly reads: Reads;
   readonly blobs: BlobStore;
-  /** The plans this process has loaded; its worker shares them. */
+  /** The plans that this process has loaded, shared with the worker of the process. */
   readonly plans: PlanCache;
   readonly runs: RunStarter;
-  /** Starts to index resources of knowledge bases. */
+  /** Starts indexing resources of knowledge bases. */
   readonly resources: ResourceStarter;
-  /** Checks connections. */
+  /** Checks connections, and runs actions. */
   readonly providerJobs: ProviderJobs;
-  /** Makes triggers, syncs and monitors that have a schedule. */
+  /** Creates schedules of triggers, syncs and monitors. */
   readonly schedules: Schedules;
   /** Starts the workflows of evals. */
   readonly evals: EvalStarter;
@@ -53,18 +54,18 @@ export interface ApiDeps {
   readonly scorer: Scorer;
   /** Starts syncs of knowledge bases. */
   readonly syncs: SyncStarter;
-  /** Starts jobs over many runs. */
+  /** Starts run jobs, which process many runs. */
   readonly runJobs: RunJobStarter;
   /** Reports the state of the installation's task queues. */
   readonly describeQueues: () => Promise<QueueStats[]>;
   readonly feed: RunFeed;
-  /** Checks flows and answers, however expensive the check is. */
+  /** Validates flows and answers in child processes, however expensive the check is. */
   readonly evaluation: Evaluation;
-  /** Tells which addresses may be called; the workers make the calls. */
+  /** Tells which URLs may be called; the workers make the calls. */
   readonly guardedFetch: GuardedFetch;
   /** Encrypts the signing secrets and the headers of webhooks. */
   readonly secrets: SecretBox;
-  /** Encrypts what Temporal keeps. */
+  /** Encrypts payloads that Temporal stores. */
   readonly payloads: Payloads;
   /** Encrypts the values that a run's row keeps until the run starts. */
   readonly startInputs: StartInputs;
@@ -73,19 +74,23 @@ export interface ApiDeps {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly observer: RunObserver;
-  /** What exports traces, where that is configured. */
+  /** Exports traces, if that is configured. */
   readonly tracer?: Tracer | undefined;
-  /** The checks of /readyz, by the name it reports; each rejects when its part does not answer. */
+  /** The checks of /readyz, by the name it reports; each rejects if its part does not respond. */
   readonly readiness: ReadinessParts<"postgres" | "schema" | "temporal">;
+  /** Aborts when the process begins to stop. */
+  readonly stopping?: AbortSignal;
 }
 
-/** What the operations share; createApp builds it from their dependencies. */
+/** Services that operations share; createApp builds them from their dependencies. */
 export interface ApiServices {
   readonly credentials: CredentialLookup;
   readonly signIn: SignIn;
-  /** Speaks with the identity providers of the configuration. */
+  /** The client of the configured identity providers. */
   readonly oidc: OidcClient;
   readonly flows: FlowCache;
+  /** Finds every problem of a flow. */
+  readonly checkFlow: FlowCheck;
   readonly runService: RunService;
   readonly quotas: QuotaReader;
 }

@@ -15,6 +15,7 @@ import { createDocumentOperations } from "./documents/documents.ts";
 import { createDatasetOperations } from "./evals/datasets.ts";
 import { createDatasetRowOperations } from "./evals/dataset-rows.ts";
 import { createErasureOperations } from "./erasures/erasures.ts";
+import { createDraftOperations } from "./projects/drafts.ts";
 import { createEvaluatorOperations } from "./evals/evaluators.ts";
 import { createEvaluatorPreviewOperations } from "./evals/evaluator-previews.ts";
 import { createExperimentJobOperations } from "./evals/experiment-jobs.ts";
@@ -29,6 +30,7 @@ import { createScoringOperations } from "./evals/scorings.ts";
 import { createFeedbackOperations } from "./runs/feedback.ts";
 import { createFlowIoOperations } from "./projects/flow-io.ts";
 import { createFlowVersionOperations } from "./projects/flow-versions.ts";
+import { createEvaluationOperations } from "./projects/evaluations.ts";
 import { createFlowOperations } from "./projects/flows.ts";
 import { createHealthOperations } from "./system/health.ts";
 import { createInferenceOperations } from "./runs/inference.ts";
@@ -42,6 +44,7 @@ import { createResourceOperations } from "./knowledge/resources.ts";
 import { createRetentionOperations } from "./accounts/retention.ts";
 import { createSessionOperations } from "./accounts/sessions.ts";
 import { createSettingsOperations } from "./models/settings.ts";
+import { createFiringOperations } from "./triggers/firings.ts";
 import { createHookOperations } from "./triggers/hooks.ts";
 import { createTriggerOperations } from "./triggers/triggers.ts";
 import { createSkillOperations } from "./skills/skills.ts";
@@ -63,14 +66,16 @@ import { createUsageOperations } from "./models/usage.ts";
 import { createWebhookDeliveryOperations } from "./webhooks/deliveries.ts";
 import { createWebhookSubscriptionOperations } from "./webhooks/subscriptions.ts";
 
-/** Every operation of the service, in the order of the document. */
+/** Every operation of Millrace, in the order of the document. */
 export function createOperations(deps: ApiDeps, services: ApiServices): Operation[] {
   const operations: Operation[] = [
     ...createProjectOperations(deps, services),
     ...createRetentionOperations(deps),
     ...createFlowVersionOperations(deps, services),
+    ...createDraftOperations(deps, services),
     ...createFlowIoOperations(deps),
-    ...createFlowOperations(deps),
+    ...createFlowOperations(deps, services),
+    ...createEvaluationOperations(deps),
     ...createInferenceOperations(deps, services),
     ...createStreamOperations(deps, services),
     ...createFeedbackOperations(deps, services),
@@ -86,6 +91,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createKnowledgeBaseOperations(deps),
     ...createResourceOperations(deps, services),
     ...createTriggerOperations(deps, services),
+    ...createFiringOperations(deps, services),
     ...createHookOperations(deps, services),
     ...createSkillOperations(deps, services),
     ...createSkillVersionOperations(deps, services),
@@ -131,8 +137,8 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
 }
 
 /**
- * The operations without their dependencies: enough to describe them, not to serve requests. The functions that make
- * operations only keep what they are given; before the first request they read nothing but the configuration.
+ * The operations without working dependencies: enough to describe them, not to serve requests. The functions that create operations only
+ * store their dependencies; before the first request they read nothing but the configuration.
  */
 export function describeOperations(config: Config): Operation[] {
   return createOperations({ config } as ApiDeps, {} as ApiServices);

@@ -30,14 +30,14 @@ export interface OfOrganisation {
   readonly org?: string;
 }
 
-/** `orgs`, `users` and `keys`: they act on the database itself, so that a first key can be made. */
+/** `orgs`, `users` and `keys`: they use the database directly, so that the first key can be created. */
 export function addAccountCommands(program: Command): void {
-  const orgs = program.command("orgs").description("organisations");
+  const orgs = program.command("orgs").description("manage organisations");
   const newOrganisation = orgs
     .command("create")
     .description("create an organisation")
-    .argument("<name>", "1 to 200 characters", readBy(organisationName, "Give a name of 1 to 200 characters."))
-    .option("--same-name", "even if there is one of that name");
+    .argument("<name>", "1 to 200 characters", readBy(organisationName, "Pass a name of 1 to 200 characters."))
+    .option("--same-name", "allow a second organisation with this name");
   withDatabase<{ sameName?: boolean }>(newOrganisation, async (database, options, name) => {
     const made = await createOrganisation(database, name, { newName: options.sameName !== true });
     show(options.json, made, () => [`organisation ${made.org_id} (${made.name})`]);
@@ -51,19 +51,21 @@ export function addAccountCommands(program: Command): void {
     });
   });
 
-  const users = program.command("users").description("users of an organisation");
+  const users = program.command("users").description("manage users of an organisation");
   const newUser = users
     .command("create")
     .description("create a user")
     .argument(
       "<email>",
-      "what the user signs in with",
-      readBy(emailAddress, "Give an address such as ada@example.com."),
+      "e-mail address with which the user signs in",
+      readBy(emailAddress, "Pass an e-mail address such as ada@example.com."),
     );
   withDatabase<OfOrganisation & { role: UserRole; password?: string }>(
     withOrganisation(newUser)
-      .addOption(new Option("--role <role>", "what the user may do").choices(USER_ROLES).default("viewer"))
-      .option("--password <password>", "12 characters or more; made up, and printed, when left out", readPassword),
+      .addOption(
+        new Option("--role <role>", "role of the user in the organisation").choices(USER_ROLES).default("viewer"),
+      )
+      .option("--password <password>", "at least 12 characters; generated and printed if omitted", readPassword),
     async (database, options, email) => {
       const org_id = await organisationOf(database, options.org);
       const { role, password } = options;
@@ -75,17 +77,21 @@ export function addAccountCommands(program: Command): void {
     },
   );
 
-  const keys = program.command("keys").description("API keys of an organisation");
+  const keys = program.command("keys").description("manage API keys of an organisation");
   withDatabase<OfOrganisation & LimitOptions & { kind: ApiKeyKind; name: string; expiresAt?: string }>(
-    withLimits(withOrganisation(keys.command("create").description("create an API key; its value is shown once")))
-      .addOption(new Option("--kind <kind>", "public: run and upload only").choices(API_KEY_KINDS).default("secret"))
+    withLimits(withOrganisation(keys.command("create").description("create an API key; its value is shown only once")))
+      .addOption(
+        new Option("--kind <kind>", "secret, or public: only to run flows and upload documents")
+          .choices(API_KEY_KINDS)
+          .default("secret"),
+      )
       .option(
         "--name <name>",
-        "what it is for",
-        readBy(apiKeyName, "Give a name of 1 to 200 characters."),
+        "name of the key, e.g. what it is used for",
+        readBy(apiKeyName, "Pass a name of 1 to 200 characters."),
         "command line",
       )
-      .option("--expires-at <time>", "RFC 3339 or `never`; left out: MILLRACE_SECRET_KEY_DAYS", readExpiry),
+      .option("--expires-at <time>", "RFC 3339 or `never`; if omitted, MILLRACE_SECRET_KEY_DAYS decides", readExpiry),
     async (database, options) => {
       const org_id = await organisationOf(database, options.org);
       const { kind, name, expiresAt } = options;
@@ -100,7 +106,7 @@ export function addAccountCommands(program: Command): void {
     },
   );
   withDatabase<OfOrganisation>(
-    withOrganisation(keys.command("list").description("list the keys that hold")),
+    withOrganisation(keys.command("list").description("list active API keys")),
     async (database, options) => {
       const all = await allKeys(database, await organisationOf(database, options.org));
       showTable(options.json, all, {
@@ -116,30 +122,34 @@ export function addAccountCommands(program: Command): void {
   const keyToRevoke = keys
     .command("revoke")
     .description("revoke an API key")
-    .argument("<key_id>", "which one", readId("a key", "keys list"));
+    .argument("<key_id>", "key ID", readId("a key", "keys list"));
   withDatabase<OfOrganisation>(withOrganisation(keyToRevoke), async (database, options, keyId) => {
     const org_id = await organisationOf(database, options.org);
     if (!(await revokeKey(database, org_id, keyId)))
-      throw new CommandFailure(`No key ${keyId} holds in organisation ${org_id}.`);
+      throw new CommandFailure(`No active key ${keyId} in organisation ${org_id}.`);
     show(options.json, { key_id: keyId, revoked: true }, () => [`key ${keyId} is revoked`]);
   });
 }
 
 export function withOrganisation(command: Command): Command {
   const read = readId("an organisation", "orgs list");
-  return command.option("--org <org_id>", "organisation; needed where there are several", read);
+  return command.option("--org <org_id>", "organisation ID; required if there are several", read);
 }
 
 export async function organisationOf(database: Database, given: string | undefined): Promise<string> {
   if (given !== undefined) {
     const found = await database.system((db) => findOrganisation(db, given));
-    if (found === null) throw new CommandFailure(`There is no organisation ${given}.`);
+    if (found === null) throw new CommandFailure(`Organisation ${given} not found.`);
     return given;
   }
   const [only, ...others] = await database.system(listOrganisations);
-  if (only === undefined) throw new CommandFailure(`There is no organisation yet: ${invocation()} orgs create <name>.`);
+  if (only === undefined)
+    throw new CommandFailure(`There is no organisation yet: create one with ${invocation()} orgs create <name>.`);
   if (others.length > 0)
-    throw new CommandFailure(`There are several organisations: name one with --org (${invocation()} orgs list).`, 2);
+    throw new CommandFailure(
+      `There are several organisations: choose one with --org (list them with ${invocation()} orgs list).`,
+      2,
+    );
   return only.org_id;
 }
 
@@ -159,7 +169,7 @@ async function allKeys(database: Database, orgId: string): Promise<ApiKey[]> {
 function readPassword(text: string): string {
   if (userPassword.safeParse(text).success) return text;
   throw new CommandFailure(
-    "--password: give 12 to 1000 characters that are not a common password, or leave it out to have one made up.",
+    "--password: pass 12 to 1000 characters that are not a common password, or omit it to have one generated.",
     2,
   );
 }
@@ -167,13 +177,13 @@ function readPassword(text: string): string {
 /** Throws a CommandFailure if the setting is unusable. */
 function usualExpiry(kind: ApiKeyKind): string | null {
   const days = secretKeyDays.safeParse(process.env["MILLRACE_SECRET_KEY_DAYS"] || undefined);
-  if (!days.success) throw new CommandFailure("MILLRACE_SECRET_KEY_DAYS is not usable: give a number of days.", 2);
+  if (!days.success) throw new CommandFailure("MILLRACE_SECRET_KEY_DAYS is not valid: set it to a number of days.", 2);
   return defaultExpiry(kind, days.data);
 }
 
 function readExpiry(text: string): string {
   if (text === NEVER) return text;
   const time = readTime(text);
-  if (hasExpired(time)) throw new InvalidArgumentError("Give a time that is yet to come: the key would never work.");
+  if (hasExpired(time)) throw new InvalidArgumentError("Pass a time in the future.");
   return time;
 }

@@ -16,8 +16,8 @@ import { isUniqueViolation } from "../stores/db.ts";
 import { CommandFailure } from "./failure.ts";
 
 /**
- * Creates an organisation and returns its id. With `newName` it throws if there is one of that name: no command removes
- * an organisation that was made by mistake.
+ * Creates an organisation and returns its ID. With `newName` it throws if an organisation has that name, because no command deletes an
+ * organisation that was created by mistake.
  */
 export async function createOrganisation(
   database: Database,
@@ -29,7 +29,7 @@ export async function createOrganisation(
     const there = newName ? await findOrganisationNamed(db, name) : null;
     if (there !== null)
       throw new CommandFailure(
-        `There is already an organisation ${name}: ${there.org_id}. Give another name, or --same-name for one more of it.`,
+        `Organisation ${name} already exists: ${there.org_id}. Choose another name, or pass --same-name to create a second one.`,
       );
     await insertOrganisation(db, organisation);
     await recordCommand(db, organisation.org_id, "orgs create", {
@@ -44,11 +44,11 @@ export interface NewAccount {
   readonly org_id: string;
   readonly email: string;
   readonly role: UserRole;
-  /** Generated when left out. */
+  /** Generated if omitted. */
   readonly password?: string;
 }
 
-/** Creates a user; the answer carries the password, which is stored nowhere. Throws when the address is taken. */
+/** Creates a user; the result contains the password, which is stored nowhere. Throws if the e-mail address is taken. */
 export async function createUser(database: Database, account: NewAccount): Promise<User & { password: string }> {
   const password = account.password ?? randomBytes(15).toString("base64url");
   const { org_id, email, role } = account;
@@ -62,7 +62,7 @@ export async function createUser(database: Database, account: NewAccount): Promi
     });
     return { ...made, password };
   } catch (error) {
-    if (isUniqueViolation(error, USERS_EMAIL_KEY)) throw new CommandFailure(`There is already a user ${email}.`);
+    if (isUniqueViolation(error, USERS_EMAIL_KEY)) throw new CommandFailure(`User ${email} already exists.`);
     throw error;
   }
 }
@@ -71,11 +71,11 @@ export interface KeyRequest extends Partial<KeyLimits> {
   readonly org_id: string;
   readonly name: string;
   readonly kind: ApiKeyKind;
-  /** RFC 3339; never expires when null or left out. */
+  /** RFC 3339; null or omitted means that the key never expires. */
   readonly expires_at?: string | null;
 }
 
-/** Creates an API key; the answer carries its value, which is stored nowhere. */
+/** Creates an API key; the result contains its value, which is stored nowhere. */
 export async function createKey(database: Database, request: KeyRequest): Promise<ApiKey & { value: string }> {
   const credential = generateApiKey(request.kind);
   const key = {
@@ -98,7 +98,7 @@ export async function createKey(database: Database, request: KeyRequest): Promis
   return { ...made, value: credential.value };
 }
 
-/** Revokes an API key; false where none holds. */
+/** Revokes an API key; false if there is no valid key with this ID. */
 export async function revokeKey(database: Database, orgId: string, keyId: string): Promise<boolean> {
   return database.orgTransaction(orgId, async (db) => {
     const revoked = await revokeApiKey(db, keyId);
@@ -112,7 +112,7 @@ export async function revokeKey(database: Database, orgId: string, keyId: string
   });
 }
 
-/** Records the actions of a person who has access to the installation itself. */
+/** Records actions of a person with direct access to the installation. */
 export async function recordCommand(db: Db, orgId: string, command: string, change: AuditedChange): Promise<void> {
   const nowhere = { actor_id: null, session_id: null, address: null, user_agent: null, request_id: null };
   await recordAudit(db, { ...nowhere, org_id: orgId, actor_type: "cli" }, command, change);

@@ -52,7 +52,7 @@ export function apiClient(target: ApiTarget): ApiClient {
     try {
       response = await fetch(url, { ...init, method, headers });
     } catch (error) {
-      throw new CommandFailure(`Nothing answers at ${target.url} (${causeOf(error)}). Is Millrace running there?`, 1, {
+      throw new CommandFailure(`Cannot connect to ${target.url} (${causeOf(error)}). Is Millrace running there?`, 1, {
         cause: error,
       });
     }
@@ -64,13 +64,13 @@ export function apiClient(target: ApiTarget): ApiClient {
     body: JSON.stringify(body),
     headers: { "content-type": "application/json" },
   });
-  /** If another server listens there, its page would otherwise be taken for the API's answer. */
+  /** Another server on this port may return a web page, which must not be taken for the API's response. */
   const json = async <T>(response: Response): Promise<T> => {
     const body = await bodyOf(response);
     if (typeof body !== "string") return body as T;
     const type = response.headers.get("content-type") ?? "no content type";
     throw new CommandFailure(
-      `What answers at ${target.url} is no Millrace: it has sent ${type} for ${new URL(response.url).pathname}.`,
+      `The server at ${target.url} is not Millrace: it returned ${type} for ${new URL(response.url).pathname}.`,
     );
   };
   return {
@@ -122,19 +122,21 @@ async function bodyOf(response: Response): Promise<unknown> {
   try {
     text = await response.text();
   } catch (error) {
-    throw new CommandFailure(`The answer of ${response.url} broke off (${causeOf(error)}).`, 1, { cause: error });
+    throw new CommandFailure(`The response from ${response.url} was interrupted (${causeOf(error)}).`, 1, {
+      cause: error,
+    });
   }
   if (text === "") return undefined;
   if (!/[/+]json\b/.test(response.headers.get("content-type") ?? "")) return text;
   try {
     return JSON.parse(text);
   } catch {
-    // A proxy has cut or replaced it: return the text as it is.
+    // A proxy has cut or replaced the body, so return its text unchanged.
     return text;
   }
 }
 
-/** The most specific line of an error body: every place of a 422, the detail of a problem, or the text. */
+/** The most specific line of an error body: every location of a 422, the detail of a problem, or the text. */
 function describe(body: unknown): string {
   if (typeof body !== "object" || body === null) return typeof body === "string" ? body.slice(0, 500) : "";
   const { detail, title, error } = body as { detail?: unknown; title?: string; error?: { message?: unknown } | null };

@@ -21,16 +21,15 @@ import { databaseUrlOf, show, warnOfMistakes } from "./options.ts";
 import { namingPostgres } from "./unreachable.ts";
 
 const PLACE = "a directory, or s3://bucket/prefix?endpoint=https://host:port&region=name";
-const WHERE_KEYS_ARE =
-  "They are in MILLRACE_MASTER_KEY, or in master.key in the directory of the blobs: keep a copy elsewhere";
-/** Names of blobs that are printed; all are in the manifest. */
+const WHERE_KEYS_ARE = "They are in MILLRACE_MASTER_KEY, or in master.key in the blob directory: keep a copy elsewhere";
+/** Most names of blobs that are printed; all are in the manifest. */
 const MOST_NAMES = 10;
 const migrations = join(PACKAGE_ROOT, "migrations");
 
-/** `backup` and `restore`: they act on the database and the blobs themselves. */
+/** `backup` and `restore`: they use the database and the blobs directly. */
 export function addBackupCommands(program: Command): void {
   withOptions(program.command("backup"))
-    .description("copy the database and the blobs (MILLRACE_BLOB_URL), while api and workers go on")
+    .description("back up the database and the blobs (MILLRACE_BLOB_URL) while api and workers keep running")
     .argument("<place>", PLACE)
     .action(async (place: string, options: DatabaseOptions) => {
       const config = loadBackupConfig();
@@ -50,15 +49,15 @@ export function addBackupCommands(program: Command): void {
         ...(missing.length === 0
           ? []
           : [
-              `${missing.length === 1 ? "1 blob that rows refer to was" : `${missing.length} blobs that rows refer to were`} not there: removed while the backup was taken, or before`,
+              `${missing.length === 1 ? "1 blob that rows refer to is" : `${missing.length} blobs that rows refer to are`} missing: deleted during the backup, or earlier`,
               ...missing.slice(0, MOST_NAMES).map((key) => `  ${key}`),
             ]),
       ]);
     });
   withOptions(program.command("restore"))
-    .description("fill an empty database, and MILLRACE_BLOB_URL, from a backup, while no api or worker runs")
+    .description("restore a backup into an empty database and MILLRACE_BLOB_URL; stop api and workers first")
     .argument("<place>", PLACE)
-    .option("--check", "read the backup and say whether it is whole; write nothing")
+    .option("--check", "verify the backup without writing anything")
     .action(async (place: string, options: DatabaseOptions & { readonly check?: boolean }) => {
       const config = loadBackupConfig();
       await withFiles(place, config, { readOnly: true }, async (files) => {
@@ -73,14 +72,14 @@ async function check(files: BackupFiles, place: string, { json }: DatabaseOption
   show(json, { whole: problems.length === 0, problems, unknown_keys, ...summaryOf(manifest) }, () => [
     `Backup of ${manifest.taken_at} in ${place}: ${contentOf(manifest)}`,
     ...keysNeeded(manifest, unknown_keys),
-    ...(problems.length === 0 ? ["It is whole."] : problems),
+    ...(problems.length === 0 ? ["The backup is complete."] : problems),
   ]);
-  if (problems.length > 0) throw new CommandFailure(json === true ? "" : "The backup is not whole.");
+  if (problems.length > 0) throw new CommandFailure(json === true ? "" : "The backup is incomplete.");
 }
 
 async function restore(files: BackupFiles, config: BackupConfig, options: DatabaseOptions): Promise<void> {
   const url = databaseUrlOf(options);
-  // Checks this first, so that the error does not appear hours later.
+  // Checked first, so that the error does not appear after hours.
   loadSealingConfig();
   const blobs = await openBlobStore(config);
   try {
@@ -89,7 +88,7 @@ async function restore(files: BackupFiles, config: BackupConfig, options: Databa
     show(options.json, { unknown_keys, ...summaryOf(manifest) }, () => [
       `Restored as of ${manifest.taken_at}: ${contentOf(manifest)}`,
       ...keysNeeded(manifest, unknown_keys),
-      "Start api and workers, and look: millrace doctor",
+      "Start api and workers, then check: millrace doctor",
     ]);
   } finally {
     await blobs.close();
@@ -98,7 +97,7 @@ async function restore(files: BackupFiles, config: BackupConfig, options: Databa
 
 function withOptions(command: Command): Command {
   return command
-    .option("--database-url <url>", "Postgres (DATABASE_URL, else .millrace/dev.json)")
+    .option("--database-url <url>", "Postgres URL (DATABASE_URL, else .millrace/dev.json)")
     .option("--json", "print JSON");
 }
 
@@ -129,16 +128,16 @@ async function withFiles<T>(
 }
 
 function placeOf(text: string): BlobPlace {
-  // An unset variable of a script would be the present folder.
-  if (text.trim() === "") throw new CommandFailure(`Name the place of the backup: ${PLACE}.`, 2);
+  // An unset variable of a script would mean the current folder.
+  if (text.trim() === "") throw new CommandFailure(`Pass the location of the backup: ${PLACE}.`, 2);
   try {
     return parseBlobPlace(text);
   } catch (error) {
-    throw new CommandFailure(`${text} is no place for a backup: ${(error as Error).message}.`, 2);
+    throw new CommandFailure(`${text} is not a valid backup location: ${(error as Error).message}.`, 2);
   }
 }
 
-/** Ids of master keys that the backup needs and this environment does not have. */
+/** IDs of master keys that the backup needs and this environment lacks. */
 async function unknownKeys({ master_keys }: Manifest): Promise<string[]> {
   const { MILLRACE_MASTER_KEY, MILLRACE_BLOB_URL } = loadSealingConfig();
   const keys = (await existingMasterKeys(MILLRACE_MASTER_KEY, directoryOf(MILLRACE_BLOB_URL))) ?? [];
@@ -158,7 +157,8 @@ function contentOf({ tables, blobs }: Manifest): string {
 
 function keysNeeded({ master_keys }: Manifest, unknown: readonly string[] = []): string[] {
   if (master_keys.length === 0) return [];
-  const lines = [`It needs these master keys, which are not in it: ${master_keys.join(", ")}`, WHERE_KEYS_ARE];
-  if (unknown.length > 0) lines.push(`${unknown.join(", ")} is not here: api and workers do not start without`);
+  const lines = [`Master keys required for this backup, and not part of it: ${master_keys.join(", ")}`, WHERE_KEYS_ARE];
+  if (unknown.length > 0)
+    lines.push(`${unknown.join(", ")} is not configured: api and workers do not start without it`);
   return lines;
 }

@@ -17,18 +17,19 @@ import { addRunsCommands } from "./runs-commands.ts";
 import { addSecretsCommands } from "./secrets-commands.ts";
 import { addSkillCommands } from "./skill-commands.ts";
 import { addTriggerCommands } from "./trigger-commands.ts";
+import { readable } from "./styled.ts";
 import { addWebhookCommands } from "./webhook-commands.ts";
 import { VERSION } from "../version.ts";
 
-/** Runs one command line. Returns its exit code: 0; 1, it failed; 2, wrong usage. */
+/** Runs one command line. Returns its exit code: 0, or that of a CommandFailure. */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
   const program = new Command("millrace")
     .description("Millrace turns deployed flows into durable production APIs.")
-    // In `run --version 2` the option is the flow's version: options after a command belong to the command.
+    // In `run --version 2` the option is the flow's version, so options after a command belong to the command.
     .enablePositionalOptions()
     .version(VERSION, "-V, --version", "print the version of Millrace")
     .exitOverride()
-    .showHelpAfterError("(--help tells more)");
+    .showHelpAfterError("(see --help)");
   addProcessCommands(program);
   addAccountCommands(program);
   addQuotaCommands(program);
@@ -60,9 +61,9 @@ function report(error: unknown): number {
   // Commander has printed the error; it also "fails" after printing help or the version.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   if (error instanceof CommandFailure) {
-    if (error.message !== "") console.error(error.message);
+    if (error.message !== "") console.error(readable(error.message));
     return error.exitCode;
   }
-  console.error(explain(error));
+  console.error(readable(explain(error)));
   return 1;
 }

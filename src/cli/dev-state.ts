@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** State of `npm start` for scripts, in `.millrace/dev.json`. Holds secrets of a demo organisation: mode 0600. */
+/** State of `npm start` for scripts, in `.millrace/dev.json`. Contains secrets of a demo organisation, hence mode 0600. */
 export interface DevState {
   readonly url: string;
   readonly temporal_address: string;
-  /** Null when the Temporal server is external. */
+  /** `null` if the Temporal server is external. */
   readonly temporal_ui: string | null;
   readonly database_url: string;
   readonly org_id: string;
@@ -13,16 +13,16 @@ export interface DevState {
   readonly secret_key: string;
   readonly admin_email: string;
   readonly admin_password: string;
-  /** Name of each example flow → its project. */
+  /** Maps the name of each example flow to its project. */
   readonly projects: Readonly<Record<string, string>>;
 }
 
-/** Where `npm start` keeps its state: databases, blobs, logs, keys. */
+/** The folder of `npm start`: databases, blobs, logs, keys. */
 export function stateDirectory(): string {
   return join(process.cwd(), ".millrace");
 }
 
-/** Reads a JSON file of the state folder; undefined when there is none, or none that can be read. */
+/** Reads a JSON file of the state folder; undefined if the file is missing or cannot be read. */
 export function readState<T>(file: string): T | undefined {
   if (!existsSync(file)) return undefined;
   try {
@@ -40,7 +40,7 @@ export function writeState(file: string, content: unknown): void {
   renameSync(fresh, file);
 }
 
-/** The state of the `npm start` that runs, or last ran, in this folder. */
+/** The state of the current or last `npm start` in this folder. */
 export function readDevState(directory: string = stateDirectory()): DevState | undefined {
   return readState<DevState>(join(directory, "dev.json"));
 }

@@ -13,22 +13,21 @@ import { namingPostgresOfPool } from "./unreachable.ts";
 
 const MARKS = { ok: "ok", warning: "warning", problem: "PROBLEM" } as const;
 
-/** `doctor`: whether everything an installation needs is in order. */
+/** `doctor`: checks everything that an installation needs. */
 export function addDoctorCommand(program: Command): void {
   program
     .command("doctor")
-    .description(
-      "say whether everything is in order: Postgres, Temporal, workers, blobs, keys, clocks (by the environment)",
-    )
-    .option("--explain <run_id>", "say why a run is where it is, and what helps")
+    .description("check Postgres, Temporal, workers, blobs, keys and clocks (settings come from the environment)")
+    .option("--explain <run_id>", "explain why a run is not progressing and how to fix it")
     .option("--json", "print JSON")
     .action(async ({ json, explain }: { readonly json?: boolean; readonly explain?: string }) => {
       if (explain !== undefined) return showExplanation(explain, json);
-      // Imported only here: its dependencies take as long to load as all the other commands together.
+      // Imported only here, because its dependencies take as long to load as all other commands together.
       const { examine } = await import("../services/system/doctor.ts");
       const { config, from, problems } = configuration();
       const findings = [...problems, ...(config ? await examine(config, join(PACKAGE_ROOT, "migrations")) : [])];
       const bad = findings.filter(({ state }) => state === "problem").length;
+      const warnings = findings.filter(({ state }) => state === "warning").length;
       show(json, { version: VERSION, healthy: bad === 0, findings }, () => [
         `Millrace ${VERSION}, as configured by ${from}`,
         ...table(
@@ -37,19 +36,26 @@ export function addDoctorCommand(program: Command): void {
             ...(advice === undefined ? [] : [["", "", `→ ${advice}`]]),
           ]),
         ),
-        bad === 0 ? "Everything is in order." : `${bad} ${bad === 1 ? "thing is" : "things are"} not in order.`,
+        summary(bad, warnings),
       ]);
       if (bad > 0) throw new CommandFailure("");
     });
 }
 
+function summary(bad: number, warnings: number): string {
+  if (bad > 0) return `${bad} ${bad === 1 ? "problem" : "problems"} found.`;
+  return warnings === 0
+    ? "No problems found."
+    : `No problems found, ${warnings} ${warnings === 1 ? "warning" : "warnings"}.`;
+}
+
 async function showExplanation(runId: string, json: boolean | undefined): Promise<void> {
-  if (!isUuid(runId)) throw new CommandFailure("--explain takes the id of a run.", 2);
+  if (!isUuid(runId)) throw new CommandFailure("--explain needs the ID of a run.", 2);
   const { config, problems } = configuration();
   if (!config) throw new CommandFailure(problems.map(({ text }) => text).join(" "));
   const { explainRun } = await import("../services/system/explain-run.ts");
   const explanation = await namingPostgresOfPool(config.DATABASE_URL, () => explainRun(config, runId));
-  if (!explanation) throw new CommandFailure(`There is no run ${runId}.`);
+  if (!explanation) throw new CommandFailure(`Run ${runId} not found.`);
   const { state, reasons } = explanation;
   show(json, explanation, () => [
     `Run ${runId} is ${state}.`,
@@ -57,20 +63,20 @@ async function showExplanation(runId: string, json: boolean | undefined): Promis
   ]);
 }
 
-/** The environment's configuration; in the folder of `npm start`, that of its servers where the environment says nothing. */
+/** The environment's configuration; in the folder of `npm start`, settings that the environment lacks are those of its servers. */
 function configuration(): { config?: Config; from: string; problems: Finding[] } {
   const dev = readDevState();
   const known = dev && { DATABASE_URL: dev.database_url, TEMPORAL_ADDRESS: dev.temporal_address };
   const own = process.env["DATABASE_URL"] ?? "";
   const from = own === "" && dev ? "npm start" : "the environment";
   const mistakes = mistakenSettings().map((text): Finding => {
-    const advice = "Correct or remove it; docs/configuration.md has every variable.";
+    const advice = "Correct or remove it; docs/configuration.md lists all variables.";
     return { part: "Configuration", state: "warning", text, advice };
   });
   try {
     return { config: loadConfig(own === "" ? { ...process.env, ...known } : process.env), from, problems: mistakes };
   } catch (error) {
-    const advice = "Correct the environment; docs/configuration.md has every variable.";
+    const advice = "Correct the environment; docs/configuration.md lists all variables.";
     const lines = (error as Error).message.split("\n").map((line) => line.trim());
     const text = lines.filter((line) => line !== "").join(" ");
     return { from, problems: [{ part: "Configuration", state: "problem", text, advice }, ...mistakes] };

@@ -17,21 +17,21 @@ interface Options extends ApiOptions {
 }
 
 const PATH = "/v2/erasures";
-const WAIT = "wait until it is done";
-/** Between two looks at an erasure; it takes at least the ten seconds in which nothing more is found. */
+const WAIT = "wait until the erasure is complete";
+/** Time between two polls of an erasure, which takes at least ten seconds, because for that long nothing new may be found. */
 const LOOK_MS = 1000;
 
-/** `erasures start|show|list`: the removal of everything of an end user. */
+/** `erasures start|show|list`: erasure of all data of an end user. */
 export function addErasureCommands(program: Command): void {
-  const erasures = program.command("erasures").description("remove everything of an end user");
+  const erasures = program.command("erasures").description("erase all data of an end user");
   withApiOptions(
     erasures
       .command("start")
-      .description("remove everything of a user, for good")
-      .argument("<user_id>", "the `user_id` of runs, documents and conversations; compared exactly"),
+      .description("erase all data of a user permanently")
+      .argument("<user_id>", "the `user_id` of runs, documents and conversations; must match exactly"),
   )
-    .option("--project <project>", "in this project only (name or id); left out: in the whole organisation")
-    .option("--yes", "needed: what is removed cannot be had back")
+    .option("--project <project>", "only in this project (name or ID); if omitted, in the whole organisation")
+    .option("--yes", "required: erased data cannot be restored")
     .option("--wait", WAIT)
     .action(async (user_id: string, options: Options & { readonly project?: string; readonly yes?: boolean }) => {
       const { api } = openApi(options);
@@ -39,7 +39,7 @@ export function addErasureCommands(program: Command): void {
       if (options.yes !== true) {
         const where = project === null ? "in all projects" : `in the project ${project.name}`;
         throw new CommandFailure(
-          `This removes everything of the user ${user_id} ${where}, for good. Repeat it with --yes.`,
+          `This permanently erases all data of the user ${user_id} ${where}. To confirm, repeat the command with --yes.`,
           2,
         );
       }
@@ -49,7 +49,7 @@ export function addErasureCommands(program: Command): void {
   withApiOptions(
     erasures
       .command("show")
-      .description("what an erasure has removed, and what stays")
+      .description("show what an erasure has erased and kept")
       .argument("<id>", "which", readId("an erasure", "erasures list")),
   )
     .option("--wait", WAIT)
@@ -71,19 +71,17 @@ async function report(api: ApiClient, first: ErasureView, { json, wait }: Option
   const again = `${invocation()} erasures show ${erasure_id}`;
   const last =
     wait === true
-      ? await untilInterrupted(() => follow(api, first), `The erasure goes on. Look at it: ${again}`)
+      ? await untilInterrupted(() => follow(api, first), `The erasure continues. Check it: ${again}`)
       : first;
   show(json, last, () => describe(last, again));
 }
 
-/** Waits until it is done, and shows the progress on a terminal. */
+/** Waits until the erasure is done, and shows the progress on a terminal. */
 async function follow(api: ApiClient, first: ErasureView): Promise<ErasureView> {
   const progress = createProgress();
   let erasure = first;
   while (erasure.finished_at === null) {
-    progress.show(
-      `${total(erasure).toLocaleString()} removed${erasure.problem === null ? "" : `; ${erasure.problem}`}`,
-    );
+    progress.show(`${total(erasure).toLocaleString()} erased${erasure.problem === null ? "" : `; ${erasure.problem}`}`);
     await delay(LOOK_MS);
     erasure = await api.get<ErasureView>(`${PATH}/${erasure.erasure_id}`);
   }
@@ -97,9 +95,9 @@ function describe(erasure: ErasureView, again: string): string[] {
   const { erasure_id, state, removed, left, problem, finished_at } = erasure;
   return [
     `erasure ${erasure_id}  ${state}`,
-    ...(problem === null ? [] : [`at present: ${problem}`]),
+    ...(problem === null ? [] : [`currently: ${problem}`]),
     ...table([["REMOVED", "COUNT"], ...Object.entries(removed).map(([store, count]) => [store, String(count)])]),
-    ...left.map(({ store, count, reason }) => `stays: ${count === null ? "" : `${count} of `}${store}, ${reason}`),
-    ...(finished_at === null ? [`It goes on. Look at it: ${again}`] : []),
+    ...left.map(({ store, count, reason }) => `kept: ${count === null ? "" : `${count} of `}${store}, ${reason}`),
+    ...(finished_at === null ? [`The erasure continues. Check it: ${again}`] : []),
   ];
 }

@@ -18,6 +18,10 @@ interface RunOptions extends ApiOptions {
   readonly junit?: string;
 }
 
+/** Without gates a pipeline would succeed whatever the scores are. */
+const NOTHING_GATED =
+  "nothing was gated: the experiment has no gates, so it can neither pass nor fail. Add `gates` to the file or the experiment.";
+
 const POLL_MS = 500;
 const ACTIVE = ["QUEUED", "RUNNING"];
 
@@ -27,8 +31,10 @@ export function addEvalCommands(program: Command): void {
   withApiOptions(
     evals
       .command("run")
-      .description("run an experiment and wait for its verdict: exits 1 unless it is complete and its gates are met")
-      .argument("<experiment|file>", "the id of an experiment, or a YAML or JSON file that describes one"),
+      .description(
+        "run an experiment and wait for its verdict: exits with 0 if it is complete and its gates are met, 3 if it has no gates, else 1",
+      )
+      .argument("<experiment|file>", "experiment ID, or a YAML or JSON file that describes an experiment"),
   )
     .option("--junit <file>", "write the scores of the rows as JUnit XML")
     .action(async (what: string, options: RunOptions) => {
@@ -37,25 +43,26 @@ export function addEvalCommands(program: Command): void {
       const id = isUuid(what) ? what : await createFromFile(api, await readEvalFile(what));
       const experiment = await untilInterrupted(
         () => runToEnd(api, id, options.json !== true),
-        `The experiment goes on. Follow it again: ${invocation()} eval run ${id}`,
+        `The experiment continues. Follow it: ${invocation()} eval run ${id}`,
       );
       const status = await api.get<StatusView>(`/v2/evals/experiments/${id}/status`);
       show(options.json, { ...experiment, status }, () => linesOf(experiment, status));
       if (options.junit !== undefined) await writeFile(options.junit, await junitOf(api, experiment, status));
-      const isGood = experiment.state === "COMPLETED" && (experiment.verdict ?? "passed") === "passed";
-      // The error has been shown already.
-      if (!isGood) throw new CommandFailure("");
+      // The error has already been shown.
+      if (experiment.state !== "COMPLETED") throw new CommandFailure("");
+      if (experiment.verdict === null) throw new CommandFailure(NOTHING_GATED, 3);
+      if (experiment.verdict !== "passed") throw new CommandFailure("");
     });
 }
 
-/** An experiment may cost money and hours: that its report has no place is said before it starts. */
+/** An experiment may cost money and hours, so an unusable report path is reported before it starts. */
 async function requireWritable(file: string): Promise<void> {
   try {
     const existing = await stat(file).catch(() => undefined);
     if (existing?.isDirectory() === true) throw new Error("it is a directory");
     await access(existing === undefined ? dirname(file) : file, constants.W_OK);
   } catch (error) {
-    throw new CommandFailure(`--junit ${file} cannot be written: ${(error as Error).message}`, 2);
+    throw new CommandFailure(`Cannot write --junit ${file}: ${(error as Error).message}`, 2);
   }
 }
 
@@ -79,7 +86,7 @@ async function runToEnd(api: ApiClient, id: string, isWatched: boolean): Promise
 
 function progressLine({ state, counts, eta_seconds }: StatusView): string {
   const { rows, pending, running, failed } = counts;
-  const eta = eta_seconds === null ? "" : `, about ${eta_seconds} s to go`;
+  const eta = eta_seconds === null ? "" : `, about ${eta_seconds} s left`;
   return `${state.toLowerCase()}: ${rows - pending - running} of ${rows} rows${failed > 0 ? `, ${failed} failed` : ""}${eta}`;
 }
 

@@ -11,7 +11,7 @@ const evaluator = z.union([
   z.looseObject({ name: z.string().min(1), type: z.string(), config: z.record(z.string(), z.unknown()).optional() }),
 ]);
 
-/** An experiment as a file describes it, by names. What the API checks is not checked here. */
+/** An experiment as a file describes it, with names instead of IDs. The API, not this command, validates its values. */
 const evalFile = z.strictObject({
   name: z.string().min(1),
   description: z.string().optional(),
@@ -44,7 +44,7 @@ export async function readEvalFile(file: string): Promise<EvalFile> {
   throw new CommandFailure(`${file} does not describe an experiment:${places.join("")}`, 2);
 }
 
-/** Creates the experiment that a file describes; evaluators that are written out there are created, or changed where they differ. */
+/** Creates the experiment that a file describes; evaluators defined in the file are created, or changed if they differ. */
 export async function createFromFile(api: ApiClient, file: EvalFile): Promise<string> {
   const project_id = await idOf(api, "/v2/projects", "project_id", "project", file.project);
   const dataset_id = await idOf(api, "/v2/evals/datasets", "dataset_id", "dataset", file.dataset);
@@ -57,7 +57,7 @@ export async function createFromFile(api: ApiClient, file: EvalFile): Promise<st
     if (name === undefined) return gate;
     const evaluator_id = ids.get(name);
     if (evaluator_id === undefined)
-      throw new CommandFailure(`A gate names ${name}, which is not among the evaluators.`, 2);
+      throw new CommandFailure(`The gate names ${name}, which is not one of the experiment's evaluators.`, 2);
     return { ...gate, evaluator_id };
   });
   const { experiment_id } = await api.post<{ experiment_id: string }>("/v2/evals/experiments", {
@@ -78,7 +78,7 @@ export async function createFromFile(api: ApiClient, file: EvalFile): Promise<st
   return experiment_id;
 }
 
-/** An experiment to compare with: by id, or `previous`, the last of the same project and dataset that is complete. */
+/** The experiment to compare with: by ID, or `previous`, the last completed one of the same project and dataset. */
 async function baselineOf(api: ApiClient, baseline: string | undefined, of: Query): Promise<string | null> {
   if (baseline !== "previous") return baseline ?? null;
   const query = { ...of, state: "COMPLETED", page_size: 1 };
@@ -102,7 +102,7 @@ async function settleEvaluator(api: ApiClient, { name, ...wanted }: Exclude<Eval
   return found.evaluator_id;
 }
 
-/** Whether a value has all that is wanted of it: what a file leaves out is as it is. */
+/** Whether a value has all wanted fields; fields that the file omits are not compared. */
 function covers(value: unknown, wanted: unknown): boolean {
   if (typeof wanted !== "object" || wanted === null) return value === wanted;
   if (Array.isArray(wanted)) {
@@ -115,7 +115,7 @@ function covers(value: unknown, wanted: unknown): boolean {
 async function idOf(api: ApiClient, path: string, member: string, what: string, name: string): Promise<string> {
   if (isUuid(name)) return name;
   const [one, other] = await allNamed<Record<string, string>>(api, path, name);
-  if (one === undefined) throw new CommandFailure(`There is no ${what} called ${name}.`, 2);
-  if (other !== undefined) throw new CommandFailure(`Several ${what}s are called ${name}: give the id of one.`, 2);
+  if (one === undefined) throw new CommandFailure(`No ${what} is named ${name}.`, 2);
+  if (other !== undefined) throw new CommandFailure(`Several ${what}s are named ${name}: pass the ID of one.`, 2);
   return one[member] ?? "";
 }

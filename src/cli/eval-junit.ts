@@ -2,7 +2,7 @@ import type { ExperimentRowView, ExperimentView, StatusView } from "../api/evals
 import type { ApiClient } from "./api-client.ts";
 import { itemsOf } from "./listing.ts";
 
-/** The rows of an experiment as JUnit XML: a case for each, which fails where one of its scores does; and one for each gate. */
+/** The rows of an experiment as JUnit XML: a case for each row, which fails if one of its scores does, and one for each gate. */
 export async function junitOf(
   api: ApiClient,
   experiment: Pick<ExperimentView, "experiment_id" | "name">,
@@ -54,7 +54,7 @@ function testCase(
   return `${head}><${outcome} message="${escaped(texts[0] ?? "")}">${escaped(texts.join("\n"))}</${outcome}></testcase>`;
 }
 
-/** Text for XML 1.0, which has no control characters but tab and line ends. */
+/** Text for XML 1.0, which allows no control characters except tab and line ends. */
 function escaped(text: string): string {
   return (
     text

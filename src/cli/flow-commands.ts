@@ -31,7 +31,7 @@ export function addFlowCommands(program: Command): void {
   withApiOptions(
     program.command("deploy <flow.json>").description("deploy a flow as the published version of a project"),
   )
-    .option("--project <name>", "name or id of the project; default: the flow's own name")
+    .option("--project <name>", "name or ID of the project; default: the flow's name")
     .action(async (file: string, options: Options) => {
       const { api } = openApi(options);
       const flow = await readFlowFile(file);
@@ -49,7 +49,7 @@ export function addFlowCommands(program: Command): void {
     });
 
   withApiOptions(
-    program.command("validate <flow.json>").description("list every problem of a flow; nothing is stored"),
+    program.command("validate <flow.json>").description("list all problems of a flow without storing it"),
   ).action(async (file: string, options: Options) => {
     const { api } = openApi(options);
     const flow = await resolveNames(api, await readFlowFile(file));
@@ -61,7 +61,7 @@ export function addFlowCommands(program: Command): void {
     if (!report.valid) throw new CommandFailure("");
   });
 
-  const projects = program.command("projects").description("what flows are deployed to");
+  const projects = program.command("projects").description("manage projects");
   addList<Project>(projects, "projects", "/v2/projects", {
     PROJECT: ({ project_id }) => project_id,
     NAME: ({ name }) => plainText(name),
@@ -71,18 +71,22 @@ export function addFlowCommands(program: Command): void {
   addDelete(projects, "a project", "/v2/projects");
   addMemberCommands(projects);
 
-  const documents = program.command("documents").description("what was uploaded for a document node under a handle");
+  const documents = program
+    .command("documents")
+    .description("manage documents uploaded for a `user_id` (`<user>-<conversation>`)");
   const ofHandle = (command: Command): Command =>
-    withApiOptions(command.argument("<project>", "name or id").argument("[node]", "the document node", "doc-0"))
-      .requiredOption("--user <user-conversation>", "the handle")
-      .option("--org <org_id>", "organisation of the upload (MILLRACE_ORG_ID, else .millrace/dev.json)");
+    withApiOptions(
+      command.argument("<project>", "project name or ID").argument("[node]", "ID of the document node", "doc-0"),
+    )
+      .requiredOption("--user <user-conversation>", "`user_id` of the documents")
+      .option("--org <org_id>", "organisation of the documents (MILLRACE_ORG_ID, else .millrace/dev.json)");
   const pathOf = async (api: ApiClient, dev: DevState | undefined, of: [string, string], options: HandleOptions) => {
     const org = organisationOf(options.org, dev);
-    if (org === undefined) throw new CommandFailure("Whose documents are these? Give --org or set MILLRACE_ORG_ID.", 2);
+    if (org === undefined) throw new CommandFailure("No organisation: pass --org or set MILLRACE_ORG_ID.", 2);
     const { project_id } = await requireProject(api, of[0]);
     return `/documents/${org}/${project_id}/${encodeURIComponent(of[1])}/${encodeURIComponent(options.user)}`;
   };
-  ofHandle(documents.command("list").description("list them, the newest first")).action(
+  ofHandle(documents.command("list").description("list the documents, newest first")).action(
     async (project: string, node: string, options: HandleOptions) => {
       const { api, dev } = openApi(options);
       const path = await pathOf(api, dev, [project, node], options);
@@ -95,13 +99,13 @@ export function addFlowCommands(program: Command): void {
       });
     },
   );
-  ofHandle(documents.command("delete").description("delete them all, or one"))
-    .option("--name <filename>", "only the document of this name")
+  ofHandle(documents.command("delete").description("delete all documents, or one"))
+    .option("--name <filename>", "only the document with this name")
     .action(async (project: string, node: string, options: HandleOptions) => {
       const { api, dev } = openApi(options);
       const path = await pathOf(api, dev, [project, node], options);
       await api.delete(path, { filename: options.name });
-      show(options.json, { deleted: options.name ?? "*" }, () => [`deleted ${options.name ?? "all of them"}`]);
+      show(options.json, { deleted: options.name ?? "*" }, () => [`deleted ${options.name ?? "all documents"}`]);
     });
 }
 

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
 import { allNamed } from "./listing.ts";
+import { parseExactJson } from "../domain/exact-json.ts";
 import { isUuid } from "../domain/uuid.ts";
 
 /** A flow as read from a file: checked by the API, not here. */
@@ -19,7 +20,7 @@ interface Project {
 export async function readFlowFile(file: string): Promise<FlowFile> {
   let flow: unknown;
   try {
-    flow = JSON.parse(await readFile(file, "utf8"));
+    flow = parseExactJson(await readFile(file, "utf8"));
   } catch (error) {
     throw new CommandFailure(`${file}: ${error instanceof Error ? error.message : String(error)}`, 2, { cause: error });
   }
@@ -28,7 +29,7 @@ export async function readFlowFile(file: string): Promise<FlowFile> {
   return flow as FlowFile;
 }
 
-/** What a flow file may call by its name, where the API wants an id. */
+/** Fields of a flow file that may contain a name, although the API expects an ID. */
 export type Named = "project" | "knowledge_base";
 
 const NAMED = {
@@ -41,7 +42,7 @@ const NAMED = {
   },
 } as const satisfies Record<Named, unknown>;
 
-/** The names by which nodes and tools, at any depth, call what is of a kind. */
+/** The names of one kind that nodes and tools refer to, at any depth. */
 export function namesIn(flow: FlowFile, kind: Named): string[] {
   const names = new Set<string>();
   mapNames(flow, (name, found) => {
@@ -51,7 +52,7 @@ export function namesIn(flow: FlowFile, kind: Named): string[] {
   return [...names];
 }
 
-/** The flow with ids in place of names. */
+/** The flow with IDs instead of names. */
 export function withIds(flow: FlowFile, idOf: (name: string, kind: Named) => string): FlowFile {
   return mapNames(flow, idOf) as FlowFile;
 }
@@ -67,7 +68,7 @@ function mapNames(value: unknown, replace: (name: string, kind: Named) => string
     const name = place?.[member];
     return typeof name !== "string" || isUuid(name) ? null : replace(name, kind);
   };
-  // Tools of models say it themselves, nodes in their configuration.
+  // Tools of models have the field directly, nodes have it in their configuration.
   const own = named(copy);
   if (own !== null) return { ...copy, [member]: own };
   const config = copy["config"] as Readonly<Record<string, unknown>> | undefined;
@@ -75,39 +76,39 @@ function mapNames(value: unknown, replace: (name: string, kind: Named) => string
   return inside === null ? copy : { ...copy, config: { ...config, [member]: inside } };
 }
 
-/** The flow with the ids of what it calls by name. Throws a CommandFailure for a name that nothing has. */
+/** The flow with the IDs of what it refers to by name. Throws a CommandFailure for an unknown name. */
 export async function resolveNames(api: ApiClient, flow: FlowFile): Promise<FlowFile> {
   const ids = new Map<string, string>();
   for (const kind of Object.keys(NAMED) as Named[]) {
     for (const name of namesIn(flow, kind)) {
       const id = await findByName(api, kind, name);
-      if (id === undefined) throw new CommandFailure(`There is no ${NAMED[kind].noun} called ${name}.`);
+      if (id === undefined) throw new CommandFailure(`No ${NAMED[kind].noun} is named ${name}.`);
       ids.set(`${kind} ${name}`, id);
     }
   }
   return withIds(flow, (name, kind) => ids.get(`${kind} ${name}`) ?? name);
 }
 
-/** The id of what has a name; undefined when nothing has. Throws when several have. */
+/** The ID of the item with this name; undefined if there is none. Throws if several items have the name. */
 export async function findByName(api: ApiClient, kind: Named, name: string): Promise<string | undefined> {
   const { path, member, noun } = NAMED[kind];
   const found = (await allNamed<Record<string, string>>(api, path, name)).map((each) => each[member] ?? "");
   if (found.length > 1) {
-    throw new CommandFailure(`Several ${noun}s are called ${name}; name one by its id: ${found.join(", ")}`, 2);
+    throw new CommandFailure(`Several ${noun}s are named ${name}; pass the ID of one: ${found.join(", ")}`, 2);
   }
   return found[0];
 }
 
-/** Finds a project by its id or its name; undefined when there is none. Throws when several have the name. */
+/** Finds a project by its ID or its name; undefined if there is none. Throws if several projects have the name. */
 export async function findProject(api: ApiClient, idOrName: string): Promise<Project | undefined> {
   const id = isUuid(idOrName) ? idOrName : await findByName(api, "project", idOrName);
   return id === undefined ? undefined : api.get<Project>(`/v2/projects/${id}`);
 }
 
-/** The same, for a project that must exist. */
+/** Finds a project that must exist. */
 export async function requireProject(api: ApiClient, idOrName: string): Promise<Project> {
   const project = await findProject(api, idOrName);
-  if (project === undefined) throw new CommandFailure(`There is no project called ${idOrName}.`);
+  if (project === undefined) throw new CommandFailure(`Project ${idOrName} not found.`);
   return project;
 }
 
@@ -115,11 +116,11 @@ export async function requireProject(api: ApiClient, idOrName: string): Promise<
 export interface Deployment {
   readonly project_id: string;
   readonly version: number;
-  /** False when the project had this very content as a version already. */
+  /** False if the project already had a version with this content. */
   readonly created: boolean;
 }
 
-/** Deploys a flow as the published version of a project, which is created when it is not there. */
+/** Deploys a flow as the published version of a project, which is created if it does not exist. */
 export async function deployFlow(
   api: ApiClient,
   flow: FlowFile,

@@ -1,6 +1,6 @@
 type Schema = Readonly<Record<string, unknown>>;
 
-/** A sample value for a form: its required members, with defaults, examples and bounds minded. */
+/** A sample value for a form: its required fields, using defaults, examples and bounds. */
 export function formSample(form: unknown): unknown {
   if (typeof form !== "object" || form === null) return "...";
   const schema = form as Schema;

@@ -1,7 +1,7 @@
-/** What a shell expects of a program that SIGINT ended. */
+/** The exit code that a shell expects of a program that SIGINT ended. */
 const INTERRUPTED = 130;
 
-/** Follows something that goes on without us: where Ctrl-C ends the following, `message` says how to come back to it. */
+/** Follows work that continues after Ctrl-C; `message` says how to follow it again. */
 export async function untilInterrupted<T>(follow: () => Promise<T>, message: string): Promise<T> {
   const leave = (): void => {
     console.error(`\n${message}`);

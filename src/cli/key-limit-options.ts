@@ -6,7 +6,7 @@ import { unknownProjects } from "../services/projects/projects.ts";
 import type { Database } from "../stores/db.ts";
 import { CommandFailure } from "./failure.ts";
 
-/** Options of `keys create` beside kind, name and expiry. */
+/** Options of `keys create` in addition to kind, name and expiry. */
 export interface LimitOptions {
   readonly scopes?: readonly string[];
   readonly readOnly?: true;
@@ -15,17 +15,17 @@ export interface LimitOptions {
   readonly allowedAddresses?: readonly string[];
 }
 
-/** Adds the options of limits; the lists are separated by commas. */
+/** Adds the options for restricted keys; lists are comma-separated. */
 export function withLimits(command: Command): Command {
   return command
-    .option("--scopes <list>", "only these operations, e.g. runs:read,knowledge:*", readList("scopes"))
-    .option("--read-only", "only operations that change nothing")
-    .option("--projects <list>", "only requests about these projects", readList("projects"))
-    .option("--allowed-origins <list>", "only web pages of these origins", readList("allowed_origins"))
-    .option("--allowed-addresses <list>", "only these IP addresses and networks", readList("allowed_addresses"));
+    .option("--scopes <list>", "allow only these operations, e.g. runs:read,knowledge:*", readList("scopes"))
+    .option("--read-only", "allow only operations that change nothing")
+    .option("--projects <list>", "allow only requests about these projects", readList("projects"))
+    .option("--allowed-origins <list>", "allow only web pages of these origins", readList("allowed_origins"))
+    .option("--allowed-addresses <list>", "allow only these IP addresses and networks", readList("allowed_addresses"));
 }
 
-/** The limits that the options set. Throws a CommandFailure for a project that the organisation does not have. */
+/** The restrictions that the options set. Throws a CommandFailure for a project that does not exist in the organisation. */
 export async function limitsFrom(
   database: Database,
   orgId: string,
@@ -33,7 +33,7 @@ export async function limitsFrom(
 ): Promise<Partial<KeyLimits>> {
   const { scopes, projects, allowedOrigins, allowedAddresses } = options;
   const [at] = projects ? await unknownProjects(database, orgId, projects) : [];
-  if (at !== undefined) throw new CommandFailure(`There is no project ${projects?.[at]} in organisation ${orgId}.`);
+  if (at !== undefined) throw new CommandFailure(`Project ${projects?.[at]} not found in organisation ${orgId}.`);
   return {
     ...(scopes && { scopes }),
     read_only: options.readOnly ?? false,
@@ -48,6 +48,6 @@ function readList(name: Exclude<keyof typeof keyLimits, "read_only">): (text: st
     const read = keyLimits[name].safeParse(text.split(",").map((each) => each.trim()));
     if (read.success) return read.data ?? [];
     const [issue] = read.error.issues;
-    throw new InvalidArgumentError(issue?.message ?? "Give a list separated by commas.");
+    throw new InvalidArgumentError(issue?.message ?? "Pass a list separated by commas.");
   };
 }

@@ -32,14 +32,14 @@ const PATH = "/v2/knowledge-bases";
 
 /** `kb create|list|delete|add|documents|remove|sync|query`. */
 export function addKnowledgeCommands(program: Command): void {
-  const kb = program.command("kb").description("knowledge bases: create, fill, sync and search them");
+  const kb = program.command("kb").description("create, sync and search knowledge bases");
 
   withApiOptions(kb.command("create").description("create a knowledge base").argument("<name>"))
-    .option("--description <text>", "for people")
-    .option("--model <name>", "embedding model (default: the local one, where it is installed)")
-    .addOption(new Option("--keyword-only", "without embeddings").conflicts("model"))
-    .option("--chunk-size <n>", "characters of a chunk", readNumber(50, 20_000))
-    .option("--chunk-overlap <n>", "characters that chunks share", readNumber(0, 20_000))
+    .option("--description <text>", "description for people")
+    .option("--model <name>", "embedding model (default: the local model, if it is installed)")
+    .addOption(new Option("--keyword-only", "do not compute embeddings; keyword search only").conflicts("model"))
+    .option("--chunk-size <n>", "characters per chunk", readNumber(50, 20_000))
+    .option("--chunk-overlap <n>", "characters that neighbouring chunks share", readNumber(0, 20_000))
     .action(async (name: string, options: CreateOptions) => {
       const { api } = openApi(options);
       const { description, model, keywordOnly, chunkSize, chunkOverlap } = options;
@@ -76,10 +76,10 @@ export function addKnowledgeCommands(program: Command): void {
       .command("query")
       .description("search a knowledge base")
       .argument("<knowledge_base_id>", "which", readId("a knowledge base", "kb list"))
-      .argument("<query>", 'words, "phrases", begin* and -not'),
+      .argument("<query>", 'words, "phrases", prefix* and -excluded'),
   )
     .addOption(new Option("--strategy <strategy>", "how").choices(QUERY_STRATEGIES).default("hybrid"))
-    .option("--top <n>", "how many results, up to 100", readNumber(1, 100), 5)
+    .option("--top <n>", "number of results, up to 100", readNumber(1, 100), 5)
     .option("--neighbors <n>", "chunks around each result, up to 10 (in JSON)", readNumber(0, 10), 0)
     .action(async (knowledgeBaseId: string, query: string, options: QueryOptions) => {
       const { api } = openApi(options);
@@ -103,7 +103,7 @@ function linesOf(result: KnowledgeResult): string[] {
   return [styled("bold", head), highlighted(result)];
 }
 
-/** The text with the query's words emphasised, where the terminal can. */
+/** The text with the query's words emphasised, if the terminal supports it. */
 function highlighted({ text, highlights }: KnowledgeResult): string {
   if (text === null) return "";
   let shown = "";

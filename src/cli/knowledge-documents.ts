@@ -34,26 +34,26 @@ type Sync = ReturnType<typeof presentSync>;
 
 const PATH = "/v2/knowledge-bases";
 const POLL_MS = 500;
-/** Documents that are sent, or asked for, at once. */
+/** Most documents that are uploaded or polled at the same time. */
 const LANES = 4;
 const MAX_NAME = 512;
 const OVER = ["completed", "failed", "cancelled"];
 
-/** `kb add|documents|remove|sync`: what brings documents into a knowledge base, with progress until they are indexed. */
+/** `kb add|documents|remove|sync`: add documents to a knowledge base, with progress until they are indexed. */
 export function addDocumentCommands(kb: Command): void {
   const base = readId("a knowledge base", "kb list");
 
   withApiOptions(
     kb
       .command("add")
-      .description("add files, folders and addresses; one that was added from here before is replaced")
+      .description("add files, folders and URLs; replaces documents added earlier from the same path")
       .argument("<knowledge_base_id>", "which", base)
-      .argument("<what...>", "files, folders (without hidden files), http addresses"),
+      .argument("<what...>", "files, folders (without hidden files) or http URLs"),
   ).action(async (knowledgeBaseId: string, what: readonly string[], options: ApiOptions) => {
     const { api } = openApi(options);
     const names = (await Promise.all(what.map(filesOf))).flat();
     if (names.length === 0)
-      throw new CommandFailure(`There is no file in ${what.join(", ")}; hidden ones are not added.`, 2);
+      throw new CommandFailure(`No file found in ${what.join(", ")}; hidden files are not added.`, 2);
     const progress = createProgress();
     const added: Added[] = [];
     await eachAtOnce(names, LANES, async (name) => {
@@ -77,7 +77,7 @@ export function addDocumentCommands(kb: Command): void {
   withApiOptions(
     kb
       .command("documents")
-      .description("list the documents of a knowledge base, the newest first")
+      .description("list the documents of a knowledge base, newest first")
       .argument("<knowledge_base_id>", "which", base),
   ).action(async (knowledgeBaseId: string, options: ApiOptions) => {
     const { api } = openApi(options);
@@ -93,9 +93,9 @@ export function addDocumentCommands(kb: Command): void {
   withApiOptions(
     kb
       .command("remove")
-      .description("remove documents from a knowledge base")
+      .description("delete documents from a knowledge base")
       .argument("<knowledge_base_id>", "which", base)
-      .argument("<document_id...>", "which documents, as `kb documents` shows them"),
+      .argument("<document_id...>", "document IDs, as `kb documents` shows them"),
   ).action(async (knowledgeBaseId: string, documents: readonly string[], options: ApiOptions) => {
     documents.forEach(readId("a document", "kb documents"));
     const { api } = openApi(options);
@@ -106,12 +106,12 @@ export function addDocumentCommands(kb: Command): void {
   withApiOptions(
     kb
       .command("sync")
-      .description("read the sources of a knowledge base again, and index what changed")
+      .description("read the sources of a knowledge base again and index what changed")
       .argument("<knowledge_base_id>", "which", base),
   )
-    .addOption(new Option("--full", "everything again, by the present settings").conflicts("dryRun"))
-    .option("--dry-run", "only tell what would be done")
-    .option("--keep-missing", "delete no page that its source lists no longer")
+    .addOption(new Option("--full", "index all documents again, with the current settings").conflicts("dryRun"))
+    .option("--dry-run", "report changes without applying them")
+    .option("--keep-missing", "keep pages that the source no longer lists")
     .action(async (knowledgeBaseId: string, options: SyncOptions) => {
       const { api } = openApi(options);
       const path = `${PATH}/${knowledgeBaseId}`;
@@ -139,17 +139,17 @@ export function addDocumentCommands(kb: Command): void {
       ]);
       if (sync.state === "completed") return;
       throw new CommandFailure(
-        // The message of an error is a sentence with its dot.
-        `The sync ${sync.sync_id} ${sync.state === "failed" ? `has failed: ${plainText(sync.error?.message ?? "")}` : "was cancelled."}`,
+        // The message of an error already ends with a full stop.
+        `The sync ${sync.sync_id} ${sync.state === "failed" ? `failed: ${plainText(sync.error?.message ?? "")}` : "was cancelled."}`,
       );
     });
 }
 
-/** An address as it is; a file; the files of a folder and its folders. */
+/** A URL unchanged; a file; or the files of a folder and its subfolders. */
 async function filesOf(what: string): Promise<string[]> {
   if (/^https?:\/\//i.test(what)) return [what];
   const found = await stat(what).catch((error: unknown) => {
-    throw new CommandFailure(`${what} cannot be read: ${error instanceof Error ? error.message : String(error)}`, 2);
+    throw new CommandFailure(`Cannot read ${what}: ${error instanceof Error ? error.message : String(error)}`, 2);
   });
   if (!found.isDirectory()) return [what];
   const entries = await readdir(what, { recursive: true, withFileTypes: true });
@@ -171,20 +171,20 @@ async function add(api: ApiClient, path: string, name: string): Promise<Added> {
       : await upload(api, path, name);
     return { name, resource_id: answer.resource_id, status: answer.status, error: null };
   } catch (error) {
-    // One that is refused keeps none of the others from being added.
+    // A rejected document does not stop the others.
     if (!(error instanceof ApiRefusal) || ![409, 413, 415, 422].includes(error.status)) throw error;
     return { name, resource_id: null, status: "error", error: { code: String(error.status), message: error.message } };
   }
 }
 
 async function upload(api: ApiClient, path: string, name: string): Promise<{ resource_id: string; status: string }> {
-  // Its own name here, so that a file that has changed takes its own place.
+  // Its path relative to the current folder, so that a changed file replaces its earlier version.
   const external_id = relative(process.cwd(), name).split(sep).join("/");
   const fields = external_id.length > 0 && external_id.length <= MAX_NAME ? { external_id } : {};
   return await api.upload(path, {}, await openUploadFile(name), fields);
 }
 
-/** Waits until each has been indexed or cannot be; notes which. */
+/** Waits until each document has been indexed or has failed; records the failures. */
 async function untilIndexed(
   api: ApiClient,
   path: string,

@@ -21,7 +21,7 @@ export async function newest<Item>(
 ): Promise<readonly Item[]> {
   const query = { ...filter, page_size: MOST };
   const { data, cursor } = await api.get<Page<Item>>(path, query);
-  if (cursor !== null) console.error(`These are the newest ${MOST}; GET ${path} has the others.`);
+  if (cursor !== null) console.error(`Showing the newest ${MOST}. Use the API (GET ${path}) to list all.`);
   return data;
 }
 
@@ -35,7 +35,7 @@ export async function* itemsOf<Item>(api: Reader, path: string, query: Query = {
   }
 }
 
-/** All items of a list that have a name. */
+/** All items of a list with this name. */
 export async function allNamed<Item>(api: Reader, path: string, name: string): Promise<Item[]> {
   const found: Item[] = [];
   for await (const item of itemsOf<Item & { readonly name: string }>(api, path))
@@ -43,7 +43,7 @@ export async function allNamed<Item>(api: Reader, path: string, name: string): P
   return found;
 }
 
-/** Columns of a table, in its order: heading to cell. */
+/** Columns of a table, in order: heading to cell. */
 export type Columns<Item> = Readonly<Record<string, (item: Item) => string>>;
 
 /** Prints items as a JSON document, or as a table. */
@@ -54,7 +54,7 @@ export function showTable<Item>(json: boolean | undefined, items: readonly Item[
 
 /** Adds `list`: one page of 200 as a table. */
 export function addList<Item>(group: Command, what: string, path: string, columns: Columns<Item>): void {
-  withApiOptions(group.command("list").description(`list ${what}, the newest first`)).action(
+  withApiOptions(group.command("list").description(`list ${what}, newest first`)).action(
     async (options: ApiOptions) => {
       const { api } = openApi(options);
       showTable(options.json, await newest<Item>(api, path), columns);
@@ -69,7 +69,7 @@ export function addDelete(
   path: string,
   read = readId(what, `${group.name()} list`),
 ): void {
-  withApiOptions(group.command("delete").description(`delete ${what}`).argument("<id>", "which", read)).action(
+  withApiOptions(group.command("delete").description(`delete ${what}`).argument("<id>", `ID of ${what}`, read)).action(
     async (id: string, options: ApiOptions) => {
       const { api } = openApi(options);
       await api.delete(`${path}/${encodeURIComponent(id)}`);

@@ -18,10 +18,13 @@ interface Member {
 
 /** `projects members list|set|remove`: roles that users have in one project. */
 export function addMemberCommands(projects: Command): void {
-  const members = projects.command("members").description("roles that users have in one project");
-  const user = ["<user>", "id or e-mail address", readUser] as const;
+  const members = projects.command("members").description("manage the roles of users in a project");
+  const user = ["<user>", "user ID or e-mail address", readUser] as const;
   withApiOptions(
-    members.command("list").description("list who has a role in a project").argument("<project>", "name or id"),
+    members
+      .command("list")
+      .description("list the users with a role in a project")
+      .argument("<project>", "project name or ID"),
   ).action(async (name: string, options: ApiOptions) => {
     const { api } = openApi(options);
     const { project_id } = await requireProject(api, name);
@@ -34,10 +37,10 @@ export function addMemberCommands(projects: Command): void {
   withApiOptions(
     members
       .command("set")
-      .description("give a user a role in a project, or another one")
-      .argument("<project>", "name or id")
+      .description("give a user a role in a project, or change it")
+      .argument("<project>", "project name or ID")
       .argument(...user)
-      .addArgument(new Argument("<role>", "what the user may do there").choices(PROJECT_ROLES)),
+      .addArgument(new Argument("<role>", "role of the user in the project").choices(PROJECT_ROLES)),
   ).action(async (name: string, given: string, role: string, options: ApiOptions) => {
     const { api } = openApi(options);
     const { project_id } = await requireProject(api, name);
@@ -48,8 +51,8 @@ export function addMemberCommands(projects: Command): void {
   withApiOptions(
     members
       .command("remove")
-      .description("take a user's role in a project away")
-      .argument("<project>", "name or id")
+      .description("remove a user's role in a project")
+      .argument("<project>", "project name or ID")
       .argument(...user),
   ).action(async (name: string, given: string, options: ApiOptions) => {
     const { api } = openApi(options);
@@ -62,7 +65,7 @@ export function addMemberCommands(projects: Command): void {
 
 function readUser(text: string): string {
   if (isUuid(text) || emailAddress.safeParse(text).success) return text;
-  throw new InvalidArgumentError("Give the id of a user or the whole e-mail address.");
+  throw new InvalidArgumentError("Pass the ID of a user or the complete e-mail address.");
 }
 
 async function idOf(api: ApiClient, projectId: string, user: string): Promise<string> {
@@ -70,5 +73,5 @@ async function idOf(api: ApiClient, projectId: string, user: string): Promise<st
   const path = `/v2/projects/${projectId}/member-candidates`;
   const { data } = await api.get<{ data: readonly { readonly user_id: string }[] }>(path, { email: user });
   if (data[0]) return data[0].user_id;
-  throw new CommandFailure(`No user of the organisation has the address ${user}.`);
+  throw new CommandFailure(`No user of the organisation has the e-mail address ${user}.`);
 }

@@ -9,29 +9,29 @@ interface Options {
   readonly file: string;
 }
 
-/** `openapi`: the document as the default configuration serves it. Committed, so that a change of the interface is seen in review. */
+/** `openapi`: the document of the default configuration. It is committed, so that changes of the API are visible in review. */
 export function addOpenApiCommand(program: Command): void {
   program
     .command("openapi")
     .description("print the OpenAPI document")
-    .option("--write", "write it to the file")
-    .option("--check", "fail when the file is not the present document")
-    .option("--file <path>", "which file", "openapi.json")
+    .option("--write", "write the document to the file")
+    .option("--check", "fail if the file is not up to date")
+    .option("--file <path>", "path of the file", "openapi.json")
     .action(async (options: Options) => {
-      // The whole API, which no other command should have to load.
+      // Imported here, because no other command should load the whole API.
       const { openApiDocument } = await import("../api/http/openapi/document.ts");
       const { describeOperations } = await import("../api/operations.ts");
-      // Needed for the document, never connected to.
+      // Required to build the document, but never connected to.
       const config = loadConfig({ DATABASE_URL: "postgres://unused" });
       const text = `${JSON.stringify(openApiDocument(describeOperations(config)), null, 2)}\n`;
       if (options.write === true) {
         await writeFile(options.file, text);
-        console.error(`${options.file} is written.`);
+        console.error(`Wrote ${options.file}.`);
       } else if (options.check === true) {
         const present = await readFile(options.file, "utf8").catch(() => "");
         if (present !== text)
           throw new CommandFailure(
-            `${options.file} is out of date: npm run openapi, then commit it.${firstDifference(present, text)}`,
+            `${options.file} is out of date: run npm run openapi, then commit the file.${firstDifference(present, text)}`,
           );
         console.error(`${options.file} is up to date.`);
       } else process.stdout.write(text);

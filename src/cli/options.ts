@@ -11,6 +11,7 @@ import { readDevState } from "./dev-state.ts";
 import type { DevState } from "./dev-state.ts";
 import { CommandFailure } from "./failure.ts";
 import { invocation } from "./shell.ts";
+import { readable } from "./styled.ts";
 import { namingPostgresOfPool } from "./unreachable.ts";
 import { requireAddress } from "./values.ts";
 
@@ -20,32 +21,32 @@ export interface ApiOptions {
   readonly json?: boolean;
 }
 
-/** Adds the options of commands that call the HTTP API. */
+/** Adds the options for commands that call the HTTP API. */
 export function withApiOptions(command: Command): Command {
   return command
-    .option("--url <url>", "address of the API (MILLRACE_URL, else .millrace/dev.json)")
+    .option("--url <url>", "URL of the API (MILLRACE_URL, else .millrace/dev.json)")
     .option("--key <key>", "API key (MILLRACE_API_KEY, else .millrace/dev.json)")
     .option("--json", "print JSON");
 }
 
-/** A client for what the options, the environment or the running `npm start` name, in this order. */
+/** A client for the API that the options, the environment or the running `npm start` name, in this order. */
 export function openApi(options: ApiOptions): { api: ApiClient; dev: DevState | undefined } {
   const dev = readDevState();
   const address = given("--url", options.url, "MILLRACE_URL");
   const url = address === undefined ? dev?.url : requireAddress(address.text, address.from, "http://127.0.0.1:8080");
   if (url === undefined)
-    throw new CommandFailure("Which Millrace? Give --url, set MILLRACE_URL, or run `npm start` in this folder.", 2);
+    throw new CommandFailure("No server address: pass --url, set MILLRACE_URL, or run `npm start` in this folder.", 2);
   const credential = given("--key", options.key, "MILLRACE_API_KEY");
-  // No header carries anything else.
+  // A header can contain no other characters.
   if (credential !== undefined && !/^[!-~]+$/.test(credential.text))
-    throw new CommandFailure(`${credential.from} is not an API key: they look like mr_sec_..., without spaces.`, 2);
+    throw new CommandFailure(`${credential.from} is not an API key: API keys look like mr_sec_..., without spaces.`, 2);
   // The key of a development server is sent only to that server.
   const key = credential?.text ?? (url === dev?.url ? dev?.secret_key : undefined);
-  if (key === undefined) throw new CommandFailure("No API key: give --key or set MILLRACE_API_KEY.", 2);
+  if (key === undefined) throw new CommandFailure("No API key: pass --key or set MILLRACE_API_KEY.", 2);
   return { api: apiClient({ url, key }), dev: url === dev?.url ? dev : undefined };
 }
 
-/** An option's value, else that of an environment variable, with the name of its source. An empty variable counts as unset. */
+/** An option's value, otherwise that of an environment variable, with the name of its source. An empty variable counts as unset. */
 function given(
   option: string,
   value: string | undefined,
@@ -60,7 +61,10 @@ function given(
 export function organisationOf(option: string | undefined, dev: DevState | undefined): string | undefined {
   const org = given("--org", option, "MILLRACE_ORG_ID");
   if (org !== undefined && !isUuid(org.text))
-    throw new CommandFailure(`${org.from} is not the id of an organisation (${invocation()} orgs list).`, 2);
+    throw new CommandFailure(
+      `${org.from} is not the ID of an organisation (list them with ${invocation()} orgs list).`,
+      2,
+    );
   return org?.text ?? dev?.org_id;
 }
 
@@ -73,23 +77,23 @@ export interface DatabaseOptions {
 export function databaseUrlOf(options: DatabaseOptions): string {
   const address = given("--database-url", options.databaseUrl, "DATABASE_URL");
   const problem = address && databaseAddress.safeParse(address.text).error?.issues[0]?.message;
-  if (problem !== undefined) throw new CommandFailure(`${address?.from} is not usable: ${problem}.`, 2);
+  if (problem !== undefined) throw new CommandFailure(`${address?.from} is not valid: ${problem}.`, 2);
   const url = address?.text ?? readDevState()?.database_url;
   if (url === undefined)
     throw new CommandFailure(
-      "Which database? Give --database-url, set DATABASE_URL, or run `npm start` in this folder.",
+      "No database URL: pass --database-url, set DATABASE_URL, or run `npm start` in this folder.",
       2,
     );
   return url;
 }
 
-/** Adds the options and the action of a command that acts on the database itself, which is open while the action runs. */
+/** Adds the options and the action of a command that uses the database directly; the database is open while the action runs. */
 export function withDatabase<Extra extends object = object>(
   command: Command,
   action: (database: Database, options: DatabaseOptions & Extra, argument: string) => Promise<void>,
 ): void {
   command
-    .option("--database-url <url>", "Postgres (DATABASE_URL, else .millrace/dev.json)")
+    .option("--database-url <url>", "Postgres URL (DATABASE_URL, else .millrace/dev.json)")
     .option("--json", "print JSON")
     .action(async (...passed: unknown[]) => {
       // Commander passes the arguments, the options and the command.
@@ -106,23 +110,24 @@ export function withDatabase<Extra extends object = object>(
     });
 }
 
-/** For commands that act by the environment: a setting with a mistyped name would be ignored without a word. */
+/** For commands that use settings of the environment, where a setting with a mistyped name would be ignored silently. */
 export function warnOfMistakes(): void {
   for (const each of mistakenSettings()) console.error(each);
 }
 
 /** Prints a JSON document for scripts, or lines for people. */
 export function show(json: boolean | undefined, value: unknown, lines: () => readonly string[]): void {
-  console.log(json === true ? JSON.stringify(value, null, 2) : lines().join("\n"));
+  console.log(json === true ? JSON.stringify(value, null, 2) : lines().map(readable).join("\n"));
 }
 
-/** Lines of a table whose columns are as wide as they need be. */
+/** Lines of a table with the columns as wide as their content. */
 export function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows.reduce<number[]>(
+  const shown = rows.map((row) => row.map(readable));
+  const widths = shown.reduce<number[]>(
     (all, row) => row.map((cell, index) => Math.max(all[index] ?? 0, cell.length)),
     [],
   );
-  return rows.map((row) =>
+  return shown.map((row) =>
     row
       .map((cell, index) => cell.padEnd(widths[index] ?? 0))
       .join("  ")

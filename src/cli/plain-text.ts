@@ -1,4 +1,4 @@
-/** Documents may hold sequences that a terminal would obey. */
+/** Documents may contain escape sequences that a terminal would execute. */
 export function plainText(text: string): string {
   return text.replaceAll(/[^\P{Cc}\n\t]/gu, "\ufffd");
 }

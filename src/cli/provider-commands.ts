@@ -1,3 +1,4 @@
+import { parseExactJson } from "../domain/exact-json.ts";
 import { readFileSync } from "node:fs";
 import { Option } from "commander";
 import type { Command } from "commander";
@@ -38,7 +39,7 @@ interface ImportOptions extends ApiOptions {
   readonly trustAnnotations?: boolean;
 }
 
-/** What a dry run answers. */
+/** The result of a dry run. */
 interface Preview {
   readonly added: readonly string[];
   readonly changed: readonly string[];
@@ -52,24 +53,32 @@ type ActionRun = Awaited<ReturnType<typeof presentActionRun>>;
 
 /** `providers import|list|delete`, `connections create|check|list|delete`, `actions run`. */
 export function addProviderCommands(program: Command): void {
-  const providers = program.command("providers").description("services that actions are of");
+  const providers = program.command("providers").description("import and list providers");
   withApiOptions(
     providers
       .command("import")
-      .description("make a provider of an OpenAPI document or an MCP server, or renew the one made of it")
-      .argument("[file or address]", "of an OpenAPI document: JSON, or an address of JSON or YAML"),
+      .description("import a provider from an OpenAPI document or MCP server, or update it")
+      .argument("[file or url]", "OpenAPI document: a JSON file, or a URL of JSON or YAML"),
   )
-    .option("--mcp <address>", "of an MCP server (Streamable HTTP), in place of a document")
-    .option("--credential <file>", "JSON file of the credential that the MCP server wants, - for standard input")
-    .addOption(new Option("--scheme <scheme>", "of the credential").choices([...CONNECTION_SCHEMES]).default("bearer"))
-    .option("--connection <id>", "in place of a credential, to renew", readId("a connection", "connections list"))
-    .option("--id <id>", "its provider_id (default: made of the title, or of the address)")
-    .option("--name <name>", "its name (default: the title)")
-    .option("--dry-run", "only say what the import would change")
-    .option("--force", "actions that published flows use may go; their nodes then fail")
-    .option("--accept-changes", "of an MCP server: you have looked at the tools that changed or are new")
-    .option("--trust-annotations", "of an MCP server: believe what it says of its tools' effects")
-    .option("--no-trust-annotations", "of an MCP server: believe it no more")
+    .option("--mcp <url>", "URL of an MCP server (Streamable HTTP), instead of a document")
+    .option("--credential <file>", "JSON file with the credential for the MCP server; - reads standard input")
+    .addOption(
+      new Option("--scheme <scheme>", "authentication scheme of the credential")
+        .choices([...CONNECTION_SCHEMES])
+        .default("bearer"),
+    )
+    .option(
+      "--connection <id>",
+      "connection to use for an update, instead of a credential",
+      readId("a connection", "connections list"),
+    )
+    .option("--id <id>", "provider_id (default: derived from the title or the URL)")
+    .option("--name <name>", "name of the provider (default: the title)")
+    .option("--dry-run", "show what the import would change, without importing")
+    .option("--force", "allow deleting actions that published flows use; their nodes then fail")
+    .option("--accept-changes", "MCP: accept new and changed tools after you reviewed them")
+    .option("--trust-annotations", "MCP: trust the server's tool annotations")
+    .option("--no-trust-annotations", "MCP: stop trusting the server's tool annotations")
     .action(async (source: string | undefined, options: ImportOptions) => {
       const { api } = openApi(options);
       const body = { ...sourceOf(source, options), ...importSettings(options) };
@@ -94,14 +103,18 @@ export function addProviderCommands(program: Command): void {
   });
   addDelete(providers, "an imported provider", "/v2/providers", (id) => id);
 
-  const connections = program.command("connections").description("credentials of other services");
-  withApiOptions(connections.command("create").description("store a credential and try it").argument("<name>"))
-    .requiredOption("--provider <id>", "its provider")
-    .addOption(new Option("--scheme <scheme>", "where the provider has several").choices([...CONNECTION_SCHEMES]))
-    .option("--credential <file>", "JSON file of the credential, - for standard input", "-")
+  const connections = program.command("connections").description("manage credentials of other services");
+  withApiOptions(connections.command("create").description("store a credential and check it").argument("<name>"))
+    .requiredOption("--provider <id>", "ID of the provider")
+    .addOption(
+      new Option("--scheme <scheme>", "authentication scheme, if the provider has several").choices([
+        ...CONNECTION_SCHEMES,
+      ]),
+    )
+    .option("--credential <file>", "JSON file with the credential; - reads standard input", "-")
     .action(async (name: string, options: ApiOptions & { provider: string; scheme?: string; credential: string }) => {
       const { api } = openApi(options);
-      // A file or a pipe, no argument: arguments are in the shell's history and in everybody's list of processes.
+      // Read from a file or a pipe, because arguments are stored in the shell's history and visible in the process list.
       const credential = readJson(options.credential);
       const { provider: provider_id, scheme } = options;
       showConnection(options, await api.post<Connection>("/v2/connections", { name, provider_id, scheme, credential }));
@@ -109,8 +122,8 @@ export function addProviderCommands(program: Command): void {
   withApiOptions(
     connections
       .command("check")
-      .description("try a stored credential")
-      .argument("<connection>", "its id", readId("a connection", "connections list")),
+      .description("check a stored credential")
+      .argument("<connection>", "connection ID", readId("a connection", "connections list")),
   ).action(async (id: string, options: ApiOptions) => {
     const { api } = openApi(options);
     showConnection(options, await api.post<Connection>(`/v2/connections/${id}/check`, {}));
@@ -124,14 +137,14 @@ export function addProviderCommands(program: Command): void {
   });
   addDelete(connections, "a connection", "/v2/connections");
 
-  const actions = program.command("actions").description("what can be done at other services");
+  const actions = program.command("actions").description("run actions of providers");
   withApiOptions(actions.command("run").description("run an action").argument("<provider/action>"))
-    .option("--inputs <json>", "its inputs", "{}")
-    .option("--connection <id>", "id of a connection", readId("a connection", "connections list"))
-    .option("--dry-run", "only show what would be sent")
+    .option("--inputs <json>", "inputs of the action", "{}")
+    .option("--connection <id>", "ID of a connection", readId("a connection", "connections list"))
+    .option("--dry-run", "show what would be sent, without sending it")
     .action(async (place: string, options: ApiOptions & { inputs: string; connection?: string; dryRun?: boolean }) => {
       const [provider = "", ...rest] = place.split("/");
-      if (rest.length === 0) throw new CommandFailure("Give provider/action, such as http/get.", 2);
+      if (rest.length === 0) throw new CommandFailure("Pass provider/action, such as http/get.", 2);
       const { api } = openApi(options);
       const path = `/v2/providers/${encodeURIComponent(provider)}/actions/${encodeURIComponent(rest.join("/"))}/run`;
       const run = await api.post<ActionRun>(path, {
@@ -142,14 +155,14 @@ export function addProviderCommands(program: Command): void {
       const shown = options.dryRun === true ? run.rendered_request : run.outputs;
       show(options.json, run, () => [run.error ? "" : plainText(JSON.stringify(shown, null, 2))]);
       if (run.error) throw new CommandFailure(`${run.error.code}: ${plainText(run.error.message)}`);
-      if (run.successful === null) console.error(`It goes on as ${run.action_run_id}.`);
+      if (run.successful === null) console.error(`Still running; action run ${run.action_run_id}.`);
     });
 }
 
 /** The source to import. */
 function sourceOf(source: string | undefined, { mcp, credential, scheme, connection }: ImportOptions): JsonObject {
   if ((source === undefined) === (mcp === undefined))
-    throw new CommandFailure("Give either an OpenAPI document or --mcp <address>.", 2);
+    throw new CommandFailure("Pass either an OpenAPI document or --mcp <url>.", 2);
   if (source !== undefined) return { openapi: /^https?:\/\//i.test(source) ? source : readJson(source) };
   return {
     mcp: { url: mcp ?? "" },
@@ -170,17 +183,17 @@ function readJson(file: string): JsonObject {
   try {
     text = readFileSync(file === "-" ? 0 : file, "utf8");
   } catch (error) {
-    throw new CommandFailure(`${file} cannot be read.`, 2, { cause: error });
+    throw new CommandFailure(`Cannot read ${file}.`, 2, { cause: error });
   }
   return parseJson(text, file === "-" ? "Standard input" : file);
 }
 
 function parseJson(text: string, from: string): JsonObject {
   try {
-    return JSON.parse(text) as JsonObject;
+    return parseExactJson(text) as JsonObject;
   } catch {
     // Without the text itself, which may be a credential.
-    throw new CommandFailure(`${from} is not JSON.`, 2);
+    throw new CommandFailure(`${from} is not valid JSON.`, 2);
   }
 }
 

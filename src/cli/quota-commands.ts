@@ -13,11 +13,11 @@ import { show, table, withDatabase } from "./options.ts";
 
 const NONE = "none";
 
-/** `quotas`: what an organisation may use. It acts on the database itself: an organisation does not set its own. */
+/** `quotas`: the quotas of organisations. It uses the database directly, because an organisation does not set its own quotas. */
 export function addQuotaCommands(program: Command): void {
-  const quotas = program.command("quotas").description("what an organisation may use");
+  const quotas = program.command("quotas").description("manage the quotas of an organisation");
   const listed = async (database: Database, org_id: string, json: boolean | undefined): Promise<void> => {
-    // This process does not know the quotas that the environment of api and workers sets for all organisations.
+    // The environment of api and workers may set quotas for all organisations, which this process does not know.
     const all = await database.orgTransaction(org_id, (db) => quotaStatus(db, org_id, null, {}));
     show(json, { org_id, quotas: all }, () =>
       table([
@@ -32,14 +32,14 @@ export function addQuotaCommands(program: Command): void {
     );
   };
   withDatabase<OfOrganisation>(
-    withOrganisation(quotas.command("list").description("show an organisation's quotas, and what is used of them")),
+    withOrganisation(quotas.command("list").description("show an organisation's quotas and their use")),
     async (database, options) => listed(database, await organisationOf(database, options.org), options.json),
   );
-  const set = quotas.command("set").description("set quotas of an organisation; others stay");
+  const set = quotas.command("set").description("set quotas of an organisation; other quotas stay as they are");
   for (const quota of QUOTAS)
     set.option(
       `--${quota.replaceAll("_", "-")} <most>`,
-      `a number, or \`${NONE}\`: what the installation sets for all`,
+      `a number, or \`${NONE}\` to use the installation's setting`,
       readLimit(quota),
     );
   withDatabase<OfOrganisation & Record<string, number | typeof NONE>>(
@@ -47,7 +47,7 @@ export function addQuotaCommands(program: Command): void {
     async (database, { org, json, ...given }) => {
       const org_id = await organisationOf(database, org);
       if (QUOTAS.every((quota) => given[optionOf(quota)] === undefined))
-        throw new CommandFailure("Name a quota to set, such as --concurrent-runs 100.", 2);
+        throw new CommandFailure("Pass a quota to set, such as --concurrent-runs 100.", 2);
       const limits = Object.fromEntries(
         QUOTAS.map((quota) => {
           const most = given[optionOf(quota)];
@@ -66,20 +66,20 @@ export function addQuotaCommands(program: Command): void {
   );
 }
 
-/** As Commander calls the value of the option. */
+/** The name of the option's value in Commander. */
 const optionOf = (quota: Quota): string => quota.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** Commander replaces null by an empty text. */
+/** A text, because Commander replaces null by an empty text. */
 function readLimit(quota: Quota): (text: string) => number | typeof NONE {
   const format = quota === "model_usd_month" ? /^\d{1,9}(\.\d{1,6})?$/ : /^\d{1,15}$/;
   return (text) => {
     if (text === NONE) return NONE;
-    // Without any place a node would wait for ever.
+    // With 0 slots a node would wait forever.
     if (format.test(text) && !(quota === "concurrent_nodes" && Number(text) === 0)) return Number(text);
     throw new InvalidArgumentError(
       quota === "model_usd_month"
-        ? `Give a number of dollars, or \`${NONE}\`.`
-        : `Give a whole number${quota === "concurrent_nodes" ? " above 0" : ""}, or \`${NONE}\`.`,
+        ? `Pass a number of dollars, or \`${NONE}\`.`
+        : `Pass a whole number${quota === "concurrent_nodes" ? " above 0" : ""}, or \`${NONE}\`.`,
     );
   };
 }

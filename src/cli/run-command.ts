@@ -11,6 +11,7 @@ import type { ApiOptions } from "./options.ts";
 import { describeRun, isFailure } from "./run-view.ts";
 import { openUploadFile } from "./upload-file.ts";
 import { invocation } from "./shell.ts";
+import { readable } from "./styled.ts";
 import { collectPairs, collectPaths } from "./values.ts";
 import { untilInterrupted } from "./interrupted.ts";
 
@@ -27,11 +28,11 @@ export function addRunCommand(program: Command): void {
   withApiOptions(program.command("run <project>").description("run a flow and follow it, node by node"))
     .option("--input <node=text>", "value of an input; @path reads it from a file; repeatable", collectPairs, {})
     .option("--file <node=path>", "document to upload for the run; repeatable", collectPaths, [])
-    .option("--user <user-conversation>", "whose documents the run sees; made up for --file")
-    .option("--org <org_id>", "organisation of the upload (MILLRACE_ORG_ID, else .millrace/dev.json)")
-    .option("--version <n>", "version of the flow; -1 is the published one", readVersion, -1)
+    .option("--user <user-conversation>", "`user_id` whose documents the run can read (generated with --file)")
+    .option("--org <org_id>", "organisation of the documents (MILLRACE_ORG_ID, else .millrace/dev.json)")
+    .option("--version <n>", "version of the flow; -1 is the published version", readVersion, -1)
     .action(async (name: string, options: Options) => {
-      // Reads all inputs first, so that a run without one of them is not started.
+      // Reads all inputs first, so that a run is not started if one of them is missing.
       const inputs = await inputsOf(options.input);
       const files = await Promise.all(
         options.file.map(async ([node, path]) => [node, await openUploadFile(path)] as const),
@@ -39,7 +40,7 @@ export function addRunCommand(program: Command): void {
       const { api, dev } = openApi(options);
       const org = organisationOf(options.org, dev);
       if (files.length > 0 && org === undefined)
-        throw new CommandFailure("Whose documents are these? Give --org or set MILLRACE_ORG_ID.", 2);
+        throw new CommandFailure("No organisation: pass --org or set MILLRACE_ORG_ID.", 2);
       const { project_id } = await requireProject(api, name);
       const user = options.user ?? (files.length > 0 ? `cli-${randomBytes(4).toString("hex")}` : undefined);
       for (const [node, file] of files) {
@@ -49,7 +50,7 @@ export function addRunCommand(program: Command): void {
           query,
           file,
         );
-        console.error(`uploaded ${filename} (${size} bytes) for ${node}`);
+        console.error(readable(`uploaded ${filename} (${size} bytes) for ${node}`));
       }
       const started = await api.post<RunView>("/v2/runs", {
         project_id,
@@ -61,7 +62,7 @@ export function addRunCommand(program: Command): void {
       const again = `${invocation()} runs`;
       const run = await untilInterrupted(
         () => follow(api, started.run_id),
-        `The run goes on. Look at it: ${again} get ${started.run_id}\n      Cancel it: ${again} cancel ${started.run_id}`,
+        `The run continues in the background. Check it: ${again} get ${started.run_id}\n      Cancel it: ${again} cancel ${started.run_id}`,
       );
       show(options.json, run, () => describeRun(run));
       if (isFailure(run)) throw new CommandFailure("");
@@ -72,7 +73,7 @@ export function addRunCommand(program: Command): void {
 async function follow(api: ApiClient, runId: string): Promise<RunView> {
   for await (const { event, data } of api.events(`/v2/runs/${runId}`)) {
     const line = describeEvent(event, data as Record<string, unknown>);
-    if (line !== undefined) console.error(line);
+    if (line !== undefined) console.error(readable(line));
     if (event === "run.finished" || event === "run.paused") break;
   }
   return api.get<RunView>(`/v2/runs/${runId}`);
@@ -111,7 +112,7 @@ function describeEvent(event: string, data: Record<string, unknown>): string | u
 
 function readVersion(text: string): number {
   if (/^(-1|[1-9]\d{0,8})$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("Give the number of a version, from 1 on, or -1 for the published one.");
+  throw new InvalidArgumentError("Pass a version number from 1, or -1 for the published version.");
 }
 
 async function inputsOf(options: Readonly<Record<string, string>>): Promise<Record<string, string>> {

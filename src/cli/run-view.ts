@@ -6,7 +6,7 @@ import { table } from "./options.ts";
 import { plainText } from "./plain-text.ts";
 import { invocation, quoted } from "./shell.ts";
 
-/** The action that needs no data. */
+/** The action of a pause that needs no data. */
 const REJECT = "reject";
 
 export type RunWithNodes = z.infer<typeof runWithNodesSchema>;
@@ -16,7 +16,7 @@ export function isFailure(run: RunView): boolean {
   return run.state === "FAILED" || run.state === "CANCELLED";
 }
 
-/** A run as lines for a terminal: its state, and what it returned, waits for or failed with. */
+/** A run as lines for a terminal: its state, and its outputs, pauses or error. */
 export function describeRun(run: RunView): string[] {
   const took = run.latency_ms === null ? "" : ` in ${run.latency_ms} ms`;
   const lines = [`${run.state}${took}${run.state_reason ? ` (${run.state_reason})` : ""}`];
@@ -26,8 +26,9 @@ export function describeRun(run: RunView): string[] {
     lines.push(`${node}:`, ...text.split("\n").map((line) => `  ${line}`));
   }
   for (const pause of run.pauses.filter((each) => each.status === "waiting")) {
-    lines.push(`waits: ${pause.message}`);
-    if (pause.assignees) lines.push(`  only for users, not for an API key: ${assigneesText(pause.assignees)}`);
+    lines.push(`waiting for approval: ${pause.message}`);
+    if (pause.assignees)
+      lines.push(`  only these users can answer (API keys cannot): ${assigneesText(pause.assignees)}`);
     for (const { id } of pause.actions) {
       const data =
         pause.form === null || id === REJECT ? "" : ` --data ${quoted(JSON.stringify(formSample(pause.form)))}`;
@@ -38,7 +39,7 @@ export function describeRun(run: RunView): string[] {
   return lines;
 }
 
-/** When a run was created, began and ended. */
+/** When a run was created, started and finished. */
 export function describeTimes({ run_id, created_at, started_at, finished_at }: RunWithNodes): string[] {
   const times = [
     `created ${created_at}`,
@@ -48,7 +49,7 @@ export function describeTimes({ run_id, created_at, started_at, finished_at }: R
   return [`run ${run_id}`, times.join(", ")];
 }
 
-/** The nodes of a run as a table: when each began, in ms after the run, and how long it took. */
+/** The nodes of a run as a table: when each started, in ms after the run, and its duration. */
 export function describeNodes({ created_at, nodes = [], nodes_truncated }: RunWithNodes): string[] {
   if (nodes.length === 0) return [];
   const since = (from: string | null, to: string | null): string =>
@@ -56,7 +57,7 @@ export function describeNodes({ created_at, nodes = [], nodes_truncated }: RunWi
   return [
     "",
     ...table([
-      ["NODE", "KIND", "STATE", "ATTEMPTS", "AFTER MS", "TOOK MS", "ERROR"],
+      ["NODE", "KIND", "STATE", "ATTEMPTS", "STARTED MS", "DURATION MS", "ERROR"],
       ...nodes.map((node) => [
         node.path,
         node.type,
@@ -69,7 +70,7 @@ export function describeNodes({ created_at, nodes = [], nodes_truncated }: RunWi
           .slice(0, 80),
       ]),
     ]),
-    ...(nodes_truncated === true ? ["(there are more nodes)"] : []),
+    ...(nodes_truncated === true ? ["(more nodes are not shown)"] : []),
     "",
   ];
 }

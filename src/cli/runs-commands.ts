@@ -1,3 +1,4 @@
+import { parseExactJson } from "../domain/exact-json.ts";
 import { Option } from "commander";
 import type { Command } from "commander";
 import type { RunView } from "../api/runs/run-presenter.ts";
@@ -31,12 +32,12 @@ interface ResumeOptions extends ApiOptions {
 
 /** `runs list|get|cancel|resume`. */
 export function addRunsCommands(program: Command): void {
-  const runs = program.command("runs").description("look at runs, cancel and resume them");
+  const runs = program.command("runs").description("list, inspect, cancel and resume runs");
 
-  withApiOptions(runs.command("list").description("list runs, the newest first"))
-    .option("--project <name>", "of this project only (name or id)")
-    .addOption(new Option("--state <state>", "in this state only").choices(RUN_STATES))
-    .option("--limit <n>", "how many, up to 200", readNumber(1, 200), 20)
+  withApiOptions(runs.command("list").description("list runs, newest first"))
+    .option("--project <name>", "only runs of this project (name or ID)")
+    .addOption(new Option("--state <state>", "only runs in this state").choices(RUN_STATES))
+    .option("--limit <n>", "number of runs, up to 200", readNumber(1, 200), 20)
     .action(async (options: ListOptions) => {
       const { api } = openApi(options);
       const project_id =
@@ -48,13 +49,13 @@ export function addRunsCommands(program: Command): void {
         RUN: ({ run_id }) => run_id,
         STATE: ({ state }) => state,
         CREATED: ({ created_at }) => created_at,
-        MS: ({ latency_ms }) => String(latency_ms ?? ""),
+        "DURATION MS": ({ latency_ms }) => String(latency_ms ?? ""),
         PROJECT: ({ project_id }) => names.get(project_id) ?? project_id,
       });
     });
 
   withApiOptions(withRun(runs.command("get").description("show a run")))
-    .option("--nodes", "JSON with every node")
+    .option("--nodes", "print JSON that includes every node")
     .action(async (runId: string, options: ApiOptions & { nodes?: boolean }) => {
       const { api } = openApi(options);
       const withNodes = options.nodes === true || options.json !== true;
@@ -67,8 +68,8 @@ export function addRunsCommands(program: Command): void {
     });
 
   withApiOptions(withRun(runs.command("cancel").description("cancel a run")))
-    .option("--reason <text>", "kept with the run")
-    .option("--terminate", "at once, without letting nodes clean up")
+    .option("--reason <text>", "reason, stored with the run")
+    .option("--terminate", "terminate now, without letting nodes clean up")
     .action(async (runId: string, options: ApiOptions & { reason?: string; terminate?: boolean }) => {
       const { api } = openApi(options);
       const run = await api.post<RunView>(`/v2/runs/${runId}/cancel`, {
@@ -78,15 +79,13 @@ export function addRunsCommands(program: Command): void {
       show(options.json, run, () => [`run ${run.run_id}: ${run.state}`]);
     });
 
-  withApiOptions(
-    withRun(runs.command("resume").description("answer a paused run, or run a failed one again from where it failed")),
-  )
-    .option("--pause <pause_id>", "which pause, where several are open", readId("a pause", "runs get"))
-    .option("--action <id>", "the answer to the pause")
-    .option("--data <json>", "the form of the pause")
-    .option("--comment <text>", "kept with the answer")
-    .option("--from <node_id|failed>", "for a failed or cancelled run: where the new one starts")
-    .option("--from-node <node_id>", "for a run that has ended, also one that has completed: the same")
+  withApiOptions(withRun(runs.command("resume").description("answer an approval, or resume a failed run")))
+    .option("--pause <pause_id>", "ID of the pause, if several are open", readId("a pause", "runs get"))
+    .option("--action <id>", "the action to choose")
+    .option("--data <json>", "data for the approval's form, as JSON")
+    .option("--comment <text>", "comment, stored with the answer")
+    .option("--from <node_id|failed>", "for a failed or cancelled run: the node to resume from")
+    .option("--from-node <node_id>", "for a finished run, including a completed one: the node to resume from")
     .action(async (runId: string, options: ResumeOptions) => {
       const { api } = openApi(options);
       const { pause: pause_id, action, comment, from, fromNode: from_node } = options;
@@ -96,7 +95,7 @@ export function addRunsCommands(program: Command): void {
     });
 }
 
-/** The names of the runs' projects; one that was deleted has none any more. */
+/** The names of the runs' projects; a deleted project has no name. */
 async function namesOf(api: ApiClient, runs: readonly RunView[]): Promise<Map<string, string>> {
   const names = new Map<string, string>();
   for (const id of new Set(runs.map(({ project_id }) => project_id))) {
@@ -110,14 +109,14 @@ async function namesOf(api: ApiClient, runs: readonly RunView[]): Promise<Map<st
 }
 
 function withRun(command: Command): Command {
-  return command.argument("<run_id>", "which run", readId("a run", "runs list"));
+  return command.argument("<run_id>", "run ID", readId("a run", "runs list"));
 }
 
 function parseData(text: string | undefined): unknown {
   if (text === undefined) return undefined;
   try {
-    return JSON.parse(text);
+    return parseExactJson(text);
   } catch {
-    throw new CommandFailure("--data is not JSON.", 2);
+    throw new CommandFailure("--data is not valid JSON.", 2);
   }
 }

@@ -5,7 +5,7 @@ export function quoted(text: string): string {
   return /^[\w./:=@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** How this program was called, to be called so again: by npx, as a command on the PATH, or as a file. */
+/** The command that started this program, to show in messages: npx, a command on the PATH, or a file. */
 export function invocation(file = process.argv[1] ?? "", folder = process.cwd()): string {
   const name = basename(file);
   if (!name.endsWith("js")) return /[/\\]node_modules[/\\]\.bin[/\\]/.test(file) ? `npx --no-install ${name}` : name;

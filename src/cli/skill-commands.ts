@@ -12,17 +12,17 @@ import { openUploadFile } from "./upload-file.ts";
 type Skill = ReturnType<typeof presentSkill>;
 
 const PATH = "/v2/skills";
-/** Not part of a skill: what the system or version control keeps beside it. */
+/** Files that the system or version control adds to a folder, and that are not part of a skill. */
 const LEFT_OUT = [".git", ".DS_Store"];
 
 /** `skills push|list|delete`. */
 export function addSkillCommands(program: Command): void {
-  const skills = program.command("skills").description("instructions with files, for models");
+  const skills = program.command("skills").description("manage skills: instructions with files, for models");
 
   withApiOptions(
-    skills.command("push").description("create a skill of a folder, or a new version of it").argument("<folder>"),
+    skills.command("push").description("create a skill from a folder, or a new version of it").argument("<folder>"),
   )
-    .option("--default", "make the version the default one")
+    .option("--default", "make this version the default version")
     .action(async (folder: string, options: ApiOptions & { readonly default?: boolean }) => {
       const { api } = openApi(options);
       const form = await formOf(folder);
@@ -36,7 +36,7 @@ export function addSkillCommands(program: Command): void {
       const change = options.default === true ? { default_version: version } : {};
       const skill = await api.patch<Skill>(`${PATH}/${skill_id}`, change);
       show(options.json, { ...skill, version }, () => [
-        `${skill_id}  ${skill.name}, version ${version} (the default is ${skill.default_version})`,
+        `${skill_id}  ${skill.name}, version ${version} (default version: ${skill.default_version})`,
       ]);
     });
 
@@ -51,14 +51,14 @@ export function addSkillCommands(program: Command): void {
   addDelete(skills, "a skill", PATH);
 }
 
-/** The id of the skill that has the name already; throws any other error again. */
+/** The ID of the existing skill with this name; rethrows any other error. */
 function takenBy(error: unknown): string {
   const { code, skill_id } = (error instanceof ApiRefusal ? error.body : {}) as { code?: string; skill_id?: string };
   if (code !== "name_taken" || skill_id === undefined) throw error;
   return skill_id;
 }
 
-/** The files of a folder, each by its path in it. Throws a CommandFailure for a link and for what cannot be read. */
+/** The files of a folder, each with its relative path. Throws a CommandFailure for a link and for files that cannot be read. */
 async function formOf(folder: string): Promise<FormData> {
   const form = new FormData();
   for (const path of await filesBelow(folder)) {
@@ -70,14 +70,14 @@ async function formOf(folder: string): Promise<FormData> {
 
 async function filesBelow(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: Error) => {
-    throw new CommandFailure(`${folder} cannot be read: ${error.message}`, 2, { cause: error });
+    throw new CommandFailure(`Cannot read ${folder}: ${error.message}`, 2, { cause: error });
   });
   const found: string[] = [];
   for (const entry of entries.filter(({ name }) => !LEFT_OUT.includes(name))) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) found.push(...(await filesBelow(path)));
     else if (entry.isFile()) found.push(path);
-    else throw new CommandFailure(`${path} is a link or a device: a skill consists of files.`, 2);
+    else throw new CommandFailure(`${path} is a link or a device: a skill can contain only files.`, 2);
   }
   return found;
 }

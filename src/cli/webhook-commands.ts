@@ -16,6 +16,7 @@ import { readId, readNumber, readPastTime, requireAddress } from "./values.ts";
 import { startListener } from "./webhook-listener.ts";
 import type { ReceivedDelivery } from "./webhook-listener.ts";
 import { invocation } from "./shell.ts";
+import { readable } from "./styled.ts";
 
 interface ListOptions extends ApiOptions {
   readonly failing?: boolean;
@@ -48,15 +49,17 @@ const SUBSCRIPTIONS = "/v2/webhooks/subscriptions";
 
 /** `webhooks list|delete|deliveries|replay|listen`. */
 export function addWebhookCommands(program: Command): void {
-  const webhooks = program.command("webhooks").description("subscriptions, what they were sent, and a receiver to try");
+  const webhooks = program
+    .command("webhooks")
+    .description("manage webhooks, inspect deliveries, and receive events here");
 
-  withApiOptions(webhooks.command("list").description("list subscriptions, the newest first"))
-    .option("--failing", "only the ones that get nothing although they should")
+  withApiOptions(webhooks.command("list").description("list webhooks, newest first"))
+    .option("--failing", "only failing webhooks")
     .action(async (options: ListOptions) => {
       const { api } = openApi(options);
       const data = await newest<Subscription>(api, SUBSCRIPTIONS, options.failing === true ? { failing: "true" } : {});
       showTable(options.json, data, {
-        SUBSCRIPTION: ({ subscription_id }) => subscription_id,
+        WEBHOOK: ({ subscription_id }) => subscription_id,
         STATUS: ({ status, disabled_reason }) => withReason(status, disabled_reason),
         "LAST SUCCESS": ({ last_success_at }) => last_success_at ?? "never",
         "LAST FAILURE": ({ last_failure_at }) => last_failure_at ?? "never",
@@ -65,15 +68,19 @@ export function addWebhookCommands(program: Command): void {
       });
     });
 
-  addDelete(webhooks, "a subscription", SUBSCRIPTIONS);
+  addDelete(webhooks, "a webhook", SUBSCRIPTIONS);
 
   withApiOptions(
-    withSubscription(webhooks.command("deliveries").description("list what a subscription was sent, the newest first")),
+    withSubscription(webhooks.command("deliveries").description("list the deliveries of a webhook, newest first")),
   )
-    .addOption(new Option("--status <status>", "with this status only").choices(DELIVERY_STATUSES))
-    .option("--event <type|evt_id>", "of this type, or of this event", parseEvent)
-    .option("--since <time>", "made since then: RFC 3339, or how long ago (30m, 12h, 7d)", readPastTime)
-    .option("--limit <n>", "how many, up to 200", readNumber(1, 200), 20)
+    .addOption(new Option("--status <status>", "only deliveries with this status").choices(DELIVERY_STATUSES))
+    .option("--event <type|evt_id>", "only deliveries of this event type, or of this event", parseEvent)
+    .option(
+      "--since <time>",
+      "only deliveries created since then: RFC 3339, or how long ago (30m, 12h, 7d)",
+      readPastTime,
+    )
+    .option("--limit <n>", "number of deliveries, up to 200", readNumber(1, 200), 20)
     .action(async (subscription: string, options: DeliveriesOptions) => {
       const { api } = openApi(options);
       const { status, event, since, limit } = options;
@@ -89,21 +96,19 @@ export function addWebhookCommands(program: Command): void {
         STATUS: (each) => withReason(each.status, each.failure_reason),
         ATTEMPTS: ({ attempts }) => String(attempts),
         CREATED: ({ created_at }) => created_at,
-        "LAST ANSWER": ({ last_status_code, last_error }) => String(last_status_code ?? last_error ?? ""),
+        "LAST RESPONSE": ({ last_status_code, last_error }) => String(last_status_code ?? last_error ?? ""),
         "NEXT ATTEMPT": ({ next_attempt_at }) => next_attempt_at ?? "",
       });
     });
 
-  withApiOptions(
-    withSubscription(webhooks.command("replay").description("send a subscription the events of some time once more")),
-  )
+  withApiOptions(withSubscription(webhooks.command("replay").description("replay events to a webhook")))
     .requiredOption("--since <time>", "events since then: RFC 3339, or how long ago (30m, 12h, 7d)", readPastTime)
-    .option("--until <time>", "and before then; now, when left out", readPastTime)
-    .option("--events <patterns>", "of these types only, with commas between", parsePatterns)
-    .option("--only-failed", "nothing that was delivered already")
+    .option("--until <time>", "events before then (default: now)", readPastTime)
+    .option("--events <patterns>", "only these event types, separated by commas", parsePatterns)
+    .option("--only-failed", "undelivered events only")
     .action(async (subscription: string, options: ReplayOptions) => {
       const { since, until, events, onlyFailed } = options;
-      if (until !== undefined && until <= since) throw new CommandFailure("--until is not after --since.", 2);
+      if (until !== undefined && until <= since) throw new CommandFailure("--until must be later than --since.", 2);
       const { api } = openApi(options);
       const replay = await api.post<{ replay_id: string; since: string; until: string }>(
         `${SUBSCRIPTIONS}/${subscription}/replay`,
@@ -116,25 +121,28 @@ export function addWebhookCommands(program: Command): void {
       );
       show(options.json, replay, () => [
         `replay ${replay.replay_id}: events from ${replay.since} to ${replay.until}`,
-        `${invocation()} webhooks deliveries ${subscription}   # their outcomes`,
+        `${invocation()} webhooks deliveries ${subscription}   # the results`,
       ]);
     });
 
   withApiOptions(
-    webhooks.command("listen").description("subscribe this terminal: prints and verifies deliveries until Ctrl-C"),
+    webhooks
+      .command("listen")
+      .description("receive events in this terminal: prints and verifies deliveries until Ctrl-C"),
   )
-    .option("--port <n>", "port of 127.0.0.1; a free one, when left out", readNumber(0, 65535), 0)
-    .option("--events <patterns>", "of these types only, with commas between", parsePatterns, ["*"])
-    .option("--forward <url>", "pass verified deliveries on to this address, and answer what it answers", readForward)
+    .option("--port <n>", "port of 127.0.0.1 (default: a free port)", readNumber(0, 65535), 0)
+    .option("--events <patterns>", "only these event types, separated by commas", parsePatterns, ["*"])
+    .option("--forward <url>", "forward verified deliveries to this URL, and return its response", readForward)
     .action(listen);
 }
 
 async function listen(options: ListenOptions): Promise<void> {
   const { api } = openApi(options);
-  // From here on, so that a subscription which is just being made is deleted, too. A second Ctrl-C ends at once.
+  // Signals are handled from here on, so that a subscription that is just being created is deleted, too. A second Ctrl-C ends the process
+  // immediately.
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
-    // Nobody reads any more, as after `| head`: elsewhere the process just ends then, here something is to be deleted.
+    // Standard output was closed, as by `| head`. Other commands just end then, but here the subscription has to be deleted.
     process.stdout.removeAllListeners("error").on("error", () => resolve());
   });
   let tellSecret: (secret: string) => void = () => undefined;
@@ -142,15 +150,15 @@ async function listen(options: ListenOptions): Promise<void> {
     tellSecret = resolve;
   });
   const print = (delivery: ReceivedDelivery): void =>
-    console.log(options.json === true ? JSON.stringify(delivery) : describeDelivery(delivery));
+    console.log(options.json === true ? JSON.stringify(delivery) : readable(describeDelivery(delivery)));
   const { port, forward } = options;
   const listener = await startListener({ port, secret, forward, onDelivery: print });
   try {
     const made = await subscribe(api, listener.url, options.events);
     tellSecret(made.secret);
-    console.error(`${listener.url} receives ${options.events.join(", ")} as subscription ${made.subscription_id}.`);
+    console.error(`${listener.url} receives ${options.events.join(", ")} as webhook ${made.subscription_id}.`);
     console.error(
-      `Ctrl-C deletes it. ${forward === undefined ? "" : `Verified deliveries go on to ${forward}.`}`.trim(),
+      `Ctrl-C deletes the webhook. ${forward === undefined ? "" : `Verified deliveries are forwarded to ${forward}.`}`.trim(),
     );
     await stopped;
     await unsubscribe(api, made.subscription_id);
@@ -169,8 +177,8 @@ async function subscribe(
   } catch (error) {
     if (!(error instanceof ApiRefusal) || !isAbout(error, "url")) throw error;
     throw new CommandFailure(
-      `${error.message}\nThis server sends nothing to private addresses, and ${url} is one. Set MILLRACE_PRIVATE_HOSTS=loopback ` +
-        `for its api and worker (npm start does), or give it an address that it can reach.`,
+      `${error.message}\nThis server cannot send to private addresses such as ${url}. Set MILLRACE_PRIVATE_HOSTS=loopback ` +
+        "for its api and worker (npm start does), or use a URL that it can reach.",
       1,
       { cause: error },
     );
@@ -181,18 +189,18 @@ async function unsubscribe(api: ApiClient, subscriptionId: string): Promise<void
   try {
     await api.delete(`${SUBSCRIPTIONS}/${subscriptionId}`);
   } catch (error) {
-    // Somebody else has deleted it.
+    // Someone else has deleted the subscription.
     if (error instanceof ApiRefusal && error.status === 404) return;
     throw new CommandFailure(
-      `${error instanceof Error ? error.message : String(error)}\nSubscription ${subscriptionId} is still there.`,
+      `${error instanceof Error ? error.message : String(error)}\nThe webhook ${subscriptionId} still exists.`,
       1,
       { cause: error },
     );
   }
-  console.error(`\nSubscription ${subscriptionId} is deleted.`);
+  console.error(`\nWebhook ${subscriptionId} deleted.`);
 }
 
-/** Whether a member of the body is what is wrong. */
+/** Whether a 422 names this field of the body. */
 function isAbout({ status, body }: ApiRefusal, member: string): boolean {
   if (status !== 422 || typeof body !== "object" || body === null) return false;
   const { detail } = body as { detail?: unknown };
@@ -201,7 +209,7 @@ function isAbout({ status, body }: ApiRefusal, member: string): boolean {
 
 function describeDelivery({ received_at, verified, problem, status, headers, body }: ReceivedDelivery): string {
   const time = received_at.slice(11, 23);
-  // Nothing of what does not verify is printed: anybody may have sent it.
+  // Nothing of an unverified request is printed, because anyone may have sent it.
   if (!verified) return `${time} ✗ ${status} not verified: ${problem ?? ""}`;
   const { type, data } = body as { type: string; data: { run_id?: unknown } };
   const run = typeof data.run_id === "string" ? ` run ${data.run_id}` : "";
@@ -213,23 +221,23 @@ function withReason(status: string, reason: string | null): string {
 }
 
 function withSubscription(command: Command): Command {
-  return command.argument("<subscription_id>", "which one", readId("a subscription", "webhooks list"));
+  return command.argument("<subscription_id>", "webhook ID", readId("a webhook", "webhooks list"));
 }
 
 function parseEvent(text: string): string {
   if (text === TEST_EVENT_TYPE || EVENT_TYPES.some((type) => type === text)) return text;
   if (text.startsWith("evt_") && isUuid(text.slice(4))) return text;
-  throw new CommandFailure(`${text} is neither an event (evt_...) nor a type. ${types()}`, 2);
+  throw new CommandFailure(`${text} is neither an event ID (evt_...) nor an event type. ${types()}`, 2);
 }
 
 function parsePatterns(text: string): string[] {
   const patterns = text.split(",").map((each) => each.trim());
   const wrong = patterns.find((pattern) => typesOfPattern(pattern).length === 0);
-  if (wrong !== undefined) throw new CommandFailure(`No event is called ${wrong || "nothing"}. ${types()}`, 2);
+  if (wrong !== undefined) throw new CommandFailure(`Unknown event type ${wrong || "(empty)"}. ${types()}`, 2);
   return patterns;
 }
 
-const types = (): string => `There are ${EVENT_TYPES.join(", ")}; write prefix.* for several and * for all.`;
+const types = (): string => `The event types are ${EVENT_TYPES.join(", ")}; write prefix.* for several and * for all.`;
 
 function readForward(text: string): string {
   return requireAddress(text, "--forward", "http://127.0.0.1:3000/webhooks");

@@ -3,41 +3,41 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { webhookProblem } from "../domain/webhooks/webhook-signature.ts";
 import { CommandFailure } from "./failure.ts";
 
-/** Events are far shorter: what is longer than 20 kB is referred to. */
+/** Events are much shorter, because values longer than 20 kB become references. */
 const MAX_BYTES = 1024 * 1024;
 const FORWARD_TIMEOUT_MS = 15_000;
 
-/** A delivery as it came. */
+/** A delivery as it was received. */
 export interface ReceivedDelivery {
   readonly received_at: string;
   readonly verified: boolean;
-  /** Why it must not be believed, or could not be passed on. */
+  /** Why the delivery could not be verified or forwarded. */
   readonly problem: string | null;
-  /** What was answered. */
+  /** The status of the response. */
   readonly status: number;
   /** The headers of Standard Webhooks. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Text where it is no JSON. */
+  /** A string if the body is not JSON. */
   readonly body: unknown;
 }
 
 export interface ListenerOptions {
-  /** 0 chooses a free one. */
+  /** 0 chooses a free port. */
   readonly port: number;
-  /** Deliveries wait for it: a subscription's secret is known only after the listener's address is. */
+  /** Deliveries wait for the secret, because the subscription is created only after the listener's URL is known. */
   readonly secret: Promise<string>;
-  /** Where verified deliveries are passed on to; what comes back from there is answered. */
+  /** The URL to which verified deliveries are forwarded; its response is returned. */
   readonly forward: string | undefined;
   readonly onDelivery: (delivery: ReceivedDelivery) => void;
 }
 
 export interface Listener {
-  /** Its address on this machine. */
+  /** The listener's URL on this machine. */
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** Receives deliveries on 127.0.0.1: 204 when one verifies, 400 when it does not. Throws CommandFailure when the port is taken. */
+/** Receives deliveries on 127.0.0.1: returns 204 if one is verified, otherwise 400. Throws CommandFailure if the port is taken. */
 export async function startListener({ port, secret, forward, onDelivery }: ListenerOptions): Promise<Listener> {
   async function receive(request: IncomingMessage): Promise<number> {
     const received_at = new Date().toISOString();
@@ -59,7 +59,7 @@ export async function startListener({ port, secret, forward, onDelivery }: Liste
   const server = createServer((request, response) => {
     receive(request).then(
       (status) => response.writeHead(status).end(),
-      // The request broke off.
+      // The request was cut off.
       () => response.destroy(),
     );
   });
@@ -80,7 +80,7 @@ export async function startListener({ port, secret, forward, onDelivery }: Liste
   };
 }
 
-/** Undefined when it is too long. */
+/** Undefined if it is too long. */
 async function textOf(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -113,11 +113,11 @@ async function forwardDelivery(
       signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
     });
     await response.body?.cancel();
-    return { status: response.status, problem: response.ok ? null : `${url} answered ${response.status}` };
+    return { status: response.status, problem: response.ok ? null : `${url} returned status ${response.status}` };
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     const why = cause instanceof Error ? ((cause as NodeJS.ErrnoException).code ?? cause.message) : String(cause);
-    return { status: 502, problem: `${url} does not answer (${why})` };
+    return { status: 502, problem: `${url} does not respond (${why})` };
   }
 }
 

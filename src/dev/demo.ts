@@ -16,7 +16,7 @@ import { findOrganisation } from "../stores/accounts/organisations.ts";
 
 export type Accounts = Pick<DevState, "org_id" | "public_key" | "secret_key" | "admin_email" | "admin_password">;
 
-/** What was deployed and uploaded last, by digest: unchanged files are not sent again. */
+/** Digests of what was last deployed and uploaded, so that unchanged files are not sent again. */
 interface ExamplesState {
   readonly org_id: string;
   readonly flows: Readonly<
@@ -55,41 +55,41 @@ export async function ensureAccounts(
   };
 }
 
-/** The address of `npm start` where its port is free: what example flows are written with. */
+/** The URL of `npm start` on its default port, which the example flows contain. */
 const WRITTEN_WITH = "http://127.0.0.1:8080";
 
 export interface ExamplesOptions {
   readonly api: ApiClient;
-  /** Its address, which example flows call. */
+  /** The URL of this start, which example flows call. */
   readonly url: string;
   readonly org_id: string;
   /** Folder with `flows/`, `documents/` and `knowledge/`. */
   readonly examples: string;
-  /** File that records what was sent. */
+  /** The file with the digests. */
   readonly stateFile: string;
 }
 
-/** An example that can be run: the flow's first example input. */
+/** A runnable example: the flow's first example input. */
 export interface Example {
   readonly flow: FlowFile;
   readonly project_id: string;
   readonly inputs: Readonly<Record<string, unknown>>;
-  /** The flow's document node and a document uploaded to it. */
+  /** The flow's document node and the document that was uploaded to it. */
   readonly document?: { readonly node_id: string; readonly user_id: string; readonly file: string };
 }
 
 export interface DeployedExamples {
-  /** Name → project. */
+  /** Maps names to projects. */
   readonly projects: Readonly<Record<string, string>>;
-  /** One line a flow or document that was sent. */
+  /** One line per flow or document that was sent. */
   readonly sent: readonly string[];
-  /** The example to show: the first that reads documents, else the first. */
+  /** The example to show: the first one that reads documents, otherwise the first. */
   readonly shown: Example | undefined;
 }
 
 /**
- * Deploys the flows of `examples/flows` and uploads `examples/documents`, as far as they are new or changed. Flows that search
- * knowledge bases are left to deploySearchingExamples.
+ * Deploys the flows of `examples/flows` and uploads `examples/documents` if they are new or changed. Flows that search knowledge bases are
+ * deployed by deploySearchingExamples.
  */
 export async function deployExamples(options: ExamplesOptions): Promise<DeployedExamples> {
   const { api, org_id, examples } = options;
@@ -134,8 +134,8 @@ export async function deployExamples(options: ExamplesOptions): Promise<Deployed
 }
 
 /**
- * The same for flows that search, with the knowledge bases they name: `examples/knowledge` has a folder of documents for each.
- * To be called once the local model is there, if it comes: a knowledge base made before would do without it.
+ * Deploys the flows that search, with the knowledge bases they name: `examples/knowledge` has a folder of documents for each. Call it when
+ * the local model is available or has failed, because a knowledge base created earlier would not use the model.
  */
 export async function deploySearchingExamples(
   options: ExamplesOptions,
@@ -164,7 +164,7 @@ const searches = (flow: FlowFile): boolean => namesIn(flow, "knowledge_base").le
 
 interface SavedState {
   state(): ExamplesState;
-  /** The project of an example that has been deployed. */
+  /** The project of a deployed example. */
   projectOf(name: string): string | undefined;
   save(change: Partial<ExamplesState>): void;
 }
@@ -182,7 +182,7 @@ function openState({ org_id, stateFile }: ExamplesOptions): SavedState {
   };
 }
 
-/** Deploys a flow that is not the one that was deployed last; answers what to say of it. */
+/** Deploys a flow that differs from the last deployed one; returns a message about it. */
 async function deployIfChanged(api: ApiClient, { state, save }: SavedState, flow: FlowFile): Promise<string[]> {
   const digest = sha256(JSON.stringify(flow));
   const project = await findProject(api, flow.name);
@@ -193,7 +193,7 @@ async function deployIfChanged(api: ApiClient, { state, save }: SavedState, flow
   return [`flow ${flow.name}, version ${version}`];
 }
 
-/** The flows of `examples/flows`, with the service's address in place of the one that they are written with. */
+/** The flows of `examples/flows`, with the actual URL in place of the default one. */
 export async function readFlows({ examples, url }: Pick<ExamplesOptions, "examples" | "url">): Promise<FlowFile[]> {
   const folder = join(examples, "flows");
   const names = (await readdir(folder)).filter((name) => name.endsWith(".json")).toSorted();
@@ -201,7 +201,7 @@ export async function readFlows({ examples, url }: Pick<ExamplesOptions, "exampl
   return flows.map((flow) => JSON.parse(JSON.stringify(flow).replaceAll(WRITTEN_WITH, url)) as FlowFile);
 }
 
-/** Called flows before their callers: a subflow needs the id of its project. */
+/** Called flows before their callers, because a subflow node needs the ID of its project. */
 function inOrder(flows: readonly FlowFile[]): FlowFile[] {
   const ordered = new Set<FlowFile>();
   const add = (flow: FlowFile, callers: readonly FlowFile[]): void => {

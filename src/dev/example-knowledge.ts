@@ -4,8 +4,8 @@ import type { ApiClient } from "../cli/api-client.ts";
 import { findByName } from "../cli/flow-file.ts";
 
 /**
- * Provides the knowledge base of a name with the documents of a folder, all of them text; they are indexed after this has
- * returned. Documents that are there already are left as they are. Answers its id.
+ * Creates the knowledge base with this name if it does not exist, and adds the documents of a folder, all of them text; they are indexed in
+ * the background. Existing documents are not changed. Returns its ID.
  */
 export async function provideKnowledgeBase(api: ApiClient, folder: string, name: string): Promise<string> {
   const id = (await findByName(api, "knowledge_base", name)) ?? (await create(api, name));
@@ -18,7 +18,7 @@ export async function provideKnowledgeBase(api: ApiClient, folder: string, name:
 }
 
 async function create(api: ApiClient, name: string): Promise<string> {
-  // Laws are short, and each is about something else.
+  // Small chunks, because laws are short, and each has a different subject.
   const indexing_params = { chunker_params: { chunk_size: 800, chunk_overlap: 100 } };
   const body = { name, description: "Documents of the examples", indexing_params };
   return (await api.post<{ knowledge_base_id: string }>("/v2/knowledge-bases", body)).knowledge_base_id;

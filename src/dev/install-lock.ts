@@ -1,6 +1,9 @@
 import { lock } from "../../scripts/lock.mjs";
 
-/** Runs one installation per machine at a time, by a lock file; a process that waited looks first whether another has installed it. */
+/**
+ * Runs one installation at a time per machine, using a lock file; a process that waited first checks whether another one has installed the
+ * files.
+ */
 export async function whileInstalling<T>(file: string, install: () => Promise<T>): Promise<T> {
   const release = await lock(file, "another installation");
   try {

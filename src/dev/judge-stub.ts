@@ -2,8 +2,8 @@
 const JUDGES = "You judge the output of a program by a rubric.";
 
 /**
- * What the stub says as a judge; null where it is asked for something else. It knows no rubric: it counts how many words of the
- * reference, or else of the answer, are in the answer, or else in the passages.
+ * The stub's output as a judge; null if the request is for something else. It ignores the rubric: it counts how many words of the
+ * reference, or otherwise of the answer, occur in the answer, or otherwise in the passages.
  */
 export function judgement(system: string, prompt: string): string | null {
   if (!system.startsWith(JUDGES)) return null;
@@ -31,11 +31,11 @@ function answerBy(system: string, share: number): { readonly score: number } | {
   }
   const from = system.lastIndexOf('"label": one of ');
   const labels = stringsIn(system.slice(from + 16));
-  // The good labels come first, as people write them.
+  // The best label comes first, as people usually write them.
   return { label: (share >= 0.5 ? labels[0] : labels.at(-1)) ?? "" };
 }
 
-/** The JSON strings in a text. */
+/** The JSON strings within a text. */
 function stringsIn(text: string): string[] {
   const found: string[] = [];
   for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at)) {

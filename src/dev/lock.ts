@@ -16,7 +16,7 @@ interface LockFile extends Owner {
 
 /** The lock of a state folder, held by one process at a time. */
 export interface StateLock {
-  /** Records a child process, so that the next owner can stop it after a kill -9. */
+  /** Records a child process, so that the next owner can stop it after a kill -9 of this one. */
   note(name: string, pid: number): void;
   /** Kills every recorded child immediately, for a forced stop. */
   killChildren(): void;
@@ -29,7 +29,7 @@ export class StateInUse extends Error {
 
   constructor(dir: string, owner: LockFile) {
     super(
-      `Millrace runs on ${dir} already: process ${owner.pid}, since ${owner.since}. Stop that one first (kill ${owner.pid}).`,
+      `Millrace is already running in ${dir}: process ${owner.pid}, since ${owner.since}. Stop it first (kill ${owner.pid}).`,
     );
     this.name = "StateInUse";
     this.pid = owner.pid;
@@ -37,8 +37,8 @@ export class StateInUse extends Error {
 }
 
 /**
- * Takes the lock of a state folder. The lock of an exited process is taken over, and the child processes it left
- * are stopped. Throws StateInUse when its owner still runs.
+ * Takes the lock of a state folder. The lock of a process that has exited is taken over, and its remaining child processes are stopped.
+ * Throws StateInUse if its owner is still running.
  */
 export async function lockState(dir: string, say: (line: string) => void): Promise<StateLock> {
   mkdirSync(dir, { recursive: true });
@@ -52,7 +52,7 @@ export async function lockState(dir: string, say: (line: string) => void): Promi
   for (let unreadable = 0; !create(file, mine);) {
     const other = read(file);
     if (other === undefined) {
-      // Just being written, or just released; or its owner was killed while it wrote.
+      // The lock is being written or was just released, or its owner was killed while writing it.
       if (++unreadable > 40) rmSync(file, { force: true });
       await delay(50);
       continue;
@@ -76,14 +76,14 @@ export async function lockState(dir: string, say: (line: string) => void): Promi
 }
 
 async function takeOver(file: string, stale: LockFile, say: (line: string) => void): Promise<void> {
-  say(`The last start (process ${stale.pid}) did not end in an orderly way; cleaning up after it.`);
-  // Services first, the servers they use last: the reverse of the order in which they were started.
+  say(`The last start (process ${stale.pid}) was not shut down cleanly; cleaning up.`);
+  // In the reverse order of their start: api and worker first, the servers they use last.
   for (const [name, child] of Object.entries(stale.children).toReversed()) {
     if (!isHeldBy(child)) continue;
-    say(`  ending its ${name} (process ${child.pid})`);
+    say(`  stopping its ${name} (process ${child.pid})`);
     await endStray(child.pid, name === "PostgreSQL" ? "SIGINT" : "SIGTERM", 5000);
   }
-  // Only if unchanged: a process that takes over concurrently may have written its own by now.
+  // Only if it is unchanged, because a process that takes the lock over at the same time may have written its own by now.
   if (read(file)?.identity === stale.identity) rmSync(file, { force: true });
 }
 

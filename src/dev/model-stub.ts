@@ -6,37 +6,47 @@ import { formSample } from "../cli/form-sample.ts";
 import { wholeOf } from "../platform/whole.ts";
 import { judgement } from "./judge-stub.ts";
 
-/** What the server answers a request with. */
+/** The stub's response to a request. */
 export interface StubReply {
-  /** Sent in these pieces. */
+  /** Sent as these pieces of text. */
   readonly text?: readonly string[];
-  readonly tools?: ReadonlyArray<{ readonly id: string; readonly name: string; readonly input: unknown }>;
-  readonly finish?: "stop" | "length" | "refusal";
-  /** Instead of an answer. */
+  readonly tools?: readonly StubTool[];
+  /** "stop", "length" and "refusal" are translated to the words of the protocol; others are sent unchanged. */
+  readonly finish?: string;
+  /** Sent instead of a response. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly error?: string;
-  /** Breaks the connection after the text. */
+  /** Closes the connection after the text. */
   readonly cut?: true;
   /** Waits before each piece of text (ms). */
   readonly pauseMs?: number;
-  /** Sends this body, whatever it is, as the answer. */
+  /** Responds with one JSON object, like an endpoint that cannot stream. */
+  readonly whole?: true;
+  /** Sends this body unchanged as the response. */
   readonly raw?: string;
 }
 
-/** What the stub reads of a request, in either protocol. */
+interface StubTool {
+  readonly id: string;
+  readonly name: string;
+  /** A string is sent unchanged, to test arguments that are cut off or not JSON. */
+  readonly input: unknown;
+}
+
+/** The fields of a request that the stub reads, in either protocol. */
 interface AskedBody {
   readonly model: string;
   readonly messages?: ReadonlyArray<{ readonly role?: string; readonly content?: unknown }>;
-  /** Of Anthropic. */
+  /** Only in requests to Anthropic. */
   readonly system?: unknown;
-  /** In the form of OpenAI, or of Anthropic. */
+  /** In the format of OpenAI or of Anthropic. */
   readonly tools?: ReadonlyArray<{
     readonly name?: string;
     readonly input_schema?: unknown;
     readonly function?: { readonly name: string; readonly parameters?: unknown };
   }>;
-  /** The file of a recording. */
+  /** The uploaded recording. */
   readonly recording?: { readonly name: string; readonly type: string; readonly size: number };
   readonly response_format?: { readonly json_schema?: { readonly schema?: unknown } };
 }
@@ -47,21 +57,21 @@ export interface StubCall {
   // The bodies of two protocols.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly body: any;
-  /** Whether the client closed the connection before the answer was whole. */
+  /** Whether the client closed the connection before the response was complete. */
   aborted: boolean;
 }
 
 /**
- * A server with the chat interfaces of OpenAI (`/v1/chat/completions`, and `/v1/audio/transcriptions`) and Anthropic (`/v1/messages`), streaming. There is no
- * model in it: it answers by a script, for trying out flows where there is no model, and for tests.
+ * A server with the chat interfaces of OpenAI (`/v1/chat/completions`, and `/v1/audio/transcriptions`) and Anthropic (`/v1/messages`),
+ * streaming. It contains no model: it responds by a script, for trying out flows without a model, and for tests.
  */
 export interface ModelStub {
   /** Like "http://127.0.0.1:40123". */
   readonly url: string;
   readonly calls: readonly StubCall[];
-  /** The answer to requests without a reply in the queue; see `scriptedReply`. */
+  /** The response to requests when the queue is empty; see `scriptedReply`. */
   answer(reply: (call: StubCall) => StubReply): void;
-  /** Answers the next requests, in their order. */
+  /** Queues the responses to the next requests, in order. */
   next(...replies: readonly StubReply[]): void;
   close(): Promise<void>;
 }
@@ -69,7 +79,7 @@ export interface ModelStub {
 const KEPT_CALLS = 1000;
 const USAGE = { input: 11, output: 7, cached: 3 };
 
-/** The tokens the server counts for every answer. */
+/** The token counts in every response. */
 export const COUNTED = USAGE;
 
 export async function startModelStub(port = 0): Promise<ModelStub> {
@@ -111,6 +121,11 @@ export async function startModelStub(port = 0): Promise<ModelStub> {
       const answer = reply.raw ?? JSON.stringify({ text: (reply.text ?? []).join(""), usage });
       return void response.writeHead(200, { "content-type": "application/json", ...reply.headers }).end(answer);
     }
+    if (reply.whole) {
+      const answer = isAnthropic ? anthropicAnswer(reply, body) : openaiAnswer(reply, body);
+      response.writeHead(200, { "content-type": "application/json", ...reply.headers }).end(JSON.stringify(answer));
+      return;
+    }
     response.writeHead(200, { "content-type": "text/event-stream", ...reply.headers });
     if (reply.raw !== undefined) return void response.end(reply.raw);
     const events = isAnthropic ? anthropicEvents(reply, body) : openaiEvents(reply, body);
@@ -143,7 +158,7 @@ export async function startModelStub(port = 0): Promise<ModelStub> {
 interface SentEvent {
   readonly lines: string;
   readonly isText?: boolean;
-  /** Of the events that tell that the answer is whole. */
+  /** One of the events that mark the response as complete. */
   readonly isEnd?: boolean;
 }
 
@@ -160,20 +175,35 @@ function* openaiEvents(reply: StubReply, body: AskedBody): Generator<SentEvent> 
   yield { lines: chunk({ role: "assistant", content: "" }) };
   for (const text of reply.text ?? []) yield { lines: chunk({ content: text }), isText: true };
   for (const [index, { id, name, input }] of (reply.tools ?? []).entries()) {
-    const [first, second] = halves(JSON.stringify(input));
+    const [first, second] = halves(argumentsOf(input));
     yield { lines: chunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: first } }] }) };
     yield { lines: chunk({ tool_calls: [{ index, function: { arguments: second } }] }) };
   }
-  const finish = reply.tools ? "tool_calls" : reply.finish === "refusal" ? "content_filter" : (reply.finish ?? "stop");
-  yield { lines: chunk({}, finish), isEnd: true };
-  const usage = {
-    prompt_tokens: USAGE.input,
-    completion_tokens: USAGE.output,
-    total_tokens: USAGE.input + USAGE.output,
-    prompt_tokens_details: { cached_tokens: USAGE.cached },
-  };
-  yield { lines: chunk({}, null, { choices: [], usage }), isEnd: true };
+  yield { lines: chunk({}, openaiFinish(reply)), isEnd: true };
+  yield { lines: chunk({}, null, { choices: [], usage: OPENAI_USAGE }), isEnd: true };
   yield { lines: "data: [DONE]\n\n", isEnd: true };
+}
+
+const OPENAI_USAGE = {
+  prompt_tokens: USAGE.input,
+  completion_tokens: USAGE.output,
+  total_tokens: USAGE.input + USAGE.output,
+  prompt_tokens_details: { cached_tokens: USAGE.cached },
+};
+
+function openaiFinish({ finish, tools }: StubReply): string {
+  return finish === "refusal" ? "content_filter" : (finish ?? (tools ? "tool_calls" : "stop"));
+}
+
+function openaiAnswer(reply: StubReply, { model }: AskedBody): object {
+  const tool_calls = reply.tools?.map(({ id, name, input }) => ({
+    id,
+    type: "function",
+    function: { name, arguments: argumentsOf(input) },
+  }));
+  const message = { role: "assistant", content: reply.text?.join("") ?? null, ...(tool_calls && { tool_calls }) };
+  const choices = [{ index: 0, message, finish_reason: openaiFinish(reply) }];
+  return { id: "chatcmpl-1", object: "chat.completion", created: 1, model, choices, usage: OPENAI_USAGE };
 }
 
 function* anthropicEvents(reply: StubReply, body: AskedBody): Generator<SentEvent> {
@@ -206,16 +236,41 @@ function* anthropicEvents(reply: StubReply, body: AskedBody): Generator<SentEven
   }
   for (const { id, name, input } of reply.tools ?? []) {
     yield { lines: event("content_block_start", { index, content_block: { type: "tool_use", id, name, input: {} } }) };
-    for (const partial_json of halves(JSON.stringify(input))) {
+    for (const partial_json of halves(argumentsOf(input))) {
       yield { lines: event("content_block_delta", { index, delta: { type: "input_json_delta", partial_json } }) };
     }
     yield { lines: event("content_block_stop", { index }) };
     index += 1;
   }
-  const stop = reply.finish === "length" ? "max_tokens" : reply.finish === "refusal" ? "refusal" : "end_turn";
-  const delta = { stop_reason: reply.tools ? "tool_use" : stop, stop_sequence: null };
+  const delta = { stop_reason: anthropicFinish(reply), stop_sequence: null };
   yield { lines: event("message_delta", { delta, usage: { ...usage, output_tokens: USAGE.output } }), isEnd: true };
   yield { lines: event("message_stop", {}), isEnd: true };
+}
+
+function anthropicFinish({ finish, tools }: StubReply): string {
+  if (finish === undefined && tools) return "tool_use";
+  return finish === undefined || finish === "stop" ? "end_turn" : finish === "length" ? "max_tokens" : finish;
+}
+
+function anthropicAnswer(reply: StubReply, { model }: AskedBody): object {
+  const text = reply.text === undefined ? [] : [{ type: "text", text: reply.text.join("") }];
+  // The input of a call that was cut off is empty, because this protocol has no place for invalid JSON.
+  const calls = (reply.tools ?? []).map(({ id, name, input }) => {
+    return { type: "tool_use", id, name, input: typeof input === "string" ? {} : input };
+  });
+  const usage = {
+    input_tokens: USAGE.input - USAGE.cached,
+    cache_read_input_tokens: USAGE.cached,
+    cache_creation_input_tokens: 0,
+    output_tokens: USAGE.output,
+  };
+  const content = [...text, ...calls];
+  const stop = { stop_reason: anthropicFinish(reply), stop_sequence: null };
+  return { id: "msg_1", type: "message", role: "assistant", model, content, ...stop, usage };
+}
+
+function argumentsOf(input: unknown): string {
+  return typeof input === "string" ? input : JSON.stringify(input);
 }
 
 function halves(text: string): [string, string] {
@@ -233,12 +288,12 @@ async function readRecording(request: IncomingMessage, sent: Buffer): Promise<As
   return { model: typeof model === "string" ? model : "", recording: { name, type, size } };
 }
 
-/** The model that the stub is called by where it is tried out. */
+/** The model name with which the stub is tried out. */
 export const STUB_MODEL = "model-stub";
 
 /**
- * Has the first tool called where there are some, with the question in its texts; answers with a sample of the schema where there
- * is one, judges where it is asked to, else answers with the last message, labelled as what it is.
+ * Calls the first tool if there are tools, with the question in its texts; returns a sample of the schema if there is one, judges if asked
+ * to, and otherwise returns the last message, labelled as an echo.
  */
 function scriptedReply({ body }: StubCall): StubReply {
   const asked = body as AskedBody;
@@ -265,7 +320,7 @@ function isToolResult({ messages }: AskedBody): boolean {
   return last?.role === "tool" || (Array.isArray(last?.content) && last.content.some(isResult));
 }
 
-/** A sample of a tool's arguments with a text in the place of each of its texts. */
+/** A sample of a tool's arguments, with this text in place of each string. */
 function withTexts(sample: unknown, text: string): unknown {
   if (typeof sample !== "object" || sample === null) return {};
   const members = Object.entries(sample).map(([name, value]) => [name, value === "..." ? text : (value as unknown)]);
@@ -276,7 +331,7 @@ function lastText(body: AskedBody): string {
   return textOf(body.messages?.at(-1)?.content);
 }
 
-/** The system prompt: the first message, or a member of its own. */
+/** The system prompt: the first message, or a separate field. */
 function systemText({ messages, system }: AskedBody): string {
   return textOf(system ?? messages?.find(({ role }) => role === "system")?.content);
 }

@@ -4,14 +4,14 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { isAlive } from "./processes.ts";
 
-// Below the range from which the kernel takes ports for outgoing connections (32768 on Linux), so that none of those
-// can slip in between the choice of a port and the start of its server.
+// Below the range from which the kernel takes ports for outgoing connections (32768 on Linux), so that no connection takes a port between
+// its choice and the start of its server.
 const FIRST = 20_000;
 const COUNT = 12_000;
 
 /**
- * Chooses a TCP port that nothing listens on: the preferred one when it is free. The port is claimed for this
- * process until it exits, so that two processes that choose at the same time never get the same one.
+ * Chooses a TCP port that nothing listens on: the preferred one if it is free. The port is claimed for this process until it exits, so that
+ * two processes that choose at the same time never get the same one.
  */
 export async function claimPort(preferred?: number): Promise<number> {
   if (preferred !== undefined && (await tryClaim(preferred))) return preferred;
@@ -19,7 +19,7 @@ export async function claimPort(preferred?: number): Promise<number> {
     const port = FIRST + Math.floor(Math.random() * COUNT);
     if (!claimed.has(port) && (await tryClaim(port))) return port;
   }
-  throw new Error(`No free TCP port was found between ${FIRST} and ${FIRST + COUNT} in 200 attempts.`);
+  throw new Error(`No free TCP port found between ${FIRST} and ${FIRST + COUNT} in 200 attempts.`);
 }
 
 async function tryClaim(port: number): Promise<boolean> {

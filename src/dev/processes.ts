@@ -11,7 +11,7 @@ export interface ChildOptions {
   /** The whole environment of the process. */
   readonly env: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** Where its output is appended. */
+  /** The file to which its output is appended. */
   readonly logFile: string;
   readonly uid?: number;
   readonly gid?: number;
@@ -24,13 +24,13 @@ export interface Child {
   readonly ended: Promise<string>;
   /** False once it has exited. */
   running(): boolean;
-  /** Sends `signal`, and SIGKILL when the process still runs after `graceMs`. Resolves when it has exited. */
+  /** Sends `signal`, and SIGKILL if the process still runs after `graceMs`. Resolves when it has exited. */
   stop(signal: NodeJS.Signals, graceMs: number): Promise<void>;
 }
 
 /**
- * Starts a process in a group of its own: Ctrl-C in the terminal then reaches only the supervisor, which stops its
- * children in order. Throws when the command cannot be started.
+ * Starts a process in its own process group: Ctrl-C in the terminal then reaches only the supervisor, which stops its children in order.
+ * Throws if the command cannot be started.
  */
 export async function startChild(options: ChildOptions): Promise<Child> {
   const log = openLog(options.logFile);
@@ -68,13 +68,13 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   };
 }
 
-/** Whether a process with this id exists (a zombie does not count where it can be detected). */
+/** Whether a process with this ID exists (a zombie does not count if it can be detected). */
 export function isAlive(pid: number): boolean {
   if (!Number.isInteger(pid) || pid <= 0) return false;
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM: it exists and is another user's.
+    // EPERM means that the process exists and belongs to another user.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
   return !isZombie(pid);
@@ -89,7 +89,7 @@ function isZombie(pid: number): boolean {
   }
 }
 
-/** The command line of a process, or "" when unknown: a process id alone may have been reused. */
+/** The command line of a process, or "" if unknown; needed because a process ID may have been reused. */
 export function commandLine(pid: number): string {
   if (!isAlive(pid)) return "";
   try {
@@ -99,12 +99,12 @@ export function commandLine(pid: number): string {
   }
 }
 
-/** Distinguishes a process from a later one with the same id: its start time, as the system reports it. "" when there is none. */
+/** Distinguishes a process from a later one with the same ID: its start time, as the system reports it. "" if there is no such process. */
 export function identity(pid: number): string {
   if (!isAlive(pid)) return "";
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // Field 22, counted from behind the name, which may hold spaces: ticks since this boot.
+    // Field 22, counted from after the name, which may contain spaces: clock ticks since boot.
     const ticks = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
     return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}/${ticks}`;
   } catch {
@@ -112,7 +112,7 @@ export function identity(pid: number): string {
   }
 }
 
-/** Stops a process whose parent was killed. Resolves when it has exited; throws when it does not exit. */
+/** Stops a process whose parent was killed. Resolves when it has exited; throws if it does not exit. */
 export async function endStray(pid: number, signal: NodeJS.Signals, graceMs: number): Promise<void> {
   for (const [attempt, wait] of [
     [signal, graceMs],
@@ -122,7 +122,7 @@ export async function endStray(pid: number, signal: NodeJS.Signals, graceMs: num
     process.kill(pid, attempt);
     for (const until = Date.now() + wait; Date.now() < until && isAlive(pid);) await delay(20);
   }
-  if (isAlive(pid)) throw new Error(`Process ${pid} does not end, not even on SIGKILL.`);
+  if (isAlive(pid)) throw new Error(`Process ${pid} does not stop, not even on SIGKILL.`);
 }
 
 /** The last lines of a log file, for messages about a process that did not start. */

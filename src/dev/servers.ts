@@ -11,14 +11,14 @@ const PORTS = { postgres: 54_320, temporal: 7233, temporalUi: 8233 };
 export interface ServerOptions {
   readonly directory: string;
   readonly say: (line: string) => void;
-  /** Called with the process id of every server started, also after restarts. */
+  /** Called with the process ID of every server that starts, also after restarts. */
   readonly note: (name: string, pid: number) => void;
 }
 
-/** A server that the services need: ours, or one that the environment names. */
+/** A server that api and worker need: started here, or named in the environment. */
 export interface Server<Address> {
   readonly address: Address;
-  /** For the terminal. */
+  /** A description for the terminal. */
   readonly description: string;
   stop(): Promise<void>;
 }
@@ -31,7 +31,7 @@ export async function usePostgres(options: ServerOptions): Promise<Server<string
     name: "PostgreSQL",
     say: options.say,
     onStart: (part) => options.note("PostgreSQL", part.pid),
-    // The services keep the address they were started with, so a restart must have the same port.
+    // Api and worker keep the URL that they were started with, so a restarted server must use the same port.
     start: async (last) =>
       samePort(
         await startPostgres({ dir: join(options.directory, "postgres"), port: last?.port ?? PORTS.postgres }),
@@ -54,11 +54,11 @@ export interface TemporalAddress {
 export async function useTemporal(options: ServerOptions): Promise<Server<TemporalAddress>> {
   const given = process.env["TEMPORAL_ADDRESS"];
   if (given) {
-    // One behind TLS or a key is left to the services to try.
+    // Only an address without TLS and API key is checked here; api and worker check others themselves.
     const plain = !process.env["TEMPORAL_API_KEY"] && !process.env["TEMPORAL_TLS"];
     const problem = plain ? await untilTemporalAnswers(given, 10_000) : undefined;
     if (problem !== undefined)
-      throw new Error(`The Temporal server at TEMPORAL_ADDRESS=${given} does not answer: ${problem}`);
+      throw new Error(`The Temporal server at TEMPORAL_ADDRESS=${given} does not respond: ${problem}`);
     return {
       address: { address: given, ui: null },
       description: `yours (TEMPORAL_ADDRESS=${given})`,
@@ -86,5 +86,5 @@ async function samePort<P extends { readonly port: number; stop(): Promise<void>
 ): Promise<P> {
   if (last === undefined || part.port === last.port) return part;
   await part.stop();
-  throw new Error(`port ${last.port} is taken now`);
+  throw new Error(`port ${last.port} is in use now`);
 }

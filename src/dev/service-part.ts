@@ -5,26 +5,26 @@ import { startChild, tail } from "./processes.ts";
 import type { Part } from "./supervisor.ts";
 
 const START_TIMEOUT_MS = 60_000;
-/** What a process of the service reads from its environment when it starts, and cannot set later. */
+/** Settings that a Node process reads from its environment at start, and cannot change later. */
 export const PROCESS_ENVIRONMENT = {
-  // Half of libuv's threads look up names: with its default of 4, two names whose servers do not answer hold up all others,
-  // `localhost` too, for as long as 20 s.
+  // Half of libuv's threads resolve names: with its default of 4, two names whose servers do not respond block all others, `localhost` too,
+  // for up to 20 s.
   UV_THREADPOOL_SIZE: "32",
-  // glibc keeps freed memory in an arena a thread. With two arenas the idle api takes 38 MB less and the worker 75.
+  // glibc keeps freed memory in an arena per thread. With two arenas the idle api takes 38 MB less and the worker 75.
   MALLOC_ARENA_MAX: "2",
 } as const;
 
 export interface ServicePartOptions {
   readonly name: "api" | "worker";
   readonly env: NodeJS.ProcessEnv;
-  /** Answers 200 when the process is ready. */
+  /** The URL that returns 200 when the process is ready. */
   readonly readyUrl: string;
   readonly logFile: string;
-  /** Grace period of the process when it is stopped. */
+  /** Grace period when the process is stopped. */
   readonly graceMs: number;
 }
 
-/** Starts an api or worker of the compiled code, as production does, and waits until it is ready. */
+/** Starts a compiled api or worker, as in production, and waits until it is ready. */
 export async function startServicePart(options: ServicePartOptions): Promise<Part> {
   const { name, env, readyUrl, logFile, graceMs } = options;
   const program = join(PACKAGE_ROOT, `dist/src/${name}-main.js`);
@@ -48,9 +48,9 @@ async function untilReady(url: string, running: () => boolean): Promise<string |
     try {
       const response = await fetch(url);
       if (response.ok) return undefined;
-      last = `${url} answers ${response.status}: ${(await response.text()).slice(0, 300)}`;
+      last = `${url} returned status ${response.status}: ${(await response.text()).slice(0, 300)}`;
     } catch {
-      // It does not listen yet.
+      // The server does not listen yet.
     }
   }
   return last;

@@ -4,7 +4,7 @@ import type { DevState } from "../cli/dev-state.ts";
 import { quoted } from "../cli/shell.ts";
 import type { Example } from "./demo.ts";
 
-/** Of each output. */
+/** Most lines shown of each output. */
 const LINES_SHOWN = 24;
 
 interface RunAnswer {
@@ -16,7 +16,7 @@ interface RunAnswer {
 /** Runs an example through the inference API and prints what it returned and the commands that repeat it. */
 export async function showExample(example: Example, state: DevState, say: (line: string) => void): Promise<void> {
   const path = `/inference/v0/run/${state.org_id}/${example.project_id}`;
-  // The public key: the one that callers of a flow have.
+  // With the public key, which callers of a flow use.
   const api = apiClient({ url: state.url, key: state.public_key });
   const since = Date.now();
   const answer = await api.post<RunAnswer>(path, example.inputs);
@@ -28,7 +28,7 @@ export async function showExample(example: Example, state: DevState, say: (line:
     for (const line of lines.slice(0, LINES_SHOWN)) say(`    ${line}`);
     if (lines.length > LINES_SHOWN) say(`    ... (${lines.length - LINES_SHOWN} more lines)`);
   }
-  say("\nThe same from another terminal:");
+  say("\nDo the same from another terminal:");
   const authorization = `-H "Authorization: Bearer ${state.public_key}"`;
   if (example.document !== undefined) {
     const { node_id, user_id, file } = example.document;

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Stages of a stop, in this order: services before the servers they need, the lock last. */
+/** Stages of a stop, in this order: api and worker before the servers they need, the lock last. */
 const STAGES = ["services", "servers", "lock"] as const;
 export type Stage = (typeof STAGES)[number];
 
-/** Undoes the steps of a start once: on a signal, or when the start fails. */
+/** Undoes the steps of a start, only once: on a signal, or if the start fails. */
 export interface Stopper {
-  /** Registers what undoes a step. */
+  /** Registers a function that undoes a step. */
   add(stage: Stage, undo: () => Promise<void> | void): void;
-  /** Registers a running step: a stop waits for it, so that nothing is started after the stop. */
+  /** Registers a running step: a stop waits for it, so that it starts nothing after the stop. */
   starting<T>(step: Promise<T>): Promise<T>;
   stop(reason: string): Promise<void>;
   stopping(): boolean;
@@ -16,13 +16,13 @@ export interface Stopper {
   readonly stopped: Promise<void>;
 }
 
-/** Time that running steps get to finish before the stop continues without them. */
+/** How long a stop waits for running steps. */
 const STARTING_MS = 5000;
 
-/** Under npm one Ctrl-C arrives twice: from the terminal, and passed on by npm. */
+/** Under npm one Ctrl-C arrives twice: from the terminal, and forwarded by npm. */
 const SAME_SIGNAL_MS = 500;
 
-/** Makes a stopper triggered by SIGINT, SIGTERM and SIGHUP. A second signal calls `force` and exits at once. */
+/** Creates a stopper that SIGINT, SIGTERM and SIGHUP trigger. A second signal calls `force` and exits immediately. */
 export function createStopper(say: (line: string) => void, force: () => void): Stopper {
   const undos: { stage: Stage; undo: () => Promise<void> | void }[] = [];
   const underWay = new Set<Promise<unknown>>();
@@ -68,7 +68,7 @@ export function createStopper(say: (line: string) => void, force: () => void): S
         process.exit(130);
       }
       firstSignal = Date.now();
-      // Steps still running then (a download, a compiler) are killed with the process.
+      // Steps that are still running now (a download, a compiler) are killed with the process.
       void stopper.stop(signal).then(() => process.exit(0));
     });
   }
@@ -76,13 +76,13 @@ export function createStopper(say: (line: string) => void, force: () => void): S
   return stopper;
 }
 
-/** npm runs this process through a shell that forwards no signals: when npm is stopped, only the shell's exit shows it. */
+/** npm runs this process through a shell that forwards no signals, so only the exit of the shell shows that npm was stopped. */
 function stopWithParent(stopper: Stopper): void {
   const parent = process.ppid;
   const timer = setInterval(() => {
     if (process.ppid === parent) return;
     clearInterval(timer);
-    void stopper.stop("npm has ended").then(() => process.exit(0));
+    void stopper.stop("npm ended").then(() => process.exit(0));
   }, 300);
   timer.unref();
 }

@@ -11,27 +11,27 @@ export interface Part {
 export interface SuperviseOptions<P extends Part> {
   /** Its name in messages. */
   readonly name: string;
-  /** Starts it and resolves when it is ready. Receives the previous one on a restart. */
+  /** Starts the process and resolves when it is ready. On a restart it receives the previous process. */
   readonly start: (last: P | undefined) => Promise<P>;
   readonly say: (line: string) => void;
   /** Called with each new process. */
   readonly onStart?: (part: P) => void;
-  /** First wait before a restart; doubles up to `maxDelayMs`. Default 200. */
+  /** Wait before the first restart (ms); doubles up to `maxDelayMs`. Default 200. */
   readonly delayMs?: number;
-  /** Default 10 000. */
+  /** Longest wait before a restart (ms). Default 10 000. */
   readonly maxDelayMs?: number;
-  /** A process that ran this long is restarted with the initial delay. Default 30 000. */
+  /** A process that ran at least this long (ms) is restarted with the initial wait. Default 30 000. */
   readonly stableMs?: number;
 }
 
 export interface Supervised<P extends Part> {
-  /** The first process: restarted ones keep its addresses. */
+  /** The first process; restarted ones keep its addresses. */
   readonly first: P;
-  /** Stops it without a restart; also while it is being restarted. */
+  /** Stops the process without a restart, also while it is being restarted. */
   stop(): Promise<void>;
 }
 
-/** Starts a part and restarts it whenever it exits unasked. Throws when the first start fails. */
+/** Starts a part and restarts it whenever it exits unexpectedly. Throws if the first start fails. */
 export async function supervise<P extends Part>(options: SuperviseOptions<P>): Promise<Supervised<P>> {
   const { name, start, say, delayMs = 200, maxDelayMs = 10_000, stableMs = 30_000 } = options;
   const stopping = new AbortController();
@@ -50,15 +50,15 @@ export async function supervise<P extends Part>(options: SuperviseOptions<P>): P
       const cause = await current.ended;
       if (stopping.signal.aborted) return;
       if (Date.now() - since > stableMs) wait = delayMs;
-      say(`${name} (process ${current.pid}) ended: ${cause}. Starting it again in ${wait / 1000} s.`);
+      say(`${name} (process ${current.pid}) stopped: ${cause}. Restarting it in ${wait / 1000} s.`);
       current = await again(wait);
       if (stopping.signal.aborted) return;
-      say(`${name} runs again (process ${current.pid}).`);
+      say(`${name} is running again (process ${current.pid}).`);
       wait = Math.min(wait * 2, maxDelayMs);
     }
   }
 
-  /** Retries until it starts or is stopped; then returns the exited one. */
+  /** Retries until it starts, or until the supervisor is stopped; then returns the exited process. */
   async function again(firstWait: number): Promise<P> {
     for (let wait = firstWait; ; wait = Math.min(wait * 2, maxDelayMs)) {
       try {
@@ -66,7 +66,7 @@ export async function supervise<P extends Part>(options: SuperviseOptions<P>): P
         return await begin(current);
       } catch (error) {
         if (stopping.signal.aborted) return current;
-        say(`${name} did not start again: ${error instanceof Error ? error.message : String(error)}`);
+        say(`${name} could not be restarted: ${error instanceof Error ? error.message : String(error)}`);
       }
     }
   }
@@ -80,7 +80,7 @@ export async function supervise<P extends Part>(options: SuperviseOptions<P>): P
       stopping.abort();
       await current.stop();
       await watching;
-      // A start that was under way at the stop has settled by now.
+      // A start that was in progress when the stop began has finished by now.
       await current.stop();
     },
   };

@@ -5,7 +5,7 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { whileInstalling } from "./install-lock.ts";
 
-/** Folder of what is fetched once a machine, for every checkout. */
+/** Folder for downloads, shared by every checkout on a machine. */
 const CACHE_DIR = join(homedir(), ".cache/millrace");
 
 /** The last version that `go install` can build: later ones carry replace directives. */
@@ -13,7 +13,7 @@ const GO_PACKAGE = "github.com/temporalio/cli/cmd/temporal@v1.5.1";
 const HEARTBEAT_MS = 15_000;
 const DOWNLOAD_TIMEOUT_MS = 180_000;
 
-/** One way to obtain the server program: its path, or a sentence why not. */
+/** A way to obtain the server program: returns its path, or a sentence that says why not. */
 type Answer = { readonly path: string } | { readonly no: string };
 
 export interface FindOptions {
@@ -21,7 +21,7 @@ export interface FindOptions {
   readonly say: (line: string) => void;
   readonly searchPath?: string;
   readonly cacheDir?: string;
-  /** Fetches the program into a folder; returns why not, or undefined.  Default: the SDK's own downloader. */
+  /** Downloads the program into a folder; returns why it failed, or undefined. Default: the SDK's own downloader. */
   readonly download?: (folder: string) => Promise<string | undefined>;
 }
 
@@ -46,17 +46,17 @@ export async function findTemporal(options: FindOptions): Promise<string> {
     answers.push(`  - ${name}: ${answer.no}`);
   }
   throw new Error(
-    "No Temporal server is at hand. What was tried:\n" +
+    "No Temporal server found. Sources that were tried:\n" +
       `  - TEMPORAL_ADDRESS: not set\n${answers.join("\n")}\n` +
-      "Any one of these helps: set TEMPORAL_ADDRESS to a server that runs, put the temporal CLI on PATH, " +
+      "Do one of the following: set TEMPORAL_ADDRESS to a running server, put the temporal CLI on PATH, " +
       "allow the download, or install Go 1.24 or later.",
   );
 }
 
 async function onPath(searchPath: string): Promise<Answer> {
   const path = await firstExecutable(searchPath, "temporal");
-  if (path === undefined) return { no: "not there" };
-  // Another program may have the name, and an old CLI has no development server.
+  if (path === undefined) return { no: "not found" };
+  // Another program may have the same name, and an old CLI has no development server.
   const { status, error, stderr } = spawnSync(path, ["server", "start-dev", "--help"], {
     encoding: "utf8",
     timeout: 20_000,
@@ -65,10 +65,10 @@ async function onPath(searchPath: string): Promise<Answer> {
 }
 
 async function inCache(file: string): Promise<Answer> {
-  return (await isExecutable(file)) ? { path: file } : { no: "not there" };
+  return (await isExecutable(file)) ? { path: file } : { no: "not found" };
 }
 
-/** Runs one installation per machine at a time; processes that waited use its result. */
+/** Runs one installation at a time per machine; processes that waited use its result. */
 async function installOnce(bin: string, say: (line: string) => void, install: () => Promise<Answer>): Promise<Answer> {
   await mkdir(bin, { recursive: true });
   const waiting = heartbeat(say, (seconds) => `  waiting for another process that installs Temporal (${seconds} s)`);
@@ -87,7 +87,7 @@ async function download(bin: string, { say, download: fetchInto = downloadWithSd
   try {
     const problem = await fetchInto(folder);
     const [file] = (await readdir(folder)).filter((name) => name.startsWith("temporal"));
-    if (problem !== undefined || file === undefined) return { no: problem ?? "nothing arrived" };
+    if (problem !== undefined || file === undefined) return { no: problem ?? "nothing was downloaded" };
     await rename(join(folder, file), join(bin, "temporal"));
     return { path: join(bin, "temporal") };
   } finally {
@@ -134,7 +134,7 @@ async function runTool(
     killSignal: "SIGKILL",
     ...(timeout === undefined ? {} : { timeout }),
   });
-  // An interrupted start must not leave a compiler running.
+  // An interrupted start must not leave a compiler process behind.
   const endChild = (): void => void child.kill("SIGKILL");
   process.once("exit", endChild);
   let errors = "";

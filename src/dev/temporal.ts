@@ -9,37 +9,37 @@ import { startChild, tail } from "./processes.ts";
 const START_TIMEOUT_MS = 60_000;
 const DATABASE = "temporal.db";
 
-// The development server has one history shard whose queue readers poll 20 times a second: three activities in a row
-// then take 350 ms instead of 100.
+// The development server has one history shard, whose queue readers poll 20 times a second by default: three consecutive activities then
+// take 350 ms instead of 100.
 const DYNAMIC_CONFIG = [
   ...["transfer", "timer", "visibility"].map((queue) => `history.${queue}ProcessorMaxPollRPS=2000`),
   // Urgent work goes first, and organisations take turns: see docs/operation.md.
   "matching.useNewMatcher=true",
   "matching.enableFairness=true",
-  // A history that is to be removed waits until the queues have noted how far they are: otherwise for half a minute.
+  // Deleting a history waits until the queues have recorded their position, by default half a minute.
   ...["transfer", "visibility"].map((queue) => `history.${queue}ProcessorUpdateAckInterval="1s"`),
 ];
 
-// Safe against kill -9, not against power loss; more than twice the throughput of the defaults.
+// Safe against kill -9, not against power loss; more than twice the throughput of the default settings.
 const SQLITE_PRAGMAS = ["journal_mode=wal", "synchronous=1"];
 
 export interface TemporalOptions {
   /** The `temporal` program; see findTemporal. */
   readonly binary: string;
-  /** Folder of the server's database and log; made when missing. */
+  /** Folder of the server's database and log; created if missing. */
   readonly dir: string;
   /** Preferred port of the frontend. */
   readonly port?: number;
   /** Preferred port of the web interface; null serves none. */
   readonly uiPort?: number | null;
-  /** `key=value`, in place of what the service wants. */
+  /** `key=value` settings, replacing the ones Millrace needs. */
   readonly dynamicConfig?: readonly string[];
 }
 
 export interface RunningTemporal {
   /** host:port of the frontend. */
   readonly address: string;
-  /** Address of the web interface, where there is one. */
+  /** URL of the web interface, if there is one. */
   readonly ui: string | null;
   readonly port: number;
   readonly uiPort: number | null;
@@ -49,7 +49,7 @@ export interface RunningTemporal {
   stop(): Promise<void>;
 }
 
-/** Starts the development server with a database in `dir` and resolves when it answers. */
+/** Starts the development server with a database in `dir` and resolves when it responds. */
 export async function startTemporal(options: TemporalOptions): Promise<RunningTemporal> {
   const dir = resolve(options.dir);
   await mkdir(dir, { recursive: true });
@@ -70,7 +70,7 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
   for (const value of options.dynamicConfig ?? DYNAMIC_CONFIG) args.push("--dynamic-config-value", value);
   for (const value of SQLITE_PRAGMAS) args.push("--sqlite-pragma", value);
   await closeToOthers(dir);
-  // Its database has the inputs of runs: what it makes is its owner's alone.
+  // The database contains inputs of runs, so only its owner may read the files that it creates.
   const command = ["-c", 'umask 077; exec "$0" "$@"', options.binary, ...args];
   const child = await startChild({ command: "sh", args: command, env: process.env, logFile });
   const address = `127.0.0.1:${port}`;
@@ -92,22 +92,22 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
   };
 }
 
-/** Closes a database from before to others; SQLite's other files get their modes from it. */
+/** Makes an existing database private; SQLite's other files get their modes from it. */
 async function closeToOthers(dir: string): Promise<void> {
   for (const name of await readdir(dir)) if (name.startsWith(DATABASE)) await chmod(join(dir, name), 0o600);
 }
 
-/** Interval of health checks, and failures in a row after which the server counts as stuck. */
+/** Interval of health checks, and consecutive failures after which the server counts as stuck. */
 const WATCH_MS = 1000;
 const STUCK_AFTER = 3;
 
 /**
- * Calls `onStuck` when the development server can no longer use its own database: a caller that disconnects in the
- * middle of a call (kill -9 of a worker is enough) can leave its only SQLite connection interrupted permanently, and from
- * then on it answers every call with "interrupted (9)". A restart repairs it without loss.
+ * Calls `onStuck` when the development server can no longer use its own database: a caller that disconnects during a call (kill -9 of a
+ * worker is enough) can leave its only SQLite connection interrupted permanently, and from then on every call fails with "interrupted (9)".
+ * A restart repairs it without loss.
  */
 function whenStuck(address: string, onStuck: () => void): { close(): void } {
-  // Without interceptors the client never retries, not even after its connection closed.
+  // Without interceptors the client never retries, not even if its connection was closed.
   const connection = Connection.lazy({ address, interceptors: [] });
   let inARow = 0;
   let closed = false;
@@ -123,7 +123,7 @@ function whenStuck(address: string, onStuck: () => void): { close(): void } {
       );
       inARow = 0;
     } catch (error) {
-      // Anything else (suspended or starting, say) is temporary.
+      // Any other error (of a suspended or starting server, for example) is temporary.
       inARow = error instanceof Error && error.message.includes("interrupted (9)") ? inARow + 1 : 0;
     }
     if (closed) return;
@@ -143,7 +143,7 @@ function whenStuck(address: string, onStuck: () => void): { close(): void } {
 /** Waits until the server at `address` serves its `default` namespace. Returns the last error on time-out. */
 export async function untilTemporalAnswers(address: string, timeoutMs: number): Promise<string | undefined> {
   const until = Date.now() + timeoutMs;
-  // The port first: a gRPC channel that was refused once waits a second before it tries again.
+  // The port is checked first, because a gRPC channel that was refused waits a second before it tries to connect again.
   while (!(await accepts(address))) {
     if (Date.now() > until) return `nothing listens on ${address}`;
     await delay(25);

@@ -1,5 +1,5 @@
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-/** Of the months, in days; that of February in a leap year. */
+/** Days of each month; February as in a leap year. */
 const LENGTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
@@ -18,26 +18,36 @@ const FIELDS: readonly Field[] = [
   { name: "month", min: 1, max: 12, names: MONTHS },
   { name: "day of the week", min: 0, max: 7, names: DAYS },
 ];
-const SHORTHANDS = ["@yearly", "@monthly", "@weekly", "@daily", "@hourly"];
+const SHORTHANDS: ReadonlyMap<string, string> = new Map([
+  ["@yearly", "0 0 1 1 *"],
+  ["@annually", "0 0 1 1 *"],
+  ["@monthly", "0 0 1 * *"],
+  ["@weekly", "0 0 * * 0"],
+  ["@daily", "0 0 * * *"],
+  ["@midnight", "0 0 * * *"],
+  ["@hourly", "0 * * * *"],
+]);
+/** The names for common expressions, for messages. */
+export const CRON_NAMES = [...SHORTHANDS.keys()].join(", ");
 
-/** What is wrong with a cron expression, for people; null if it is valid. */
+/** What is wrong with a cron expression, as text for people; null if it is valid. */
 export function cronFault(text: string): string | null {
-  if (SHORTHANDS.includes(text)) return null;
+  if (SHORTHANDS.has(text)) return null;
   const parts = text.trim().split(/\s+/);
   if (parts.length !== 5 && parts.length !== 6) {
-    return 'five fields are expected (minute, hour, day of the month, month, day of the week), as in "0 9 * * mon-fri", or six with the second first';
+    return 'A cron expression needs five fields (minute, hour, day of the month, month, day of the week), such as "0 9 * * mon-fri", or six with seconds first';
   }
   const fields = FIELDS.slice(FIELDS.length - parts.length);
   for (const [index, field] of fields.entries()) {
     const fault = parts[index]?.split(",").find((part) => !isPart(part, field));
     if (fault !== undefined) {
-      return `${JSON.stringify(fault)} is no ${field.name}: *, ${field.min} to ${field.max}, ranges, lists and steps are`;
+      return `${JSON.stringify(fault)} is not valid for ${field.name}: use *, ${field.min} to ${field.max}, ranges, lists or steps`;
     }
   }
   return null;
 }
 
-/** Shortest time between two of its times (s), as far as its seconds tell; of one without seconds, a minute. */
+/** Shortest time between two of its times (s), judged by the seconds field; a minute without one. */
 export function shortestInterval(text: string): number {
   const parts = text.trim().split(/\s+/);
   if (parts.length !== 6) return 60;
@@ -48,24 +58,61 @@ export function shortestInterval(text: string): number {
   return Math.min(60, ...gaps);
 }
 
-/** Whether a second is in a part of a list that is known to be in order. */
-function isIn(part: string, second: number): boolean {
+/** Whether a number is in one part of a list field that is known to be valid; `*` begins at `min`. */
+function isIn(part: string, value: number, min = 0): boolean {
   const [range = "", step = "1"] = part.split("/");
-  const [from = "", to = part.includes("/") ? "59" : from] = range === "*" ? ["0", "59"] : range.split("-");
-  return second >= Number(from) && second <= Number(to) && (second - Number(from)) % Number(step) === 0;
+  const [from = "", to = part.includes("/") ? "59" : from] = range === "*" ? [String(min), "59"] : range.split("-");
+  return value >= Number(from) && value <= Number(to) && (value - Number(from)) % Number(step) === 0;
+}
+
+/** The numbers that each field of a valid expression allows. */
+export interface CronFields {
+  readonly seconds: readonly number[];
+  readonly minutes: readonly number[];
+  readonly hours: readonly number[];
+  readonly days: readonly number[];
+  readonly months: readonly number[];
+  /** Sunday is 0. */
+  readonly weekdays: readonly number[];
+  /** Whether the expression repeats within a day, which is so if a field of its time of day begins with `*`. */
+  readonly isInterval: boolean;
+}
+
+export function cronFields(text: string): CronFields {
+  const given = (SHORTHANDS.get(text) ?? text).trim().split(/\s+/);
+  const parts = given.length === FIELDS.length ? given : ["0", ...given];
+  const valuesAt = (index: number): number[] => {
+    const { min = 0, max = 0, names = [] } = FIELDS[index] ?? {};
+    const list = (parts[index] ?? "")
+      .toLowerCase()
+      .replace(/[a-z]+/g, (name) => String(names.indexOf(name) + min))
+      .split(",");
+    return Array.from({ length: max - min + 1 }, (_, at) => at + min).filter((value) =>
+      list.some((part) => isIn(part, value, min)),
+    );
+  };
+  return {
+    seconds: valuesAt(0),
+    minutes: valuesAt(1),
+    hours: valuesAt(2),
+    days: valuesAt(3),
+    months: valuesAt(4),
+    weekdays: [...new Set(valuesAt(5).map((day) => day % 7))],
+    isInterval: parts.slice(0, 3).some((part) => /(?:^|,)\*/.test(part)),
+  };
 }
 
 /**
- * What may be a mistake in a cron expression: that it is never due, or a part that other systems read differently.
- * Null for nothing.
+ * What may be a mistake in a cron expression: it is never due, or other systems read a part differently. Null if there is nothing to warn
+ * of.
  */
 export function cronWarning(text: string): string | null {
   const parts = text.trim().split(/\s+/);
   const [day = "*", month = "*", weekday = "*"] = parts.slice(parts.length - 3);
   if (parts.length < 5) return null;
-  if (!hasDay(day, month)) return `It is never due: no month (${month}) has such a day (${day})`;
+  if (!hasDay(day, month)) return `This schedule never fires: month ${month} has no day ${day}`;
   if (day.startsWith("*") || weekday.startsWith("*")) return null;
-  return `Day of the month (${day}) and day of the week (${weekday}) both have to hold: other systems take either of them`;
+  return `This schedule fires only when the day of the month (${day}) and the day of the week (${weekday}) both match: other systems accept either match`;
 }
 
 /** Whether there is a day of these days of the month in one of these months, in some year. */
@@ -80,8 +127,8 @@ function hasDay(day: string, month: string): boolean {
 }
 
 /**
- * As Temporal takes it: with seconds there are seven fields, the last but one being the day of the week. Sunday is 7 for
- * it only alone: the days of a range that ends there are named one by one.
+ * The expression in Temporal's form: with seconds there are seven fields, the weekday being the last but one. Temporal accepts 7 for Sunday
+ * only alone, so a range that ends with 7 is written as a list of days.
  */
 export function temporalCron(text: string): string {
   const parts = text.trim().split(/\s+/);
@@ -113,8 +160,8 @@ const ZONES: ReadonlySet<string> = new Set([...Intl.supportedValuesOf("timeZone"
 const FIXED = /^Etc\/GMT[+-]\d{1,2}$/;
 
 /**
- * The name of a time zone of the IANA database as the database writes it, whatever its case; an alias is the zone that it stands for. Null
- * for anything else. Temporal takes no other spelling.
+ * The canonical name of an IANA time zone, in any case; an alias becomes the zone that it stands for. Null for anything else. Temporal
+ * accepts no other spelling.
  */
 export function timeZoneOf(text: string): string | null {
   try {
@@ -125,7 +172,7 @@ export function timeZoneOf(text: string): string | null {
   }
 }
 
-/** The same as it is shown: an alias stays as somebody wrote it, as Asia/Kathmandu is Asia/Katmandu to this runtime. */
+/** The zone for display: an alias stays as its author wrote it, because this runtime calls Asia/Kathmandu Asia/Katmandu. */
 export function shownTimeZone(text: string): string {
   const zone = timeZoneOf(text);
   return zone?.toLowerCase() === text.toLowerCase() ? zone : text;

@@ -6,5 +6,5 @@ export function digestId(timeOf: string, text: string): string {
   return uuid7Of(timeOf, createHash("sha256").update(text).digest("hex"));
 }
 
-/** The id of something of another thing, by its name there. */
+/** The ID of a part of something, derived from the whole's ID and the part's name. */
 export const derivedId = (id: string, name: string): string => digestId(id, `${id} ${name}`);

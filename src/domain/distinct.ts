@@ -1,4 +1,4 @@
-/** Each once, in their order. */
+/** The items without repetitions, in order of first appearance. */
 export function distinct<T>(items: readonly T[]): T[] {
   return [...new Set(items)];
 }

@@ -1,16 +1,36 @@
-import { isObject, memberOf } from "./json.ts";
 import type { Json } from "./json.ts";
 
-/** Only a text with so many digits, or with such an exponent, can hold an inexact number. */
-const MAY_BE_INEXACT = /\d{16}|[eE]\+?\d{3}/;
+/** Only a text with 16 digits in a row, or with an exponent, can contain an inexact number. */
+const MAY_BE_INEXACT = /\d{16}|\d[eE]\+?\d/;
 const NUMBER = /-?\d[\d.eE+-]*/g;
+/** Unambiguous, so that matching takes linear time. */
+const PARTS = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 /**
- * Fractions are rounded as everywhere. A whole number is kept to the last digit; a number too large for a double is
- * inexact.
+ * Whether parsing a JSON number keeps its value. Fractions below 2^53 are rounded as in any JSON parser, which is accepted. Beyond 2^53, a
+ * number is exact if it is written as a float and a double has exactly its digits, such as 1e21; a plain integer never is, so that its type
+ * does not depend on its last digit.
  */
-const isExact = (number: string): boolean =>
-  /^-?\d+$/.test(number) ? Number.isSafeInteger(Number(number)) : Number.isFinite(Number(number));
+function isExact(number: string): boolean {
+  const value = Number(number);
+  if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return true;
+  return Number.isFinite(value) && !/^-?\d+$/.test(number) && decimal(number) === decimal(String(value));
+}
+
+/** A number's significant digits and power of ten: the same text for `10`, `1e1` and `10.0`. */
+function decimal(number: string): string {
+  const [, whole = "", fraction = "", exponent = "0"] = PARTS.exec(number) ?? [];
+  const digits = whole + fraction;
+  let [from, to] = [0, digits.length];
+  while (from < to && digits[from] === "0") from++;
+  while (to > from && digits[to - 1] === "0") to--;
+  return `${digits.slice(from, to)}e${Number(exponent) - fraction.length + digits.length - to}`;
+}
+
+/** Whether a text is a number that parsing as JSON would change. `parseExactJson` keeps such numbers as text. */
+export function isLongNumber(text: string): boolean {
+  return PARTS.test(text) && !/^-?0\d/.test(text) && !isExact(text);
+}
 
 /**
  * Parses JSON text so that no number is silently changed: integers beyond 2^53 and numbers too large for a double become
@@ -20,37 +40,23 @@ export function parseExactJson(text: string): Json {
   return parseBoth(text).exact;
 }
 
-/** Whether numbers of a request keep their digits. `but`: a member within which they stay numbers. */
-export type ExactNumbers = boolean | { readonly but: string };
-
-/**
- * The same, but a number directly within this member stays a number: where only texts are taken, one that became text by its size would be
- * accepted and a smaller one refused.
- */
-export function parseExactJsonBut(member: string): (text: string) => Json {
-  return (text) => {
-    const { plain, exact } = parseBoth(text);
-    if (exact === plain) return exact;
-    const [kept, numbers] = [objectAt(exact, member), objectAt(plain, member)];
-    if (kept === null || numbers === null) return exact;
-    for (const [name, value] of Object.entries(numbers)) if (typeof value === "number") kept[name] = value;
-    return exact;
-  };
+/** The JSON value of a text, without changing a number; the text itself if it is not JSON. */
+export function jsonOrText(text: string): Json {
+  try {
+    return parseExactJson(text);
+  } catch {
+    return text;
+  }
 }
 
-/** The value as JSON.parse reads it, and with every number exact; the same one if no number differs. */
-function parseBoth(text: string): { readonly plain: Json; readonly exact: Json } {
+/** The value as JSON.parse reads it, and with exact numbers; the same object twice if no number differs. */
+export function parseBoth(text: string): { readonly plain: Json; readonly exact: Json } {
   const plain = JSON.parse(text) as Json;
   const exact = exactJsonText(text);
   return { plain, exact: exact === text ? plain : (JSON.parse(exact) as Json) };
 }
 
-function objectAt(value: Json, member: string): Record<string, Json> | null {
-  const inner = memberOf(value, member);
-  return isObject(inner) ? inner : null;
-}
-
-/** The same JSON text with every number that is not exact as a string. Strings are passed natively: they may be megabytes of base64. */
+/** The same JSON text with every inexact number as a string. Strings are skipped with indexOf, because they may be megabytes of base64. */
 export function exactJsonText(text: string): string {
   if (!MAY_BE_INEXACT.test(text)) return text;
   const parts: string[] = [];
@@ -65,7 +71,7 @@ export function exactJsonText(text: string): string {
   return parts.join("");
 }
 
-/** Where the string ends that begins at `quote`: behind the next quote that is not escaped. */
+/** The end of the string that begins at `quote`: after the next unescaped quote. */
 function endOfString(text: string, quote: number): number {
   for (let end = quote; ;) {
     end = text.indexOf('"', end + 1);

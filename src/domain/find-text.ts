@@ -1,9 +1,9 @@
-/** What a search may still cost (steps of some nanoseconds). */
+/** The remaining work of a search (steps of a few nanoseconds). */
 export interface Budget {
   steps: number;
 }
 
-/** Longest prefix that `indexOf` looks for: it is fast, but not linear in the length of the prefix. */
+/** Longest prefix to search with `indexOf`, which is fast but not linear in the length of the prefix. */
 const HEAD_CHARS = 6;
 /** Characters that `indexOf` passes in the time of one step. */
 const CHARS_A_STEP = 16;
@@ -30,7 +30,7 @@ export function findAll(
     budget.steps -= 1;
     if (matched === 0) {
       const next = text.indexOf(head, at);
-      // At the end there may be a part of the head.
+      // The end of the text may contain the beginning of the head.
       const from = next === -1 ? Math.max(at, text.length - head.length + 1) : next;
       budget.steps -= (from - at) / CHARS_A_STEP;
       at = from;
@@ -64,7 +64,7 @@ export interface Marks {
   masked(mask: string): string;
 }
 
-/** How many pieces of a text are joined at once: very long chains of pieces take several times their length. */
+/** Pieces to join at a time, because joining a very long chain takes several times its length. */
 const PIECES = 4096;
 
 export function createMarks(text: string): Marks {

@@ -7,7 +7,7 @@ type Step = string | number;
 /** `.name`, `["name"]` or `[0]`; a negative index counts from the end. */
 const STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(-?\d{1,9})\]|\["((?:[^"\\]|\\.)*)"\]|\['([^']*)'\]/uy;
 
-/** The steps of a JSON path that names one place, as `$.items[0].name`; null if it does not. */
+/** The steps of a JSON path to one location, such as `$.items[0].name`; null for anything else. */
 export function parseJsonPath(path: string): readonly Step[] | null {
   if (!path.startsWith("$")) return null;
   const steps: Step[] = [];
@@ -29,7 +29,7 @@ export function parseJsonPath(path: string): readonly Step[] | null {
   return steps;
 }
 
-/** The value in that place; undefined if there is none. */
+/** The value at a location; undefined if there is none. */
 export function valueAt(value: Json, steps: readonly Step[]): Json | undefined {
   let at: Json | undefined = value;
   for (const step of steps) {

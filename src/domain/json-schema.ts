@@ -1,16 +1,15 @@
 import { z } from "zod";
 import type { Json } from "./json.ts";
 
-/** The member name that no request may have, at any depth (src/api/http/json-guard.ts). */
+/** The field name that no request may have at any depth (src/api/http/json-guard.ts). */
 const FORBIDDEN_NAME = { const: "__proto__" };
 
 /**
- * Any JSON value. Nothing is checked: a value comes out of a JSON parser, and the recursive `z.json()` would look at each
- * part of it again.
+ * Any JSON value. Not checked, because the value comes from a JSON parser and the recursive `z.json()` would visit every part of it again.
  */
 export const jsonValueSchema = z.unknown().meta({
   id: "Json",
-  description: "Any JSON value; no member of it is named __proto__",
+  description: "Any JSON value without fields named __proto__",
   anyOf: [
     { type: "object", propertyNames: { not: FORBIDDEN_NAME }, additionalProperties: { $ref: "#/$defs/Json" } },
     { type: "array", items: { $ref: "#/$defs/Json" } },
@@ -23,7 +22,7 @@ export const jsonObjectSchema = z.record(z.string(), jsonValueSchema);
 
 type Override = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>["override"]>;
 
-/** An override of `z.toJSONSchema` for what is sent: the names of a record's members are any but the forbidden one. */
+/** An override of `z.toJSONSchema` for request schemas: the keys of a record may be any but the forbidden one. */
 export const excludeForbiddenName: Override = ({ zodSchema, jsonSchema }) => {
   if (zodSchema._zod.def.type !== "record") return;
   jsonSchema.propertyNames = { ...(jsonSchema.propertyNames as object), not: FORBIDDEN_NAME };

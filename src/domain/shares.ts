@@ -1,39 +1,36 @@
 /** A number of slots, shared fairly among organisations. */
 export interface Shares {
-  /**
-   * A place, held until the returned function is called (calls after the first do nothing); null while the key has
-   * its share.
-   */
+  /** Takes a slot, which is held until the returned function is called (later calls do nothing); null if the key has used its share. */
   take(key: string, asked?: Asked): (() => void) | null;
-  /** How many places `take` would give this key now. */
+  /** How many slots `take` would currently give this key. */
   free(key: string, asked?: Asked): number;
-  /** Places in use: of a key, or in all. */
+  /** Slots in use, by one key or in total. */
   inUse(key?: string): number;
 }
 
-/** What a place is taken for. */
+/** What a slot is taken for. */
 export interface Asked {
-  /** It may be held for long. Such work may not take the last places. */
+  /** Whether the slot may be held for long. Such work cannot take the last slots. */
   readonly long?: boolean;
-  /** Places of its share that the key keeps free for more urgent work. */
+  /** How many slots of its share the key keeps free for more urgent work. */
   readonly leave?: number;
 }
 
-/** One place in so many is kept from long work, and at least one. */
+/** One slot in this many, but at least one, is reserved for short work. */
 const LAST_PLACES = 8;
 
 /**
- * Gives a key another place as long as it has fewer than are free (Choudhury and Hahne's dynamic threshold). Alone it gets half
- * of them. With K busy keys each has at least one in K + 1, and as much is free for who comes next: nobody has to wait until
- * another's work ends. Where there are more keys than places, the last ones go only to short work, so that whoever comes
- * waits for that and no longer.
+ * Gives a key another slot while it holds fewer than are free (Choudhury and Hahne's dynamic threshold). A single key gets half of the
+ * slots. With K busy keys, each gets at least one part in K + 1, and the same amount stays free for the next key, which therefore never has
+ * to wait for another's work. If there are more keys than slots, the last slots are only for short work, so that a new key waits for no
+ * longer than that.
  */
 export function createShares(size: number): Shares {
   const places = new Map<string, number>();
   const last = size < 2 ? 0 : Math.max(1, Math.floor(size / LAST_PLACES));
   let all = 0;
   const inUse = (key: string): number => places.get(key) ?? 0;
-  /** Places that could be given if the key had none. */
+  /** Slots that could be given to a key that holds none. */
   const open = ({ long = false, leave = 0 }: Asked): number => size - all - leave - (long ? last : 0);
   const free = (key: string, asked: Asked = {}): number =>
     Math.max(0, Math.min(open(asked), Math.ceil((size - all - inUse(key)) / 2) - (asked.leave ?? 0)));
@@ -57,7 +54,7 @@ export function createShares(size: number): Shares {
   };
 }
 
-/** Orders items round robin by key. Items of one key keep their order. */
+/** Orders items round-robin by key. Items with the same key keep their order. */
 export function roundRobin<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
   const lines = new Map<string, T[]>();
   for (const item of items) {

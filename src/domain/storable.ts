@@ -1,19 +1,19 @@
 import type { Json } from "./json.ts";
 import { NodeFailure } from "./runs/failure.ts";
 
-/** Why Postgres cannot store a text: it takes neither U+0000 nor half of a surrogate pair; undefined if it can. */
+/** Why Postgres cannot store a text: it accepts neither U+0000 nor half of a surrogate pair. Undefined if it can. */
 function faultOfText(text: string): string | undefined {
   if (text.includes("\0")) return "the character U+0000";
   return text.isWellFormed() ? undefined : "half of a surrogate pair";
 }
 
 interface Unstorable {
-  /** Where in the value, e.g. "$.items[0].name". */
+  /** Location in the value, e.g. "$.items[0].name". */
   readonly place: string;
   readonly fault: string;
 }
 
-/** The first text in a value that cannot be stored, member names included; undefined if all can. */
+/** The first text in a value that cannot be stored, including field names; undefined if there is none. */
 export function unstorableText(value: Json): Unstorable | undefined {
   if (typeof value === "string") {
     const fault = faultOfText(value);
@@ -23,7 +23,7 @@ export function unstorableText(value: Json): Unstorable | undefined {
   const isList = Array.isArray(value);
   for (const [key, item] of isList ? value.entries() : Object.entries(value)) {
     const fault = isList ? undefined : faultOfText(key as string);
-    if (fault !== undefined) return { place: "$ (the name of a member)", fault };
+    if (fault !== undefined) return { place: "$ (the name of a field)", fault };
     const inside = unstorableText(item as Json);
     const step = isList ? `[${key}]` : `.${String(key).slice(0, 80)}`;
     if (inside) return { ...inside, place: `$${step}${inside.place.slice(1)}` };
@@ -31,26 +31,26 @@ export function unstorableText(value: Json): Unstorable | undefined {
   return undefined;
 }
 
-/** Throws NodeFailure `value_not_storable` for a value with text that the record of a run cannot hold. */
+/** Throws NodeFailure `value_not_storable` if the value contains text that cannot be stored in a run's record. */
 export function requireStorable(value: Json, what: string): void {
   const found = unstorableText(value);
   if (found === undefined) return;
   const place = found.place === "$" ? "" : ` at ${found.place.slice(0, 200)}`;
-  const wayOut = "remove it, for example with replace, or encode the text, for example in base64";
-  throw new NodeFailure("value_not_storable", `${what} has ${found.fault}${place}, which cannot be stored: ${wayOut}.`);
+  const wayOut = "remove it, for example with replace, or encode the text, for example as base64";
+  throw new NodeFailure(
+    "value_not_storable",
+    `${what} contains ${found.fault}${place}, which cannot be stored: ${wayOut}.`,
+  );
 }
 
-/**
- * Matches every escape sequence of a JSON text, so that an escaped backslash is never taken for the beginning of
- * another one.
- */
+/** Matches every escape sequence of a JSON text, so that an escaped backslash is never read as the beginning of another sequence. */
 const ESCAPE = /\\(?:u[0-9a-f]{4}|.)/g;
 const REFUSED = /^\\u(?:0000|d[89a-f][0-9a-f]{2})$/;
 const REPLACEMENT = "\\ufffd";
 
-/** A text that JSON.stringify made, with what Postgres cannot hold replaced by U+FFFD. */
+/** A text made by JSON.stringify, in which U+FFFD replaces what Postgres cannot store. */
 export function storableText(text: string): string {
-  // JSON.stringify escapes a surrogate only where its other half is missing.
+  // JSON.stringify escapes a surrogate only if its other half is missing, so other texts need no change.
   if (!text.includes("\\u0000") && !text.includes("\\ud")) return text;
   return text.replace(ESCAPE, (escape) => (REFUSED.test(escape) ? REPLACEMENT : escape));
 }

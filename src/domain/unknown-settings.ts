@@ -1,13 +1,13 @@
-import { closest, distance } from "fastest-levenshtein";
+import { nearestName } from "./nearest-name.ts";
 
 const PREFIX = "MILLRACE_";
-/** What Kubernetes adds to the environment of a pod for each service of its namespace, one named millrace-... too. */
+/** Variables that Kubernetes adds to a pod for each service in its namespace, which may also be named millrace-... */
 const OF_KUBERNETES = /_SERVICE_(?:HOST|PORT)(?:_|$)|_PORT_\d{1,5}_(?:TCP|UDP|SCTP)(?:_|$)/;
 const ADDRESS_OF_KUBERNETES = /^(tcp|udp|sctp):\/\//;
 
 /**
- * A sentence for each variable that is set, looks like one of our settings and is none, with the setting that is
- * probably meant. It would be ignored without a word.
+ * A warning for each environment variable that looks like a setting but is unknown, with the setting that was probably meant. Otherwise it
+ * would be silently ignored.
  */
 export function unknownSettings(
   environment: Readonly<Record<string, string | undefined>>,
@@ -16,17 +16,11 @@ export function unknownSettings(
   return Object.entries(environment).flatMap(([name, value]) => {
     if (!name.startsWith(PREFIX) || known.includes(name) || value === undefined || value === "") return [];
     if (OF_KUBERNETES.test(name) || ADDRESS_OF_KUBERNETES.test(value)) return [];
-    const meant = nearest(name, known);
-    return [`${name} is no setting and has no effect${meant === undefined ? "." : `: is ${meant} meant?`}`];
+    // Compared without the prefix, because not all settings have it.
+    const near = nearestName(withoutPrefix(name), known.map(withoutPrefix));
+    const meant = known.find((each) => withoutPrefix(each) === near);
+    return [`${name} is not a setting and has no effect${meant === undefined ? "." : `; did you mean ${meant}?`}`];
   });
-}
-
-/** Without the prefix, since not all settings have it. Where more than a third differs it is another name. */
-function nearest(name: string, known: readonly string[]): string | undefined {
-  const bare = name.slice(PREFIX.length);
-  const found = closest(bare, known.map(withoutPrefix));
-  if (distance(bare, found) > Math.ceil(bare.length / 3)) return undefined;
-  return known.find((each) => withoutPrefix(each) === found);
 }
 
 function withoutPrefix(name: string): string {

@@ -1,5 +1,5 @@
-/** Who waits for work: somebody who waits for its end, somebody who will look for it later, or a long job. */
+/** How soon someone needs the result of work: a caller waits for it, it will be looked at later, or it belongs to a long job. */
 export type Urgency = "awaited" | "later" | "batch";
 
-/** The order of work in every queue: the smaller number goes first. */
+/** The priority of work in every queue; a smaller number is served first. */
 export const PRIORITY_KEYS = { awaited: 1, later: 3, batch: 5 } as const satisfies Record<Urgency, number>;

@@ -9,8 +9,8 @@ export function isUuid(text: string): boolean {
 }
 
 /**
- * A UUIDv7 with the time of another one and the rest from a hash (at least 19 hexadecimal digits): the same hash
- * gives the same rest.
+ * A UUIDv7 with the time of another UUID and the other digits from a hash (at least 19 hexadecimal digits), so that the same hash gives the
+ * same digits.
  */
 export function uuid7Of(timeOf: string, hash: string): string {
   const variant = ((Number.parseInt(hash.slice(3, 4), 16) & 3) | 8).toString(16);
@@ -23,7 +23,7 @@ export function firstIdOf(ms: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
 
-/** The millisecond in which a UUIDv7 was made. */
+/** The millisecond in which a UUIDv7 was created. */
 export function timeOf(id: string): number {
   return Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16);
 }

@@ -1,4 +1,4 @@
-/** Runs work, or queues it: first in first out within a key, and keys in turn. Rejects with WaitedTooLong. */
+/** Runs tasks or queues them: first in, first out within a key, and keys in turn. Rejects with WaitedTooLong. */
 export type Limit = <T>(work: () => Promise<T>, key?: string) => Promise<T>;
 
 /** Thrown when work waited longer than its limit allows. It has not run. */
@@ -9,9 +9,9 @@ export class WaitedTooLong extends Error {
   }
 }
 
-/** Runs at most `most` tasks at once, and queues the others, each for `maxWaitMs` at most (default: without end). */
+/** Runs at most `most` tasks at the same time and queues the others, each for at most `maxWaitMs` (default: without limit). */
 export function createLimit(most: number, maxWaitMs = Number.POSITIVE_INFINITY): Limit {
-  /** The tasks that wait, by key. The first key is served next, and then becomes the last. */
+  /** The waiting tasks by key. The first key is served next, and then moves to the end. */
   const queues = new Map<string, Set<() => void>>();
   let free = most;
 
@@ -59,8 +59,8 @@ export function createLimit(most: number, maxWaitMs = Number.POSITIVE_INFINITY):
 }
 
 /**
- * Does something with each item, `most` at once; results in the order of the items. After a failure it starts no
- * other item, and throws once the running ones have ended.
+ * Runs a function for each item, at most `most` at the same time; results are in the order of the items. After a failure no other item is
+ * started, and the error is thrown once the running ones have finished.
  */
 export async function eachAtOnce<Item, Result>(
   items: readonly Item[],

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** A value that accompanies some work over every await. */
+/** A value that stays available to some work across every await. */
 export interface Carried<T> {
   during<R>(value: T, work: () => R): R;
   /** Undefined if nothing is carried. */

@@ -1,8 +1,9 @@
 import { francAll } from "franc";
-import { CONFIGURATION_OF_LANGUAGE, DEFAULT_LANGUAGE, isUnspaced, NO_LANGUAGE } from "../domain/knowledge/languages.ts";
+import { CONFIGURATION_OF_LANGUAGE, DEFAULT_LANGUAGE, NO_LANGUAGE } from "../domain/knowledge/languages.ts";
 import type { TextConfiguration } from "../domain/knowledge/languages.ts";
+import { isUnspaced } from "../domain/knowledge/words.ts";
 
-/** A shorter text says too little about its language. */
+/** The language of a shorter text cannot be detected reliably. */
 const MIN_DETECTED = 60;
 const DETECTED_CHARS = 4000;
 

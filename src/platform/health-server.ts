@@ -11,11 +11,13 @@ export interface HealthServerDeps {
   /** The token that `/metrics` requires; undefined requires none. */
   readonly metricsToken: string | undefined;
   readonly readiness: ReadinessParts;
+  /** Aborts when the process begins to stop; it is not ready from then on. */
+  readonly stopping: AbortSignal;
   readonly logger: Logger;
 }
 
 /** `/healthz`, `/readyz` and `/metrics` on a port that serves nothing else. */
-export function createHealthServer({ metrics, metricsToken, readiness, logger }: HealthServerDeps): Server {
+export function createHealthServer({ metrics, metricsToken, readiness, stopping, logger }: HealthServerDeps): Server {
   return createServer((request, response) => {
     // Probes may add query parameters.
     const [path] = (request.url ?? "").split("?", 1);
@@ -25,7 +27,8 @@ export function createHealthServer({ metrics, metricsToken, readiness, logger }:
           response.end("ok\n");
           return;
         case "/readyz": {
-          const { ready, parts, advice } = await checkReadiness(readiness, logger);
+          const { ready: answers, parts, advice } = await checkReadiness(readiness, logger);
+          const ready = answers && !stopping.aborted;
           response.writeHead(ready ? 200 : 503, { "content-type": "application/json" });
           response.end(JSON.stringify({ status: ready ? "ready" : "unavailable", ...parts, advice }));
           return;

@@ -2,13 +2,13 @@
 export interface LinkedAbort {
   readonly signal: AbortSignal;
   abort(reason?: unknown): void;
-  /** To be called when the work is done. */
+  /** Call it when the work is finished. */
   end(): void;
 }
 
 /**
- * Aborts with the first of the signals. Written out, since AbortSignal.any holds its sources weakly on Node 20: a timeout that
- * nobody else holds is collected with the next garbage, and never comes.
+ * Aborts with the first of the signals. AbortSignal.any is not used, because on Node 20 it holds its sources weakly: a timeout that nothing
+ * else references is garbage-collected and never fires.
  */
 export function linkAbort(signals: readonly AbortSignal[]): LinkedAbort {
   const controller = new AbortController();
@@ -25,7 +25,7 @@ export function linkAbort(signals: readonly AbortSignal[]): LinkedAbort {
   };
 }
 
-/** Aborts with the first of the signals, or after so long (ms) with a TimeoutError. */
+/** Aborts with the first of the signals, or after `ms` with a TimeoutError. */
 export function limitedSignal(signals: readonly AbortSignal[], ms: number): LinkedAbort {
   const linked = linkAbort(signals);
   const late = (): void => linked.abort(new DOMException("It took too long.", "TimeoutError"));

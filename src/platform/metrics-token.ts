@@ -6,7 +6,7 @@ export function carriesToken(authorization: string | undefined, token: string): 
   return given !== undefined && timingSafeEqual(digest(given), digest(token));
 }
 
-/** Equally long for both. */
+/** Hashed, because timingSafeEqual needs inputs of equal length. */
 function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }

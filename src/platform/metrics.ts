@@ -1,13 +1,13 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import { within } from "./within.ts";
 
-/** Seconds; from an inline node to a run that waits for people. */
+/** Bucket limits in seconds, from an inline node to a run that waits for people. */
 const SHORT = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 const LONG = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 21_600, 86_400];
-/** Durations of one project's runs (s). */
+/** Bucket limits of the durations of one project's runs (s). */
 const COARSE = [0.1, 0.5, 1, 5, 30, 300, 3600];
 
-/** Most projects with their own time series in a process; all others are counted together. */
+/** Most projects with their own time series in a process; the others are counted together. */
 const MAX_PROJECTS = 200;
 const OTHER_PROJECTS = "other";
 
@@ -27,13 +27,13 @@ export interface GaugeSample {
 
 /** The source of the values of some gauges. While it fails, these gauges have no samples. */
 export interface GaugeSource {
-  /** The values are read anew only when they are older than this (ms). */
+  /** Values older than this are read again (ms). */
   readonly maxAgeMs: number;
   read(): Promise<readonly GaugeSample[]>;
   readonly onError: (error: unknown) => void;
 }
 
-/** The service's metrics. Labels come from closed lists only: a label a user can choose would grow without limit. */
+/** The metrics of Millrace. Labels come from closed lists only, because a label that users can choose would grow without limit. */
 export interface Metrics {
   /** One HTTP request served; `operation` is its operation id, or "unmatched". */
   httpRequest(labels: { operation: string; status: number }, seconds: number): void;
@@ -46,9 +46,9 @@ export interface Metrics {
   nodeFailed(labels: { kind: string; project: string }): void;
   /** An activity attempt threw; `code` is a NodeFailure's code, or "infrastructure". */
   activityFailed(labels: { activity: string; code: string }): void;
-  /** What a sweeper or the reconciler did: `sweeper` its name, `outcome` such as "started", "signalled", "settled", "error". */
+  /** An action of a sweeper: `sweeper` is its name, `outcome` is such as "started", "signalled", "settled", "error". */
   swept(labels: { sweeper: string; outcome: string }, count?: number): void;
-  /** An attempt to deliver an event ended: "delivered", or why not. */
+  /** An attempt to deliver an event ended: "delivered", or the reason for the failure. */
   deliveryAttempted(outcome: string): void;
   /** An event was delivered, this many seconds after it happened. */
   delivered(lagSeconds: number): void;
@@ -58,18 +58,18 @@ export interface Metrics {
   spans(outcome: "sent" | "failed" | "dropped", count: number): void;
   /** A gauge whose value is read on request: pool sizes, slots, cached workflows. Name without prefix. */
   gauge(name: string, help: string, read: () => number): void;
-  /** Gauges that are read together on request. */
+  /** Gauges whose values are read together on request. */
   gauges(gauges: Readonly<Record<string, GaugeText>>, source: GaugeSource): void;
-  /** The exposition text. */
+  /** The metrics in the Prometheus exposition format. */
   render(): Promise<string>;
   readonly contentType: string;
 }
 
-/** Creates a separate registry, with the process's default metrics. `service` labels everything in it. */
+/** Creates a separate registry, with the default metrics of the process. `service` is a label of every metric in it. */
 export function createMetrics(options: {
   readonly service: string;
   readonly processMetrics?: boolean;
-  /** Whether projects have series of their own, with their ids as labels; default not. */
+  /** Whether projects have time series with their IDs as labels; default false. */
   readonly projects?: boolean;
 }): Metrics {
   const registry = new Registry();
@@ -88,7 +88,7 @@ export function createMetrics(options: {
 
   const httpRequests = histogram(
     "millrace_http_request_duration_seconds",
-    "Time from a request's arrival to the end of its response",
+    "Time from the arrival of a request to the end of its response",
     SHORT,
     ["operation", "status"],
   );
@@ -100,11 +100,11 @@ export function createMetrics(options: {
     LONG,
     ["state"],
   );
-  const nodes = histogram("millrace_node_duration_seconds", "Time of one evaluation of a node", SHORT, [
+  const nodes = histogram("millrace_node_duration_seconds", "Duration of one evaluation of a node", SHORT, [
     "kind",
     "state",
   ]);
-  // Whoever reads these sees ids and counts of every organisation.
+  // Readers of these metrics see IDs and counts of every organisation.
   const registersOfProjects = options.projects ? registers : [];
   const projectRuns = counter(
     "millrace_project_runs_finished_total",
@@ -121,9 +121,7 @@ export function createMetrics(options: {
   );
   const nodeFailures = counter(
     "millrace_node_failures_total",
-    options.projects
-      ? "Attempts of nodes that failed, by project and kind of node"
-      : "Attempts of nodes that failed, by kind of node",
+    options.projects ? "Failed node attempts, by project and node type" : "Failed node attempts, by node type",
     ["project", "kind"],
   );
   const projects = new Set<string>();
@@ -132,24 +130,25 @@ export function createMetrics(options: {
     if (projects.size < MAX_PROJECTS) projects.add(id);
     return projects.has(id) ? id : OTHER_PROJECTS;
   };
-  const activityFailures = counter("millrace_activity_failures_total", "Activity attempts that failed", [
+  const activityFailures = counter("millrace_activity_failures_total", "Failed activity attempts", [
     "activity",
     "code",
   ]);
-  const sweeps = counter("millrace_sweeper_actions_total", "What sweepers and the reconciler did", [
+  const sweeps = counter("millrace_sweeper_actions_total", "Actions of the sweepers, by outcome", [
     "sweeper",
     "outcome",
   ]);
-  const attempts = counter("millrace_webhook_attempts_total", "Attempts to deliver an event, by how they ended", [
-    "outcome",
-  ]);
-  const lag = histogram("millrace_webhook_delivery_lag_seconds", "Time from an event to its delivery", LONG, []);
-  const outbound = counter("millrace_outbound_requests_total", "Requests to hosts outside, by how they ended", [
-    "outcome",
-  ]);
+  const attempts = counter("millrace_webhook_attempts_total", "Webhook delivery attempts, by outcome", ["outcome"]);
+  const lag = histogram(
+    "millrace_webhook_delivery_lag_seconds",
+    "Time from an event to its successful delivery",
+    LONG,
+    [],
+  );
+  const outbound = counter("millrace_outbound_requests_total", "Outbound requests, by outcome", ["outcome"]);
   const spans = counter(
     "millrace_trace_spans_total",
-    "Spans of traces: sent to the collector, failed to be sent, or dropped because too many waited",
+    "Trace spans: sent to the collector, failed to send, or dropped because the queue was full",
     ["outcome"],
   );
 
@@ -190,7 +189,7 @@ export function createMetrics(options: {
         for (const { name, labels, value } of samples) gauges.get(name)?.set(labels, value);
         readAt = Date.now();
       };
-      // All gauges of a source are asked at once: the first one reads for all.
+      // All gauges of a source share one read, which the first of them starts.
       const collect = async (): Promise<void> => {
         if (!reading && Date.now() - readAt >= maxAgeMs) reading = refresh().finally(() => (reading = undefined));
         await reading;
@@ -206,9 +205,9 @@ export function createMetrics(options: {
   };
 }
 
-/** Leaves a gauge without samples. */
+/** Removes the samples of a gauge. */
 function empty(gauge: Gauge, hasLabels: boolean): void {
   gauge.reset();
-  // A gauge without labels shows zero then, which may be far from the truth.
+  // A gauge without labels would then show zero, which may be far from the truth.
   if (!hasLabels) gauge.remove();
 }

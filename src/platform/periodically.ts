@@ -4,22 +4,21 @@ import { roundRobin } from "../domain/shares.ts";
 export interface Periodic {
   /** Starts another round as soon as the current one has finished. */
   wake(): void;
-  /** Waits for the current round and starts no other. */
+  /** Waits for the current round and starts no more. */
   close(): Promise<void>;
 }
 
-/** Short intervals are extended to this while rounds fail (ms). */
+/** While rounds fail, short intervals are extended to this (ms). */
 const MAX_BACKOFF_MS = 5000;
 
 export interface PeriodicOptions {
-  /** Time from a wake to the next round (ms), in which further wakes gather. Default 0. */
+  /** Time from a wake to the next round (ms), during which further wakes are merged. Default 0. */
   readonly spacingMs?: number;
 }
 
 /**
- * Runs `round` repeatedly, `intervalMs` after the last one finished, or sooner when it is woken or a round returns that
- * the next is due earlier (ms from then); never twice at once. Failures go to `onError`, and while rounds fail short
- * intervals back off.
+ * Runs `round` repeatedly, `intervalMs` after the last one finished, or sooner if it is woken or a round returns an earlier due time (ms
+ * from then); never two rounds at the same time. Failures go to `onError`, and short intervals back off while rounds fail.
  */
 export function periodically(
   intervalMs: number,
@@ -75,7 +74,7 @@ export function periodically(
   };
 }
 
-/** Does something at once, and again after each failure, `againMs` later, until it has succeeded once or is closed. */
+/** Runs a task immediately, and again `againMs` after each failure, until it has succeeded once or is closed. */
 export function untilDone(
   againMs: number,
   work: () => Promise<void>,
@@ -85,7 +84,7 @@ export function untilDone(
     againMs,
     async () => {
       await work();
-      // Not awaited, because it waits for this round.
+      // Not awaited, because `close` waits for this round.
       void periodic.close();
     },
     onError,
@@ -99,12 +98,12 @@ function organisationOf(item: unknown): string {
   return (item as { readonly org_id?: string } | null)?.org_id ?? "";
 }
 
-/** Consecutive failures after which a round ends: something they all need is unavailable. */
+/** Consecutive failures that end a round, because something that all items need is unavailable. */
 const MAX_FAILURES = 3;
 
 /**
- * Repeatedly takes the due items and handles them one after the other. A failure goes to `onError` and does not stop
- * the others; several in a row end the round.
+ * Repeatedly takes the due items and handles them one by one. A failure goes to `onError` and does not stop the others; several in a row
+ * end the round.
  */
 export function periodicallyEach<T>(
   intervalMs: number,
@@ -119,7 +118,7 @@ export function periodicallyEach<T>(
   );
 }
 
-/** One round of the same, round robin by organisation. Throws the last failure of several in a row. */
+/** One such round, round robin by organisation. Throws the last of several failures in a row. */
 export async function eachRoundRobin<T>(
   items: readonly T[],
   work: (item: T) => Promise<unknown>,

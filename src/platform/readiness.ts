@@ -4,10 +4,10 @@ import { within } from "./within.ts";
 /** A part that takes longer counts as unavailable (ms). */
 const MAX_WAIT_MS = 2000;
 
-/** The parts a process needs, by the name that is reported; each rejects when that part does not answer. */
+/** The parts that a process needs, by the name that is reported; each rejects if that part does not respond. */
 export type ReadinessParts<Name extends string = string> = Readonly<Record<Name, () => Promise<void>>>;
 
-/** Thrown by a part that answers but cannot be used. */
+/** Thrown by a part that responds but cannot be used. */
 export class NotReady extends Error {
   /** Advice without secrets. */
   readonly advice: string;
@@ -26,7 +26,7 @@ export interface Readiness<Name extends string> {
   readonly parts: Readonly<Record<Name, "ok" | "unavailable">>;
 }
 
-/** Asks all parts at once whether they answer. */
+/** Asks all parts in parallel whether they respond. */
 export async function checkReadiness<Name extends string>(
   parts: ReadinessParts<Name>,
   logger: Logger,

@@ -20,16 +20,24 @@ export class RecordsUnreadable extends Error {
   }
 }
 
-/** A record of a file and the line that it begins in (from 1; of JSON the number of the item), or why it cannot be read. */
+/** A record of a file and the line where it starts (from 1; in JSON, the number of the item), or why it cannot be read. */
 export type FileRecord =
-  | { readonly line: number; readonly value: unknown }
+  /** `exact`: the cells of a table by csvLine, as they were written. */
+  | { readonly line: number; readonly value: unknown; readonly exact?: true }
   | { readonly line: number; readonly problem: string };
 
-/** Reads the records of a file one after the other. Throws RecordsUnreadable if it cannot read on. */
-export async function* readRecords(type: "csv" | "jsonl" | "json", content: Readable): AsyncGenerator<FileRecord> {
+/**
+ * Reads the records of a file one by one. A table whose first columns are `own` was written by csvLine. Throws RecordsUnreadable if it
+ * cannot continue.
+ */
+export async function* readRecords(
+  type: "csv" | "jsonl" | "json",
+  content: Readable,
+  own: readonly string[] = [],
+): AsyncGenerator<FileRecord> {
   const text = asUtf8(content as AsyncIterable<Buffer>);
   try {
-    if (type === "csv") yield* readCsv(Readable.from(text));
+    if (type === "csv") yield* readCsv(Readable.from(text), own);
     else yield* type === "jsonl" ? readJsonLines(text) : readJson(text);
   } catch (error) {
     throw error instanceof NotUtf8 ? new RecordsUnreadable(error.message, { cause: error }) : error;
@@ -38,13 +46,15 @@ export async function* readRecords(type: "csv" | "jsonl" | "json", content: Read
   }
 }
 
-async function* readCsv(text: Readable): AsyncGenerator<FileRecord> {
-  const { delimiter, content } = await delimited(text);
+async function* readCsv(text: Readable, own: readonly string[]): AsyncGenerator<FileRecord> {
+  const { delimiter, content, skipped } = await delimited(text);
   const rows = parse({
     bom: true,
+    // A quoted cell is text, even if it is empty or says null.
+    cast: (cell, { quoting }) => (quoting || (cell !== "" && cell !== "null") ? cell : cell === "" ? undefined : null),
     delimiter,
     info: true,
-    // Files that were put together have more than one kind: a delimiter found in the first line alone would make one record of others.
+    // Concatenated files can mix line ends: taking only that of the first line would merge records of other parts.
     record_delimiter: ["\r\n", "\n", "\r"],
     relax_column_count: true,
     skip_empty_lines: true,
@@ -52,43 +62,61 @@ async function* readCsv(text: Readable): AsyncGenerator<FileRecord> {
   });
   const done = pipeline(content, rows).catch(() => undefined);
   let columns: readonly string[] | undefined;
+  let isOwn = false;
   let width = 0;
   const lineOf = createLineCount();
   try {
-    for await (const { record, info } of rows as AsyncIterable<{ record: string[]; info: { lines: number } }>) {
-      const line = lineOf(record, info.lines);
+    for await (const { record: cells, info } of rows as AsyncIterable<{ record: Cell[]; info: { lines: number } }>) {
+      const record = cells.map(plain);
+      const line = lineOf(record, info.lines) + skipped;
       if (columns === undefined) {
         columns = requireColumns(record);
+        isOwn = own.length > 0 && own.every((name, i) => record[i] === name);
         width = record.length;
         continue;
       }
       const unnamed = record.slice(columns.length).findIndex((cell) => cell !== "");
       if (record.length !== width && record.length !== columns.length)
-        yield { line, problem: `The record has ${record.length} fields where the header has ${width}` };
+        yield { line, problem: `The record has ${record.length} fields, but the header has ${width}` };
       else if (unnamed !== -1)
         yield {
           line,
-          problem: `The record has a value in column ${columns.length + unnamed + 1}, which has no name`,
+          problem: `The record has a value in column ${columns.length + unnamed + 1}, which has no name in the header`,
         };
+      else if (isOwn)
+        yield { line, value: Object.fromEntries(columns.map((name, i) => [name, readCell(cells[i])])), exact: true };
       else yield { line, value: Object.fromEntries(columns.map((name, i) => [name, record[i] ?? ""])) };
     }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    // The message quotes the field, which may be as long as a record.
+    // The parser's message quotes the field, which may be as long as a record.
     throw new RecordsUnreadable(`The file is not valid CSV: ${error.message.slice(0, 300)}`, { cause: error });
   } finally {
     content.destroy();
     await done;
   }
   if (columns === undefined)
-    throw new RecordsUnreadable("The file is empty: a header with the names of its columns is expected.");
+    throw new RecordsUnreadable("The file is empty: it must begin with a header of column names.");
 }
 
-/** Longest header that is looked at (bytes). */
+/** Longest header that is searched (bytes). */
 const MAX_HEADER_BYTES = 64 * 1024;
 
-/** The separator of a table's fields: comma, semicolon or tab, whichever occurs most often in its header. */
-async function delimited(text: Readable): Promise<{ readonly delimiter: string; readonly content: Readable }> {
+interface Delimited {
+  readonly delimiter: string;
+  readonly content: Readable;
+  /** Number of lines before the header. */
+  readonly skipped: number;
+}
+
+/** The line that tells spreadsheets the separator. */
+const SEPARATOR_LINE = /^\uFEFF?"?sep=([\t !#-/:;|~])"?(?:\r\n|\n|\r)/i;
+
+/**
+ * The separator of a table's fields: the one that its first line names, otherwise the most frequent of comma, semicolon and tab in its
+ * header.
+ */
+async function delimited(text: Readable): Promise<Delimited> {
   const pieces = text[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   let head = Buffer.alloc(0);
   while (head.length < MAX_HEADER_BYTES && !head.includes(10)) {
@@ -96,11 +124,16 @@ async function delimited(text: Readable): Promise<{ readonly delimiter: string; 
     if (next.done === true) break;
     head = Buffer.concat([head, next.value]);
   }
+  const [line = "", said] = SEPARATOR_LINE.exec(head.toString("utf8", 0, 20)) ?? [];
   async function* whole(): AsyncGenerator<Buffer> {
-    yield head;
+    yield head.subarray(Buffer.byteLength(line));
     for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) yield next.value;
   }
-  return { delimiter: delimiterIn(head.toString("utf8", 0, MAX_HEADER_BYTES)), content: Readable.from(whole()) };
+  return {
+    delimiter: said ?? delimiterIn(head.toString("utf8", 0, MAX_HEADER_BYTES)),
+    content: Readable.from(whole()),
+    skipped: said === undefined ? 0 : 1,
+  };
 }
 
 function delimiterIn(head: string): string {
@@ -116,19 +149,19 @@ function delimiterIn(head: string): string {
   return most?.[0] ?? ",";
 }
 
-/** Without the empty ones at the end, which spreadsheets write. */
+/** Columns without the empty ones that spreadsheets add at the end. */
 function requireColumns(header: string[]): string[] {
   const names = header.slice(0, header.findLastIndex((name) => name !== "") + 1);
-  if (names.length === 0) throw new RecordsUnreadable("The header names no column.");
+  if (names.length === 0) throw new RecordsUnreadable("The header has no column names.");
   if (names.length > MAX_COLUMNS) throw new RecordsUnreadable(`The file has more than ${MAX_COLUMNS} columns.`);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined)
-    throw new RecordsUnreadable(`The header names the column ${JSON.stringify(twice.slice(0, 100))} twice.`);
-  if (names.includes("__proto__")) throw new RecordsUnreadable("A column cannot be called __proto__.");
+    throw new RecordsUnreadable(`The header has the column ${JSON.stringify(twice.slice(0, 100))} twice.`);
+  if (names.includes("__proto__")) throw new RecordsUnreadable("A column cannot be named __proto__.");
   return names;
 }
 
-/** Tells the line that a record begins in, of the one that the parser has reached with it: there, a line end of Windows within quotes is two. */
+/** The line where a record starts, computed from the parser's current line. The parser counts a quoted CRLF as two lines. */
 function createLineCount(): (record: readonly string[], reached: number) => number {
   let surplus = 0;
   return (record, reached) => {
@@ -154,7 +187,7 @@ async function* readJsonLines(content: AsyncIterable<Buffer>): AsyncGenerator<Fi
   }
 }
 
-/** Lines as bytes; null for one that is too long. Its bytes are dropped. */
+/** Lines as bytes; null for a line that is too long, whose bytes are dropped. */
 async function* linesOf(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer | null> {
   let parts: Buffer[] = [];
   let length = 0;
@@ -187,7 +220,7 @@ async function* readJson(content: AsyncIterable<Buffer>): AsyncGenerator<FileRec
   for await (const chunk of content) {
     length += chunk.length;
     if (length > MAX_JSON_BYTES)
-      throw new RecordsUnreadable(`A JSON file is at most ${MAX_JSON_BYTES} bytes: send longer ones as JSONL.`);
+      throw new RecordsUnreadable(`A JSON file can have at most ${MAX_JSON_BYTES} bytes: send larger files as JSONL.`);
     parts.push(chunk);
   }
   const whole = parsed(
@@ -198,7 +231,8 @@ async function* readJson(content: AsyncIterable<Buffer>): AsyncGenerator<FileRec
   );
   if ("problem" in whole) throw new RecordsUnreadable(`The file cannot be read: ${whole.problem}`);
   const items = Array.isArray(whole.value) ? whole.value : (whole.value as { rows?: unknown } | null)?.rows;
-  if (!Array.isArray(items)) throw new RecordsUnreadable("A list of objects is expected, or an object with `rows`.");
+  if (!Array.isArray(items))
+    throw new RecordsUnreadable("The file must be a list of objects, or an object with `rows`.");
   for (const [index, value] of items.entries()) yield { line: index + 1, value };
 }
 
@@ -210,16 +244,16 @@ function parsed(line: number, text: string): FileRecord {
   } catch (error) {
     return {
       line,
-      problem: error instanceof Error ? error.message.slice(0, 300).toWellFormed() : "It is not valid JSON",
+      problem: error instanceof Error ? error.message.slice(0, 300).toWellFormed() : "The text is not valid JSON",
     };
   }
 }
 
-/** Why a value is refused: it nests too deep, or has a member that would replace a prototype. */
+/** Why a value is refused: it is nested too deep, or has a field that would replace a prototype. */
 function faultOf(value: unknown, depth: number, names: boolean): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
-  if (depth === 0) return `It nests deeper than ${MAX_DEPTH} levels`;
-  if (names && Object.hasOwn(value, "__proto__")) return "A member cannot be called __proto__";
+  if (depth === 0) return `The text is nested deeper than ${MAX_DEPTH} levels`;
+  if (names && Object.hasOwn(value, "__proto__")) return "A field cannot be named __proto__";
   for (const item of Object.values(value)) {
     const fault = faultOf(item, depth - 1, names);
     if (fault !== undefined) return fault;
@@ -227,24 +261,38 @@ function faultOf(value: unknown, depth: number, names: boolean): string | undefi
   return undefined;
 }
 
-/** A row of a CSV file. Cells that a spreadsheet would take for a formula begin with an apostrophe: see readCell. */
-export function csvLine(cells: readonly string[]): string {
+/** A cell of a CSV file: a text, null, or nothing. */
+export type Cell = string | null | undefined;
+
+/** The first line of a CSV file. Spreadsheets recognise UTF-8 by the mark at its beginning. */
+export function csvHeader(names: readonly string[]): string {
+  return `\uFEFF${csvLine(names)}`;
+}
+
+/** A row of a CSV file. Cells that a spreadsheet would evaluate as a formula get an apostrophe in front: see readCell. */
+export function csvLine(cells: readonly Cell[]): string {
   const quoted = cells.map((cell) => {
+    if (cell === undefined || cell === null) return cell === null ? "null" : "";
+    if (cell === "" || cell === "null") return `"${cell}"`;
     const inert = /^'*[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
     return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
   });
   return `${quoted.join(",")}\r\n`;
 }
 
-/** The text that csvLine has written as this cell. In files of others an apostrophe may be the text's own. */
-export function readCell(cell: string): string {
-  return /^'+[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell;
+function plain(cell: Cell): string {
+  return cell === null ? "null" : (cell ?? "");
 }
 
-/** Characters of an export's chunk. */
+/** The value that csvLine wrote as this cell. In other files an apostrophe may be part of the text. */
+function readCell(cell: Cell): Cell {
+  return typeof cell === "string" && /^'+[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell;
+}
+
+/** Characters per chunk of an export. */
 const CHUNK_CHARS = 64 * 1024;
 
-/** A text made piece by piece as a stream, a page of rows at a time. */
+/** A text that is generated as a stream, one page of rows at a time. */
 export function textStream(pieces: AsyncIterable<string>): Readable {
   const out = new PassThrough();
   const gathered = (async function* () {

@@ -1,17 +1,12 @@
-const waiting: Array<() => void> = [];
+import { setImmediate } from "node:timers/promises";
+import { createLimit } from "./at-once.ts";
+
+const iteration = createLimit(1);
 
 /**
- * Resolves in a later iteration of the event loop, one caller in each iteration. Work on long values awaits this
- * between slices. However many callers there are, everything else waits for one slice at a time.
+ * Resolves in a later iteration of the event loop, one caller per iteration and organisations in turn. Work on long values awaits this
+ * between slices, so that everything else waits for only one slice at a time, however many callers there are.
  */
-export function nextSlice(): Promise<void> {
-  return new Promise((resolve) => {
-    waiting.push(resolve);
-    if (waiting.length === 1) setImmediate(serve);
-  });
-}
-
-function serve(): void {
-  waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(serve);
+export function nextSlice(orgId = ""): Promise<void> {
+  return iteration(() => setImmediate(), orgId);
 }

@@ -2,9 +2,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 /** A time limit that pauses while its work is queued. */
 export interface TimeLimit {
-  /** Runs work whose waiting does not count. */
+  /** Runs work whose waiting in queues does not count. */
   within<T>(work: () => Promise<T>): Promise<T>;
-  /** It is over: nothing is called any more. */
+  /** Ends the limit: nothing is called afterwards. */
   stop(): void;
 }
 
@@ -14,7 +14,7 @@ interface Clock {
 
 const clocks = new AsyncLocalStorage<Clock>();
 
-/** Calls `onOver` after so long (ms), not counting the time in which the work within it waited (see whileWaiting). */
+/** Calls `onOver` after `ms`, not counting the time in which the work within it waited (see whileWaiting). */
 export function createTimeLimit(ms: number, onOver: () => void): TimeLimit {
   let left = ms;
   let since = performance.now();
@@ -48,7 +48,7 @@ export function createTimeLimit(ms: number, onOver: () => void): TimeLimit {
   };
 }
 
-/** Pauses the surrounding time limit until the returned function is called: the work is queued. */
+/** Pauses the surrounding time limit until the returned function is called, because the work is queued. */
 export function whileWaiting(): () => void {
   return clocks.getStore()?.hold() ?? (() => undefined);
 }

@@ -1,9 +1,9 @@
 import { TextDecoder } from "node:util";
 import iconv from "iconv-lite";
 import { isUtf16 } from "./parsing/decode-text.ts";
-import { japaneseEncoding } from "./parsing/japanese-text.ts";
+import { guessEncoding } from "./parsing/guess-encoding.ts";
 
-/** How many bytes are examined to detect a text's encoding. */
+/** Bytes that are examined to detect a text's encoding. */
 const PROBE_BYTES = 1024 * 1024;
 
 const MARKED_BYTES = 2048;
@@ -12,15 +12,15 @@ const MARKED_BYTES = 2048;
 export class NotUtf8 extends Error {
   constructor() {
     super(
-      `The file begins as UTF-8 and has other bytes after the first ${PROBE_BYTES}: it may be Windows-1252 (Latin-1). Save it as UTF-8.`,
+      `The file begins as UTF-8 but contains other bytes after the first ${PROBE_BYTES}: it may be Windows-1252 (Latin-1). Save it as UTF-8.`,
     );
     this.name = "NotUtf8";
   }
 }
 
 /**
- * A text in UTF-8, whatever it was written in: UTF-16 by its mark or its zeros, UTF-8 where its beginning is
- * valid as such, else Shift_JIS or EUC-JP where it is Japanese, else Windows-1252, as spreadsheets of Western Europe write it. Throws NotUtf8.
+ * Converts a text to UTF-8 from any encoding: UTF-16 by its mark or its zeros, UTF-8 if its beginning is valid UTF-8, otherwise the result
+ * of `guessEncoding`, or Windows-1252. Throws NotUtf8.
  */
 export async function* asUtf8(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const parts: Buffer[] = [];
@@ -43,7 +43,7 @@ export async function* asUtf8(content: AsyncIterable<Buffer>): AsyncGenerator<Bu
 }
 
 function decoderOf(probe: Buffer, isWhole: boolean): (part: Buffer) => Buffer {
-  // Without a byte order mark, whole characters decide.
+  // A text without a byte order mark is examined in whole characters.
   if (isUtf16(probe.subarray(0, MARKED_BYTES))) {
     const isBig = probe[0] === 0 || (probe[0] === 0xfe && probe[1] === 0xff);
     const decoder = new TextDecoder(isBig ? "utf-16be" : "utf-16le");
@@ -52,7 +52,7 @@ function decoderOf(probe: Buffer, isWhole: boolean): (part: Buffer) => Buffer {
   try {
     new TextDecoder("utf-8", { fatal: true }).decode(probe, { stream: !isWhole });
   } catch {
-    const decoder = iconv.getDecoder(japaneseEncoding(probe) ?? "windows-1252");
+    const decoder = iconv.getDecoder(guessEncoding(probe) ?? "windows-1252");
     return (part) => Buffer.from(decoder.write(part));
   }
   const checked = new TextDecoder("utf-8", { fatal: true });

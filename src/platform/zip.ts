@@ -3,7 +3,7 @@ import { fromBufferPromise, getFileNameLowLevel } from "yauzl";
 import type { Entry, ZipFile } from "yauzl";
 import { wholeOf } from "./whole.ts";
 
-/** Thrown when bytes are no readable ZIP archive; the message says why. */
+/** Thrown when bytes are not a readable ZIP archive; the message says why. */
 export class ZipError extends Error {
   constructor(cause: unknown) {
     super(cause instanceof Error ? cause.message : "it is not readable", { cause });
@@ -11,21 +11,21 @@ export class ZipError extends Error {
   }
 }
 
-/** What an archive lists. Everything about it is the archive's claim. */
+/** An entry as the archive declares it; none of it is verified. */
 export interface ZipEntry {
-  /** Exactly as the archive has it. */
+  /** The path exactly as in the archive. */
   readonly path: string;
   readonly kind: "file" | "folder" | "symlink" | "other" | "encrypted";
-  /** Bytes when unpacked. */
+  /** Declared size when unpacked (bytes). */
   readonly size: number;
-  /** Unpacks it. Throws ZipError, also as soon as it yields more than `size`. */
+  /** Unpacks the entry. Throws ZipError, also as soon as it yields more than `size`. */
   read(): Promise<Buffer>;
 }
 
-/** The entries of an archive, one after the other. Throws ZipError. */
+/** The entries of an archive, one by one. Throws ZipError. */
 export async function* zipEntries(archive: Buffer): AsyncGenerator<ZipEntry, void> {
   try {
-    // The caller checks the names, because it can name the file in each refusal.
+    // The caller checks the names, because its errors can name the file.
     const zip = await fromBufferPromise(archive, { decodeStrings: false });
     for await (const entry of zip.eachEntry()) {
       const path = getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, true);
@@ -41,7 +41,7 @@ const TYPES: Readonly<Record<number, ZipEntry["kind"]>> = { 0x4000: "folder", 0x
 
 function kindOf(entry: Entry, path: string): ZipEntry["kind"] {
   if (entry.isEncrypted()) return "encrypted";
-  // The upper half are a Unix mode, 0 where the program that packed it knew none.
+  // The upper half is a Unix mode, or 0 if the program that made the archive set none.
   const type = (entry.externalFileAttributes >>> 16) & TYPE_MASK;
   const kind = type === 0 ? "file" : (TYPES[type] ?? "other");
   return kind === "file" && path.endsWith("/") ? "folder" : kind;
@@ -50,27 +50,27 @@ function kindOf(entry: Entry, path: string): ZipEntry["kind"] {
 async function unpack(zip: ZipFile, entry: Entry): Promise<Buffer> {
   try {
     const content = await wholeOf(await zip.openReadStreamPromise(entry));
-    if (crc32(content) !== entry.crc32) throw new Error("its checksum is another one");
+    if (crc32(content) !== entry.crc32) throw new Error("its checksum is wrong");
     return content;
   } catch (error) {
     throw new ZipError(error);
   }
 }
 
-/** What each part of an archive begins with. */
+/** Signatures of the parts of an archive. */
 const LOCAL = Buffer.from("PK\u0003\u0004");
 const CENTRAL = Buffer.from("PK\u0001\u0002");
 const END = Buffer.from("PK\u0005\u0006");
-/** 2.0, made on Unix: a mode is in the attributes. */
+/** Version 2.0, made on Unix, so that the attributes contain a mode. */
 const VERSION = Buffer.of(20, 3);
 const NAMES_ARE_UTF8 = 0x800;
-/** 1980-01-01, the first day of the format: the same files give the same archive. */
+/** 1980-01-01, the format's first day, so that the same files always give the same archive. */
 const DATE = 0x21;
 const REGULAR_FILE = 0o100_644;
 
 /**
- * An archive of these files, uncompressed, in parts to be written one after the other, and where the content of each file
- * begins. For less than 4 GiB and 65 535 files.
+ * An uncompressed archive of these files, in parts to be written one after the other, and where the content of each file begins. For less
+ * than 4 GiB and 65 535 files.
  */
 export function zipOf(files: ReadonlyArray<{ readonly path: string; readonly content: Uint8Array }>): {
   readonly parts: readonly Uint8Array[];

@@ -7,8 +7,8 @@ import type { ServiceProcess } from "./open-process.ts";
 const ASK_MS = 2000;
 
 /**
- * Whether the worker in this process may take runs as they start. Temporal grants an eager start to any build that asks,
- * even if it is not the current one. So only the current build asks, and nobody does while another build gets a part of the runs.
+ * Whether the worker in this process may take runs eagerly when they start. Temporal grants an eager start to any build that requests it,
+ * even if it is not the current one. So only the current build requests it, and none does while another build gets a part of the runs.
  */
 export async function openEagerStarts(process: ServiceProcess): Promise<() => boolean> {
   const { config, temporal, shutdown } = process;
@@ -25,9 +25,9 @@ export async function openEagerStarts(process: ServiceProcess): Promise<() => bo
       });
       eager = routing?.current === version.buildId && routing.ramping === null;
     },
-    warning(process, "which build is current"),
+    warning(process, "could not read the current build"),
   );
   task.wake();
-  shutdown.add("which build is current", () => task.close());
+  shutdown.add("check of the current build", () => task.close());
   return () => eager;
 }

@@ -10,7 +10,7 @@ import type { Models } from "./models.ts";
 import type { ServiceProcess } from "./open-process.ts";
 import type { Runs } from "./runs.ts";
 
-/** Opens the scorer, which applies evaluators to samples. */
+/** Opens the scorer, which runs evaluators on samples. */
 export function openScorer(
   { evaluation, guardedFetch, secrets }: ServiceProcess,
   parts: { readonly sandbox: Sandbox; readonly knowledge: Knowledge; readonly models: Models },

@@ -3,7 +3,7 @@ import type { HealthServerDeps } from "../platform/health-server.ts";
 import { listen } from "./listen.ts";
 import type { ServiceProcess } from "./open-process.ts";
 
-/** Serves the metrics and the readiness of this process on a port of their own, if one is configured. */
+/** Serves the metrics and the readiness of this process on a separate port, if one is configured. */
 export async function openHealth(
   { config, metrics, logger, shutdown }: ServiceProcess,
   setting: "MILLRACE_METRICS_PORT" | "MILLRACE_WORKER_PORT",
@@ -11,7 +11,13 @@ export async function openHealth(
 ): Promise<void> {
   const port = config[setting];
   if (port === undefined) return;
-  const server = createHealthServer({ metrics, metricsToken: config.MILLRACE_METRICS_TOKEN, readiness, logger });
+  const server = createHealthServer({
+    metrics,
+    metricsToken: config.MILLRACE_METRICS_TOKEN,
+    readiness,
+    stopping: shutdown.stopping,
+    logger,
+  });
   const metrics_port = await listen(server, { host: config.HOST, port, setting });
   shutdown.add("metrics", () => void server.close());
   logger.info({ metrics_port }, "metrics ready");

@@ -10,7 +10,7 @@ import { VERSION } from "../version.ts";
 import type { ServiceProcess } from "./open-process.ts";
 import type { Runs } from "./runs.ts";
 
-/** Opens the child process that parses documents, and the function that parses stored ones with it. */
+/** Opens the pool of child processes that parse documents, and a function that parses stored documents with it. */
 export function openDocuments({ config, blobs, shutdown }: ServiceProcess) {
   const parser = createDocumentParser({ ocrDataDir: config.MILLRACE_OCR_DATA_DIR });
   shutdown.add("document parser", () => parser.close());
@@ -19,10 +19,10 @@ export function openDocuments({ config, blobs, shutdown }: ServiceProcess) {
 
 export type Documents = ReturnType<typeof openDocuments>;
 
-/** Opens the models that index and query knowledge bases. */
+/** Opens the models for indexing and querying knowledge bases. */
 export function openKnowledgeModels({ config, db, shutdown }: ServiceProcess): Knowledge {
   const knowledge = openKnowledge(config, db);
-  shutdown.add("models of knowledge bases", () => knowledge.close());
+  shutdown.add("embedding models", () => knowledge.close());
   return knowledge;
 }
 

@@ -3,14 +3,14 @@ import type { AddressInfo, Server } from "node:net";
 /** The environment variables that choose a port. */
 export type PortSetting = "PORT" | "MILLRACE_METRICS_PORT" | "MILLRACE_WORKER_PORT";
 
-/** Lets a server listen, and returns its port. Throws an Error that names the setting to change. */
+/** Starts a server's listening, and returns its port. Throws an Error that names the setting to change. */
 export async function listen(
   server: Server,
   { host, port, setting }: { readonly host: string; readonly port: number; readonly setting: PortSetting },
 ): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
-      const message = `${setting}: nothing can listen at ${host}:${port} (${error.code}). ${adviceOn(error, setting)}`;
+      const message = `${setting}: cannot listen at ${host}:${port} (${error.code}). ${adviceOn(error, setting)}`;
       reject(new Error(message, { cause: error }));
     });
     server.listen(port, host, resolve);
@@ -19,7 +19,7 @@ export async function listen(
 }
 
 function adviceOn({ code }: NodeJS.ErrnoException, setting: PortSetting): string {
-  if (code === "EADDRINUSE") return `End the process that listens there, or choose another ${setting}.`;
-  if (code === "EACCES") return `Choose a ${setting} from 1024 on, or let this user listen there.`;
-  return "Correct HOST: it is an address of this machine.";
+  if (code === "EADDRINUSE") return `Another process uses this port: stop it, or choose another ${setting}.`;
+  if (code === "EACCES") return `Choose a ${setting} from 1024, or allow this user to use low ports.`;
+  return "Correct HOST: it must be an address of this machine.";
 }

@@ -2,11 +2,11 @@ import { openModels as openModelsOf } from "../services/models/open-models.ts";
 import { createConnectionResolver } from "../services/providers/resolve-connection.ts";
 import type { ServiceProcess } from "./open-process.ts";
 
-/** Opens what resolves the connections of organisations, and the models that these reach. */
+/** Opens the resolver of organisations' connections, and the models that use them. */
 export function openModels({ config, db, secrets, guardedFetch, shutdown }: ServiceProcess) {
   const connections = createConnectionResolver({ db, secrets, guardedFetch });
   const models = openModelsOf({ config, db, guardedFetch, connections });
-  shutdown.add("connections to models", () => models.close());
+  shutdown.add("model connections", () => models.close());
   return { connections, models };
 }
 

@@ -1,4 +1,5 @@
 import { createNodeActivities } from "../../activities/create.ts";
+import type { NodeActivityDeps } from "../../activities/create.ts";
 import { createActionNodeExecutor } from "../../activities/nodes/action.ts";
 import { createAgentExecutor } from "../../activities/nodes/agent/agent.ts";
 import { createAudioExecutor } from "../../activities/nodes/audio.ts";
@@ -22,23 +23,28 @@ import type { ServiceProcess } from "./open-process.ts";
 import type { Providers } from "./providers.ts";
 import type { Runs } from "./runs.ts";
 
-/** The parts of the process that executors of nodes use. */
+/** The parts of the process that node executors use. */
 export interface NodeParts {
   readonly sandbox: Sandbox;
   readonly documents: Documents;
   readonly knowledge: Knowledge;
   readonly models: Models;
   readonly providers: Providers;
+  readonly mayContinue: NodeActivityDeps["mayContinue"];
 }
 
-/** Opens the activities that execute nodes on workers: one executor a kind. */
+/** Opens the activities that execute nodes on workers, with one executor per node type. */
 export function openNodes(process: ServiceProcess, runs: Runs, parts: NodeParts) {
   const { config, db, blobs, feed, evaluation, guardedFetch } = process;
   const { models } = parts.models;
   const { parse } = parts.documents;
   const { executeAction, query } = parts.providers;
   const maxBytes = config.MILLRACE_INPUT_LIMIT_BYTES;
-  const texts = createTextWriter({ db, feed, onError: warning(process, "what a model writes could not be shown") });
+  const texts = createTextWriter({
+    db,
+    feed,
+    onError: warning(process, "could not publish a model's output while it is written"),
+  });
   const load = createLoadMedia({ db, blobs, guardedFetch, version: VERSION, maxBytes });
   const executors: NodeExecutors = {
     http: createHttpExecutor({ evaluation, guardedFetch, version: VERSION }),
@@ -78,5 +84,5 @@ export function openNodes(process: ServiceProcess, runs: Runs, parts: NodeParts)
         }),
     }),
   };
-  return createNodeActivities({ ...runs.activities, executors });
+  return createNodeActivities({ ...runs.activities, executors, mayContinue: parts.mayContinue });
 }

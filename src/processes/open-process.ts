@@ -43,8 +43,8 @@ import { addGauges } from "../services/system/gauges.ts";
 const MIGRATIONS = fileURLToPath(new URL("../../../migrations", import.meta.url));
 
 /**
- * Opens what api and worker have in common, as the environment configures it. Waits until Temporal answers. `shutdown` closes
- * all of it, after whatever is added to `shutdown` later.
+ * Opens what api and worker have in common, with the settings of the environment. Waits until Temporal responds. `shutdown` closes all of
+ * it, after whatever is added to `shutdown` later.
  */
 export async function openProcess(service: "api" | "worker") {
   const config = requireConfig(loadConfig);
@@ -53,19 +53,20 @@ export async function openProcess(service: "api" | "worker") {
   if (mistakes.length > 0) logger.warn(mistakes.join(" "));
   const metrics = createMetrics({ service, projects: config.MILLRACE_METRICS_PROJECTS });
   installTemporalRuntime(logger);
-  const shutdown = createShutdown(logger, config.MILLRACE_SHUTDOWN_GRACE_MS + 10_000);
+  const drainMs = service === "api" ? config.MILLRACE_DRAIN_MS : 0;
+  const shutdown = createShutdown(logger, drainMs + config.MILLRACE_SHUTDOWN_GRACE_MS + 10_000);
 
   const db = openDatabase({
     url: config.DATABASE_URL,
     poolSize: config.DATABASE_POOL_SIZE,
     applicationName: `millrace-${service}`,
-    onError: (err) => logger.warn({ err }, "database connection"),
+    onError: (err) => logger.warn({ err }, "a database connection failed"),
   });
   shutdown.add("database", () => db.close());
   await refuseUnfit(db, "DATABASE_URL");
   const reads = service === "api" ? await openReads(config, db, { metrics, logger, shutdown }) : readsOf(db);
-  const feed = openRunFeed(db, (err) => logger.warn({ err }, "run feed"));
-  shutdown.add("run feed", () => feed.close());
+  const feed = openRunFeed(db, (err) => logger.warn({ err }, "the feed of run events failed"));
+  shutdown.add("feed of run events", () => feed.close());
   const stored = await openBlobStore(config).catch((error: unknown) => {
     if (error instanceof DirectoryUnusable) return refuse(`MILLRACE_BLOB_URL: ${error.message}`);
     throw error;
@@ -129,7 +130,7 @@ export async function openProcess(service: "api" | "worker") {
   };
 }
 
-/** Opens the database that lists are read from: the replica, if there is one. */
+/** Opens the database for lists: the replica, if there is one. */
 async function openReads(
   config: Config,
   db: Database,
@@ -141,7 +142,7 @@ async function openReads(
     url,
     poolSize: config.DATABASE_POOL_SIZE,
     applicationName: "millrace-api-reads",
-    onError: (err) => logger.warn({ err }, "connection to the replica"),
+    onError: (err) => logger.warn({ err }, "a connection to the replica failed"),
   });
   shutdown.add("replica", () => replica.close());
   await refuseUnfit(replica, "DATABASE_REPLICA_URL");
@@ -150,21 +151,21 @@ async function openReads(
     metrics,
     onError: (err, message) => logger.warn({ err }, message),
   });
-  shutdown.add("looks at the replica", () => reads.close());
+  shutdown.add("checking the replica", () => reads.close());
   return reads;
 }
 
-/** The common parts of an open process, which the capabilities beside this file are opened with. */
+/** The common parts of an open process, from which the other modules of this folder open their capabilities. */
 export type ServiceProcess = Awaited<ReturnType<typeof openProcess>>;
 
-/** Returns a function that logs an error of a part which will try again. */
-export function warning({ logger }: Pick<ServiceProcess, "logger">, part: string): (err: unknown) => void {
-  return (err) => logger.warn({ err }, part);
+/** Returns a function that logs an error of a part that will retry. */
+export function warning({ logger }: Pick<ServiceProcess, "logger">, message: string): (err: unknown) => void {
+  return (err) => logger.warn({ err }, message);
 }
 
 /**
- * Ends the process and prints only the reason, if Postgres refuses the login, if its version is not supported, or if its sessions
- * would not be restricted to the rows of one organisation. Checks no server that does not answer yet, or has not been migrated.
+ * Ends the process and prints only the reason if Postgres refuses the login, if its version is not supported, or if its sessions would not
+ * be restricted to the rows of one organisation. Skips the checks if the server does not respond yet, or has not been migrated.
  */
 async function refuseUnfit(db: Database, setting: DatabaseSetting): Promise<void> {
   try {
@@ -179,18 +180,21 @@ async function refuseUnfit(db: Database, setting: DatabaseSetting): Promise<void
   }
 }
 
-/** The master keys. One is made if there is none, unless the database has secrets that it would not open. */
+/** The master keys. A key is created if there is none, unless the database has secrets that it could not open. */
 async function openMasterKeys({ MILLRACE_MASTER_KEY: configured }: Config, db: Database, directory?: string) {
   const known = await existingMasterKeys(configured, directory);
   if (known || directory === undefined) return known ?? masterKeys(configured, directory);
   const missing = await missingKeys(db, join(directory, "master.key"));
-  // Another process may have made it meanwhile: it is there before the first secret.
+  // Another process may have created the key meanwhile, which happens before its first secret.
   if (missing !== undefined && !(await existingMasterKeys(configured, directory)))
     refuse(`Master key: ${missing}. ${MISSING_KEYS_ADVICE}`);
   return masterKeys(configured, directory);
 }
 
-/** Does the same if a master key is lost or wrong. Checks no server that does not answer yet, or has not been migrated. */
+/**
+ * Ends the process in the same way if a master key is missing or wrong. Skips the check if the server does not respond yet, or has not been
+ * migrated.
+ */
 async function refuseUnreadable(payloads: Payloads): Promise<void> {
   await payloads.load().catch((error: unknown) => {
     if (error instanceof KeyUnreadable) refuse(error.message);
@@ -202,7 +206,7 @@ function refuse(reason: string): never {
   process.exit(1);
 }
 
-/** Checks for /readyz what a process needs of Postgres. Everybody may read that, so `millrace doctor` says more. */
+/** Checks for /readyz that the process can use Postgres. Anyone may read that response, so only `millrace doctor` gives details. */
 function postgresReadiness(db: Database) {
   return {
     async postgres(): Promise<void> {
@@ -210,7 +214,7 @@ function postgresReadiness(db: Database) {
         await db.ping();
       } catch (error) {
         if (!(error instanceof UnsafeSession) || error instanceof RoleMissing) throw error;
-        const message = "sessions are not held to the rows of an organisation";
+        const message = "database sessions are not restricted to one organisation's rows";
         throw new NotReady(message, "Run `millrace doctor`.", { cause: error });
       }
     },

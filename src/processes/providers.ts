@@ -53,12 +53,12 @@ export function openProviders(
 
 export type Providers = ReturnType<typeof openProviders>;
 
-/** Starts the runs of triggers that have fired. */
+/** Starts the runs of fired triggers. */
 export function openTriggers(process: ServiceProcess, runs: Runs) {
   const triggers = startTriggers(
     { ...runs.activities, ...runs.starting },
     process.config.MILLRACE_SWEEP_INTERVAL_MS,
-    warning(process, "triggers"),
+    warning(process, "could not start the runs of triggers; will retry"),
   );
   process.shutdown.add("triggers", () => triggers.close());
   return triggers;

@@ -1,6 +1,7 @@
-import { createRecording, createRunJobActivities } from "../../activities/create.ts";
+import { createRunJobActivities } from "../../activities/create.ts";
 import type { ActivityDeps } from "../../activities/create.ts";
 import { createFailureObserver } from "../../activities/observe-failures.ts";
+import { createRecording } from "../../activities/recording.ts";
 import { createFlowCache } from "../services/projects/flow-cache.ts";
 import { createBackgroundStarts } from "../services/runs/background-starts.ts";
 import { runLimits } from "../services/runs/create-run.ts";
@@ -24,7 +25,7 @@ export function openRuns({
   temporal,
 }: ServiceProcess) {
   const recording = createRecording({ config, db, blobs, feed, observer, traces, startInputs });
-  // Not eager: the sweeper starts runs for all processes, so any of them may take the first step.
+  // Not eager, because the sweeper starts runs for all processes, and any of them may take the first step.
   const starter = createRunStarter({
     client: temporal.client,
     taskQueuePrefix: config.MILLRACE_TASK_QUEUE,
@@ -37,10 +38,11 @@ export function openRuns({
     blobs,
     evaluation,
     feed,
+    observer,
     ...recording,
     onFailure: createFailureObserver(metrics, logger),
     onFault: (err, { run: { run_id, org_id, project_id } }) =>
-      logger.warn({ err, run_id, org_id, project_id }, "the end of a run could not be written yet"),
+      logger.warn({ err, run_id, org_id, project_id }, "could not write the end of a run yet; it will be retried"),
   };
   const sweeping: SweeperDeps = {
     db,
@@ -63,7 +65,7 @@ export function openRuns({
   return {
     activities,
     sweeping,
-    /** Starts runs that no request asks for: those of triggers and actions. */
+    /** Starts runs that no API request creates: those of triggers and actions. */
     starting: {
       starter,
       startInBackground,
@@ -71,14 +73,14 @@ export function openRuns({
       maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
       flows: createFlowCache(db, recording.plans),
       onStartDelayed: (run_id: string, err: unknown) =>
-        logger.warn({ err, run_id }, "run not started at once; the sweeper will"),
+        logger.warn({ err, run_id }, "could not start the run; the sweeper will retry"),
     },
   };
 }
 
 export type Runs = ReturnType<typeof openRuns>;
 
-/** Opens the activities of run jobs, which cancel, resume or replay many runs. */
+/** Opens the activities of run jobs, which cancel, resume or rerun many runs. */
 export function openRunJobs({ blobs, logger, observer, shutdown }: ServiceProcess, runs: Runs) {
   const { starting, activities } = runs;
   const runService = createRunService({ ...activities, ...starting, blobs, logger, observer });

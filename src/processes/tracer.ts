@@ -6,7 +6,7 @@ import { createTracer } from "../platform/tracing/tracer.ts";
 import type { Tracer } from "../platform/tracing/tracer.ts";
 import { VERSION } from "../version.ts";
 
-/** What exports traces, where the operator has named a collector. */
+/** The tracer, if the operator has configured a collector. */
 export async function openTracer(
   config: Config,
   { service, metrics, logger }: { service: "api" | "worker"; metrics: Metrics; logger: Logger },
@@ -22,6 +22,6 @@ export async function openTracer(
     queued: config.OTEL_BSP_MAX_QUEUE_SIZE,
     intervalMs: config.OTEL_BSP_SCHEDULE_DELAY,
     onSpans: (outcome, count) => metrics.spans(outcome, count),
-    onError: (err) => logger.warn({ err }, "spans could not be sent"),
+    onError: (err) => logger.warn({ err }, "could not send spans"),
   });
 }

@@ -26,7 +26,7 @@ import { warning } from "./open-process.ts";
 import type { ServiceProcess } from "./open-process.ts";
 import type { Runs } from "./runs.ts";
 
-/** Starts the tasks that take over the work of dead processes, and remove what has expired. Any number of processes may run them. */
+/** Starts the background tasks that take over work of dead processes and purge expired data. Any number of processes may run them. */
 export function startUpkeep(
   process: ServiceProcess,
   runs: Runs,
@@ -36,17 +36,19 @@ export function startUpkeep(
   const { client } = temporal;
   const prefix = config.MILLRACE_TASK_QUEUE;
   const sweepMs = config.MILLRACE_SWEEP_INTERVAL_MS;
-  // They only find work that a dead process has left, so they look less often than the sweeper of runs.
+  // They only find work that a dead process has left, so they run less often than the sweeper of runs.
   const recoveryMs = 5 * sweepMs;
+  const tasks: Array<Pick<Periodic, "close">> = [];
   const keep = (name: string, start: (onError: (error: unknown) => void) => Pick<Periodic, "close">): void => {
-    const task = start(warning(process, name));
-    shutdown.add(name, () => task.close());
+    tasks.push(start(warning(process, `${name} failed`)));
   };
+  // Closed in parallel, so that none begins another round while the process waits for another task's round.
+  shutdown.add("upkeep", () => Promise.all(tasks.map((task) => task.close())).then(() => undefined));
 
-  keep("sweeper of runs", () => startSweeper(runs.sweeping));
-  keep("documents", (onError) => startDocumentSweeper({ db, starter: runs.starting.starter }, sweepMs, onError));
+  keep("run sweeper", () => startSweeper(runs.sweeping));
+  keep("document sweeper", (onError) => startDocumentSweeper({ db, starter: runs.starting.starter }, sweepMs, onError));
   const providerJobs = createProviderJobs(client, prefix, () => false);
-  keep("runs of actions", (onError) => startActionSweeper({ db, providerJobs }, recoveryMs, onError));
+  keep("action sweeper", (onError) => startActionSweeper({ db, providerJobs }, recoveryMs, onError));
   keep("housekeeping", (onError) =>
     startHousekeeping(db, blobs, {
       everyMs: 200 * sweepMs,
@@ -54,11 +56,11 @@ export function startUpkeep(
       runRetentionDays: config.MILLRACE_RUN_RETENTION_DAYS,
       auditRetentionDays: config.MILLRACE_AUDIT_RETENTION_DAYS,
       monitorRetentionDays: config.MILLRACE_MONITOR_RETENTION_DAYS,
-      onSwept: (removed) => logger.info({ removed }, "blobs that nothing referred to are removed"),
+      onSwept: (removed) => logger.info({ removed }, "deleted unreferenced blobs"),
       onError,
     }),
   );
-  keep("erasures", (onError) =>
+  keep("erasure worker", (onError) =>
     startErasing(
       {
         ...runs.sweeping,
@@ -69,27 +71,29 @@ export function startUpkeep(
       onError,
     ),
   );
-  keep("statistics of tables", (onError) => startKeepingStatistics(db, onError));
-  keep("knowledge bases", (onError) => startKnowledgeHousekeeping(db, blobs, onError));
-  keep("resources to be indexed", (onError) => startIngestSweeper({ db, resources }, recoveryMs, onError));
-  keep("syncs of knowledge bases", (onError) => startSyncSweeper({ db, syncs }, recoveryMs, onError));
-  keep("evals", (onError) => startEvalSweeper({ db, evals: createEvalStarter(client, prefix) }, recoveryMs, onError));
+  keep("update of table statistics", (onError) => startKeepingStatistics(db, onError));
+  keep("clean-up of knowledge bases", (onError) => startKnowledgeHousekeeping(db, blobs, onError));
+  keep("ingestion sweeper", (onError) => startIngestSweeper({ db, resources }, recoveryMs, onError));
+  keep("sync sweeper", (onError) => startSyncSweeper({ db, syncs }, recoveryMs, onError));
+  keep("eval sweeper", (onError) =>
+    startEvalSweeper({ db, evals: createEvalStarter(client, prefix) }, recoveryMs, onError),
+  );
   const runJobs = createRunJobStarter(client, prefix);
-  keep("jobs of runs", (onError) => startRunJobSweeper({ db, runJobs }, recoveryMs, onError));
-  keep("schedules", (onError) =>
+  keep("run job sweeper", (onError) => startRunJobSweeper({ db, runJobs }, recoveryMs, onError));
+  keep("schedule check", (onError) =>
     keepSchedules({ db, schedules: createSchedules(client, prefix) }, allSchedules(config), {
       changesMs: recoveryMs,
       compareMs: config.MILLRACE_SCHEDULE_CHECK_MS,
       onError,
-      onMended: (counts) => logger.warn(counts, "schedules that Temporal had lost, or that nobody wants, are mended"),
+      onMended: (counts) => logger.warn(counts, "repaired schedules (recreated missing, removed orphaned)"),
     }),
   );
-  keep("workflows of an earlier release", (onError) =>
+  keep("ending workflows of an earlier release", (onError) =>
     untilDone(
       recoveryMs,
       async () => {
         const ended = await endRetiredWorkflows(client, prefix);
-        if (ended > 0) logger.info({ ended }, "workflows of an earlier release were ended");
+        if (ended > 0) logger.info({ ended }, "ended workflows of an earlier release");
       },
       onError,
     ),

@@ -4,7 +4,7 @@ import { createShardStarter } from "../temporal/deliveries.ts";
 import { VERSION } from "../version.ts";
 import type { ServiceProcess } from "./open-process.ts";
 
-/** Starts this process's part in the delivery of events. */
+/** Starts the delivery of events in this process. */
 export function openWebhooks(
   { config, db, secrets, guardedFetch, metrics, logger, shutdown, temporal, traces }: ServiceProcess,
   onRelayed: () => void,
@@ -19,7 +19,8 @@ export function openWebhooks(
       publicUrl: config.MILLRACE_PUBLIC_URL ?? "",
       version: VERSION,
       within: traces.within,
-      onFault: (err, { delivery_id }) => logger.error({ err, delivery_id }, "a delivery failed for a reason of ours"),
+      onFault: (err, { delivery_id }) =>
+        logger.error({ err, delivery_id }, "delivery failed because of an internal error"),
     }),
     onRelayed,
     startShard: createShardStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
@@ -29,7 +30,7 @@ export function openWebhooks(
     disableAfterMs: config.MILLRACE_WEBHOOK_DISABLE_AFTER_MS,
     disableAttempts: config.MILLRACE_WEBHOOK_DISABLE_ATTEMPTS,
     pollMs: config.MILLRACE_WEBHOOK_POLL_MS,
-    // Rarely: a delivery workflow only ends if somebody terminates it.
+    // Rarely, because a delivery workflow only ends if someone terminates it.
     ensureMs: 12 * config.MILLRACE_SWEEP_INTERVAL_MS,
     totalSlots: config.MILLRACE_WEBHOOK_SLOTS,
     slotsPerSubscription: config.MILLRACE_WEBHOOK_CONCURRENCY,
@@ -39,7 +40,7 @@ export function openWebhooks(
     },
     onError: (err, job) => logger.warn({ err, delivery_id: job?.delivery_id }, "webhooks"),
   });
-  metrics.gauge("webhook_deliveries_under_way", "Deliveries this process is making", webhooks.inUse);
+  metrics.gauge("webhook_deliveries_under_way", "Webhook deliveries in flight in this process", webhooks.inUse);
   shutdown.add("webhooks", () => webhooks.close(config.MILLRACE_SHUTDOWN_GRACE_MS));
   return webhooks;
 }

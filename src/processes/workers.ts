@@ -3,12 +3,10 @@ import { runWorkers } from "../temporal/workers.ts";
 import type { RunningWorkers } from "../temporal/workers.ts";
 import type { ServiceProcess } from "./open-process.ts";
 
-/** How often a process looks again for its key, without which it cannot read what Temporal keeps (ms). */
+/** How often a process looks again for its data key, without which it cannot read payloads (ms). */
 const ASK_AGAIN_MS = 1000;
 
-/**
- * Makes workers and starts to poll: at once, or as soon as the database answers. The process ends when one of its workers dies.
- */
+/** Creates workers and starts to poll: immediately, or as soon as the database responds. The process ends if one of its workers dies. */
 export async function startWorkers(
   { logger, shutdown, payloads }: ServiceProcess,
   create: () => Promise<Parameters<typeof runWorkers>[0]>,
@@ -16,7 +14,7 @@ export async function startWorkers(
   const closing = new AbortController();
   let workers: RunningWorkers | undefined;
   const died = (err: unknown): void => {
-    logger.fatal({ err }, "a worker has died");
+    logger.fatal({ err }, "a worker stopped unexpectedly");
     void shutdown.run("worker died").then(() => process.exit(1));
   };
   async function begin(): Promise<void> {
@@ -38,14 +36,16 @@ export async function startWorkers(
       await payloads.load();
       return true;
     } catch (err) {
-      logger.warn({ err }, "the key of what Temporal keeps cannot be read; waiting for it");
+      logger.warn({ err }, "cannot read the key for data in Temporal; waiting for it");
       return false;
     }
   }
-  shutdown.add("workers", async () => {
+  // Runs first, so that other processes take new work from now on, whatever else this process waits for while it stops.
+  shutdown.first("polling", () => {
     closing.abort();
-    await workers?.stop();
+    workers?.stopPolling();
   });
+  shutdown.add("workers", () => workers?.stop());
   if (await isLoaded()) await begin();
   else
     beginLater().catch((error: unknown) => {

@@ -2,43 +2,40 @@ import { Problem } from "../domain/errors.ts";
 import type { Database, Db } from "../stores/db.ts";
 import type { RowAudit } from "./audit/audit.ts";
 
-/** The members of something that a request changes; undefined ones stay. */
+/** The fields that a request changes; undefined fields are unchanged. */
 export type Given<Whole> = { readonly [Member in keyof Whole]?: Whole[Member] | undefined };
 
-/** The members that it names. */
+/** The fields of a change that are not undefined. */
 export function stated<Change extends object>(
   change: Change,
 ): { readonly [Member in keyof Change]?: Exclude<Change[Member], undefined> } {
   return Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) as Change;
 }
 
-/**
- * A request that changes some members of a resource. Members that it does not name stay, even while others change
- * them.
- */
+/** A request that changes some fields of a resource. Other fields keep the changes that concurrent requests make. */
 export interface Change<Row, Result> {
-  /** Reads the row and keeps it locked until the transaction ends. Throws 404 where there is none. */
+  /** Reads the row and locks it until the transaction ends. Throws 404 if there is none. */
   readonly lock: (db: Db) => Promise<Row>;
-  /** Throws 412 where the request was made for another state. */
+  /** Throws 412 if the request was made for another state. */
   readonly requireMatch: (row: Row) => void;
-  /** Merges the change into the locked row and writes it. It does nothing slow: others wait for the row. */
+  /** Merges the change into the locked row and writes it. Must be fast, because other requests wait for the row. */
   readonly write: (db: Db, row: Row) => Promise<Result>;
   /** How the change is recorded in the audit log. */
   readonly audited: RowAudit<Row>;
 }
 
-/** The same, for checks that take too long to make under a lock. */
+/** A change with checks that are too slow to be made under a lock. */
 export interface CheckedChange<Row, Checked, Result> extends Omit<Change<Row, Result>, "write"> {
-  /** Reads the row without a lock. Throws 404 where there is none. */
+  /** Reads the row without a lock. Throws 404 if there is none. */
   readonly find: (db: Db) => Promise<Row>;
-  /** The revision that the checks depend on. If it differs once the row is locked, the checks are made again. */
-  readonly revisionOf: (row: Row) => number;
+  /** The revision that the checks depend on. If it differs once the row is locked, the checks are repeated. */
+  readonly revisionOf: (row: Row) => number | string;
   /** Makes the checks, outside of any transaction. */
   readonly prepare: (row: Row) => Promise<Checked>;
   readonly write: (db: Db, row: Row, checked: Checked) => Promise<Result>;
 }
 
-/** Carries out a change in one transaction, and records it in the audit log. */
+/** Executes a change in one transaction, and records it in the audit log. */
 export async function changeLocked<Row, Result>(
   database: Database,
   orgId: string,
@@ -53,10 +50,10 @@ export async function changeLocked<Row, Result>(
   });
 }
 
-/** Each attempt lets one of the concurrent requests through, so this many may compete. */
+/** Each attempt lets one concurrent request through, so at least this many requests may compete. */
 const MAX_ATTEMPTS = 20;
 
-/** Carries out a change whose checks are slow. Throws 503 if others keep changing the resource. */
+/** Executes a change with slow checks. Throws 503 if other requests keep changing the resource. */
 export async function changeChecked<Row, Checked, Result>(
   database: Database,
   orgId: string,
@@ -76,7 +73,7 @@ export async function changeChecked<Row, Checked, Result>(
     });
     if (done !== null) return done.result;
   }
-  throw new Problem("service_unavailable", "Others change the resource all the time. Try again shortly.", {
+  throw new Problem("service_unavailable", "The resource is being changed by other requests. Retry shortly.", {
     headers: { "Retry-After": "1" },
   });
 }

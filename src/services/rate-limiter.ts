@@ -3,7 +3,7 @@ import { Problem } from "../domain/errors.ts";
 import type { Database } from "../stores/db.ts";
 
 export interface RateLimitOptions {
-  /** Distinguishes this limiter's counts from others' in the shared table. */
+  /** Distinguishes this limiter's counts from those of others in the shared table. */
   readonly name: string;
   readonly points: number;
   readonly seconds: number;
@@ -11,9 +11,9 @@ export interface RateLimitOptions {
 
 /** Counts in Postgres, so that all API processes share the count and a restart does not reset it. */
 export interface RateLimiter {
-  /** Takes one point. Answers the headers to send; throws the 429 when there is none left. */
+  /** Takes one point. Returns the headers to send; throws 429 if none is left. */
   take(key: string): Promise<Record<string, string>>;
-  /** Takes one point; false when there is none left. */
+  /** Takes one point; false if none is left. */
   tryTake(key: string): Promise<boolean>;
   /** Gives one point back. */
   giveBack(key: string): Promise<void>;
@@ -35,12 +35,12 @@ export function createRateLimiter(db: Database, options: RateLimitOptions): Rate
     storeType: "pool",
     tableName: "rate_limits",
     tableCreated: true,
-    // The sweeper removes old counts: a timer in here could not be stopped.
+    // Housekeeping removes old counts, because the library's timer could not be stopped.
     clearExpiredByTimeout: false,
     keyPrefix: options.name,
     points: options.points,
     duration: options.seconds,
-    // A caller over the limit causes no more queries.
+    // A caller over the limit causes no further queries.
     inMemoryBlockOnConsumed: options.points + 1,
   });
   const headers = (left: RateLimiterRes): Record<string, string> => ({
@@ -48,9 +48,13 @@ export function createRateLimiter(db: Database, options: RateLimitOptions): Rate
     RateLimit: `"${options.name}";r=${left.remainingPoints};t=${secondsUntil(left)}`,
   });
   const refusal = (left: RateLimiterRes): Problem =>
-    new Problem("rate_limited", `No more than ${options.points} requests in ${options.seconds} seconds.`, {
-      headers: { ...headers(left), "Retry-After": String(Math.max(1, secondsUntil(left))) },
-    });
+    new Problem(
+      "rate_limited",
+      `Limit of ${options.points} requests in ${options.seconds} seconds reached. Retry later.`,
+      {
+        headers: { ...headers(left), "Retry-After": String(Math.max(1, secondsUntil(left))) },
+      },
+    );
   async function consume(key: string): Promise<{ readonly left: RateLimiterRes; readonly isOver: boolean }> {
     try {
       return { left: await limiter.consume(key), isOver: false };
@@ -83,11 +87,12 @@ function secondsUntil(left: RateLimiterRes): number {
   return Math.ceil(left.msBeforeNext / 1000);
 }
 
-/** What the library takes for a pg pool: it only ever calls `query`. */
+/** An object that the library accepts as a pg pool, because it only calls `query`. */
 function poolOver(db: Database): unknown {
   return {
     async query({ text, values }: { text: string; values: unknown[] }) {
-      const rows = await db.system((connection) => connection.query(text, values));
+      // The first value of each statement is the counted key.
+      const rows = await db.system((connection) => connection.query(text, values), String(values[0]));
       return { rows, rowCount: rows.length };
     },
   };

@@ -5,11 +5,11 @@ import type { Db } from "../stores/db.ts";
 const TABLES = {
   monitors: "eval_monitors",
   triggers: "triggers",
-  "webhook subscriptions": "webhook_subscriptions",
+  webhooks: "webhook_subscriptions",
 } as const;
 
-/** Throws 409 if the organisation has `max` others already. Until the transaction ends nobody else adds one. */
+/** Throws 409 if the organisation already has `max` others. No other request can add one until the transaction ends. */
 export async function requireRoom(db: Db, what: keyof typeof TABLES, id: string, max: number): Promise<void> {
   if ((await countOthers(db, TABLES[what], id)) < max) return;
-  throw new Problem("conflict", `The organisation has ${max} ${what}, as many as it may. Delete one first.`);
+  throw new Problem("conflict", `The organisation has ${max} ${what}, the maximum. Delete one first.`);
 }

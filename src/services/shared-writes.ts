@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 export interface ShareOptions {
   /** The most writes in one batch. */
   readonly maxTogether?: number;
-  /** How long the first write of a key waits for others (ms). Default: not at all. */
+  /** How long the first write of a key waits for others (ms). Default: no wait. */
   readonly gatherMs?: number;
 }
 
@@ -15,9 +15,9 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Batches writes of one key: writes that arrive while one is in flight go together in the next batch. They would wait
- * for the same row lock anyway, and one statement for twenty costs little more than for one. If a batch fails for
- * another reason than `isPassing`, each write is sent alone, so that none fails because of another.
+ * Batches writes of one key: writes that arrive while one is in flight form the next batch. They would wait for the
+ * same row lock anyway, and one statement for twenty costs little more than for one. If a batch fails with an error
+ * that `isPassing` does not accept as transient, each write is repeated alone, so that none fails because of another.
  */
 export function shareWrites<Item, Result>(
   write: (items: readonly Item[]) => Promise<Result>,

@@ -3,21 +3,21 @@ import { quoted } from "./identifiers.ts";
 import { ORGANISATION_TABLES } from "./organisation-tables.ts";
 
 /**
- * The roles of the services: one sees the rows of one organisation; one only searches, and its statements name the
- * organisation.
+ * The database roles of the services: `millrace_app` sees the rows of one organisation; `millrace_search` only reads knowledge bases, of
+ * all organisations, so each of its statements names one.
  */
 const ROLES = ["millrace_app", "millrace_search"] as const;
 type Role = (typeof ROLES)[number];
 
 // The access rules that migrations give every table with rows of organisations. A test compares both.
 const APP_PRIVILEGES = ["SELECT", "INSERT", "UPDATE", "DELETE"];
-/** The role's privileges on tables where it has fewer than these. */
+/** Tables on which `millrace_app` has fewer privileges than APP_PRIVILEGES. */
 const FEWER_PRIVILEGES: Readonly<Record<string, readonly string[]>> = {
   // Written once, and never changed.
   model_calls: ["SELECT", "INSERT", "DELETE"],
   run_deltas: ["SELECT", "INSERT", "DELETE"],
   run_traces: ["SELECT", "INSERT", "DELETE"],
-  // Not even the person that an entry is about may remove it.
+  // Even the person that an entry is about must not be able to remove it.
   audit_log: ["SELECT", "INSERT"],
 };
 const OWN_ROWS = "(org_id = current_org())";
@@ -31,20 +31,20 @@ const SEARCHED = [
   "knowledge_resources",
   "knowledge_vectors",
 ];
-/** Policies of tables whose rows belong to another table's. */
+/** Policies of tables without an organisation column, whose rows belong to rows of another table. */
 const OTHER_RULES: Readonly<Record<string, string>> = {
   knowledge_postings:
     "(index_no = ANY (ARRAY( SELECT i.index_no FROM knowledge_indexes i WHERE (i.org_id = current_org()))))",
 };
 
-/** Something that separates organisations and differs from what migrations make, with the SQL that repairs it. */
+/** A difference from what migrations make that affects the separation of organisations, with the SQL that repairs it. */
 export interface AccessGap {
   /** Such as `policy org_rows on runs`. */
   readonly what: string;
   readonly statement: string;
-  /** Not part of the schema: `migrate` leaves it alone. */
+  /** Set for objects that are not part of the schema; `migrate` does not change them. */
   readonly foreign?: true;
-  /** Concerns only this login: another one may run the migrations. */
+  /** Set if the gap concerns this login only: another login may be able to run the migrations. */
   readonly membership?: true;
 }
 
@@ -70,7 +70,7 @@ export async function findAccessGaps(db: Db): Promise<AccessGap[]> {
   return [...gaps, ...(await readTables(db)).flatMap(gapsOfTable)];
 }
 
-/** The missing roles, and the ones that the login role may not act as, or that cannot use the schema. System only. */
+/** Which roles are missing, which ones the login role may not act as, and which cannot use the schema. System only. */
 export async function findRoleGaps(db: Db): Promise<AccessGap[]> {
   // From PostgreSQL 16 on, a role that creates another one is its member, but may not act as it until that is granted.
   const rows = await db.query<{
@@ -141,7 +141,7 @@ function gapsOfTable(table: TableFacts): AccessGap[] {
   const others = table.policies.filter((each) => each.permissive && !wanted.some((known) => known.name === each.name));
   for (const { name: other } of others) {
     const statement = `drop policy ${quoted(other)} on ${name};`;
-    gaps.push({ what: `policy ${other} on ${name}, which is not ours`, statement, foreign: true });
+    gaps.push({ what: `policy ${other} on ${name}, which Millrace did not create`, statement, foreign: true });
   }
   return [...gaps, ...grantGaps(table)];
 }
@@ -189,5 +189,5 @@ function isSame(found: Policy, wanted: Policy): boolean {
   );
 }
 
-/** The server writes conditions over several lines. */
+/** The server pretty-prints conditions over several lines. */
 const oneLine = (condition: string | null): string | null => condition?.replaceAll(/\s+/g, " ").trim() ?? null;

@@ -11,7 +11,7 @@ import { masterKeyIds } from "./secrets/sealed.ts";
 /** A table in a backup. */
 export interface TableColumns {
   readonly name: string;
-  /** Without computed columns. */
+  /** Computed columns are omitted. */
   readonly columns: readonly string[];
 }
 
@@ -21,21 +21,21 @@ export interface Snapshot {
   readonly server: string;
   readonly migrations: readonly string[];
   readonly sequences: Readonly<Record<string, number>>;
-  /** Ids of the master keys under which anything is sealed. */
+  /** IDs of the master keys that sealed something in the backup. */
   readonly master_keys: readonly string[];
   readonly tables: readonly TableColumns[];
   /** Rows of a table. Read them to the end before the next table. */
   rows(table: TableColumns): Readable & { readonly rows: number };
-  /** Possible keys of blobs in rows, one a line. Some repeat, and some only look like keys. */
+  /** Strings in rows that may be keys of blobs, one per line. Some repeat, and some only look like keys. */
   blobKeys(): AsyncIterable<Buffer>;
 }
 
-/** Vectors once more, for HNSW indexes that no migration makes. Workers make both anew where pgvector is there. */
+/** Copies of vectors for HNSW indexes, which no migration makes. Workers rebuild both where pgvector is available. */
 export const MADE_ANEW = "knowledge_vectors";
 
 /**
- * Our tables in the first schema of the search path, except MADE_ANEW and the one that `migrate` fills. A partitioned
- * table is one table.
+ * The tables in the first schema of the search path, except MADE_ANEW and the `migrations` table, which `migrate` fills. A partitioned
+ * table counts as one table.
  */
 const TABLES = `
   select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
@@ -86,8 +86,8 @@ export async function findOccupied(url: string): Promise<string | undefined> {
 }
 
 /**
- * Fills the empty tables of a database: all of them, or none if anything fails. `load` gives the rows of each table to
- * `copy`, which returns how many the server has taken. System only.
+ * Fills the empty tables of a database: all of them, or none if anything fails. `load` passes the rows of each table to `copy`, which
+ * returns how many the server accepted. System only.
  */
 export async function fillTables(
   url: string,

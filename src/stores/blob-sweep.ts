@@ -5,11 +5,11 @@ import { OPEN } from "./states.ts";
 export interface BlobColumn {
   readonly table: string;
   readonly column: string;
-  /** SQL: the rows whose blobs have to be there. Other rows may name one that was removed when it had been used. */
+  /** SQL condition for the rows whose blobs must exist. Other rows may name a blob that was removed after its use. */
   readonly needed?: string;
 }
 
-/** All of them: a blob in none of these columns is removed. A new column needs a line here. */
+/** Every column that refers to blobs. The sweep removes blobs that none of them names, so a new column needs a line here. */
 export const BLOB_COLUMNS: readonly BlobColumn[] = [
   { table: "runs", column: "inputs" },
   { table: "runs", column: "outputs" },
@@ -29,10 +29,10 @@ export const BLOB_COLUMNS: readonly BlobColumn[] = [
   { table: "action_runs", column: "outputs" },
 ];
 
-/** The ones with rows of runs: each has a run_id. */
+/** The columns of tables with rows of runs; each of these tables has a `run_id`. */
 export const TABLES_OF_RUNS: readonly string[] = ["runs", "run_checkpoints", "node_runs", "agent_steps"];
 
-/** The form of a key, wherever it stands. Other text of this form only keeps a blob. */
+/** The form of a blob's key anywhere in a text. Other text of this form only causes a blob to be kept. */
 export const BLOB_KEY_PATTERN = "[0-9a-f]{8}-[0-9a-f-]{27}/[0-9a-f]{8}-[0-9a-f-]{27}";
 
 /**
@@ -50,9 +50,15 @@ export async function claimJob(db: Db, job: string, everyMs: number): Promise<bo
   );
 }
 
+/** Releases a claim of a job that was not done, so that it is due immediately. */
+export async function releaseJob(db: Db, job: string, everyMs: number): Promise<void> {
+  const due = "now() - make_interval(secs => $2::float8 / 1000 + 1)";
+  await db.query(`update housekeeping set done_at = ${due} where job = $1::text`, [job, everyMs]);
+}
+
 /**
- * Lets `work` compare blobs with rows on one connection, with a temporary table for the blobs. Listing and removing
- * blobs may take hours, so no transaction is open meanwhile: it would keep dead rows of every table.
+ * Lets `work` compare blobs with rows on one connection, with a temporary table for the blobs. Listing and removing blobs may take hours,
+ * so no transaction stays open: it would keep Postgres from removing dead rows of every table.
  */
 export async function withComparison<T>(db: Db, work: () => Promise<T>): Promise<T> {
   await db.query("drop table if exists pg_temp.unreferenced");
@@ -94,8 +100,8 @@ export async function addBlobs(
 }
 
 /**
- * Keeps what an open run may have made: its workflow holds references that no row has. Older blobs that it uses are in
- * its inputs, in documents and in the checkpoint of the run that it resumes. `marginMs` allows for differing clocks.
+ * Keeps blobs that an unfinished run may have made, because its workflow holds references that are in no row. Older blobs that it uses are
+ * in its inputs, in documents and in the checkpoint of the run that it resumes. `marginMs` allows for differing clocks.
  */
 export async function keepOfOpenRuns(db: Db, marginMs: number): Promise<void> {
   await db.query(
@@ -125,8 +131,8 @@ export async function partsOf(db: Db, { table, column }: BlobColumn): Promise<Co
 }
 
 /**
- * Keeps the blobs that a column refers to in `count` blocks of its table, from `first` on; without `count`, to its
- * end. With `orgId`, only rows of that organisation are read.
+ * Keeps the blobs that a column refers to in `count` blocks of its table, starting at block `first`; without `count`, to the end of the
+ * table. With `orgId`, only rows of that organisation are read.
  */
 export async function keepReferenced(
   db: Db,
@@ -143,8 +149,8 @@ export async function keepReferenced(
 }
 
 /**
- * The same for the rows of an organisation's runs, from behind `after` to `last`, by index: other organisations may
- * have far more.
+ * Keeps the blobs that rows of an organisation's runs refer to, for run IDs after `after` up to `last`. Uses an index, because other
+ * organisations may have far more rows.
  */
 export async function keepReferencedOfRuns(
   db: Db,
@@ -159,7 +165,7 @@ export async function keepReferencedOfRuns(
   await keepIn(db, column, rows, [orgId, after, last]);
 }
 
-/** The last of an organisation's next `limit` runs; null: there are no more. */
+/** The last of an organisation's next `limit` runs; null if there are no more. */
 export async function lastOfNextRuns(db: Db, orgId: string, after: string, limit: number): Promise<string | null> {
   return db.value<string>(
     `select run_id from (select run_id from runs where org_id = $1::uuid and run_id > $2::uuid order by run_id limit $3::int) page
@@ -178,13 +184,13 @@ async function keepIn(db: Db, { table, column }: BlobColumn, rows: string, value
   );
 }
 
-/** SQL that returns everything in a column that looks like the key of a blob that is needed, without repetitions. */
+/** SQL that returns, without duplicates, everything in a column that looks like a key of a needed blob. */
 export function keysIn({ table, column, needed = "true" }: BlobColumn): string {
   return `select distinct found[1] from (select ${column}::text as content from ${table} where ${needed}) part
     cross join regexp_matches(content, '${BLOB_KEY_PATTERN}', 'g') found`;
 }
 
-/** Takes up to `limit` of the remaining blobs: nothing refers to them. */
+/** Takes up to `limit` of the remaining blobs, to which nothing refers. */
 export async function takeUnreferenced(db: Db, limit: number): Promise<string[]> {
   return db.column<string>(
     "delete from unreferenced where key in (select key from unreferenced limit $1::int) returning key",

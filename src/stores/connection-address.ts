@@ -3,7 +3,7 @@ import { Client } from "pg";
 import type { ClientConfig } from "pg";
 import { parse, toClientConfig } from "pg-connection-string";
 
-/** The parameter of an address that names a password file. */
+/** The URL parameter that names a password file. */
 const PASSWORD_FILE = "password_file";
 
 /**

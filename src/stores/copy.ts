@@ -15,10 +15,7 @@ interface Wire {
 /** Each row arrives in a message of its own; they are forwarded in batches. */
 const BATCH_BYTES = 64 * 1024;
 
-/**
- * Rows as text, one a line, as `copy ... to stdout` writes them. Read them to the end before using the connection
- * again.
- */
+/** Rows as text, one per line, as `copy ... to stdout` writes them. Read them to the end before using the connection again. */
 export function copyOut(client: Client, statement: string): Readable & { readonly rows: number } {
   const out = new CopyOut(statement);
   client.query(out as unknown as Submittable);
@@ -26,7 +23,7 @@ export function copyOut(client: Client, statement: string): Readable & { readonl
 }
 
 class CopyOut extends Readable {
-  /** Once it has ended. */
+  /** Set once the stream has ended. */
   rows = 0;
   #wire: Wire | undefined;
   #batch: Buffer[] = [];
@@ -44,7 +41,7 @@ class CopyOut extends Readable {
   }
 
   handleCopyData({ chunk }: { chunk: Buffer }): void {
-    // The driver overwrites it with the next message.
+    // Copied, because the driver overwrites its buffer with the next message.
     this.#batch.push(Buffer.from(chunk));
     this.#bytes += chunk.length;
     if (this.#bytes >= BATCH_BYTES && !this.#flush()) this.#wire?.stream.pause();
@@ -121,7 +118,7 @@ async function drained(stream: Duplex): Promise<void> {
   }
 }
 
-/** The count in a command's tag, such as `COPY 12`. */
+/** The count in a command tag such as `COPY 12`. */
 function rowsOf(tag: string): number {
   return Number(/^COPY (\d+)$/.exec(tag)?.[1] ?? Number.NaN);
 }

@@ -3,9 +3,15 @@ import { Pool, types } from "pg";
 import type { Client, PoolClient, QueryResult, QueryResultRow } from "pg";
 import { isUuid } from "../domain/uuid.ts";
 import { connectionTo, PooledClient } from "./connection-address.ts";
+import { isConnectionError, isOutdated } from "./database-errors.ts";
 import { listen } from "./listen.ts";
+import { createOrgPlaces } from "./org-places.ts";
+import type { OrgPatience, OrgWork } from "./org-places.ts";
+import { connectWithin } from "./pool-limit.ts";
 import { assertSession, explainRefusal, UnsafeSession } from "./session.ts";
 import type { ActsAs } from "./session.ts";
+
+export { isConnectionError, isUniqueViolation } from "./database-errors.ts";
 
 // Times leave the database as RFC 3339 text and stay text: a Date loses microseconds and invites local time.
 const TIMESTAMPTZ = 1184;
@@ -18,7 +24,7 @@ const parsers: typeof types.getTypeParser = ((oid: number, format: never) => {
 
 export interface Statement {
   readonly text: string;
-  /** False: planned for each call. For texts that depend on what is asked for, and for plans that depend on the values. */
+  /** False plans the statement for each call: for statements whose text depends on the request, and for plans that depend on the values. */
   readonly prepared?: false;
   /** Longest time of the statement, ms; default: the pool's. The server's own statement_timeout applies too. */
   readonly query_timeout?: number;
@@ -55,26 +61,31 @@ export interface PoolStats {
 export interface Database {
   /** Runs `work` with access to one organisation's rows; every statement commits alone. */
   org<T>(orgId: string, work: (db: Db) => Promise<T>): Promise<T>;
-  /** The same in one transaction: all of it or nothing. */
+  /**
+   * Runs lists, statistics and exports of one organisation with the lowest priority: after all other work, few at a time, and with shorter
+   * statement timeouts. Throws NoPlace if too many wait; with `patient`, waits as long as it takes.
+   */
+  orgRead<T>(orgId: string, work: (db: Db) => Promise<T>, patient?: boolean): Promise<T>;
+  /** Runs `work` in one transaction: all of it is committed or nothing. */
   orgTransaction<T>(orgId: string, work: (db: Db) => Promise<T>): Promise<T>;
   /**
-   * Runs `work` as role `millrace_search`, which reads knowledge bases of every organisation and nothing else: each statement
-   * must name the organisation itself. Those with `prepared: false` are planned anew each time, because the best plan depends on
-   * how frequent the words are.
+   * Runs `work` as role `millrace_search`, which reads knowledge bases of every organisation and nothing else: each statement must name the
+   * organisation itself. Statements with `prepared: false` are planned for each call, because the best plan depends on how frequent the
+   * words are. `orgId` is "" for words that no organisation owns.
    */
-  search<T>(work: (db: Db) => Promise<T>): Promise<T>;
+  search<T>(orgId: string, work: (db: Db) => Promise<T>): Promise<T>;
   /**
    * Runs `work` across all organisations: for credentials, sweepers, relays and the command line, never for what a
-   * request names directly.
+   * request names directly. Work with `caller`, a key that names who causes it, leaves half of the connections to others.
    */
-  system<T>(work: (db: Db) => Promise<T>): Promise<T>;
+  system<T>(work: (db: Db) => Promise<T>, caller?: string): Promise<T>;
   systemTransaction<T>(work: (db: Db) => Promise<T>): Promise<T>;
   /**
-   * Calls `onNotify` for each notification on `channel`, and always reconnects. `onReconnect`: some may have been
-   * lost.
+   * Calls `onNotify` for each notification on `channel`, and always reconnects. `onReconnect` is called because notifications may have been
+   * lost meanwhile.
    */
   listen(channel: string, onNotify: (payload: string) => void, onReconnect: () => void): { close(): Promise<void> };
-  /** Opens a session of each kind. Throws UnsafeSession if one would not be restricted to the rows that it may see. */
+  /** Opens a session of each pool. Throws UnsafeSession if a session could see rows that it must not. */
   verify(): Promise<void>;
   ping(): Promise<void>;
   /** The usage of the connection pools. */
@@ -88,7 +99,25 @@ export interface DatabaseOptions {
   /** Shown in pg_stat_activity. */
   readonly applicationName: string;
   readonly onError: (error: Error) => void;
+  /** Time after which an unused connection is closed (ms); default a minute. */
+  readonly idleMs?: number;
+  /** How long work of an organisation waits for a connection. */
+  readonly patience?: OrgPatience;
 }
+
+const systemPoolSize = (poolSize: number): number => Math.max(2, Math.ceil(poolSize / 3));
+
+/** Connections that a process opens to listen: for changes of runs, and for deliveries. */
+const LISTENERS = 2;
+
+/** Most connections of a process with pools of this size: one for organisations, one for searches, and a smaller one for the rest. */
+export function mostConnections(poolSize: number): number {
+  return 2 * poolSize + systemPoolSize(poolSize) + LISTENERS;
+}
+
+/** Longest time of a statement on an organisation's rows, and of one that only reads them for a list (ms). */
+const ORG_STATEMENT_MS = 30_000;
+const READ_STATEMENT_MS = 10_000;
 
 /**
  * Opens the pools: one as role `millrace_app`, restricted to one organisation's rows, one as the login role for the
@@ -103,28 +132,30 @@ export function openDatabase(options: DatabaseOptions): Database {
     // Without these a request to an unreachable server would wait for the kernel's own time-outs.
     connectionTimeoutMillis: 5000,
     keepAlive: true,
-    // Longer than the intervals of periodic jobs, which would otherwise open new connections each time.
-    idleTimeoutMillis: 60_000,
+    // Longer than the intervals of periodic jobs, which would otherwise open new connections each time. One connection is kept open, so
+    // that the process can keep working when other clients use up the server's connections.
+    idleTimeoutMillis: options.idleMs ?? 60_000,
+    min: 1,
     types: { getTypeParser: parsers },
   };
-  // The server enforces the statement's time limit; this later limit covers a server that no longer responds.
-  // Statements are planned once a connection and kept: planning the longest takes more than executing it. A plan made while its
-  // table was small would keep reading all of it as it grows, until Postgres analyses the table. `select * from projects where
-  // project_id = $1`, prepared at 40 analysed rows: "Seq Scan" of 20 040 rows later, 248 pages in 3.4 ms; with enable_seqscan=off
-  // "Index Scan using projects_pkey", 5 pages in 0.09 ms. Any kept statement can meet this, hence the pool: for one statement
-  // it takes a transaction and two more round trips. Whole tables are still read where no index serves.
+  // The server enforces the statement's time limit; this later limit covers a server that no longer responds. Statements are planned once
+  // per connection, because planning the longest takes more time than executing it. A plan made while its table was small would keep
+  // reading all of it as it grows, until Postgres analyses the table. `select * from projects where project_id = $1`, prepared at 40
+  // analysed rows: "Seq Scan" of 20 040 rows later, 248 pages in 3.4 ms; with enable_seqscan=off "Index Scan using projects_pkey", 5 pages
+  // in 0.09 ms. Any prepared statement can meet this, so the setting is on the pool: for one statement it takes a transaction and two more
+  // round trips. Whole tables are still read where no index serves.
   const planning = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off";
   const orgPool = new Pool({
     ...common,
     verify: asserting("millrace_app"),
     max: options.poolSize,
-    options: `-c role=millrace_app -c statement_timeout=30000 ${planning}`,
-    query_timeout: 32_000,
+    options: `-c role=millrace_app -c statement_timeout=${ORG_STATEMENT_MS} ${planning}`,
+    query_timeout: ORG_STATEMENT_MS + 2000,
   });
   const systemPool = new Pool({
     ...common,
     verify: asserting("login"),
-    max: Math.max(2, Math.ceil(options.poolSize / 3)),
+    max: systemPoolSize(options.poolSize),
     options: `-c statement_timeout=60000 ${planning}`,
     query_timeout: 62_000,
   });
@@ -154,7 +185,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 
   async function connect(pool: Pool): Promise<PoolClient> {
     try {
-      const client = await pool.connect();
+      const client = await connectWithin(pool);
       refused.delete(pool);
       return client;
     } catch (error) {
@@ -164,15 +195,26 @@ export function openDatabase(options: DatabaseOptions): Database {
     }
   }
 
-  // The organisation that a connection was last set to: most statements then need no extra round trip.
+  // The settings that a connection last received: most statements then need no extra round trip.
   const setTo = new WeakMap<PoolClient, string>();
 
-  async function enterOrg(client: PoolClient, orgId: string): Promise<void> {
+  async function enterOrg(client: PoolClient, orgId: string, limitMs: number): Promise<void> {
     if (!isUuid(orgId)) throw new Error("an organisation id must be a UUID");
-    if (setTo.get(client) === orgId) return;
+    const setting = `${orgId} ${limitMs}`;
+    if (setTo.get(client) === setting) return;
     setTo.delete(client);
-    await client.query({ name: "enter_org", text: "select set_config('millrace.org_id', $1, false)", values: [orgId] });
-    setTo.set(client, orgId);
+    const text = "select set_config('millrace.org_id', $1, false), set_config('statement_timeout', $2, false)";
+    await client.query({ name: "enter_org", text, values: [orgId, String(limitMs)] });
+    setTo.set(client, setting);
+  }
+
+  const places = createOrgPlaces(options.poolSize, options.patience);
+  const searches = createOrgPlaces(options.poolSize, options.patience);
+  const ofCallers = createOrgPlaces(systemPoolSize(options.poolSize), options.patience);
+
+  async function borrowOf<T>(orgId: string, kind: OrgWork, work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const limitMs = kind === "work" ? ORG_STATEMENT_MS : READ_STATEMENT_MS;
+    return places.hold(orgId, kind, () => borrow(orgPool, (client) => enterOrg(client, orgId, limitMs), work));
   }
 
   async function borrow<T>(
@@ -213,10 +255,14 @@ export function openDatabase(options: DatabaseOptions): Database {
     };
 
   return {
-    org: (orgId, work) => borrow(orgPool, (client) => enterOrg(client, orgId), plain(work)),
-    orgTransaction: (orgId, work) => borrow(orgPool, (client) => enterOrg(client, orgId), inTransaction(work)),
-    search: (work) => borrow(searchPool, null, plain(work)),
-    system: (work) => borrow(systemPool, null, plain(work)),
+    org: (orgId, work) => borrowOf(orgId, "work", plain(work)),
+    orgRead: (orgId, work, patient = false) => borrowOf(orgId, patient ? "patient read" : "read", plain(work)),
+    orgTransaction: (orgId, work) => borrowOf(orgId, "work", inTransaction(work)),
+    search: (orgId, work) => searches.hold(orgId, "work", () => borrow(searchPool, null, plain(work))),
+    system(work, caller) {
+      const use = () => borrow(systemPool, null, plain(work));
+      return caller === undefined ? use() : ofCallers.hold(caller, "work", use);
+    },
     systemTransaction: (work) => borrow(systemPool, null, inTransaction(work)),
     listen: (channel, onNotify, onReconnect) => listen(common, channel, onNotify, onReconnect, options.onError),
     async verify() {
@@ -224,10 +270,16 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
     async ping() {
       await borrow(systemPool, null, (client) => client.query("select 1"));
-      // Checked here, because no request tries these pools before the process is ready again.
-      for (const pool of refused) (await connect(pool)).release();
+      // A pool that holds a connection is ready. A pool whose last session was refused is tried here, because no request tries it before
+      // the process is ready again.
+      for (const pool of [orgPool, ...refused])
+        if (pool.totalCount === 0 || refused.has(pool)) (await connect(pool)).release();
     },
-    pools: () => [poolStats("organisation", orgPool), poolStats("system", systemPool), poolStats("search", searchPool)],
+    pools: () => [
+      poolStats("organisation", orgPool, places.waiting()),
+      poolStats("system", systemPool, ofCallers.waiting()),
+      poolStats("search", searchPool, searches.waiting()),
+    ],
     close: async () => {
       await Promise.all([...pools.keys()].map((pool) => pool.end()));
     },
@@ -244,11 +296,15 @@ function asserting(as: ActsAs): (client: PoolClient, done: (error?: Error) => vo
   };
 }
 
-function poolStats(pool: PoolStats["pool"], { totalCount, idleCount, waitingCount, options }: Pool): PoolStats {
-  return { pool, open: totalCount, idle: idleCount, limit: options.max, waiting: waitingCount };
+function poolStats(
+  pool: PoolStats["pool"],
+  { totalCount, idleCount, waitingCount, options }: Pool,
+  waiting = 0,
+): PoolStats {
+  return { pool, open: totalCount, idle: idleCount, limit: options.max, waiting: waitingCount + waiting };
 }
 
-/** Connections with a prepared statement that a migration has outdated. They are closed once they are released. */
+/** Connections with a prepared statement that a migration has outdated; they are closed when they are released. */
 const outdated = new WeakSet<PoolClient | Client>();
 
 /** Statements over one connection; each commits alone, or all of them are in one transaction. */
@@ -262,7 +318,7 @@ export function asDb(client: PoolClient | Client, unit: "statement" | "transacti
     } catch (error) {
       if (!isOutdated(error)) throw error;
       outdated.add(client);
-      // Nothing has been executed, but a transaction cannot go on: its caller tries again with another connection.
+      // Nothing has been executed. Inside a transaction the statement cannot be repeated, so the caller retries with another connection.
       if (unit === "transaction") throw error;
       return client.query<Row>(query);
     }
@@ -286,48 +342,4 @@ function nameOf(text: string): string {
   let name = names.get(text);
   if (name === undefined) names.set(text, (name = createHash("sha256").update(text).digest("base64url")));
   return name;
-}
-
-/** Errors of sockets and of name resolution (EAI_AGAIN: it may work later). */
-const UNREACHABLE = new Set([
-  "EAI_AGAIN",
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "ENOENT",
-  "ENOTFOUND",
-  "EPIPE",
-  "ETIMEDOUT",
-]);
-
-/**
- * Whether a prepared statement was refused, since the columns of its result have changed: processes of before go on while a migration adds
- * a column to a table that they select whole. The message is in the server's language.
- */
-function isOutdated(error: unknown): boolean {
-  const { code, routine } = error as { readonly code?: unknown; readonly routine?: unknown };
-  return code === "0A000" && routine === "RevalidateCachedQuery";
-}
-
-/** Whether the error means that Postgres is unreachable, shutting down or unusable (not that a statement failed). */
-export function isConnectionError(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  if (error instanceof UnsafeSession || isOutdated(error)) return true;
-  const code = (error as { code?: unknown }).code;
-  if (typeof code === "string") {
-    // Class 08: connection exception; 57P0x: shutdown, crash, starting up; 53300: no connection slot.
-    if (code.startsWith("08") || code.startsWith("57P0") || code === "53300") return true;
-    if (UNREACHABLE.has(code)) return true;
-  }
-  // pg reports these without a code.
-  return /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|Query read timeout)/.test(
-    error.message,
-  );
-}
-
-/** Whether the error is a violation of the named unique constraint or index. */
-export function isUniqueViolation(error: unknown, constraint: string): boolean {
-  const { code, constraint: name } = error as { code?: unknown; constraint?: unknown };
-  return code === "23505" && name === constraint;
 }

@@ -1,20 +1,20 @@
 import type { Keyset } from "./keyset.ts";
 
-/** Rows read at first, and at most: long ones may follow short ones. */
+/** Rows read first, and most rows read together, because long rows may follow short ones. */
 const FIRST = 20;
 const MOST = 60;
-/** About as many characters as are read together. */
+/** Approximate characters of JSON read together. */
 const CHARS = 4 * 1024 * 1024;
 
-/** Some rows of a list, with their characters as JSON. */
+/** Some rows of a list, with the length of their JSON. */
 export interface Portion<Row> {
   readonly rows: readonly Row[];
   readonly chars: number;
 }
 
 /**
- * Reads a list whose rows may be long: few rows at first, then as many as have about CHARS characters by the ones before.
- * Hundreds of long rows at once would take the memory of a process.
+ * Reads a list whose rows may be long: few rows first, then as many as make about CHARS characters at the length of the rows before.
+ * Hundreds of long rows together would exhaust the memory of a process.
  */
 export async function* inPortions<Row>(
   fetch: (page: Keyset) => Promise<Row[]>,

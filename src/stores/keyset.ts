@@ -1,19 +1,19 @@
 /** The start and direction of a page of a list. */
 export interface Keyset {
-  /** The page starts beyond this id; null: with the first row in its direction. */
+  /** The page starts after this ID; null starts at the first row in its direction. */
   readonly beyond: string | null;
   readonly ascending: boolean;
   readonly limit: number;
 }
 
-/** Beyond every UUID. An explicit bound, because `$1 is null or id < $1` keeps Postgres from seeking in the index. */
+/** Greater than every UUID. An explicit bound, because `$1 is null or id < $1` keeps Postgres from seeking in the index. */
 export const LOWEST_ID = "00000000-0000-0000-0000-000000000000";
 export const HIGHEST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
 export interface KeysetSql {
-  /** Its parameter is the first of the statement. */
+  /** The first parameter of the statement. */
   readonly bound: string;
-  /** `<` or `>`, to stand between the id and the bound. */
+  /** `<` or `>`, placed between the ID and the bound. */
   readonly compare: "<" | ">";
   readonly order: "asc" | "desc";
 }

@@ -1,6 +1,6 @@
 import { Client } from "pg";
 
-/** Calls `onNotify` for each notification on a channel, over a connection of its own that is made again when it is lost. */
+/** Calls `onNotify` for each notification on a channel, over a dedicated connection that is opened again when it is lost. */
 export function listen(
   connection: object,
   channel: string,

@@ -24,11 +24,12 @@ export interface Migrated {
 /**
  * Applies the migrations of `directory` that the database lacks, in order (only the ones in `only`, if given). Each
  * runs in its own transaction unless it begins with OUTSIDE. Then makes missing roles, policies and grants. Throws if
- * the database has a migration this program does not know, because it is newer, or if the server's version is not
- * supported.
+ * the database has a migration this program does not know, because it is newer, or one that is not in `only`, or if
+ * the server's version is not supported.
  */
 export async function migrate(url: string, directory: string, only?: readonly string[]): Promise<Migrated> {
-  const files = (await migrationsIn(directory)).filter((name) => only?.includes(name) ?? true);
+  const known = await migrationsIn(directory);
+  const files = known.filter((name) => only?.includes(name) ?? true);
   return withOwnConnection(url, { application_name: "millrace-migrate" }, async (client) => {
     const unsupported = await findUnsupported(asDb(client));
     if (unsupported !== undefined) throw new Error(unsupported);
@@ -39,10 +40,16 @@ export async function migrate(url: string, directory: string, only?: readonly st
     );
     const { rows } = await client.query<{ name: string }>("select name from migrations");
     const applied = new Set(rows.map((row) => row.name));
-    const unknown = [...applied].filter((name) => !files.includes(name));
+    const unknown = [...applied].filter((name) => !known.includes(name));
     if (unknown.length > 0) {
       throw new Error(
         `The database was migrated by a newer Millrace (${unknown.join(", ")}). Run that version, or restore a backup.`,
+      );
+    }
+    const beyond = [...applied].filter((name) => !files.includes(name));
+    if (beyond.length > 0) {
+      throw new Error(
+        `The database is already newer than the requested version (${beyond.join(", ")}). Create a new database and do not migrate it first.`,
       );
     }
     const todo = files.filter((name) => !applied.has(name));
@@ -70,11 +77,11 @@ async function apply(client: Client, directory: string, name: string): Promise<v
   } catch (error) {
     // A lost connection ends its transaction; the first error is more informative.
     await client.query("rollback").catch(() => undefined);
-    throw new Error(`Migration ${name} failed; the database is as it was before it.`, { cause: error });
+    throw new Error(`Migration ${name} failed; the database is unchanged.`, { cause: error });
   }
 }
 
-/** A failure keeps what was done so far, and a repetition does the rest. */
+/** The steps before a failure are kept, and a repeated migration does the rest. */
 async function applyOutside(client: Client, name: string, sql: string): Promise<void> {
   try {
     for (const statement of sql.split(/;\n/)) {
@@ -84,7 +91,7 @@ async function applyOutside(client: Client, name: string, sql: string): Promise<
     }
     await client.query("insert into migrations (name) values ($1)", [name]);
   } catch (error) {
-    throw new Error(`Migration ${name} failed; it can be repeated.`, { cause: error });
+    throw new Error(`Migration ${name} failed; you can run it again.`, { cause: error });
   }
 }
 
@@ -103,7 +110,7 @@ async function mend(client: Client, gaps: readonly AccessGap[]): Promise<string[
       mended.push(what);
     } catch (error) {
       if (membership) continue;
-      const message = `The database lacks ${what}, and this user may not add it. Run as a user who may: ${statement}`;
+      const message = `The database has no ${what}, and this user may not add it. Run as a user that may: ${statement}`;
       throw new Error(message, { cause: error });
     }
   }

@@ -1,12 +1,11 @@
 import { uuidv7 } from "uuidv7";
-import { aroundRun } from "./around.ts";
+import { aroundRun, STOPPED_AROUND } from "./around.ts";
 import type { Db } from "./db.ts";
-import { TERMINAL } from "./states.ts";
 
-/** A database that is down must not hold up nodes (ms). */
+/** Longest wait for the database (ms), so that an unreachable database does not delay nodes. */
 const PATIENCE_MS = 3000;
 
-/** The organisations with a quota of nodes of their own, or with a key that has one. System only. */
+/** The organisations that have a quota of concurrent nodes, for themselves or for one of their keys. System only. */
 export async function listNodeQuotas(db: Db): Promise<string[]> {
   return db.column<string>({
     text: "select distinct org_id from quotas where what = 'concurrent_nodes'",
@@ -18,13 +17,13 @@ export interface WantedPlace {
   readonly place_id: string;
   readonly org_id: string;
   readonly run_id: string;
-  /** The same in every attempt of the node. */
+  /** Identifies the node's execution: the same in every attempt. */
   readonly task: string;
 }
 
 /**
- * Takes a place for a node for that long; "none": there is none now; "stopped": its run, or one around it, has ended or is
- * to be cancelled. `most`: the limit of an organisation without its own quota.
+ * Takes a slot for a node for `seconds`; "none" means that none is free; "stopped" means that its run, or a run it is a child of, has
+ * finished or has a pending cancellation. `most` is the limit of an organisation without its own quota.
  */
 export async function takeNodePlace(
   db: Db,
@@ -35,7 +34,7 @@ export async function takeNodePlace(
   const taken = await db.value<boolean>(
     {
       text: `with recursive ${aroundRun("$4")}
-        select case when exists (select from around where state in (${TERMINAL}) or cancel_requested is not null) then null
+        select case when ${STOPPED_AROUND} then null
           else take_node_place($1::uuid, $2::uuid, $3::text, $4, $5::float8, $6::numeric, $7::uuid, $8::uuid) end as taken`,
       query_timeout: PATIENCE_MS,
     },
@@ -44,7 +43,7 @@ export async function takeNodePlace(
   return taken === null ? "stopped" : taken ? "taken" : "none";
 }
 
-/** Extends places by that long from now on. System only. */
+/** Extends slots: they expire `seconds` from now. System only. */
 export async function keepNodePlaces(db: Db, placeIds: readonly string[], seconds: number): Promise<void> {
   await db.query(
     {
@@ -59,7 +58,7 @@ export async function releaseNodePlace(db: Db, placeId: string): Promise<void> {
   await db.query("delete from node_places where place_id = $1::uuid", [placeId]);
 }
 
-/** How many places the organisation or one of its keys uses. */
+/** How many slots the organisation, or one of its keys, uses. */
 export async function countNodePlaces(db: Db, keyId: string | null): Promise<number> {
   const places = await db.value<number>(
     `select count(*)::int as places from node_places
@@ -69,7 +68,7 @@ export async function countNodePlaces(db: Db, keyId: string | null): Promise<num
   return places ?? 0;
 }
 
-/** Removes places that expired long ago, because their workers have died. System only. */
+/** Removes slots that expired at least an hour ago because their workers died. System only. */
 export async function purgeNodePlaces(db: Db, limit: number): Promise<number> {
   return db.count(
     `delete from node_places where place_id in (

@@ -6,8 +6,8 @@ import type { Db } from "./db.ts";
 export const eventType = (type: EventType): string => `'${type}'`;
 
 /**
- * Writes an event of an organisation in the transaction that records its subject. Repeating it changes nothing.
- * `relayed`: the event is for one receiver only, so the relay skips it.
+ * Writes an event of an organisation in the transaction that records its subject. Repeating the call changes nothing. `relayed` means that
+ * the event is for one receiver only, so the relay skips it.
  */
 export async function insertEvent(
   db: Db,

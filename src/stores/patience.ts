@@ -9,14 +9,14 @@ export interface OutageRetry {
   readonly sleep: (ms: number) => Promise<unknown>;
   /** The longest wait between two attempts (ms). */
   readonly maxWaitMs?: number;
-  /** How many failures of another kind it retries as well. Default: none. */
+  /** How many failures other than connection errors it also retries. Default: none. */
   readonly maxFaults?: number;
   readonly onError?: (error: unknown) => void;
 }
 
 /**
- * Retries `work` while the database is unreachable. For work after steps that must not be repeated: a sent request, an
- * executed node. Throws an error of another kind after `maxFaults` of them, and a connection error after `maxMs`.
+ * Retries `work` while the database is unreachable. For work after steps that must not be repeated: a sent request, an executed node.
+ * Throws an error of another kind after `maxFaults` of them, and a connection error after `maxMs`.
  */
 export async function whileDatabaseIsAway<T>(
   work: () => Promise<T>,

@@ -4,7 +4,7 @@ import type { Quota, QuotaLimits, Spending } from "../domain/accounts/quotas.ts"
 import type { Db } from "./db.ts";
 
 export interface QuotaRow {
-  /** Null: of the organisation. */
+  /** `null` means the organisation. */
   readonly key_id: string | null;
   readonly what: Quota;
   readonly most: number;
@@ -26,7 +26,7 @@ export function limitsOf(rows: readonly QuotaRow[], keyId: string | null): Quota
   return Object.fromEntries(rows.filter(({ key_id }) => key_id === keyId).map(({ what, most }) => [what, most]));
 }
 
-/** Sets quotas of the organisation or of a key; null unsets. Others stay. */
+/** Sets quotas of the organisation or of a key; null clears a quota. Others are not changed. */
 export async function setQuotas(
   db: Db,
   orgId: string,
@@ -46,8 +46,6 @@ export async function setQuotas(
          on conflict (org_id, key_id, what) do update set most = excluded.most`,
         [orgId, keyId, what, most],
       );
-      // Calls add to the sum only while there is a quota.
-      if (what === "model_usd_month") await recountMonth(db, orgId, keyId);
     }
   }
 }
@@ -57,9 +55,9 @@ export interface QuotaUse {
   readonly key_id: string | null;
   readonly what: Quota;
   readonly used: number;
-  /** Whether it adds to the use of the same minute or month. */
+  /** Whether the use is added to the earlier use of the same minute or month. */
   readonly add: boolean;
-  /** The limit, for events; null: none. */
+  /** The limit named in events; null if there is none. */
   readonly most: number | null;
 }
 
@@ -77,7 +75,7 @@ export async function useQuota(db: Db, use: QuotaUse): Promise<number> {
   return used ?? 0;
 }
 
-/** The recorded use: of the minute or month of `now`, or with the time when it was counted. */
+/** The recorded use of the minute or month that `now` is in; for quotas without a period, with the time of the count. */
 export async function quotaUsage(
   db: Db,
   keyId: string | null,
@@ -95,7 +93,7 @@ export async function quotaUsage(
   return resets_at !== null && row.period < begins ? { used: 0, period: begins } : row;
 }
 
-/** Until the transaction ends, nobody else adds a file to an organisation with this quota. */
+/** Until the transaction ends, no other transaction adds a file to an organisation with this quota. */
 export async function lockStorage(db: Db, orgId: string): Promise<void> {
   await db.query("select pg_advisory_xact_lock(hashtextextended('storage of ' || $1::uuid, 0))", [orgId]);
 }
@@ -110,42 +108,63 @@ export async function countStoredBytes(db: Db): Promise<number> {
 }
 
 /**
- * This month's model costs of the organisation or of a key, and the reserved amount. No other call is admitted until
- * the transaction ends.
+ * Starts counting the month's model costs of the organisation or of a key. From then on each recorded call adds its cost, also without a
+ * limit. Call it before anything locks a month.
  */
-export async function lockMonth(db: Db, orgId: string, keyId: string | null): Promise<Omit<Spending, "most">> {
+export async function countMonth(db: Db, orgId: string, keyId: string | null): Promise<void> {
+  const counted = await db.any(
+    `select from quota_usage
+      where org_id = current_org() and key_id is not distinct from $1::uuid and what = 'model_usd_month'`,
+    [keyId],
+  );
+  if (counted) return;
+  await db.query("select pg_advisory_xact_lock(hashtextextended('months of ' || $1::uuid, 0))", [orgId]);
+  // A separate statement, because the sum must include calls that were being recorded, which did not add their cost to this month.
+  await db.query(
+    `insert into quota_usage (org_id, key_id, what, period, used)
+      select $1::uuid, $2::uuid, 'model_usd_month', $3::timestamptz, coalesce(sum(cost_usd), 0) from model_calls
+      where org_id = $1::uuid and created_at >= $3::timestamptz and ($2::uuid is null or key_id = $2::uuid)
+      on conflict (org_id, key_id, what) do nothing`,
+    [orgId, keyId, periodOf("model_usd_month", new Date()).begins],
+  );
+}
+
+/** Until the transaction ends, which records a call and adds its cost to the months, no other transaction starts counting a month. */
+export async function holdMonths(db: Db, orgId: string): Promise<void> {
+  await db.query("select pg_advisory_xact_lock_shared(hashtextextended('months of ' || $1::uuid, 0))", [orgId]);
+}
+
+/** Adds the cost of a call that a transaction records to a month; without a limit, only if the month is already counted. */
+export async function addToMonth(
+  db: Db,
+  { key_id, ...use }: Pick<QuotaUse, "org_id" | "key_id" | "used" | "most">,
+): Promise<void> {
+  if (use.most === null) {
+    const counted = await quotaUsage(db, key_id, "model_usd_month");
+    if (counted === null) return;
+  }
+  await useQuota(db, { ...use, key_id, what: "model_usd_month", add: true });
+}
+
+/**
+ * This month's model costs of the organisation or of a key, which are counted, and the reserved amount. No other call is
+ * admitted until the transaction ends.
+ */
+export async function lockMonth(db: Db, keyId: string | null): Promise<Omit<Spending, "most">> {
   const { begins } = periodOf("model_usd_month", new Date());
-  const locked = await db.any(
+  await db.query(
     `update quota_usage set used = case when period < $2::timestamptz then 0 else used end,
         notified = case when period < $2::timestamptz then 0 else notified end, period = greatest(period, $2::timestamptz)
       where org_id = current_org() and key_id is not distinct from $1::uuid and what = 'model_usd_month'`,
     [keyId, begins],
   );
-  // From then on each call adds its cost.
-  if (!locked) await recountMonth(db, orgId, keyId);
-  const rows = await db.query<{ spent: number; reserved: number }>(
+  // A separate statement, so that it includes what other transactions reserved before they released the row.
+  const found = await db.first<{ spent: number; reserved: number }>(
     `select u.used::float8 as spent, coalesce((select sum(amount) from cost_reservations c
         where c.org_id = current_org() and ($1::uuid is null or c.key_id = $1::uuid) and c.expires_at > now()), 0)::float8 as reserved
       from quota_usage u where u.org_id = current_org() and u.key_id is not distinct from $1::uuid and u.what = 'model_usd_month'`,
     [keyId],
   );
-  return rows[0] ?? { spent: 0, reserved: 0 };
-}
-
-/** Adds up this month's model costs of the organisation or of a key. */
-async function recountMonth(db: Db, orgId: string, keyId: string | null): Promise<void> {
-  const { begins } = periodOf("model_usd_month", new Date());
-  // A separate statement: the sum must begin after calls that are being recorded, or it overwrites what they add.
-  await db.query(
-    `select from quota_usage
-      where org_id = current_org() and key_id is not distinct from $1::uuid and what = 'model_usd_month' for update`,
-    [keyId],
-  );
-  await db.query(
-    `insert into quota_usage (org_id, key_id, what, period, used)
-      select $1::uuid, $2::uuid, 'model_usd_month', $3::timestamptz, coalesce(sum(cost_usd), 0) from model_calls
-      where org_id = $1::uuid and created_at >= $3::timestamptz and ($2::uuid is null or key_id = $2::uuid)
-      on conflict (org_id, key_id, what) do update set used = excluded.used, period = excluded.period`,
-    [orgId, keyId, begins],
-  );
+  if (!found) throw new Error("the month is counted before it is locked");
+  return found;
 }

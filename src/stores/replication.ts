@@ -1,6 +1,6 @@
 import type { Db } from "./db.ts";
 
-/** A server that takes longer than this to answer is not used for reads (ms). */
+/** A server that takes longer than this to respond is not used for reads (ms). */
 const PATIENCE_MS = 1000;
 
 const numberOf = (position: string): bigint => {
@@ -17,7 +17,7 @@ export async function writtenPosition(db: Db): Promise<bigint> {
   return numberOf(position ?? "0/0");
 }
 
-/** The position up to which a standby has replayed its primary's log; null: it is no standby. System only. */
+/** The position up to which a standby has replayed its primary's log; null if the server is not a standby. System only. */
 export async function replayedPosition(db: Db): Promise<bigint | null> {
   const position = await db.value<string>({
     text: "select case when pg_is_in_recovery() then pg_last_wal_replay_lsn()::text end as position",

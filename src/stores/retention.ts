@@ -1,9 +1,9 @@
 import type { Db } from "./db.ts";
 
-/** How many days runs are kept after their end, as set; null if not set. */
+/** How many days runs are kept after they finish, as set; null if not set. */
 export interface RetentionDays {
   readonly organisation: number | null;
-  /** Of the project that was asked for. */
+  /** The setting of the requested project. */
   readonly project: number | null;
 }
 
@@ -18,14 +18,14 @@ export async function getRetention(db: Db, projectId: string | null): Promise<Re
   return rows[0] ?? { organisation: null, project: null };
 }
 
-/** The same; locks the organisation's policies until the transaction ends. */
+/** The settings of the organisation and of one of its projects; locks the organisation's policies until the transaction ends. */
 export async function lockRetention(db: Db, projectId: string | null): Promise<RetentionDays> {
   // The row may not exist yet.
   await db.query("select pg_advisory_xact_lock(hashtextextended('retention ' || current_org()::text, 0))");
   return getRetention(db, projectId);
 }
 
-/** Sets how long runs are kept, of the organisation or of one project; null unsets. */
+/** Sets how long runs of the organisation or of one project are kept; null clears the setting. */
 export async function setRetention(db: Db, projectId: string | null, runDays: number | null): Promise<void> {
   if (runDays === null) {
     await db.query(
@@ -42,8 +42,8 @@ export async function setRetention(db: Db, projectId: string | null, runDays: nu
 }
 
 /**
- * SQL of the projects whose runs are not kept for ever, with the effective days: the fewest that the installation
- * ($1), the organisation and the project set. Also whether the latter two have set any.
+ * SQL of the projects whose runs are not kept forever, with the effective number of days: the lowest that the installation ($1), the
+ * organisation and the project set. Also whether the organisation or the project has set any.
  */
 export const KEPT_FOR = `select p.org_id, p.project_id, least($1::int, o.run_days, q.run_days) as days,
     least(o.run_days, q.run_days) is not distinct from least($1::int, o.run_days, q.run_days) as by_policy

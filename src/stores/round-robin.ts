@@ -1,6 +1,6 @@
 /**
- * A query of the keys of waiting rows, round robin by organisation: the first of each before the second of any, so
- * that ten thousand rows of one do not delay the single row of another. `most`: per organisation.
+ * A query of the keys of waiting rows, round robin by organisation: the first row of each organisation comes before the second row of any,
+ * so that ten thousand rows of one do not delay the single row of another. `most` limits the rows per organisation.
  */
 export function selectRoundRobin(rows: {
   readonly table: string;
@@ -17,15 +17,15 @@ export function selectRoundRobin(rows: {
     ) as waiting ${most === undefined ? "" : `where place <= ${most} `}order by place, ${key} limit ${limit}`;
 }
 
-/** The same with row locks. Rows that another transaction has locked are skipped. */
+/** A round-robin query that locks the rows. Rows that another transaction has locked are skipped. */
 export function lockRoundRobin(rows: Parameters<typeof selectRoundRobin>[0]): string {
   const { table, key, where } = rows;
   return `select ${key} from ${table} where ${key} in (${selectRoundRobin(rows)}) and ${where} for update skip locked`;
 }
 
 /**
- * A statement that takes rows that nobody has looked after for `$1` milliseconds, at most `$2`, and returns these columns of each:
- * the column `checked` says when somebody last did.
+ * A statement that takes up to `$2` rows that no process has checked for `$1` milliseconds, and returns these columns of each; the column
+ * `checked` has the time of the last check.
  */
 export function takeStale(rows: {
   readonly table: string;

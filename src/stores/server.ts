@@ -17,7 +17,7 @@ export async function findUnsupported(db: Db): Promise<string | undefined> {
   return unsupportedVersion(versionNum ?? 0);
 }
 
-/** What the service needs to know of a Postgres server. */
+/** What Millrace needs to know of a Postgres server. */
 export interface ServerFacts {
   readonly version: string;
   /** Such as 180004. */
@@ -46,7 +46,7 @@ export async function examineServer(db: Db): Promise<ServerFacts> {
       session_user::text as "user",
       (1000 * extract(epoch from clock_timestamp()))::float8 as now_ms`,
   );
-  if (!row) throw new Error("the server answers nothing");
+  if (!row) throw new Error("the server returned no row");
   const { now_ms, ...facts } = row;
   return { ...facts, skew_ms: Math.round(now_ms - (before + Date.now()) / 2) };
 }

@@ -7,7 +7,7 @@ export type ActsAs = "millrace_app" | "millrace_search" | "login";
 
 const NO_POOLER = "Let DATABASE_URL lead to Postgres itself, not to a pooler such as PgBouncer.";
 
-/** Longest wait for the answer (ms): no request is served before it. */
+/** Longest wait for this check (ms), because no request is served before it. */
 const TIMEOUT_MS = 5000;
 
 /**
@@ -37,12 +37,11 @@ interface Facts {
   readonly exempt: boolean;
   /** A table of organisations on which policies do not restrict the role, and whether the role owns it. */
   readonly open: { readonly name: string; readonly owned: boolean } | null;
-  /** A table on which they do, and its owner. */
+  /** A table on which policies restrict the role, and its owner. */
   readonly held: { readonly name: string; readonly owner: string } | null;
 }
 
-// row_security_active covers all exemptions from policies: ownership, attributes of the role, and the table's own
-// switch.
+// `row_security_active` covers all exemptions from policies: ownership, attributes of the role, and the table's own switch.
 const FACTS = `
   with readable as materialized (
     select c.oid, c.relname as name, pg_get_userbyid(c.relowner) as owner, row_security_active(c.oid) as held
@@ -56,13 +55,13 @@ const FACTS = `
     (select jsonb_build_object('name', name, 'owner', owner) from readable where held order by name limit 1) as held`;
 
 /**
- * Verifies in one round trip that a new session fits its pool. Options at the start of a connection get lost behind a
- * pooler, and policies then restrict nobody. Throws UnsafeSession.
+ * Verifies in one round trip that a new session fits its pool. A pooler can drop options set at the start of a connection, and then no
+ * policy restricts the session. Throws UnsafeSession.
  */
 export async function assertSession(client: ClientBase, as: ActsAs): Promise<void> {
   const query = { text: FACTS, query_timeout: TIMEOUT_MS };
   const [facts] = (await client.query<Facts>(query)).rows;
-  if (facts === undefined) throw new Error("the server answers nothing");
+  if (facts === undefined) throw new Error("the server returned no row");
   const problem = as === "login" ? problemOfLogin(facts) : problemOfRole(facts, as);
   if (problem !== undefined) throw new UnsafeSession(...problem);
 }
@@ -70,10 +69,7 @@ export async function assertSession(client: ClientBase, as: ActsAs): Promise<voi
 function problemOfRole(facts: Facts, as: ActsAs): [reason: string, advice: string] | undefined {
   const { login, role, database, open } = facts;
   if (role !== as)
-    return [
-      `a session acts as ${role} and not as ${as}, because the options of the new connection were lost`,
-      NO_POOLER,
-    ];
+    return [`a session has the role ${role} instead of ${as}, because the connection's options were lost`, NO_POOLER];
   if (facts.exempt)
     return [
       `${as} is exempt from row-level security, which keeps organisations apart`,
@@ -96,7 +92,7 @@ function problemOfRole(facts: Facts, as: ActsAs): [reason: string, advice: strin
 
 function problemOfLogin({ login, role, held }: Facts): [reason: string, advice: string] | undefined {
   if (role === "millrace_app" || role === "millrace_search")
-    return [`sessions of ${login} act as ${role} from the start`, `alter role ${quoted(login)} reset role;`];
+    return [`sessions of ${login} start with the role ${role}`, `alter role ${quoted(login)} reset role;`];
   if (held !== null)
     return [
       `${role} sees no rows: it does not own ${held.name}, and is not exempt from its policies`,
@@ -112,12 +108,12 @@ function problemOfLogin({ login, role, held }: Facts): [reason: string, advice: 
 export function explainRefusal(error: unknown, as: ActsAs, login: string): unknown {
   // PgBouncer's message if its ignore_startup_parameters does not have `options`.
   if (error instanceof Error && /unsupported startup parameter: options/.test(error.message))
-    return new UnsafeSession("the options of the new connection were refused", NO_POOLER, { cause: error });
-  // The server quotes the name in any language.
+    return new UnsafeSession("the connection's options were rejected", NO_POOLER, { cause: error });
+  // The server quotes the option's name in any language.
   if (as === "login" || !(error instanceof Error) || !error.message.includes(`"${as}"`)) return error;
   switch ((error as { code?: unknown }).code) {
     case "22023":
-      return new RoleMissing(`there is no role ${as}`, "Run `millrace migrate` as a user who may create roles.", {
+      return new RoleMissing(`role ${as} does not exist`, "Run `millrace migrate` as a user that may create roles.", {
         cause: error,
       });
     case "42501":

@@ -1,14 +1,14 @@
 import type { Db } from "./db.ts";
 
-/** Smaller tables are read in full as fast as by an index. */
+/** Reading a smaller table in full is as fast as using an index. */
 const MIN_ROWS = 500;
-/** Growth since the last analysis, as a factor of the rows, that calls for another one. */
+/** How many times its rows at the last analysis a table must have before it is analysed again. */
 const GROWTH = 4;
 
 /**
- * Has Postgres analyse tables that have grown several times over since the last analysis; returns their names.
- * Autovacuum comes once a minute. Until then, plans made for an empty table read everything that an import or an
- * experiment has just written, for each of its rows. System only; tables of another owner are left to autovacuum.
+ * Makes Postgres analyse tables that have grown several times over since the last analysis; returns their names. Autovacuum comes once a
+ * minute. Until then, plans made for an empty table read everything that an import or an experiment has just written, for each of its rows.
+ * System only; tables of another owner are left to autovacuum.
  */
 export async function analyseGrownTables(db: Db): Promise<string[]> {
   const grown = await db.query<{ name: string }>(`select c.oid::regclass::text as name from pg_class c

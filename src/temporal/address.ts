@@ -1,10 +1,10 @@
 import type { Config } from "../config.ts";
 
-/** What to do if Temporal does not serve a namespace. */
+/** Advice if Temporal does not serve a namespace. */
 export const adviceOnNamespace = (namespace: string): string =>
-  `Create it (temporal operator namespace create -n ${namespace}), or correct TEMPORAL_NAMESPACE or TEMPORAL_API_KEY.`;
+  `Create the namespace (temporal operator namespace create -n ${namespace}), or correct TEMPORAL_NAMESPACE or TEMPORAL_API_KEY.`;
 
-/** Temporal's address and connection settings, for every kind of connection. */
+/** Temporal's address and connection settings, for every type of connection. */
 export function temporalAddress(config: Config) {
   const { TEMPORAL_TLS_CA_FILE: ca, TEMPORAL_TLS_CERT_FILE: crt, TEMPORAL_TLS_KEY_FILE: key } = config;
   const { TEMPORAL_API_KEY: apiKey, TEMPORAL_TLS_SERVER_NAME: serverName } = config;

@@ -2,27 +2,23 @@ import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from "@te
 import type { Client, WorkflowStartOptions } from "@temporalio/client";
 import type { Workflow } from "@temporalio/common";
 
-/**
- * How long Temporal may take to answer a call (ms). The SDK's own limit of 10 s is too long for a request that waits
- * for it.
- */
+/** How long Temporal may take to respond to a call (ms). The SDK's own limit of 10 s is too long for a request that waits for it. */
 const ANSWER_MS = 3000;
 
-/** Thrown if Temporal has not answered in time; the call may still take effect. */
+/** Thrown if Temporal has not responded in time; the call may still take effect. */
 class TemporalSilent extends Error {
-  /** gRPC's UNAVAILABLE. */
+  /** The code of gRPC's UNAVAILABLE. */
   readonly code = 14;
 
   constructor() {
-    super(`Temporal has not answered within ${ANSWER_MS} ms`);
+    super(`Temporal did not respond within ${ANSWER_MS} ms`);
     this.name = "TemporalSilent";
   }
 }
 
 /**
- * Waits for a call, but at most ANSWER_MS, and then rejects with an error of gRPC's UNAVAILABLE. The call itself goes
- * on for up to 10 s: a NativeConnection applies a deadline to each attempt but not to its retries, and ignores an
- * abort signal.
+ * Waits for a call, but at most ANSWER_MS, and then rejects with an error of gRPC's UNAVAILABLE. The call itself continues for up to 10 s:
+ * a NativeConnection applies a deadline to each attempt but not to its retries, and ignores an abort signal.
  */
 export async function inTime<T>(call: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
@@ -37,8 +33,8 @@ export async function inTime<T>(call: Promise<T>): Promise<T> {
 }
 
 /**
- * Starts a workflow unless it is running. By default it replaces a closed one, which left its row open (terminated by somebody,
- * say) or whose history is gone.
+ * Starts a workflow unless it is running. By default it replaces a closed workflow that left its row unfinished (because someone terminated
+ * it, for example) or whose history has been deleted.
  */
 export async function startUnlessRunning<T extends Workflow>(
   client: Client,
@@ -76,10 +72,10 @@ export async function lookAt(client: Client, workflowId: string): Promise<Workfl
   return described ? statusOf(described.status.name) : "not_found";
 }
 
-/** gRPC's NOT_FOUND, which the client does not translate everywhere. */
+/** The code of gRPC's NOT_FOUND, which the client does not translate everywhere. */
 const NOT_FOUND = 5;
 
-/** For calls about a workflow that may be gone. */
+/** Ignores the error of a call about a workflow that no longer exists. */
 export function ignoreMissing(error: unknown): undefined {
   if (error instanceof WorkflowNotFoundError || (error as { readonly code?: unknown }).code === NOT_FOUND) return;
   throw error;

@@ -21,15 +21,13 @@ export interface TemporalConnection {
   close(): Promise<void>;
 }
 
-/**
- * gRPC's codes for errors that waiting does not repair: NOT_FOUND (the namespace), PERMISSION_DENIED, UNAUTHENTICATED.
- */
+/** gRPC's codes for errors that waiting does not resolve: NOT_FOUND (the namespace), PERMISSION_DENIED, UNAUTHENTICATED. */
 const FINAL_CODES: readonly unknown[] = [5, 7, 16];
 const MAX_WAIT_MS = 5000;
 
 /**
- * Connects to Temporal, and waits until it is up; `onWait` gets the reason. Throws if waiting is useless. Client and
- * workers of a process share the connection, because eager start needs that. `dataConverter` is that of payloads.ts.
+ * Connects to Temporal, and waits until it is available; `onWait` gets the reason. Throws if waiting is useless. Client and workers of a
+ * process share the connection, because eager start needs that. `dataConverter` is that of payloads.ts.
  */
 export async function connectTemporal(
   config: Config,
@@ -47,12 +45,12 @@ export async function connectTemporal(
       await connected?.close();
       if (FINAL_CODES.includes((error as { code?: unknown }).code))
         throw new Error(
-          `Temporal at ${address} does not serve us namespace ${namespace}: ${(error as Error).message} ${adviceOnNamespace(namespace)}`,
+          `Temporal at ${address} does not give access to namespace ${namespace}: ${(error as Error).message} ${adviceOnNamespace(namespace)}`,
           {
             cause: error,
           },
         );
-      onWait(error, `Temporal at ${address} does not answer; waiting for it`);
+      onWait(error, `Temporal at ${address} does not respond; waiting for it`);
       await delay(wait);
     }
   }

@@ -13,7 +13,7 @@ export function createShardStarter(client: Client, taskQueuePrefix: string): Sta
       args: [{ shard, activity_queue: webhooks }],
       taskQueue: runs,
       workflowId: shardWorkflowId(taskQueuePrefix, shard),
-      // It belongs to no organisation: deliveries of all organisations wait for it.
+      // It belongs to no organisation, because deliveries of all organisations wait for it.
       priority: { priorityKey: 1, fairnessKey: "deliveries" },
     });
 }

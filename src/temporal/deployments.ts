@@ -8,11 +8,11 @@ import type { QueueStats } from "./queues.ts";
 export interface BuildStatus {
   readonly build_id: string;
   readonly state: "current" | "ramping" | "draining" | "idle";
-  /** Its processes that have polled within the last minutes. */
+  /** Number of its processes that have polled within the last minutes. */
   readonly pollers: number;
-  /** Kinds of work that none of its processes polls for, such as "workflow tasks of runs". */
+  /** Types of work that none of its processes polls for, such as "workflow tasks of runs". */
   readonly unpolled: readonly string[];
-  /** Open workflows that stay on it. */
+  /** Number of open workflows that stay on it. */
   readonly pinned: number;
 }
 
@@ -26,25 +26,23 @@ export interface DeploymentStatus {
   readonly builds: readonly BuildStatus[];
 }
 
-/**
- * The worker deployment of an installation, in Temporal. No request waits for these calls, so the SDK may retry them.
- */
+/** The worker deployment of an installation, in Temporal. No API request waits for these calls, so the SDK may retry them. */
 export interface Deployment {
   /** Undefined until its first worker has polled. */
   status(): Promise<DeploymentStatus | undefined>;
-  /** Open workflows on builds with work that nobody polls for, by the given queues. */
+  /** The open workflows on builds with work that no process polls for, by the given queues. */
   countStranded(queues: readonly QueueStats[]): Promise<number>;
   /** The builds on which new workflows start. */
   routing(): Promise<Pick<DeploymentStatus, "current" | "ramping"> | undefined>;
-  /** Null: workers without a deployment. */
+  /** `null` means workers without a deployment. */
   setCurrent(buildId: string | null): Promise<void>;
-  /** Null ends it. */
+  /** `null` ends the ramp. */
   ramp(buildId: string | null, percentage: number): Promise<void>;
   /** Moves open workflows from one build to another. Returns how many. */
   move(from: string, to: string): Promise<number>;
 }
 
-/** gRPC's NOT_FOUND. */
+/** The code of gRPC's NOT_FOUND. */
 const NOT_FOUND = 5;
 /** PINNED_OVERRIDE_BEHAVIOR_PINNED of Temporal's API. */
 const PINNED = 1;
@@ -83,7 +81,7 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
     };
   };
 
-  /** The kinds of work that each build polls for. Undefined if there is no such deployment. */
+  /** The types of work that each build polls for. Undefined if the deployment does not exist. */
   async function look(described: readonly QueueStats[]) {
     const info = await describe();
     if (!info) return undefined;
@@ -158,7 +156,7 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
             updateMask: { paths: ["versioning_override"] },
           })
           .catch((error: unknown) => {
-            // It has ended meanwhile.
+            // The workflow has ended meanwhile.
             if ((error as { code?: unknown }).code !== NOT_FOUND) throw error;
             moved -= 1;
           });

@@ -3,21 +3,21 @@ import type { Payload } from "@temporalio/common";
 import { describe, ignoreMissing, inTime } from "./calls.ts";
 import { experimentJobWorkflowId, ingestWorkflowId, runWorkflowId } from "./ids.ts";
 
-/** The kinds of things whose workflows' histories can be removed. */
+/** Types of things whose workflow histories can be deleted. */
 export type HistoryOf = "run" | "document" | "experiment_job";
 
 /** Executions that are about to be removed, and the matches found in their payloads. */
 export interface FoundHistories {
-  /** Temporal's ids of them: a history that is found again is not another one. */
+  /** Temporal's IDs of the executions, so that a history found again is not counted as another one. */
   readonly executions: readonly string[];
   readonly matches: readonly string[];
 }
 
 export interface HistoryEraser {
   /**
-   * Removes the histories of a workflow, of its earlier executions and of the slices and lanes that it has started.
-   * Calls `note` before anything is removed: what it does not keep is lost with the process. False: there was something
-   * to remove. Temporal does that in the background, so ask again.
+   * Deletes the histories of a workflow, of its earlier executions and of the slices and lanes that it started. Calls `note` before
+   * anything is deleted, because what `note` does not keep is lost if the process dies. Returns false if there was something to delete;
+   * Temporal deletes in the background, so call it again.
    */
   erase(what: HistoryOf, id: string, note: (found: FoundHistories) => Promise<void>): Promise<boolean>;
 }
@@ -33,20 +33,17 @@ interface Execution {
   readonly runId: string;
 }
 
-/** After this time a removal that Temporal has not carried out is requested again (ms). It takes half a minute. */
+/** After this time a deletion that Temporal has not carried out is requested again (ms). A deletion takes half a minute. */
 const AGAIN_MS = 120_000;
 
-/** `pattern`, a global one, finds the texts in payloads that the caller needs before they are gone. */
+/** `pattern`, a global one, finds texts in payloads that the caller needs before the histories are deleted. */
 export function createHistoryEraser(client: Client, pattern: RegExp): HistoryEraser {
   const codecs = client.options.loadedDataConverter.payloadCodecs;
   const { namespace } = client.options;
-  /** When the removal of a workflow was requested, until it is gone. */
+  /** When the deletion of a workflow was requested; kept until the workflow no longer exists. */
   const asked = new Map<string, number>();
 
-  /**
-   * The executions to remove, each after the ones below it: as long as its history exists it leads to them, whatever
-   * happens in between.
-   */
+  /** The executions to delete, each after its children: as long as its history exists it leads to them, whatever happens in between. */
   async function readTree(execution: Execution, into: Set<string>): Promise<Execution[]> {
     const { workflowId, runId } = execution;
     const handle = client.workflow.getHandle(workflowId, runId);
@@ -59,7 +56,7 @@ export function createHistoryEraser(client: Client, pattern: RegExp): HistoryEra
       found.push(...(await readTree({ workflowId, runId: started.continuedExecutionRunId }, into)));
     for (const { childWorkflowExecutionStartedEventAttributes: child } of history.events ?? []) {
       const { workflowId: id, runId: childRun } = child?.workflowExecution ?? {};
-      // Runs that a workflow has started are items of their own.
+      // Child runs are separate items, so only slices and lanes are followed.
       if (id?.startsWith(`${rootOf(workflowId)}/`))
         found.push(...(await readTree(await latestOf({ workflowId: id, runId: childRun ?? "" }), into)));
     }
@@ -109,7 +106,7 @@ export function createHistoryEraser(client: Client, pattern: RegExp): HistoryEra
   };
 }
 
-/** The workflow that a slice or a lane is a part of. */
+/** The workflow that a slice or a lane belongs to. */
 function rootOf(workflowId: string): string {
   return workflowId.split("/")[0] ?? workflowId;
 }

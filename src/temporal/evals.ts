@@ -12,7 +12,7 @@ export interface EvalStarter {
   startImport(input: ImportInput): Promise<void>;
   /** Starts a job of an experiment unless it is running. */
   startJob(job: Omit<ExperimentJobInput, "run_queue" | "node_queue">): Promise<void>;
-  /** Cancels a running job; does nothing to another one. */
+  /** Cancels a running job; does nothing to a finished one. */
   cancelJob(jobId: string): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export function createEvalStarter(client: Client, taskQueuePrefix: string): Eval
         args: [{ ...job, run_queue: runs, node_queue: nodes }],
         taskQueue: background,
         workflowId: experimentJobWorkflowId(job.job_id),
-        // The runs of its rows inherit it.
+        // The runs of its rows inherit the priority.
         priority: priorityOf(job.org_id, "batch"),
       }),
     async cancelJob(jobId) {

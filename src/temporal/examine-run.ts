@@ -12,12 +12,12 @@ const SCHEDULED = 1;
 
 /** Temporal's view of a run. */
 export interface RunExamined extends RunView {
-  /** Activities of its nodes that no worker has taken. */
+  /** Number of activities of its nodes that no worker has taken. */
   readonly untaken: number;
   readonly queues: readonly QueueStats[];
 }
 
-/** Looks once at the workflow of a run and its queues. Returns the reason if Temporal does not answer. */
+/** Examines the workflow of a run and its queues once. Returns the reason if Temporal does not respond. */
 export async function examineRun(
   config: Config,
   runId: string,

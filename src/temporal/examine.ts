@@ -14,16 +14,16 @@ const CONNECT_MS = 5000;
 /** The result of examining Temporal. */
 export type TemporalView =
   | { readonly unreachable: string }
-  /** The server is up, but does not serve the namespace. */
+  /** The server is available, but does not serve the namespace. */
   | { readonly refused: string }
   | {
       readonly version: string;
       readonly queues: readonly QueueStats[];
-      /** Whether its queues are fair between organisations; null if the test was not possible. */
+      /** Whether its queues are fair between organisations; null if this could not be tested. */
       readonly fair: boolean | null;
     };
 
-/** Thrown if Temporal does not answer, or does not serve the namespace. The message is its reason. */
+/** Thrown if Temporal does not respond, or does not serve the namespace. The message is Temporal's reason. */
 export class TemporalDenied extends Error {
   readonly why: "unreachable" | "refused";
 
@@ -55,7 +55,7 @@ export async function withClient<T>(
   }
 }
 
-/** The same with Temporal's schedules. */
+/** Runs `work` with Temporal's schedules, on a separate connection. */
 export function withSchedules<T>(
   config: Config,
   dataConverter: DataConverter,
@@ -64,14 +64,14 @@ export function withSchedules<T>(
   return withClient(config, dataConverter, (client) => work(createSchedules(client, config.MILLRACE_TASK_QUEUE)));
 }
 
-/** Checks once whether Temporal is up and serves the namespace, and who polls the task queues. Never rejects. */
+/** Checks once whether Temporal is available and serves the namespace, and which processes poll the task queues. Never rejects. */
 export async function examineTemporal(config: Config): Promise<TemporalView> {
   const namespace = config.TEMPORAL_NAMESPACE;
   try {
     return await withClient(config, {}, async (client) => {
       const { serverVersion } = await client.workflowService.getSystemInfo({});
       const queues = await describeQueues(client, namespace, config.MILLRACE_TASK_QUEUE);
-      // The test takes a fair server for an unfair one in about one of sixteen times, so it runs twice.
+      // The test mistakes a fair server for an unfair one about once in sixteen times, so it runs twice.
       const isFair = async (): Promise<boolean> =>
         (await keepsFairness(client, namespace)) || keepsFairness(client, namespace);
       const fair = await isFair().catch(() => null);

@@ -10,16 +10,16 @@ const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
 
 const ENCRYPTED = "binary/encrypted";
-/** Longer payloads are compressed before encryption (bytes). */
+/** Payloads longer than this are compressed before encryption (bytes). */
 const COMPRESS_ABOVE = 1024;
-/** A longer one is not ours: Temporal takes 4 MB at most. */
+/** Limit of a decompressed payload (bytes), far above the 4 MB that Temporal accepts. */
 const MAX_INFLATED = 64 * 1024 * 1024;
 
-/** The clear text in an encrypted payload, beside its encoding. */
+/** The clear text in an encrypted payload, with its encoding. */
 export interface PayloadLabels {
   readonly key_id: string;
   readonly compressed: "deflate" | "none";
-  /** The workflow that owns the payload, if known. It is authenticated. */
+  /** The ID of the workflow that owns the payload, if known. It is authenticated. */
   readonly workflow_id: string;
 }
 
@@ -27,8 +27,8 @@ export interface PayloadLabels {
 const FAILURE_CONVERTER = fileURLToPath(new URL("../../workflows/failure-converter.cjs", import.meta.url));
 
 /**
- * The data converter of every client and worker. It encrypts inputs, results, memos, and the messages and stacks of
- * failures. `encrypts` false: it only decrypts, for the first step of an upgrade.
+ * The data converter of every client and worker. It encrypts inputs, results, memos, and the messages and stacks of failures. With
+ * `encrypts` false it only decrypts, for the first step of an upgrade.
  */
 export function temporalDataConverter(cipher: PayloadCipher, { encrypts }: { readonly encrypts: boolean }) {
   const codec = createPayloadCodec(cipher);
@@ -36,9 +36,7 @@ export function temporalDataConverter(cipher: PayloadCipher, { encrypts }: { rea
   return { payloadCodecs, failureConverterPath: FAILURE_CONVERTER } satisfies DataConverter;
 }
 
-/**
- * Encrypts whole payloads, including their encoding. Leaves payloads of other encodings as they are when it decodes.
- */
+/** Encrypts whole payloads, including their encoding. When decoding, payloads with other encodings stay unchanged. */
 export function createPayloadCodec(cipher: PayloadCipher): PayloadCodec {
   async function encode(payload: Payload, context: SerializationContext | undefined): Promise<Payload> {
     const plain = PayloadMessage.encode(payload).finish();

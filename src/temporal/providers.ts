@@ -8,22 +8,22 @@ import { priorityOf } from "./priority.ts";
 /** Starts the workflows of connections and actions, and waits for them. */
 export interface ProviderJobs {
   /**
-   * Checks a connection's credential; one check at a time. Resolves when it is done, or after `waitMs`. Rejects if it
-   * cannot be started.
+   * Checks a connection's credential, one check at a time. Resolves when it is done, or after `waitMs`. Rejects if the check cannot be
+   * started.
    */
   check(connection: ConnectionToCheck, waitMs: number): Promise<void>;
   /** Starts a run of an action unless it is running. */
   startAction(run: ActionRunToStart): Promise<void>;
   /**
-   * Makes a provider from the tools of an MCP server; null if that takes longer than `waitMs`, and then it no longer
-   * happens. Rejects if it cannot be started.
+   * Makes a provider from the tools of an MCP server; null if that takes longer than `waitMs`, and then it is cancelled. Rejects if it
+   * cannot be started.
    */
   importTools(
     importId: string,
     input: Omit<ToolsImportInput, "queue">,
     waitMs: number,
   ): Promise<ToolsImportResult | null>;
-  /** Waits for its end, or `waitMs`, or until the signal says that nobody is waiting any more. */
+  /** Waits for the end of a run of an action, or `waitMs`, or until the signal says that no one is waiting any more. */
   actionEnded(actionRunId: string, waitMs: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export interface ActionRunToStart {
   readonly timeout_seconds: number;
 }
 
-/** `eager`: whether a worker of the run queue in this process may take the first task. */
+/** `eager` says whether a worker of the run queue in this process may take the first task. */
 export function createProviderJobs(client: Client, taskQueuePrefix: string, eager: () => boolean): ProviderJobs {
   const queues = taskQueues(taskQueuePrefix);
   return {
@@ -90,7 +90,7 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
   };
 }
 
-/** Waits for an end, good or bad, but at most `waitMs`, and only until the signal fires. */
+/** Waits until a workflow finishes, with or without an error, but at most `waitMs`, and only until the signal fires. */
 async function settled(end: Promise<unknown>, waitMs: number, signal?: AbortSignal): Promise<void> {
   let stop = (): void => undefined;
   const late = new Promise<void>((resolve) => {

@@ -2,15 +2,12 @@ import { WorkflowNotFoundError } from "@temporalio/client";
 import type { Client } from "@temporalio/client";
 import { taskQueues } from "./ids.ts";
 
-/**
- * From 0.1.0, which started a workflow for each delivery that had failed once. Since then deliveries are rows with a
- * schedule.
- */
+/** Workflow types of 0.1.0, which started a workflow for each delivery that had failed once. Now deliveries are rows with a schedule. */
 const RETIRED_TYPE = "deliverWebhook";
 
 /**
- * Ends the workflows of an earlier release that no worker knows any more: their tasks would fail for ever. Their work
- * is in rows and done from there. Returns how many there were.
+ * Terminates the workflows of an earlier release that no worker knows any more, because their tasks would fail forever. Their work is in
+ * rows and continues from there. Returns how many there were.
  */
 export async function endRetiredWorkflows(client: Client, taskQueuePrefix: string): Promise<number> {
   const { runs } = taskQueues(taskQueuePrefix);
@@ -20,10 +17,10 @@ export async function endRetiredWorkflows(client: Client, taskQueuePrefix: strin
     try {
       await client.workflow
         .getHandle(workflowId, runId)
-        .terminate("of an earlier release; its delivery is made without it");
+        .terminate("of an earlier release; its delivery continues without it");
       ended += 1;
     } catch (error) {
-      // It has ended already, or another worker was faster.
+      // The workflow has ended already, or another worker was faster.
       if (!(error instanceof WorkflowNotFoundError)) throw error;
     }
   }

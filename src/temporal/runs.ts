@@ -1,28 +1,27 @@
 import type { Client } from "@temporalio/client";
+import { createPlaces } from "../domain/places.ts";
 import type { PauseResolution, RunInput, RunOutcome } from "../domain/runs/run.ts";
 import type { IngestInput } from "../domain/documents/document.ts";
 import type { ingestDocument, runFlow } from "../../workflows/index.ts";
 import { ignoreMissing, inTime, startUnlessRunning } from "./calls.ts";
 import { ingestWorkflowId, runWorkflowId, taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
+import { PRIORITY_KEYS } from "../domain/urgency.ts";
 import type { Urgency } from "../domain/urgency.ts";
 import { terminateRun } from "./terminate.ts";
 import { lookAtRun } from "./trouble.ts";
 import type { RunView } from "./trouble.ts";
 
-/**
- * The service's own view of Temporal: start, signal, look. Every call is idempotent, and answers or times out within
- * seconds.
- */
+/** Millrace's own view of Temporal: start, signal, look. Every call is idempotent, and responds or times out within seconds. */
 export interface RunStarter {
   /** Starts the run's workflow unless it exists. */
   start(input: RunInput, when: StartOfRun): Promise<void>;
-  /** False if there is no such open workflow. */
+  /** False if no such workflow is open. */
   signalCancel(runId: string, reason: string | null): Promise<boolean>;
   signalResume(workflowId: string, pauseId: string, resolution: PauseResolution): Promise<boolean>;
   /**
-   * Kills the workflow and its slices without letting them clean up. `reason` is stored in clear text, so it must be
-   * our own word, not a caller's.
+   * Kills the workflow and its slices without letting them clean up. `reason` is stored in clear text, so it must be our own text, not a
+   * caller's.
    */
   terminate(runId: string, reason: string): Promise<void>;
   look(runId: string): Promise<RunView>;
@@ -37,7 +36,7 @@ export interface StartOfRun {
   readonly delayMs?: number | undefined;
 }
 
-/** The result of a run's workflow, and which execution it came from. */
+/** The result of a run's workflow, and the execution that returned it. */
 export interface CompletedWorkflow {
   readonly outcome: RunOutcome;
   readonly temporal_run_id: string;
@@ -47,19 +46,29 @@ export interface CompletedWorkflow {
 
 /** Longest time that a healthy Temporal takes to start a workflow (ms). */
 const START_WITHIN_MS = 500;
+/**
+ * Runs that a process starts at the same time; one organisation may start half of them. More would only wait in Temporal, which serves them
+ * in the order of arrival.
+ */
+const STARTS = 12;
+/** How long a start waits for its turn (ms). */
+const START_PATIENCE_MS = 5000;
 
 export interface RunStarterOptions {
   readonly client: Client;
   readonly taskQueuePrefix: string;
-  /**
-   * Whether to request the first workflow task with the answer to the start. It needs a worker of the run queue in
-   * this process.
-   */
+  /** Whether to request the first workflow task in the response to the start. It needs a worker of the run queue in this process. */
   readonly eager: () => boolean;
 }
 
 export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterOptions): RunStarter {
   const queues = taskQueues(taskQueuePrefix);
+  const starts = createPlaces(STARTS);
+
+  async function inTurn(orgId: string, urgency: Urgency, start: () => Promise<void>): Promise<void> {
+    const release = await starts.take(orgId, { rank: PRIORITY_KEYS[urgency], patienceMs: START_PATIENCE_MS });
+    return start().finally(release);
+  }
 
   async function signal(workflowId: string, name: string, argument: unknown): Promise<boolean> {
     const sent = client.workflow.getHandle(workflowId).signal(name, argument);
@@ -68,16 +77,20 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
 
   return {
     start: (input, { urgency, delayMs }) =>
-      startUnlessRunning<typeof runFlow>(client, "runFlow", {
-        args: [{ ...input, node_queue: queues.nodes, start_by: new Date(Date.now() + START_WITHIN_MS).toISOString() }],
-        taskQueue: queues.runs,
-        workflowId: runWorkflowId(input.run_id),
-        workflowIdReusePolicy: "REJECT_DUPLICATE",
-        // The run ends itself at its time-out and records that; this only catches a run that does not.
-        workflowExecutionTimeout: (input.timeout_seconds + 600) * 1000 + (delayMs ?? 0),
-        priority: priorityOf(input.org_id, urgency),
-        ...(delayMs === undefined ? { requestEagerStart: eager() } : { startDelay: delayMs }),
-      }),
+      inTurn(input.org_id, urgency, () =>
+        startUnlessRunning<typeof runFlow>(client, "runFlow", {
+          args: [
+            { ...input, node_queue: queues.nodes, start_by: new Date(Date.now() + START_WITHIN_MS).toISOString() },
+          ],
+          taskQueue: queues.runs,
+          workflowId: runWorkflowId(input.run_id),
+          workflowIdReusePolicy: "REJECT_DUPLICATE",
+          // The workflow enforces the run's timeout and records it; this limit only ends a workflow that does not.
+          workflowExecutionTimeout: (input.timeout_seconds + 600) * 1000 + (delayMs ?? 0),
+          priority: priorityOf(input.org_id, urgency),
+          ...(delayMs === undefined ? { requestEagerStart: eager() } : { startDelay: delayMs }),
+        }),
+      ),
     signalCancel: (runId, reason) => signal(runWorkflowId(runId), "cancel", { reason }),
     signalResume: (workflowId, pause_id, resolution) => signal(workflowId, "resume", { pause_id, resolution }),
     terminate: (runId, reason) => terminateRun(client, runId, reason),
@@ -94,7 +107,7 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
         args: [input],
         taskQueue: queues.ingest,
         workflowId: ingestWorkflowId(input.file_id),
-        // A run may wait for it, and a person for the run.
+        // A run may wait for the document, and a person for the run, so it is urgent.
         priority: priorityOf(input.org_id, "awaited"),
       }),
   };

@@ -3,22 +3,22 @@ import type { LogLevel, LogMetadata } from "@temporalio/worker";
 import type { Logger } from "../platform/logging/logger.ts";
 
 /**
- * Warnings of the SDK about normal events or ones logged elsewhere: failed activities (logged with their run), queues
- * that only have activities, and late results for a run that has ended.
+ * Warnings of the SDK about normal events or events logged elsewhere: failed activities (logged with their run), queues that only have
+ * activities, and late results for a finished run.
  */
 const EXPECTED =
   /^(Activity failed|No workflows registered|Task not found when completing|Activity not found on completion)/;
 
 /**
- * Sends the logs of the Temporal SDK, both JavaScript and native core, to the service's own log. Call it once a
- * process, before anything of the SDK is created.
+ * Sends the logs of the Temporal SDK, both JavaScript and native core, to Millrace's own log. Call it once per process, before anything of
+ * the SDK is created.
  */
 export function installTemporalRuntime(logger: Logger): void {
   const log = logger.child({ component: "temporal" });
   const at = {
     trace: (message: string, meta?: LogMetadata) => log.trace(meta ?? {}, message),
     debug: (message: string, meta?: LogMetadata) => log.debug(meta ?? {}, message),
-    // The SDK's "info" messages do not concern operators.
+    // The SDK's "info" messages are not relevant to operators.
     info: (message: string, meta?: LogMetadata) => log.debug(meta ?? {}, message),
     warn: (message: string, meta?: LogMetadata) =>
       EXPECTED.test(message) ? log.debug(withoutError(meta), message) : log.warn(meta ?? {}, message),
@@ -27,8 +27,8 @@ export function installTemporalRuntime(logger: Logger): void {
   Runtime.install({
     // The process's own signal handlers decide when workers stop.
     shutdownSignals: [],
-    // Otherwise the core writes its own lines, not as JSON and unmasked. It writes its last messages when the
-    // connection or the last worker has closed.
+    // Otherwise the core writes its own lines, not as JSON and unmasked. It writes its last messages after the connection or the last
+    // worker has closed.
     telemetryOptions: { logging: { filter: { core: "WARN", other: "ERROR" }, forward: {} } },
     logger: {
       ...at,
@@ -38,7 +38,7 @@ export function installTemporalRuntime(logger: Logger): void {
   });
 }
 
-/** An activity's failure quotes the activity's input. */
+/** The error of a failed activity may quote the activity's input, so it is not logged. */
 function withoutError(meta: LogMetadata = {}): LogMetadata {
   return { ...meta, error: undefined };
 }

@@ -1,22 +1,24 @@
 import { createHash } from "node:crypto";
 import { ScheduleAlreadyRunning, ScheduleNotFoundError, isGrpcServiceError } from "@temporalio/client";
 import type { Client, ScheduleOptions } from "@temporalio/client";
+import { PERIODS, startOfPeriod } from "../domain/cron-calendars.ts";
 import { inTime } from "./calls.ts";
+import { cronSpec, markedCron } from "./cron-spec.ts";
 import { taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
 import type { Urgency } from "../domain/urgency.ts";
 import type { Priority } from "./priority.ts";
 
-/** A workflow to start repeatedly, and the times. */
+/** A workflow to start repeatedly, and the times of the starts. */
 export interface Schedule {
   readonly id: string;
-  /** Times of a cron expression in a time zone, or an interval in seconds. */
+  /** Times of a cron expression in a time zone as written in the database, or an interval in seconds. */
   readonly at: { readonly cron: string; readonly time_zone: string } | { readonly every_seconds: number };
   readonly overlap: "skip" | "buffer_one" | "buffer_all" | "allow_all";
   readonly catchup_window_seconds: number;
   readonly jitter_seconds: number;
   readonly paused: boolean;
-  /** `id`: the prefix of its workflows' ids, before the scheduled time; default: the schedule's id. */
+  /** `id` is the prefix of its workflows' IDs, before the scheduled time; default: the schedule's ID. */
   readonly workflow: { readonly type: string; readonly id?: string; readonly input: object; readonly queue: string };
   /** The organisation and the urgency of its workflows. */
   readonly org_id: string;
@@ -31,15 +33,15 @@ export interface ListedSchedule {
   readonly paused: boolean;
 }
 
-/** Temporal's Schedules. Every call is idempotent, and answers or times out within seconds. */
+/** Temporal's schedules. Every call is idempotent, and responds or times out within seconds. */
 export interface Schedules {
   /** Creates or replaces a schedule. Throws ScheduleRefused. */
   put(schedule: Schedule): Promise<void>;
-  /** Removes a schedule; a missing one is no error. */
+  /** Deletes a schedule; succeeds if it does not exist. */
   remove(id: string): Promise<void>;
   /** The next times, at most `count`. */
   nextTimes(id: string, count: number): Promise<string[]>;
-  /** Every schedule of the namespace; may be some seconds old. */
+  /** Every schedule of the namespace; the list may be some seconds old. */
   list(): AsyncIterable<ListedSchedule>;
   /** Whether a schedule starts workflows of this installation: several installations may share a namespace. */
   isOurs(id: string, mark: string | null): Promise<boolean>;
@@ -51,24 +53,35 @@ export class ScheduleRefused extends Error {
 }
 
 const OVERLAPS = { skip: "SKIP", buffer_one: "BUFFER_ONE", buffer_all: "BUFFER_ALL", allow_all: "ALLOW_ALL" } as const;
-/** gRPC's code for errors that a retry does not change. */
+/** The code of gRPC errors that a retry does not change. */
 const INVALID_ARGUMENT = 3;
 
 const MARK = "Kept by Millrace: ";
 
 /**
- * A digest of a schedule, with the installation's own queue. It is stored in the schedule's note, which lists include.
+ * A digest of everything that determines a schedule's spec, with the installation's own queue. It is stored in the schedule's note, which
+ * lists include. Specs for a zone whose clocks change cover a few half-years, so the mark differs in each half-year.
  */
-export function scheduleMark(schedule: Schedule): string {
-  const digest = createHash("sha256").update(JSON.stringify(schedule)).digest("hex").slice(0, 16);
+function scheduleMark(schedule: Schedule, now: number): string {
+  const at = "cron" in schedule.at ? markedCron(schedule.at, now) : schedule.at;
+  const digest = createHash("sha256")
+    .update(JSON.stringify({ ...schedule, at }))
+    .digest("hex")
+    .slice(0, 16);
   return `${MARK}${schedule.workflow.queue} ${digest}`;
 }
 
-export function createSchedules(client: Client, taskQueuePrefix: string): Schedules {
+/** The number of half-years since this mark was made for the schedule; null if it was made for another one, or if its times are used up. */
+export function ageOfMark(schedule: Schedule, mark: string | null, now: number): number | null {
+  for (let age = 0; age < PERIODS; age += 1) if (mark === scheduleMark(schedule, startOfPeriod(now, -age))) return age;
+  return null;
+}
+
+export function createSchedules(client: Client, taskQueuePrefix: string, now: () => number = Date.now): Schedules {
   const queues: ReadonlySet<string> = new Set(Object.values(taskQueues(taskQueuePrefix)));
   return {
     async put(schedule) {
-      const options = optionsOf(schedule);
+      const options = optionsOf(schedule, now());
       try {
         await inTime(client.schedule.create(options));
       } catch (error) {
@@ -114,27 +127,25 @@ export function createSchedules(client: Client, taskQueuePrefix: string): Schedu
 function refusalOf(error: unknown): unknown {
   const cause = error instanceof Error && isGrpcServiceError(error.cause) ? error.cause : error;
   if (!isGrpcServiceError(cause) || cause.code !== INVALID_ARGUMENT) return error;
-  return new ScheduleRefused(`Temporal does not take the schedule: ${cause.details || cause.message}`, {
+  return new ScheduleRefused(`Temporal rejected the schedule: ${cause.details || cause.message}`, {
     cause: error,
   });
 }
 
-function optionsOf(schedule: Schedule) {
+function optionsOf(schedule: Schedule, now: number) {
   const { id, at, workflow, org_id, urgency } = schedule;
   // The SDK sends the priority, but its type of an action lacks it.
   const priority: { readonly priority: Priority } = { priority: priorityOf(org_id, urgency) };
   return {
     scheduleId: id,
     spec: {
-      ...("cron" in at
-        ? { cronExpressions: [at.cron], timezone: at.time_zone }
-        : { intervals: [{ every: at.every_seconds * 1000 }] }),
+      ...("cron" in at ? cronSpec(at, now) : { intervals: [{ every: at.every_seconds * 1000 }] }),
       jitter: schedule.jitter_seconds * 1000,
     },
     action: {
       type: "startWorkflow",
       workflowType: workflow.type,
-      // Temporal appends the scheduled time: one time, one workflow.
+      // Temporal appends the scheduled time to the ID, so each time starts one workflow.
       workflowId: workflow.id ?? id,
       taskQueue: workflow.queue,
       args: [workflow.input],
@@ -144,6 +155,6 @@ function optionsOf(schedule: Schedule) {
       overlap: OVERLAPS[schedule.overlap],
       catchupWindow: schedule.catchup_window_seconds * 1000,
     },
-    state: { paused: schedule.paused, note: scheduleMark(schedule) },
+    state: { paused: schedule.paused, note: scheduleMark(schedule, now) },
   } satisfies ScheduleOptions;
 }

@@ -4,8 +4,8 @@ import { runWorkflowId } from "./ids.ts";
 import { slicesOf } from "./trouble.ts";
 
 /**
- * Kills the workflow of a run and its slices without letting them clean up. When a workflow is gone, Temporal only
- * asks its slices to cancel, and a stuck slice cannot do that.
+ * Kills the workflow of a run and its slices without letting them clean up. When a workflow ends, Temporal only asks its slices to cancel,
+ * which a stuck slice cannot do.
  */
 export async function terminateRun(client: Client, runId: string, reason: string): Promise<void> {
   const own = runWorkflowId(runId);
@@ -17,7 +17,7 @@ export async function terminateRun(client: Client, runId: string, reason: string
     const handle = client.workflow.getHandle(id);
     const before = await describe(client, id);
     await inTime(handle.terminate(reason)).catch(ignoreMissing);
-    // It may have started another slice meanwhile. Temporal also knows the open slices of a closed workflow.
+    // The workflow may have started another slice meanwhile. Temporal also knows the open slices of a closed workflow.
     const after = await describe(client, id);
     for (const found of [before, after]) if (found) waiting.push(...slicesOf(found.raw, own));
   }

@@ -3,14 +3,14 @@ import { describe, inTime, statusOf } from "./calls.ts";
 import type { Described, WorkflowView } from "./calls.ts";
 import { runWorkflowId } from "./ids.ts";
 
-/** Failing tasks of a workflow: Temporal retries them without end, with growing pauses. */
+/** Failing tasks of a workflow, which Temporal retries forever, with growing intervals. */
 export interface TaskTrouble {
   readonly workflow_id: string;
-  /** How many in a row, including the running one. */
+  /** Consecutive failed attempts, including the running one. */
   readonly attempts: number;
   /**
-   * Whether they time out: the processes that take them crash or hang. Otherwise they end with an error of the
-   * workflow's code.
+   * Whether the tasks time out, because the processes that take them crash or hang. Otherwise they end with an error of the workflow's
+   * code.
    */
   readonly timed_out: boolean;
 }
@@ -22,14 +22,14 @@ export interface RunView {
   readonly trouble: TaskTrouble | null;
 }
 
-/** A first retry is not reported: stopping a worker is enough to cause one. */
+/** A first retry is not reported, because stopping a worker is enough to cause one. */
 const FEWEST_ATTEMPTS = 3;
 /** EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT of Temporal's API. */
 const TASK_TIMED_OUT = 8;
-/** How many open slices of a run are examined: they all execute the same nodes. */
+/** Most open slices of a run that are examined, because they all execute the same nodes. */
 const MAX_SLICES = 8;
 
-/** The state of a run's workflow, with the worst of its slices. */
+/** The state of a run's workflow, including the slice with the most failures. */
 export async function lookAtRun(client: Client, runId: string): Promise<RunView> {
   const own = runWorkflowId(runId);
   const described = await describe(client, own);
@@ -38,7 +38,7 @@ export async function lookAtRun(client: Client, runId: string): Promise<RunView>
   const view = statusOf(status.name);
   if (view !== "running") return { view, trouble: null };
   let worst = { workflow_id: own, attempts: attemptsOf(raw) };
-  // A slice's own slices are its children, and their ids have the same prefix.
+  // A slice's own slices are its children, and their IDs have the same prefix.
   const waiting = slicesOf(raw, own);
   for (let looked = 0; waiting.length > 0 && looked < MAX_SLICES; looked += 1) {
     const workflow_id = waiting.pop() ?? "";
@@ -61,7 +61,7 @@ export function slicesOf({ pendingChildren }: Described["raw"], own: string): st
   return (pendingChildren ?? []).flatMap(({ workflowId }) => (workflowId?.startsWith(`${own}/`) ? [workflowId] : []));
 }
 
-/** A history only has the first of several failed tasks in a row, as its last event. */
+/** A history only contains the first of several consecutive failed tasks, as its last event. */
 async function timesOut(client: Client, workflowId: string): Promise<boolean> {
   const { history } = await inTime(
     client.workflowService.getWorkflowExecutionHistoryReverse({

@@ -8,20 +8,18 @@ import { versionOf } from "./deployments.ts";
 import { taskQueues } from "./ids.ts";
 
 type Activities = object;
-/** The Temporal connection of workers. */
+/** The connection to Temporal that workers use. */
 type Temporal = Pick<TemporalConnection, "connection" | "dataConverter">;
 
-/**
- * Longest time between two heartbeats that reach Temporal. A cancellation reaches an activity with the next heartbeat.
- */
+/** Longest time between two heartbeats that reach Temporal (ms). An activity learns about its cancellation with the next heartbeat. */
 const withHeartbeats = {
   maxHeartbeatThrottleInterval: "2 seconds",
   defaultHeartbeatThrottleInterval: "2 seconds",
 } as const;
 
 /**
- * Open polls of a worker: as many as the server has work for. The default is ten, and only two of the polls for
- * workflow tasks ask for new runs, which limits starts to some 45 a second.
+ * A worker keeps as many polls open as the server has work for. The default is ten, and only two of the polls for workflow tasks ask for
+ * new runs, which limits starts to some 45 per second.
  */
 const POLLS = {
   type: "autoscaling",
@@ -30,18 +28,20 @@ const POLLS = {
   maximum: 50,
 } satisfies WorkerOptions["workflowTaskPollerBehavior"];
 
-/** Most workflows, workflow tasks and activities in the memory of a worker of documents or of background jobs. */
+/** Most workflows and workflow tasks in the memory of a worker of documents or of background jobs. */
 const MAX_CACHED_JOBS = 100;
 const MAX_JOB_STEPS = 20;
-/** One organisation may have half of these. */
+/** Most concurrent activities of such a worker. One organisation may use half of them. */
 export const JOB_ACTIVITIES = 40;
 
 export interface RunningWorkers {
-  /** Rejects when a worker has died. */
+  /** Rejects when a worker dies. */
   readonly done: Promise<void>;
-  /** Whether all of them are polling. */
+  /** Whether all workers are polling. */
   running(): boolean;
-  /** Lets running work end within the grace time, and then stops it. */
+  /** Stops taking new work. Running work gets the grace time from now on, and is then stopped. */
+  stopPolling(): void;
+  /** Stops polling, and waits until the workers have finished. */
   stop(): Promise<void>;
 }
 
@@ -58,11 +58,11 @@ export async function createRunWorker(
     activities,
     sinks,
     maxCachedWorkflows: config.MILLRACE_WORKER_CACHED_WORKFLOWS,
-    // Slots are cheap, but each open poll holds one too: with too few, starts would not be eager.
+    // Slots are cheap, but each open poll also holds one: with too few, starts would not be eager.
     maxConcurrentWorkflowTaskExecutions: 200,
-    // If a caller decides the length of the work, organisations share these slots: activities/local-shares.ts.
+    // The duration of local activities can depend on a caller, so organisations share these slots: activities/local-shares.ts.
     maxConcurrentLocalActivityExecutions: 400,
-    // After this time others take over the workflows of a dead process.
+    // After this time other processes take over the workflows of a dead process.
     stickyQueueScheduleToStartTimeout: "2 seconds",
   });
 }
@@ -83,7 +83,7 @@ export function createIngestWorker(config: Config, temporal: Temporal, activitie
   return createJobWorker(config, temporal, taskQueues(config.MILLRACE_TASK_QUEUE).ingest, activities);
 }
 
-/** A worker of long jobs that nobody waits for, such as syncs and experiments: workflows and activities. */
+/** A worker for long jobs that no one waits for, such as syncs and experiments: workflows and activities. */
 export function createBackgroundWorker(config: Config, temporal: Temporal, activities: Activities): Promise<Worker> {
   return createJobWorker(config, temporal, taskQueues(config.MILLRACE_TASK_QUEUE).background, activities);
 }
@@ -108,7 +108,7 @@ async function createJobWorker(
 
 let bundle: Promise<{ code: string }> | undefined;
 
-/** The code of all workflows, made by `npm run build`: one text for all workers of the process. */
+/** The code of all workflows, which `npm run build` bundles: one text for all workers of the process. */
 function workflowBundle(): Promise<{ code: string }> {
   bundle ??= readFile(new URL("../../workflow-bundle.js", import.meta.url), "utf8").then((code) => ({ code }));
   return bundle;
@@ -124,7 +124,7 @@ export function createWebhookWorker(config: Config, temporal: Temporal, activiti
     ...withHeartbeats,
     taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE).webhooks,
     activities,
-    // A worker that owns all shards still polls: a queue without pollers means that there is no worker.
+    // A worker that owns all shards still polls, because a queue without pollers would look like a missing worker.
     maxConcurrentActivityTaskExecutions: config.MILLRACE_WEBHOOK_SHARDS + SPARE_SLOTS,
   });
 }
@@ -142,7 +142,7 @@ function common(config: Config, { connection, dataConverter }: Temporal) {
   };
 }
 
-/** With a deployment, a workflow stays on the build where it started, unless its own code says otherwise. */
+/** With a deployment, a workflow stays on the build where it started, unless its own code specifies otherwise. */
 function versioning(config: Config): Pick<WorkerOptions, "workerDeploymentOptions"> {
   const version = versionOf(config);
   if (!version) return {};
@@ -153,13 +153,17 @@ function versioning(config: Config): Pick<WorkerOptions, "workerDeploymentOption
 export function runWorkers(workers: readonly Worker[]): RunningWorkers {
   const runs = workers.map((worker) => worker.run());
   const all = Promise.all(runs).then(() => undefined);
-  // A caller may look at `done` late; until then a rejection must not end the process.
+  // A caller may await `done` late; until then a rejection must not end the process.
   all.catch(() => undefined);
+  const stopPolling = (): void => {
+    for (const worker of workers) if (worker.getState() === "RUNNING") worker.shutdown();
+  };
   return {
     done: all,
     running: () => workers.every((worker) => worker.getState() === "RUNNING"),
+    stopPolling,
     async stop() {
-      for (const worker of workers) if (worker.getState() === "RUNNING") worker.shutdown();
+      stopPolling();
       await Promise.allSettled(runs);
     },
   };

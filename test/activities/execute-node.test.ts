@@ -1,12 +1,17 @@
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { uuidv7 } from "uuidv7";
 import { expect, it } from "vitest";
+import { createExecuteChain } from "../../activities/runs/execute-chain.ts";
 import { createExecuteNode } from "../../activities/runs/execute-node.ts";
 import type { ExecuteNodeDeps } from "../../activities/runs/execute-node.ts";
 import { compileFlow } from "../../src/domain/flow/plan/compile.ts";
 import type { RunReport } from "../../src/domain/runs/run-report.ts";
 import { NO_TRACES } from "../../src/services/runs/run-traces.ts";
+import { requestCancel } from "../../src/stores/runs/runs.ts";
+import { buildRun, buildTenant, ownDatabase } from "../stores/rows.ts";
 import { edges, flow, node } from "../support/flows.ts";
+
+const own = ownDatabase();
 
 const plan = compileFlow(
   flow({
@@ -15,7 +20,7 @@ const plan = compileFlow(
   }),
 );
 
-it("starts no work of a node that is cancelled while its plan is read", async () => {
+it("starts no work for a node that is cancelled while its plan is loaded", async () => {
   const environment = new MockActivityEnvironment();
   const calls: string[] = [];
   const written: RunReport[] = [];
@@ -34,7 +39,7 @@ it("starts no work of a node that is cancelled while its plan is read", async ()
       earlier: async () => null,
       async record(report) {
         written.push(report);
-        return "RUNNING";
+        return { state: "RUNNING", stopped: false };
       },
     },
     traces: NO_TRACES,
@@ -57,4 +62,41 @@ it("starts no work of a node that is cancelled while its plan is read", async ()
   });
   await expect(executed).rejects.toMatchObject({ name: "CancelledFailure" });
   expect([calls, written]).toEqual([[], []]);
+});
+
+it("a repeated chain, whose first node is recorded, starts no further node of a run to be cancelled", async () => {
+  const http = (id: string) => node(id, "http", { url: "https://a.example" });
+  const two = compileFlow(
+    flow({ nodes: [http("http-0"), http("http-1"), node("out-0", "output")], edges: edges("http-0 > http-1 > out-0") }),
+  );
+  const tenant = await buildTenant(own.database);
+  const run_id = await buildRun(own.database, tenant);
+  const nodeAt = (id: string) => two.nodes.find((each) => each.id === id) ?? expect.fail(id);
+  const executed = async (): Promise<string[]> => {
+    const paths: string[] = [];
+    const recorded = async ({ path }: { readonly path: string }) => {
+      paths.push(path);
+      return { value: { v: null }, executed: false, stopped: false };
+    };
+    const executeChain = createExecuteChain(recorded, {
+      db: own.database,
+      blobs: {} as ExecuteNodeDeps["blobs"],
+      plans: { find: async () => null, get: async () => ({ plan: two, redact: [], node: nodeAt }) },
+      mayContinue: () => true,
+    });
+    await executeChain({
+      run: { ...tenant, run_id, flow_version: 1, temporal_run_id: uuidv7(), started_at: new Date().toISOString() },
+      path: "http-0",
+      plan_path: "http-0",
+      progress: { total_nodes: 3, started_nodes: 1, completed_nodes: 0, skipped_nodes: 0, current_node: "http-0" },
+      attempt: 1,
+      scope: { nodes: {}, inputs: {}, user_id: null, metadata: {} },
+      flush: [],
+      chain: ["http-1"],
+    });
+    return paths;
+  };
+  expect(await executed()).toEqual(["http-0", "http-1"]);
+  await own.database.org(tenant.org_id, (db) => requestCancel(db, run_id, null));
+  expect(await executed()).toEqual(["http-0"]);
 });

@@ -13,23 +13,23 @@ import { openTenant } from "../api/tenant.ts";
 
 type ImportDeps = Parameters<typeof createProviderActivities>[0];
 
-/** Activities that fail are what this is about. */
+/** These tests make activities fail on purpose, so their warnings are not logged. */
 const QUIET = { logger: new DefaultLogger("ERROR") };
 
 interface Attempts {
-  /** What each attempt threw. */
+  /** The error of each attempt. */
   readonly thrown: readonly unknown[];
-  /** How the job's end was written. */
+  /** The errors that were recorded as the end of the job. */
   readonly ends: readonly JobError[];
 }
 
 interface Options {
-  /** Writes the end. */
+  /** Records the end of the job. */
   readonly end?: ((error: JobError) => Promise<unknown>) | null;
   readonly attempts?: number;
 }
 
-/** Tries an activity as Temporal does: again with what the last heartbeat carried, until its failure is final. */
+/** Runs an activity as Temporal does: retries it with the details of the last heartbeat until its failure is final. */
 async function tried(work: () => Promise<void>, { end, attempts = 12 }: Options = {}): Promise<Attempts> {
   const ends: JobError[] = [];
   const writing = async (_: unknown, error: JobError): Promise<void> => {
@@ -54,12 +54,12 @@ const fails = (error: unknown) => (): Promise<void> => Promise.reject(error);
 const FAULT = new Error("duplicate key value violates unique constraint");
 const NAMED = {
   code: "internal_error",
-  message: "The step step failed 6 times because of a fault of the service.",
+  message: "The step step failed 6 times because of an internal error.",
 };
 const away = (): Error => Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
 
-describe("a job whose step fails because of a fault of the service", () => {
-  it("ends with the sixth one, and says which step it was", async () => {
+describe("a job whose step fails with an internal error", () => {
+  it("fails for good on the sixth attempt and names the step", async () => {
     const { thrown, ends } = await tried(fails(FAULT));
     expect(thrown).toHaveLength(6);
     expect(thrown.slice(0, 5)).toEqual(Array.from({ length: 5 }, () => FAULT));
@@ -72,7 +72,7 @@ describe("a job whose step fails because of a fault of the service", () => {
     expect(ends).toEqual([NAMED]);
   });
 
-  it("ends also where heartbeats come in between, or nobody writes its end", async () => {
+  it("fails for good also with heartbeats between the errors, or without an end handler", async () => {
     const beating = async (): Promise<void> => {
       beat(Context.current());
       throw FAULT;
@@ -85,7 +85,7 @@ describe("a job whose step fails because of a fault of the service", () => {
     ["a database", away()],
     ["a blob store that cannot be reached", new FetchFailed("connection_failed", "The connection failed.")],
     ["a blob store that answers 503", new BlobsUnavailable("S3 answered 503 SlowDown to PUT.")],
-  ])("waits for %s, which counts as none", async (_, outage) => {
+  ])("retries through an outage of %s, which does not count as a failed attempt", async (_, outage) => {
     expect(await tried(fails(outage), { attempts: 40 })).toMatchObject({ thrown: { length: 40 }, ends: [] });
     let attempt = 0;
     const mixed = (): Promise<void> => {
@@ -95,7 +95,7 @@ describe("a job whose step fails because of a fault of the service", () => {
     expect(await tried(mixed, { attempts: 40 })).toMatchObject({ thrown: { length: 12 }, ends: [NAMED] });
   });
 
-  it("ends where its end cannot be written either, unless the database is away", async () => {
+  it("fails for good even if its end cannot be recorded, but retries while the database is unavailable", async () => {
     const refusing = await tried(fails(FAULT), { end: () => Promise.reject(new Error("not today")) });
     expect(refusing).toMatchObject({ thrown: { length: 6 }, ends: { length: 1 } });
     let left = 3;
@@ -105,12 +105,12 @@ describe("a job whose step fails because of a fault of the service", () => {
         if (left > 0) throw away();
       },
     });
-    // Written as soon as it is back, and said once more each time.
+    // The end is recorded as soon as recording works again, and once more on each later attempt.
     expect(back).toMatchObject({ thrown: { length: 8 }, ends: { length: 3 } });
     expect(back.thrown.at(-1)).toMatchObject({ nonRetryable: true });
   });
 
-  it("ends at once with a failure that is not to be repeated, without the secrets in its words", async () => {
+  it("fails immediately on a non-retryable failure and records it without secrets", async () => {
     const final = ApplicationFailure.nonRetryable("refused for sk-planted-0123456789abcdef0123", "too_large");
     const { thrown, ends } = await tried(fails(final));
     expect(thrown).toEqual([final]);
@@ -120,7 +120,7 @@ describe("a job whose step fails because of a fault of the service", () => {
     expect(await tried(fails(again), { attempts: 40 })).toMatchObject({ thrown: { length: 40 }, ends: [] });
   });
 
-  it("goes on where it is cancelled, or where a fault has passed", async () => {
+  it("does not end when it is cancelled or when a later attempt succeeds", async () => {
     const cancelled = new CancelledFailure("cancelled");
     expect(await tried(fails(cancelled), { attempts: 10 })).toMatchObject({ thrown: { length: 10 }, ends: [] });
     let left = 5;
@@ -132,7 +132,7 @@ describe("a job whose step fails because of a fault of the service", () => {
   });
 });
 
-it("leaves no connection of an import that has ended so", async () => {
+it("deletes the connection that a failed import created, and keeps a connection that existed before", async () => {
   const tenant = await openTenant();
   const credential = { api_key: "sk-planted", base_url: "http://127.0.0.1:9/v1" };
   const wanted = { name: "C", provider_id: "openai_compatible", scheme: "api_key", credential };
@@ -153,7 +153,7 @@ it("leaves no connection of an import that has ended so", async () => {
   expect([await imported(true), await imported(false)]).toEqual([404, 200]);
 });
 
-it("keeps the faults of earlier attempts in every heartbeat", async () => {
+it("keeps the error count of earlier attempts in every heartbeat", async () => {
   const environment = new MockActivityEnvironment({ attempt: 4, heartbeatDetails: { faults: 3, handed_back: 1 } });
   const beats: unknown[] = [];
   environment.on("heartbeat", (details: unknown) => beats.push(details));

@@ -9,7 +9,7 @@ import { PRIORITY_KEYS } from "../../src/domain/urgency.ts";
 import type { Urgency } from "../../src/domain/urgency.ts";
 import { ChildPoolError } from "../../src/platform/children/child-pool.ts";
 
-/** Runs an activity as Temporal would, for an organisation; what its heartbeats carry is noted. */
+/** Runs an activity for an organisation as Temporal would, and records its heartbeats. */
 async function run<T>(
   work: () => Promise<T>,
   {
@@ -51,8 +51,8 @@ function gated() {
   return { open: () => open(), close, started: () => started, work: () => activities.work() };
 }
 
-describe("the places of a worker", () => {
-  it("noisy-neighbour: hand back what is beyond an organisation's share, later and later, before it begins", async () => {
+describe("the slots of a worker", () => {
+  it("noisy-neighbour: hand back work beyond an organisation's share before it starts, with growing delays", async () => {
     const { open, started, work } = gated();
     const held = [run(work, { org: "noisy" }), run(work, { org: "noisy" })];
     const delays: number[] = [];
@@ -72,7 +72,7 @@ describe("the places of a worker", () => {
     expect((await Promise.all([...held, quiet])).map(({ result }) => result)).toEqual([1, 1, 1]);
   });
 
-  it("take what somebody waits for, beside long jobs of the same organisation, or soon", async () => {
+  it("accept urgent work beside batch work of the same organisation, or retry it soon", async () => {
     const { open, started, work } = gated();
     const batch = { org: "noisy", urgency: "batch" } as const;
     const delayOf = ({ result }: { result: unknown }): number => Number((result as ApplicationFailure).nextRetryDelay);
@@ -88,7 +88,7 @@ describe("the places of a worker", () => {
     await Promise.all(held);
   });
 
-  it("are soon asked for again once the load of an organisation has ended", async () => {
+  it("are retried soon once an earlier load of the organisation has ended", async () => {
     const first = gated();
     const held = [run(first.work, { org: "noisy" }), run(first.work, { org: "noisy" })];
     for (let at = 0; at < 300; at += 1) await run(first.work, { org: "noisy" });
@@ -102,7 +102,7 @@ describe("the places of a worker", () => {
     await Promise.all(again);
   });
 
-  it("are free again for who returns, who has started but once", async () => {
+  it("are released after each activity, and handed-back attempts are not counted as attempts", async () => {
     const { open, work } = gated();
     open();
     for (let at = 0; at < 6; at += 1) expect((await run(work, { org: "noisy" })).result).toBe(1);
@@ -110,7 +110,7 @@ describe("the places of a worker", () => {
     expect((await run(work, { org: "noisy", attempt: 4 })).result).toBe(4);
   });
 
-  it("are not counted for workflows without an organisation", async () => {
+  it("are unlimited for workflows without an organisation", async () => {
     const { open, started, work } = gated();
     const all = Array.from({ length: 9 }, () => run(work));
     expect(started()).toBe(9);
@@ -119,7 +119,7 @@ describe("the places of a worker", () => {
   });
 });
 
-describe("the places for local work", () => {
+describe("the slots for local work", () => {
   function localGate(places: number) {
     let open = (): void => undefined;
     const gate = new Promise<void>((resolve) => (open = resolve));
@@ -134,7 +134,7 @@ describe("the places for local work", () => {
     return { open: () => open(), started: () => started, work };
   }
 
-  it("noisy-neighbour: hand back what finds none in a moment, to return later", async () => {
+  it("noisy-neighbour: hand back work that finds no free slot within the waiting time, to be retried later", async () => {
     const { open, started, work } = localGate(4);
     const held = [work("noisy"), work("noisy")];
     expect(await work("noisy")).toEqual({ handed_back_ms: expect.any(Number) as number });
@@ -144,20 +144,20 @@ describe("the places for local work", () => {
     expect(await Promise.all([...held, quiet])).toEqual(["done", "done", "done"]);
   });
 
-  it("are given to what waits, when they become free", async () => {
+  it("are given to waiting work when they become free", async () => {
     const inPlace = createLocalShares({ places: 4, patienceMs: 60_000 });
     const all = Array.from({ length: 30 }, (_, at) => inPlace("busy", () => Promise.resolve(at)));
     expect(await Promise.all(all)).toEqual(Array.from({ length: 30 }, (_, at) => at));
   });
 
-  it("noisy-neighbour: let no more than so many of one organisation wait", async () => {
+  it("noisy-neighbour: limit how much work of one organisation may wait", async () => {
     const inPlace = createLocalShares({ places: 4, patienceMs: 60_000 });
     const forever = () => new Promise<string>(() => undefined);
     for (let at = 0; at < 2 + 64; at += 1) void inPlace("noisy", forever);
     expect(await inPlace("noisy", forever)).toHaveProperty("handed_back_ms");
   });
 
-  it("hand back what finds no process", async () => {
+  it("hand back work if the process pool is full", async () => {
     const inPlace = createLocalShares({ places: 4, patienceMs: 20 });
     const busy = () => Promise.reject(new ChildPoolError("queue_full", "Too many wait."));
     expect(await inPlace("busy", busy)).toHaveProperty("handed_back_ms");
@@ -165,7 +165,7 @@ describe("the places for local work", () => {
   });
 });
 
-it("a heartbeat keeps what earlier attempts have carried", async () => {
+it("a heartbeat keeps the details carried over from earlier attempts", async () => {
   const { beats } = await run(
     async () => {
       beat(Context.current(), { progress: 1 });
@@ -176,17 +176,17 @@ it("a heartbeat keeps what earlier attempts have carried", async () => {
   expect(beats).toEqual([{ progress: 1, handed_back: 2 }, { handed_back: 2 }]);
 });
 
-describe("noisy-neighbour: attempts that end their process", () => {
+describe("noisy-neighbour: attempts that crash their worker process", () => {
   const attempt = () => Promise.resolve(requireAnswers(Context.current()));
   const gone = countAnswers(() => Promise.reject(new Error("the database is gone")));
   const failing = () => gone(null);
 
-  it("are few, and end with an error that says so", async () => {
+  it("are limited, and the last one fails with an error that says so", async () => {
     expect((await run(attempt, { attempt: 5 })).result).toBeUndefined();
     expect((await run(attempt, { attempt: 6 })).result).toMatchObject({ code: "worker_lost", retryable: false });
   });
 
-  it("leave out what ended in an error and what was handed back", async () => {
+  it("do not include attempts that failed with an error or were handed back", async () => {
     const carried = { handed_back: 20, answered: 30 };
     expect((await run(failing, { attempt: 51, carried })).beats).toEqual([{ handed_back: 20, answered: 31 }]);
     expect((await run(attempt, { attempt: 55, carried })).result).toBeUndefined();

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../src/domain/json.ts";
 
-/** A flow that answers its input, with a template in between so that different texts are different flows. */
+/** A flow that outputs its input, through a template, so that different texts make different flows. */
 export function echoFlow(text = "{{in-0}}"): JsonObject {
   return {
     schema_version: 1,

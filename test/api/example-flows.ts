@@ -13,17 +13,17 @@ import type { ApiTenant } from "./tenant.ts";
 
 const folder = new URL("../../examples/", import.meta.url);
 
-/** The flows of `examples/`. */
+/** The flows in `examples/`. */
 const exampleFlows = readdirSync(new URL("flows/", folder)).map(
   (file) => JSON.parse(readFileSync(new URL(`flows/${file}`, folder), "utf8")) as FlowFile,
 );
 
-/** The inputs that they come with. */
+/** The sample inputs in their files. */
 export const exampleRuns = exampleFlows.flatMap((flow) =>
   (flow.examples ?? []).map((example) => [flow.name, example.name, example] as const),
 );
 
-/** Deploys the example flows with what they need; answers their projects by name. `credential`: what the model's server is asked with. */
+/** Deploys the example flows with everything they need; returns their projects by name. `credential` is sent to the model server. */
 export async function deployExamples(
   tenant: ApiTenant,
   stub: ModelStub,
@@ -38,7 +38,7 @@ export async function deployExamples(
   const searched = [...new Set(exampleFlows.flatMap((flow) => namesIn(flow, "knowledge_base")))];
   const bases = new Map(await Promise.all(searched.map(async (name) => [name, await indexed(tenant, name)] as const)));
   const projects = new Map<string, string>();
-  // Callers after the flows that they call.
+  // A flow must be deployed after the flows that it calls.
   const order = exampleFlows.toSorted((a, b) => namesIn(a, "project").length - namesIn(b, "project").length);
   for (const flow of order) {
     const called = withIds(flow, (name, kind) => (kind === "project" ? projects : bases).get(name) ?? name);
@@ -53,13 +53,13 @@ export async function deployExamples(
   return projects;
 }
 
-/** Runs an example flow on inputs to its end, and agrees where a person is asked; answers the run's id. */
+/** Runs an example flow until it finishes, and approves where it asks; returns the run ID. */
 export async function runExample(
   tenant: ApiTenant,
   projectId: string | undefined,
   inputs: Readonly<Record<string, unknown>>,
 ): Promise<string> {
-  // Examples call the server they run on.
+  // Examples call the server on which they run.
   const here = JSON.parse(JSON.stringify(inputs).replaceAll("http://127.0.0.1:8080", tenant.target.url));
   const { status, body } = await tenant.public.post(`/inference/v0/run/${tenant.org_id}/${projectId}`, here);
   expect(status, JSON.stringify(body)).toBe(200);
@@ -71,7 +71,7 @@ export async function runExample(
   return body.run_id;
 }
 
-/** The knowledge base of an example with its documents, searched by keywords. */
+/** Creates an example's knowledge base with its documents, searched by keywords. */
 async function indexed(tenant: ApiTenant, name: string): Promise<string> {
   const { body } = await tenant.secret.post("/v2/knowledge-bases", { name, indexing_params: KEYWORDS });
   const api = apiClient({ url: tenant.target.url, key: tenant.secretKey });

@@ -16,11 +16,11 @@ beforeAll(async () => {
 
 afterAll(() => stub.close());
 
-describe("an example flow runs on its own example input", () => {
+describe("an example flow completes with its own example inputs", () => {
   it.each(exampleRuns)("%s: %s", async (flow, _, { inputs }) => {
     const run = await tenant.until(await runExample(tenant, projects.get(flow), inputs), "COMPLETED");
     expect(Object.keys(run.outputs).length).toBeGreaterThan(0);
-    // Handled failures count too; only the guard of the triage is meant to fail.
+    // Handled failures count, too; only the guard of the triage flow is expected to fail.
     const { nodes } = (await tenant.secret.get(`/v2/runs/${run.run_id}`, { query: { expand: "nodes" } })).body;
     const troubled = nodes.filter(({ error, attempts }: { error: unknown; attempts: number }) => error || attempts > 1);
     expect(troubled).toEqual([]);
@@ -35,7 +35,7 @@ it("cite-constitution cites the passages that its model quotes", async () => {
   );
 });
 
-it("research-assistant and approved-request call their tools, the latter when a person agrees", async () => {
+it("research-assistant and approved-request call their tools, approved-request after a person approves", async () => {
   const calls = async (name: string, inputs: Record<string, unknown>) => {
     const path = `/inference/v0/run/${tenant.org_id}/${projects.get(name)}`;
     const { body } = await tenant.public.post(path, inputs);
@@ -53,7 +53,7 @@ it("research-assistant and approved-request call their tools, the latter when a 
   expect([sent.state, sent.output.status]).toEqual(["COMPLETED", 200]);
 });
 
-it("ask-constitution answers with the passage, and cites it", async () => {
+it("ask-constitution outputs the passage, and cites it", async () => {
   const path = `/inference/v0/run/${tenant.org_id}/${projects.get("ask-constitution")}`;
   const { body } = await tenant.public.post(path, { "in-0": "Who may propose amendments to this Constitution?" });
   expect(body.outputs["out-0"]).toMatch(
@@ -63,12 +63,12 @@ it("ask-constitution answers with the passage, and cites it", async () => {
 });
 
 describe("the examples of the OpenAPI document", () => {
-  it("work when they are pasted, wherever they name nothing that has to be there before", async () => {
+  it("work when they are pasted, unless they name a resource that must exist first", async () => {
     const { body: document } = await tenant.secret.get("/openapi.json");
     let sent = 0;
     for (const [path, { post }] of Object.entries<Record<string, Operation | undefined>>(document.paths)) {
       const examples = Object.entries(post?.requestBody?.content["application/json"]?.examples ?? {});
-      // Encryption by hand is for a credential of the installation.
+      // The codec needs a credential of the installation.
       if (path.includes("{") || path === "/temporal/codec/encode") continue;
       for (const [name, { value }] of examples) {
         if (/"(project|flow|evaluator|connection)_ids?"|"mcp":/.test(JSON.stringify(value))) continue;
@@ -85,7 +85,7 @@ describe("the examples of the OpenAPI document", () => {
     expect(sent).toBeGreaterThan(5);
   });
 
-  it("replay the events of a time that is never over", async () => {
+  it("replay events of a time range whose start is before its end", async () => {
     const { body: document } = await tenant.secret.get("/openapi.json");
     const path = "/v2/webhooks/subscriptions/{subscription_id}/replay";
     const subscription = await tenant.secret.post("/v2/webhooks/subscriptions", {

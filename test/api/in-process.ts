@@ -22,6 +22,7 @@ import { createPayloads } from "../../src/services/secrets/payloads.ts";
 import { readsOf } from "../../src/services/system/reads.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
+import type { OrgPatience } from "../../src/stores/org-places.ts";
 import { openRunFeed } from "../../src/stores/runs/run-feed.ts";
 import { connectTemporal } from "../../src/temporal/connection.ts";
 import { createProviderJobs } from "../../src/temporal/providers.ts";
@@ -50,15 +51,16 @@ export interface InProcessApi {
 }
 
 export interface InProcessOptions {
-  /** See src/config.ts. */
+  /** Environment variables; see src/config.ts. */
   readonly env?: Record<string, string>;
-  /** Another API's database, to act as a second process of it. */
+  /** Database of another API, to act as a second process. */
   readonly databaseUrl?: string;
   readonly readiness?: Partial<ApiDeps["readiness"]>;
+  readonly patience?: OrgPatience;
   readonly describeQueues?: ApiDeps["describeQueues"];
 }
 
-/** Starts an API on a database of its own, with the shared Temporal server behind it. */
+/** Starts an API on its own database, with the shared Temporal server. */
 export async function startInProcess(options: InProcessOptions = {}): Promise<InProcessApi> {
   const clone = options.databaseUrl === undefined ? await cloneDatabase() : null;
   const databaseUrl = options.databaseUrl ?? clone?.url ?? "";
@@ -82,6 +84,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     poolSize: 5,
     applicationName: "millrace-test",
     onError: () => undefined,
+    ...(options.patience && { patience: options.patience }),
   });
   const blobDir = mkdtempSync(join(stateDir, "blobs-"));
   const blobs = await createFileBlobStore(blobDir);

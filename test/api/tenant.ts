@@ -14,7 +14,7 @@ import type { Service } from "../support/service.ts";
 import { flow } from "../engine/support.ts";
 import { checkedClient } from "./http/conformance.ts";
 
-/** A new organisation on a running service; every answer is checked against the OpenAPI document. */
+/** A new organisation on a running installation; every response is checked against the OpenAPI document. */
 export interface ApiTenant {
   readonly target: Service;
   readonly org_id: string;
@@ -22,7 +22,7 @@ export interface ApiTenant {
   readonly secretKey: string;
   readonly public: TestClient;
   readonly publicKey: string;
-  /** A new user with an access token, who has no password: to check one takes longer than most tests. */
+  /** A new user with an access token but no password, because checking a password takes longer than most tests. */
   user(role: UserRole): Promise<TestClient>;
   deploy(definition: FlowDefinition): Promise<string>;
   /** Waits until a run is in this state; fails when it reaches another terminal state. */
@@ -88,7 +88,7 @@ export async function openTenant(target: Service = service()): Promise<ApiTenant
   };
 }
 
-/** The text of a problem, without the members specific to the request. */
+/** The text of a problem, without the fields that identify the request. */
 export function problemText(answer: Answer): string {
   return JSON.stringify({ ...answer.body, request_id: undefined });
 }
@@ -96,9 +96,9 @@ export function problemText(answer: Answer): string {
 const input = { id: "in-0", type: "input" };
 const out = { id: "out-0", type: "output" };
 
-/** Answers what it is given. */
+/** A flow that outputs its input. */
 export const echo = (): FlowDefinition => flow([input, out], ["in-0>out-0"]);
-/** Delays for `seconds`. */
+/** A flow with a delay of `seconds`. */
 export const slow = (seconds: number): FlowDefinition =>
   flow(
     [
@@ -108,7 +108,7 @@ export const slow = (seconds: number): FlowDefinition =>
     ],
     ["in-0>delay-0", "in-0>out-0", "delay-0>out-0"],
   );
-/** Pauses for an approval. */
+/** A flow that pauses for an approval. */
 export const asking = (config: Record<string, unknown> = {}): FlowDefinition =>
   flow(
     [
@@ -120,7 +120,7 @@ export const asking = (config: Record<string, unknown> = {}): FlowDefinition =>
     ],
     ["in-0>approval-0", "approval-0:approve>yes", "approval-0:reject>no", "yes>out-0", "no>out-0"],
   );
-/** Fails at a guard, after a first output is available. */
+/** A flow that fails at a guard, after its first output is available. */
 export const failing = (check = "false"): FlowDefinition =>
   flow(
     [

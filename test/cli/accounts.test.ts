@@ -8,14 +8,14 @@ import { findUsersByAddress } from "../../src/stores/accounts/users.ts";
 import { testDatabase } from "../support/database.ts";
 import { millrace } from "./millrace.ts";
 
-describe("accounts made by the command line", () => {
+describe("accounts created on the command line", () => {
   let test: Awaited<ReturnType<typeof testDatabase>>;
   beforeAll(async () => {
     test = await testDatabase();
   });
   afterAll(() => test.close());
 
-  /** The address of another database of the same server. */
+  /** URL of another database on the same server. */
   function elsewhere(database: string): string {
     const url = new URL(test.url);
     url.pathname = `/${database}`;
@@ -25,7 +25,7 @@ describe("accounts made by the command line", () => {
   it.each([
     ["a server that does not answer", () => "postgres://ada:sesame@127.0.0.1:9/acme", "ECONNREFUSED", "Start it"],
     ["a database that is not there", () => elsewhere("none"), "does not exist", "Create the database"],
-  ])("says of %s which server that is, what helps, and no password", async (_, address, reason, advice) => {
+  ])("for %s, name the server and the fix without the password", async (_, address, reason, advice) => {
     const url = address();
     const { code, stdout, stderr } = await millrace(["orgs", "list", "--database-url", url]);
     expect([code, stdout]).toEqual([1, ""]);
@@ -36,7 +36,7 @@ describe("accounts made by the command line", () => {
     if (password !== "") expect(stderr).not.toContain(password);
   });
 
-  it("says the same of a server that takes a connection and does not answer", async () => {
+  it("name the server and the fix if it accepts the connection but does not respond", async () => {
     const silent = createServer();
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     const { port } = silent.address() as AddressInfo;
@@ -47,7 +47,7 @@ describe("accounts made by the command line", () => {
     silent.close();
   });
 
-  it("creates a key whose value is found by its hash alone", async () => {
+  it("include keys that are found by the hash of their value", async () => {
     const { org_id } = await createOrganisation(test.database, "acme");
     const key = await createKey(test.database, { org_id, name: "ci", kind: "secret" });
     expect(key.value).toMatch(/^mr_sec_/);
@@ -55,25 +55,25 @@ describe("accounts made by the command line", () => {
     expect(found).toMatchObject({ key_id: key.key_id, org_id, kind: "secret", expires_at: null });
   });
 
-  it("makes up a password that signs the user in", async () => {
+  it("include a generated password that works for sign-in", async () => {
     const { org_id } = await createOrganisation(test.database, "acme");
     const user = await createUser(test.database, { org_id, email: "ada@example.test", role: "admin" });
     const [found] = await test.database.system((db) => findUsersByAddress(db, "ada@example.test"));
     expect((await matchPassword(user.password, [found?.password_hash ?? ""])).size).toBe(1);
   });
 
-  it("refuses an address that is taken in the organisation", async () => {
+  it("reject an e-mail address that the organisation already has", async () => {
     const [first, second] = [
       await createOrganisation(test.database, "a"),
       await createOrganisation(test.database, "b"),
     ];
     await createUser(test.database, { org_id: first.org_id, email: "bob@example.test", role: "viewer" });
     const again = createUser(test.database, { org_id: first.org_id, email: "Bob@example.test", role: "viewer" });
-    await expect(again).rejects.toThrow("There is already a user Bob@example.test.");
+    await expect(again).rejects.toThrow("User Bob@example.test already exists.");
     await createUser(test.database, { org_id: second.org_id, email: "Bob@example.test", role: "viewer" });
   });
 
-  it("makes no second organisation of a name, unless that is said", async () => {
+  it("need --same-name for a second organisation with the same name", async () => {
     const create = (...more: string[]) =>
       millrace(["orgs", "create", "twice", "--json", ...more], { DATABASE_URL: test.url });
     const outcomes = await Promise.all([create(), create()]);
@@ -82,18 +82,18 @@ describe("accounts made by the command line", () => {
     expect(refused).toEqual({
       code: 1,
       stdout: "",
-      stderr: `There is already an organisation twice: ${org_id}. Give another name, or --same-name for one more of it.\n`,
+      stderr: `Organisation twice already exists: ${org_id}. Choose another name, or pass --same-name to create a second one.\n`,
     });
     expect(await create("--same-name")).toMatchObject({ code: 0, stderr: "" });
   });
 
-  it("makes a key until the last time that can be written", async () => {
+  it("include a key that expires at the latest time that can be written", async () => {
     const { org_id } = await createOrganisation(test.database, "acme");
     const key = ["keys", "create", "--org", org_id, "--expires-at", "9999-12-31T23:59:59-23:59"];
     expect(await millrace(key, { DATABASE_URL: test.url })).toMatchObject({ code: 0, stderr: "" });
   });
 
-  it("makes keys with limits, and refuses limits that nothing is like", async () => {
+  it("include restricted keys, but no key with an invalid restriction", async () => {
     const { org_id } = await createOrganisation(test.database, "acme");
     const create = (...more: string[]) =>
       millrace(["keys", "create", "--org", org_id, "--json", ...more], { DATABASE_URL: test.url });
@@ -107,19 +107,19 @@ describe("accounts made by the command line", () => {
     const limits = { scopes: ["runs:read", "knowledge:*"], read_only: true, allowed_addresses: ["192.0.2.0/24"] };
     expect(JSON.parse(made.stdout)).toMatchObject({ ...limits, projects: null, allowed_origins: null });
     expect((await create("--scopes", "runs")).stderr).toContain("--scopes");
-    expect((await create("--allowed-addresses", "here")).stderr).toContain("Give an IP address or a network (CIDR)");
+    expect((await create("--allowed-addresses", "here")).stderr).toContain("Must be an IP address or a network (CIDR)");
     const unknown = await create("--projects", "0197f0a0-0000-7000-8000-000000000000");
-    expect(unknown.stderr).toContain("There is no project");
+    expect(unknown.stderr).toContain("Project 0197f0a0-0000-7000-8000-000000000000 not found");
   });
 
-  it("records in the audit log which quotas are set", async () => {
+  it("have quota changes in the audit log", async () => {
     const { org_id } = await createOrganisation(test.database, "acme");
     const set = (most: string) =>
       millrace(["quotas", "set", "--org", org_id, "--concurrent-runs", most], { DATABASE_URL: test.url });
     for (const most of ["5", "none"]) expect(await set(most)).toMatchObject({ code: 0, stderr: "" });
-    expect((await set("1.5")).stderr).toContain("Give a whole number");
+    expect((await set("1.5")).stderr).toContain("Pass a whole number");
     const nothing = await millrace(["quotas", "set", "--org", org_id], { DATABASE_URL: test.url });
-    expect(nothing).toMatchObject({ code: 2, stderr: expect.stringContaining("Name a quota") });
+    expect(nothing).toMatchObject({ code: 2, stderr: expect.stringContaining("Pass a quota") });
     const entries = await test.database.org(org_id, (db) =>
       db.query("select actor_type, target_id, changes from audit_log where operation = 'quotas set' order by entry_id"),
     );
@@ -130,7 +130,7 @@ describe("accounts made by the command line", () => {
     ]);
   });
 
-  it("gives secret keys the lifetime that is configured, and tells when each key ends", async () => {
+  it("give secret keys the configured lifetime, and list when each key expires", async () => {
     const { org_id } = await createOrganisation(test.database, "acme");
     const environment = { DATABASE_URL: test.url, MILLRACE_SECRET_KEY_DAYS: "30" };
     for (const more of [
@@ -175,13 +175,13 @@ describe("accounts made by the command line", () => {
     ["a user of nothing", ["users", "create", "a@example.test", "--org", "mine"], "--org"],
     ["a key without a name", ["keys", "create", "--name", ""], "--name"],
     ["a key with too long a name", ["keys", "create", "--name", long], "1 to 200 characters"],
-    ["a key that has expired", ["keys", "create", "--expires-at", "2020-01-01T00:00:00Z"], "yet to come"],
+    ["a key that has expired", ["keys", "create", "--expires-at", "2020-01-01T00:00:00Z"], "time in the future"],
     ["a key until a time without zone", ["keys", "create", "--expires-at", "2100-01-01T00:00:00"], "with its zone"],
     ["a key until a day", ["keys", "create", "--expires-at", "2100-01-01"], "with its zone"],
     ["a key until no time", ["keys", "create", "--expires-at", "soon"], "--expires-at"],
     ["the end of no key", ["keys", "revoke", "mine"], "key_id"],
-  ])("refuses %s as the API does, and shows no password", async (_, args, message) => {
-    // Where nothing listens: all of it is refused before the database is asked.
+  ])("reject %s like the API, without printing a password", async (_, args, message) => {
+    // Nothing listens at this address, so the arguments must be refused before the database is contacted.
     const outcome = await millrace(args, { DATABASE_URL: "postgres://nobody@127.0.0.1:9/nowhere" });
     expect(outcome).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
     expect(outcome.stderr).not.toContain("sesame");

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { ApiRefusal, apiClient } from "../../src/cli/api-client.ts";
 import { CommandFailure } from "../../src/cli/failure.ts";
 
-/** A client of whatever the listener is, in place of a Millrace. */
+/** A client whose server is the given listener instead of Millrace. */
 async function clientOf(listener: RequestListener) {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -23,11 +23,11 @@ async function failureOf(outcome: Promise<unknown>): Promise<CommandFailure> {
   return failure as CommandFailure;
 }
 
-describe("the client of the command line", () => {
+describe("the API client of the command line", () => {
   it.each([
     ["a page", "text/html", "<title>Temporal</title>"],
     ["an answer cut short", "application/json", '{"data": ['],
-  ])("takes %s for no answer of the API", async (_, type, body) => {
+  ])("does not accept %s as a response of the API", async (_, type, body) => {
     const { url, api } = await clientOf((_request, response) => {
       response.writeHead(200, { "content-type": type }).end(body);
     });
@@ -38,20 +38,22 @@ describe("the client of the command line", () => {
     ];
     for (const call of calls) {
       const { message, exitCode } = await failureOf(call());
-      expect(message).toBe(`What answers at ${url} is no Millrace: it has sent ${type} for /v2/runs.`);
+      expect(message).toBe(`The server at ${url} is not Millrace: it returned ${type} for /v2/runs.`);
       expect(exitCode).toBe(1);
     }
   });
 
-  it("tells of an answer that breaks off", async () => {
+  it("reports a response that is interrupted", async () => {
     const { api } = await clientOf((_request, response) => {
       response.writeHead(200, { "content-type": "application/json", "content-length": "100" });
       response.write("{", () => response.destroy());
     });
-    expect((await failureOf(api.get("/v2/runs"))).message).toMatch(/^The answer of .*\/v2\/runs broke off \(/);
+    expect((await failureOf(api.get("/v2/runs"))).message).toMatch(
+      /^The response from .*\/v2\/runs was interrupted \(/,
+    );
   });
 
-  it("shows the status of an error whose body is not what it says", async () => {
+  it("shows the status of an error whose body does not match its content type", async () => {
     const { api } = await clientOf((_request, response) => {
       response.writeHead(502, { "content-type": "application/json" }).end("<h1>Bad gateway</h1>");
     });
@@ -60,7 +62,7 @@ describe("the client of the command line", () => {
     expect(failure.message).toBe("GET /v2/runs: 502 <h1>Bad gateway</h1>");
   });
 
-  it("takes an empty answer", async () => {
+  it("accepts an empty response", async () => {
     const { api } = await clientOf((_request, response) => void response.writeHead(204).end());
     expect(await api.post("/v2/runs", {})).toBeUndefined();
     await api.delete("/v2/runs");

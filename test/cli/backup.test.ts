@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { Client } from "pg";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { createFileBlobStore } from "../../src/platform/blobs/blobs.ts";
+import { pathOfKey } from "../../src/platform/blobs/file-store.ts";
 import { bucketAddress, signed } from "../../src/platform/s3/signed-request.ts";
 import { masterKeyId, createSecretBox, generateMasterKey } from "../../src/platform/secrets/seal.ts";
 import { sealSecret } from "../../src/services/webhooks/subscription-secrets.ts";
@@ -23,7 +24,7 @@ import type { Outcome } from "./millrace.ts";
 const s3Program = await findS3Program();
 const MASTER = generateMasterKey();
 const MASTER_ID = masterKeyId(Buffer.from(MASTER, "base64"));
-/** Texts that COPY writes otherwise than they are. */
+/** Characters that COPY escapes. */
 const ODD = 'tab\tline\nreturn\rback\\slash \\N \\. ü \u{1f600} "quoted"';
 
 let source: Awaited<ReturnType<typeof testDatabase>>;
@@ -44,7 +45,7 @@ beforeAll(async () => {
 });
 afterAll(() => source?.close());
 
-/** An empty database of a user who is no superuser, as an operator's is. */
+/** An empty database whose owner is not a superuser, as on an operator's server. */
 async function emptyDatabase(): Promise<string> {
   const { adminUrl } = inject("millrace");
   const name = `restored_${randomBytes(4).toString("hex")}`;
@@ -60,7 +61,7 @@ async function emptyDatabase(): Promise<string> {
   return url.href;
 }
 
-/** Every row of every table, as a digest. */
+/** A digest of all rows of each table. */
 async function contents(url: string): Promise<Record<string, string>> {
   return withRows(url, async (client) => {
     const { rows } = await client.query<{ name: string }>(
@@ -77,7 +78,7 @@ async function contents(url: string): Promise<Record<string, string>> {
   });
 }
 
-/** What holds rows together: references, triggers and whether they work. */
+/** Foreign keys and triggers, and whether they are enabled. */
 async function rules(url: string): Promise<unknown[]> {
   return withRows(url, async (client) => {
     const { rows } = await client.query(
@@ -110,7 +111,9 @@ const check = (place: string, env = {}): Promise<Outcome> =>
   millrace(["restore", place, "--check", "--json"], { MILLRACE_MASTER_KEY: MASTER, ...env });
 const problemsOf = ({ stdout }: Outcome): string[] => (JSON.parse(stdout) as { problems: string[] }).problems;
 
-/** A blob that a document of the tenant refers to, and one that nothing does. */
+const blobIn = (directory: string, key: string): string => join(directory, pathOfKey(key) ?? "");
+
+/** A blob that a document of the tenant refers to, and a blob without a reference. */
 async function withBlobs(): Promise<{ directory: string; keys: string[]; contents: Buffer[] }> {
   const directory = scratchDirectory();
   const store = await createFileBlobStore(directory);
@@ -127,12 +130,12 @@ async function withBlobs(): Promise<{ directory: string; keys: string[]; content
 }
 
 describe("millrace backup and restore", () => {
-  it("say which Postgres does not answer, and what helps, and which setting is mistyped", async () => {
+  it("name the Postgres that does not respond, the fix, and a mistyped setting", async () => {
     const place = join(scratchDirectory(), "backup");
     const env = { MILLRACE_BLOB_URI: "/data" };
     const nowhere = "postgres://ada:sesame@127.0.0.1:9/acme";
     const said =
-      "MILLRACE_BLOB_URI is no setting and has no effect: is MILLRACE_BLOB_URL meant?\n" +
+      "MILLRACE_BLOB_URI is not a setting and has no effect; did you mean MILLRACE_BLOB_URL?\n" +
       "Postgres at 127.0.0.1:9/acme: connect ECONNREFUSED 127.0.0.1:9. Start it, or correct DATABASE_URL (host, port).\n";
     expect(await backup(place, scratchDirectory(), nowhere, env)).toEqual({ code: 1, stdout: "", stderr: said });
     const { directory } = await withBlobs();
@@ -140,19 +143,19 @@ describe("millrace backup and restore", () => {
     expect(await restore(place, scratchDirectory(), nowhere, env)).toEqual({ code: 1, stdout: "", stderr: said });
   });
 
-  it("a restore whose connection is ended says so, and can be repeated", async () => {
-    const { directory } = await withBlobs();
+  it("report a restore whose connection ends, and can run it again, also over a blob that was copied in part", async () => {
+    const { directory, keys, contents: bytes } = await withBlobs();
     const place = join(scratchDirectory(), "backup");
     await backup(place, directory);
     const url = await emptyDatabase();
     await withRows(url, async (client) => {
       await migrate(url, MIGRATIONS);
-      // The restore waits for this row, and is ended while it does.
+      // The restore waits for this lock and is terminated while it waits.
       await client.query("begin");
       await client.query("lock table runs in access exclusive mode");
       const ended = restore(place, scratchDirectory(), url);
       await eventually("the restore waits", async () => {
-        // A transaction sees activity as of its first look.
+        // Inside a transaction, Postgres shows the activity as of the first query unless the snapshot is cleared.
         await client.query("select pg_stat_clear_snapshot()");
         const { rows } = await client.query(
           "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'millrace-restore' and wait_event_type = 'Lock' and datname = current_database()",
@@ -164,19 +167,27 @@ describe("millrace backup and restore", () => {
       );
       await client.query("rollback");
     });
-    expect(await restore(place, scratchDirectory(), url)).toMatchObject({ code: 0, stderr: "" });
+    const [target, [key = ""]] = [scratchDirectory(), keys];
+    mkdirSync(dirname(blobIn(target, key)), { recursive: true });
+    writeFileSync(blobIn(target, key), "part");
+    expect(await restore(place, target, url)).toMatchObject({ code: 0, stderr: "" });
     expect(await contents(url)).toEqual(await contents(source.url));
+    expect(readFileSync(blobIn(target, key))).toEqual(bytes[0]);
   });
 
-  it("gives back every row and blob, references, triggers and the counters of identities", async () => {
+  it("restore every row, blob, reference, trigger and identity counter", async () => {
     const blobs = await withBlobs();
     const place = join(scratchDirectory(), "backup");
+    const next = (of: string): Promise<unknown> =>
+      withRows(of, async (client) => (await client.query("select nextval('outbox_seq_seq') as next")).rows);
+    // Only a counter that was used is part of a backup.
+    await next(source.url);
     const taken = await backup(place, blobs.directory);
     expect(taken).toMatchObject({ code: 0, stderr: "" });
     expect(JSON.parse(taken.stdout)).toMatchObject({ master_keys: [MASTER_ID], blobs: { count: 2, missing: 0 } });
     const before = readdirSync(place, { recursive: true }).toSorted();
     expect(await check(place)).toMatchObject({ code: 0, stderr: "" });
-    // Checking has written nothing.
+    // The check has written nothing.
     expect(readdirSync(place, { recursive: true }).toSorted()).toEqual(before);
 
     const [url, directory] = [await emptyDatabase(), scratchDirectory()];
@@ -189,31 +200,29 @@ describe("millrace backup and restore", () => {
     onTestFinished(() => store.close());
     for (const [index, key] of blobs.keys.entries())
       expect((await store.read(key, 1_000_000)).equals(blobs.contents[index] ?? Buffer.from("?"))).toBe(true);
-    const next = (of: string): Promise<unknown> =>
-      withRows(of, async (client) => (await client.query("select nextval('outbox_seq_seq') as next")).rows);
     expect(await next(url)).toEqual(await next(source.url));
-    // No key, and no secret.
+    // No file contains a key or a secret.
     for (const file of readdirSync(place, { recursive: true, withFileTypes: true }).filter((each) => each.isFile())) {
       const bytes = readFileSync(join(file.parentPath, file.name));
       const clear = file.name.endsWith(".gz") ? gunzipSync(bytes) : bytes;
       expect(clear.includes(MASTER) || clear.includes("whsec_x")).toBe(false);
     }
-    // It is no longer empty.
+    // After the restore the database is not empty.
     const again = await restore(place, directory, url);
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("The database is not empty: ") });
-    // Nor is the place of the backup.
+    // The location of the backup is not empty either.
     expect(await backup(place, blobs.directory)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("There is a backup already"),
+      stderr: expect.stringContaining("A backup already exists here"),
     });
   });
 
-  it("is of one moment while rows are added", async () => {
+  it("capture a single moment while rows are being added", async () => {
     const own = await testDatabase();
     onTestFinished(() => own.close());
     let on = true;
     let added = 0;
-    // The two tables are far from each other in the order of copying.
+    // The copy reads these two tables far apart in time.
     const adding = (async () => {
       while (on) {
         const org = uuidv7();
@@ -242,7 +251,7 @@ describe("millrace backup and restore", () => {
     expect(rows[0].a).toBe(rows[0].b);
   });
 
-  it("removes what a killed backup has left of a file, and no file that is being written", async () => {
+  it("delete partial files of a killed backup, but no file that is being written", async () => {
     const place = scratchDirectory();
     const left = join(place, "tmp");
     mkdirSync(left);
@@ -252,34 +261,37 @@ describe("millrace backup and restore", () => {
     const { directory } = await withBlobs();
     expect(await backup(place, directory)).toMatchObject({ code: 0, stderr: "" });
     expect(readdirSync(left)).toEqual(["open"]);
-    // Nor is it a part of the backup.
+    // The remaining temporary file is not part of the backup.
     expect(await check(place)).toMatchObject({ code: 0, stderr: "" });
   });
 
-  it("names blobs that rows refer to and that are not there", async () => {
+  it("name blobs that rows refer to but that are missing", async () => {
     const { directory, keys } = await withBlobs();
     const [gone = ""] = keys;
-    rmSync(join(directory, gone.split("/")[0] ?? "", gone.slice(-2), gone.split("/")[1] ?? ""));
+    rmSync(blobIn(directory, gone));
     const place = scratchDirectory();
     const taken = await millrace(["backup", place, "--database-url", source.url], { MILLRACE_BLOB_URL: directory });
     expect(taken.code).toBe(0);
-    expect(taken.stdout).toContain("1 blob that rows refer to was not there");
+    expect(taken.stdout).toContain("1 blob that rows refer to is missing");
     expect(taken.stdout).toContain(gone);
-    // A place of other blobs is a mistake.
+    // If no blob exists at that location, the setting must be wrong.
     const nowhere = await backup(scratchDirectory(), scratchDirectory());
-    expect(nowhere).toMatchObject({ code: 1, stderr: expect.stringContaining("none is where MILLRACE_BLOB_URL says") });
+    expect(nowhere).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("MILLRACE_BLOB_URL contains none of them"),
+    });
   });
 
-  it("says what is wrong with a backup, and does not restore half of it", async () => {
+  it("report every problem of a damaged backup, and restore no part of it", async () => {
     const blobs = await withBlobs();
     const place = scratchDirectory();
     await backup(place, blobs.directory);
     const projects = join(place, "tables/projects.copy.gz");
     const whole = readFileSync(projects);
-    // One row fewer, as valid as before.
+    // The file has one row fewer but is still valid.
     writeFileSync(projects, gzipSync(gunzipSync(whole).toString().split("\n").slice(1).join("\n")));
     const [key = ""] = blobs.keys;
-    const blob = join(place, "blobs", key.split("/")[0] ?? "", key.slice(-2), key.split("/")[1] ?? "");
+    const blob = blobIn(join(place, "blobs"), key);
     const bytes = readFileSync(blob);
     bytes[50_000] = (bytes[50_000] ?? 0) ^ 1;
     writeFileSync(blob, bytes);
@@ -287,9 +299,9 @@ describe("millrace backup and restore", () => {
     const found = await check(place);
     expect(found.code).toBe(1);
     expect(problemsOf(found)).toEqual([
-      expect.stringMatching(/^tables\/projects\.copy\.gz: it has \d+ bytes, and the manifest says \d+\.$/),
-      "tables/users.copy.gz: it is not there.",
-      expect.stringMatching(/^blobs\/.*: its checksum is not the manifest's\.$/),
+      expect.stringMatching(/^tables\/projects\.copy\.gz: it has \d+ bytes, but the manifest says \d+\.$/),
+      "tables/users.copy.gz: the file is missing.",
+      expect.stringMatching(/^blobs\/.*: its checksum differs from the manifest\.$/),
     ]);
 
     const url = await emptyDatabase();
@@ -298,7 +310,7 @@ describe("millrace backup and restore", () => {
     writeFileSync(blob, Buffer.from(bytes).fill((bytes[50_000] ?? 0) ^ 1, 50_000, 50_001));
     const target = scratchDirectory();
     expect((await restore(place, target, url)).code).toBe(1);
-    // What is left is an empty database, which can be filled once the backup is whole.
+    // The failed restore leaves an empty database, so it can be retried when the backup is complete.
     expect(new Set(Object.values(await contents(url)).map((digest) => digest.split(" ")[0]))).toEqual(new Set(["0"]));
     writeFileSync(projects, whole);
     writeFileSync(join(place, "tables/users.copy.gz"), gzipSync(""));
@@ -317,7 +329,7 @@ describe("millrace backup and restore", () => {
     rmSync(manifest);
     expect(await check(place)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining(`${place}: There is no complete backup`),
+      stderr: expect.stringContaining(`${place}: The backup is incomplete`),
     });
   });
 
@@ -326,7 +338,7 @@ describe("millrace backup and restore", () => {
   it.each([
     ["two migrations ago", files.slice(0, -2)],
     ["without partitions", files.filter((name) => name < "0071")],
-  ])("restores a backup of an earlier version, and brings it up to date: %s", async (_, before) => {
+  ])("restore a backup of an earlier version and migrate it: %s", async (_, before) => {
     const old = await emptyDatabase();
     await migrate(old, MIGRATIONS, before);
     await administer(old, `insert into organisations (org_id, name) values ('${uuidv7()}', 'old')`);
@@ -341,7 +353,7 @@ describe("millrace backup and restore", () => {
     expect(rows).toEqual([{ n: files.length, name: "old" }]);
   });
 
-  it("leaves HNSW indexes to the workers, which know of none after a restore, also of earlier backups", async () => {
+  it("leave HNSW indexes to the workers and restore them as missing, also from earlier backups", async () => {
     const old = await emptyDatabase();
     await migrate(old, MIGRATIONS);
     const [org_id, base] = [uuidv7(), uuidv7()];
@@ -367,7 +379,7 @@ describe("millrace backup and restore", () => {
     expect(rows).toEqual([{ has_hnsw: false }]);
   });
 
-  it("names master keys that the environment does not have", async () => {
+  it("name master keys that are missing from the environment", async () => {
     const blobs = await withBlobs();
     const place = scratchDirectory();
     await backup(place, blobs.directory);
@@ -375,17 +387,20 @@ describe("millrace backup and restore", () => {
     expect(JSON.parse(stdout)).toMatchObject({ whole: true, unknown_keys: [MASTER_ID] });
   });
 
-  it.skipIf("no" in s3Program)("goes to a bucket, and comes back from it into another place of blobs", async () => {
+  it.skipIf("no" in s3Program)("back up to a bucket, and restore from it into another blob store", async () => {
     if ("no" in s3Program) return;
     const server = await startS3Server(s3Program.path, scratchDirectory());
     onTestFinished(() => server.close());
     const keys = {
       MILLRACE_BACKUP_S3_ACCESS_KEY_ID: server.credentials.accessKeyId,
       MILLRACE_BACKUP_S3_SECRET_ACCESS_KEY: server.credentials.secretAccessKey,
+      // The keys of the blobs are not valid for the backup.
+      MILLRACE_S3_ACCESS_KEY_ID: "blobs-only",
+      MILLRACE_S3_SECRET_ACCESS_KEY: "blobs-only",
     };
     const blobs = await withBlobs();
     const place = server.url.replace("a/prefix", "backups/monday");
-    // Of a backup that was killed.
+    // The bucket contains the rest of a backup that was killed.
     const { accessKeyId, secretAccessKey } = server.credentials;
     const bucket = bucketAddress({ region: "us-east-1", endpoint: server.endpoint }, "blobs");
     const ask = async (method: string, path: string, query: Readonly<Record<string, string>>): Promise<string> => {
@@ -398,7 +413,7 @@ describe("millrace backup and restore", () => {
     expect(await backup(place, blobs.directory, source.url, keys)).toMatchObject({ code: 0, stderr: "" });
     expect(await ask("GET", "", { uploads: "", prefix: "backups/" })).not.toContain("runs.copy.gz");
     expect(await check(place, keys)).toMatchObject({ code: 0, stderr: "" });
-    // Or with credentials of a role, which the bucket is then asked for alone.
+    // Credentials may also come from a role, and then only the bucket is accessed.
     const sts = await startStsServer();
     const gate = await startRoleGate(server, sts);
     onTestFinished(() => Promise.all([gate.close(), sts.close()]).then(() => undefined));
@@ -420,28 +435,28 @@ describe("millrace backup and restore", () => {
     };
     expect(await restore(place, server.url, url, own)).toMatchObject({ code: 0, stderr: "" });
     expect(await contents(url)).toEqual(await contents(source.url));
-    // The blobs are where those of an installation are: a backup of it has them.
+    // The restored blobs are stored as in an installation, so a backup of them finds all.
     const second = await backup(scratchDirectory(), server.url, url, own);
     expect(JSON.parse(second.stdout)).toMatchObject({ blobs: { count: 2, missing: 0 } });
   });
 });
 
-it("says what is no place for a backup, and that a bucket needs credentials", async () => {
+it("rejects an invalid backup location, and an S3 location without credentials", async () => {
   expect(await millrace(["restore", "s3://bucket", "--check"])).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("There are no credentials for S3: neither keys nor a role."),
+    stderr: expect.stringContaining("No credentials for S3 are set, neither keys nor a role."),
   });
-  // What a script gives whose variable is not set: not the present folder.
+  // An unset variable in a script gives an empty argument, which must not mean the current folder.
   const unset = await millrace(["backup", "", "--database-url", source.url]);
-  expect([unset.code, unset.stderr]).toEqual([2, expect.stringContaining("Name the place of the backup")]);
+  expect([unset.code, unset.stderr]).toEqual([2, expect.stringContaining("Pass the location of the backup")]);
   const file = join(scratchDirectory(), "file");
   writeFileSync(file, "");
-  // In the last one Node's own way to make folders goes on for ever.
+  // For the last location, Node's recursive mkdir never returns.
   for (const place of [file, join(file, "backup"), "/proc/backup"])
     expect(await millrace(["backup", place, "--database-url", source.url])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(`^${place} cannot be used as a directory: `),
     });
   const outcome = await millrace(["restore", "s3://", "--check"]);
-  expect(outcome).toMatchObject({ code: 2, stderr: expect.stringContaining("is no place for a backup") });
+  expect(outcome).toMatchObject({ code: 2, stderr: expect.stringContaining("is not a valid backup location") });
 });

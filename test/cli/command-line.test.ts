@@ -35,7 +35,7 @@ describe("the command line", () => {
     environment = { MILLRACE_URL: service().url, MILLRACE_API_KEY: organisation.secretKey };
   });
 
-  it("makes an organisation, a user and keys in the database, and the key works", async () => {
+  it("creates an organisation, a user and working keys in the database", async () => {
     const database = { DATABASE_URL: service().databaseUrl };
     const made = await millrace(["orgs", "create", "from the terminal", "--json"], database);
     const { org_id } = JSON.parse(made.stdout) as { org_id: string };
@@ -57,7 +57,7 @@ describe("the command line", () => {
     expect((await millrace(["keys", "list", "--org", org_id, "--json"], database)).stdout.trim()).toBe("[]");
   });
 
-  it("deploys a flow, deploys nothing new the second time, and runs it node by node", async () => {
+  it("deploys a flow, creates no version if nothing changed, and runs it node by node", async () => {
     const file = flowFile(GREETER);
     const first = await millrace(["deploy", file, "--project", "greeter-1", "--json"], environment);
     expect(JSON.parse(first.stdout)).toMatchObject({ version: 1, created: true });
@@ -83,7 +83,7 @@ describe("the command line", () => {
     expect(shown.stdout).not.toContain("\u001b");
   });
 
-  it("warns of a credential in a flow that it deploys, and deploys it", async () => {
+  it("deploys a flow that contains a credential, but warns about it", async () => {
     const nodes = [
       { id: "in-0", type: "input", config: {} },
       {
@@ -108,7 +108,7 @@ describe("the command line", () => {
     ]);
   });
 
-  it("says its version, and no command is asked for it", async () => {
+  it("prints its version without a command", async () => {
     const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
     for (const option of ["--version", "-V"])
       expect(await millrace([option])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
@@ -122,7 +122,7 @@ describe("the command line", () => {
     expect((await millrace(["projects", "list"], environment)).stdout).not.toContain("greeter-3");
   });
 
-  it("says on Ctrl-C that the run goes on, and how to come back to it", async () => {
+  it("says on Ctrl-C that the run continues, and how to follow it again", async () => {
     const flow = {
       ...GREETER,
       name: "waiter",
@@ -141,7 +141,7 @@ describe("the command line", () => {
     await eventually("it follows the run", () => stderr.includes("delay-0"));
     child.kill("SIGINT");
     expect(await ended).toBe(130);
-    const [, run_id = ""] = /The run goes on\. Look at it: .* runs get (\S+)\n/.exec(stderr) ?? [];
+    const [, run_id = ""] = /The run continues in the background\. Check it: .* runs get (\S+)\n/.exec(stderr) ?? [];
     const api = client(service(), organisation.secretKey);
     expect((await api.get(`/v2/runs/${run_id}`)).body.state).toBe("RUNNING");
     expect(stderr).toContain(`runs cancel ${run_id}`);
@@ -162,7 +162,7 @@ describe("the command line", () => {
     expect(run.stdout).toContain("guard-0: Not today.");
   });
 
-  it("shows a pause with a command for each answer, which run as they are pasted", async () => {
+  it("shows a pause with a command for each decision, ready to paste", async () => {
     const form = {
       type: "object",
       properties: {
@@ -182,7 +182,10 @@ describe("the command line", () => {
     await millrace(["deploy", flowFile({ ...flow, edges })], environment);
     for (const answer of ["approve", "reject"]) {
       const run = await millrace(["run", "asker", "--input", "in-0=x"], environment);
-      expect([run.code, run.stdout]).toEqual([0, expect.stringMatching(/^PAUSED[\s\S]*waits: May it go\?/)]);
+      expect([run.code, run.stdout]).toEqual([
+        0,
+        expect.stringMatching(/^PAUSED[\s\S]*waiting for approval: May it go\?/),
+      ]);
       const commands = run.stdout.split("\n").filter((line) => line.includes(" runs resume "));
       expect(commands.map((line) => /--action (\S+)/.exec(line)?.[1])).toEqual(["approve", "reject"]);
       const command = commands.find((line) => line.includes(`--action ${answer}`)) ?? "";
@@ -221,7 +224,7 @@ describe("the command line", () => {
     expect(done.body).toMatchObject({ state: "CANCELLED" });
   });
 
-  it("lists the problems of a flow that is not valid, and exits with 1", async () => {
+  it("lists the problems of an invalid flow, and exits with 1", async () => {
     const flow = { ...GREETER, edges: [...GREETER.edges, { source: "nobody", target: "out-0" }] };
     const outcome = await millrace(["validate", flowFile(flow)], environment);
     expect(outcome.code).toBe(1);
@@ -238,16 +241,20 @@ describe("the command line", () => {
     [
       "an input that is given twice",
       ["run", "greeter", "--input", "in-0=a", "--input", "in-0=b"],
-      "in-0 is given twice",
+      "in-0 is passed twice",
     ],
     ["an input whose file is not there", ["run", "greeter", "--input", "in-0=@/no/such"], "/no/such"],
-    ["a document that is not there", ["run", "greeter", "--file", "doc-0=/no/such"], "/no/such cannot be read: ENOENT"],
-    ["a document that is a folder", ["run", "greeter", "--file", "doc-0=/"], "/ cannot be read: it is not a file"],
+    ["a document that is not there", ["run", "greeter", "--file", "doc-0=/no/such"], "Cannot read /no/such: ENOENT"],
+    ["a document that is a folder", ["run", "greeter", "--file", "doc-0=/"], "Cannot read /: it is not a file"],
     ["an organisation that is none", ["run", "greeter", "--org", "mine"], "--org"],
     ["a version that is none", ["run", "greeter", "--version", "abc"], "--version"],
     ["a version that cannot be", ["run", "greeter", "--version", "1.5"], "--version"],
-    ["an address of the API that is none", ["runs", "list", "--url", "foo"], "--url is not a web address"],
-    ["an address with a password", ["runs", "list", "--url", "http://a:sesame@localhost"], "--url has a user"],
+    ["an address of the API that is none", ["runs", "list", "--url", "foo"], "--url is not a valid URL"],
+    [
+      "an address with a password",
+      ["runs", "list", "--url", "http://a:sesame@localhost"],
+      "--url contains a user name",
+    ],
     ["a key that fits into no header", ["runs", "list", "--key", "müll"], "--key"],
     ["a limit that is none", ["runs", "list", "--limit", "many"], "--limit"],
     ["a limit that is too high", ["runs", "list", "--limit", "201"], "1 to 200"],
@@ -268,12 +275,12 @@ describe("the command line", () => {
     ["MILLRACE_ORG_ID", "mine", ["run", "greeter"]],
     ["DATABASE_URL", "x", ["orgs", "list"]],
     ["DATABASE_URL", "postgres://localhost:port/x", ["orgs", "list"]],
-  ])("names %s when that is what is wrong", async (variable, value, args) => {
+  ])("names %s if its value is invalid", async (variable, value, args) => {
     const outcome = await millrace(args, { ...environment, [variable]: value });
     expect(outcome).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(`${variable} is not`) });
   });
 
-  it("runs the version that is asked for", async () => {
+  it("runs the requested version", async () => {
     await millrace(["deploy", flowFile(GREETER), "--project", "greeter-2"], environment);
     const shout = { id: "tpl-0", type: "template", config: { template: "HELLO, {{in-0}}!" } };
     const second = { ...GREETER, nodes: [GREETER.nodes[0], shout, GREETER.nodes[2]] };
@@ -311,10 +318,10 @@ describe("the command line", () => {
     expect((await documents("list")).stdout).not.toContain("postcard");
   });
 
-  it("says where it looked when nothing answers, and shows no stack", async () => {
+  it("names the URL it tried if no server responds, without a stack trace", async () => {
     const outcome = await millrace(["runs", "list"], { MILLRACE_URL: "http://127.0.0.1:9", MILLRACE_API_KEY: "x" });
     expect(outcome.code).toBe(1);
-    expect(outcome.stderr).toContain("Nothing answers at http://127.0.0.1:9");
+    expect(outcome.stderr).toContain("Cannot connect to http://127.0.0.1:9");
     expect(outcome.stderr).not.toContain("    at ");
   });
 });

@@ -30,14 +30,14 @@ interface Report {
   readonly findings: ReadonlyArray<{ part: string; state: string; text: string; advice?: string }>;
 }
 
-/** Runs `millrace doctor` as the service is configured, but for what a test breaks. */
+/** Runs `millrace doctor` with the configuration of the installation, except for the given variables. */
 async function doctor(broken: Record<string, string> = {}): Promise<{ code: number; report: Report }> {
   const { code, stdout, stderr } = await millrace(["doctor", "--json"], { ...service.env, ...broken });
   expect(stderr).toBe("");
   return { code, report: JSON.parse(stdout) as Report };
 }
 
-/** What is not in order with one thing broken: that part alone is named, and what to do is said. */
+/** The findings when one variable is wrong: they must name that part only, with advice. */
 async function complaints(broken: Record<string, string>): Promise<Report["findings"]> {
   const { code, report } = await doctor(broken);
   expect([code, report.healthy]).toEqual([1, false]);
@@ -46,8 +46,8 @@ async function complaints(broken: Record<string, string>): Promise<Report["findi
   return problems;
 }
 
-it("finds a running installation in order, on one screen", async () => {
-  // Temporal lists a poller once its first poll has come.
+it("reports a healthy installation on one screen", async () => {
+  // Temporal lists a poller only after its first poll.
   await expect.poll(async () => (await doctor()).report.healthy).toBe(true);
   const { code, stdout } = await millrace(["doctor"], service.env);
   expect(code).toBe(0);
@@ -69,14 +69,19 @@ it("finds a running installation in order, on one screen", async () => {
   expect(stdout).not.toContain(new URL(service.databaseUrl).password || "no password");
 });
 
-it("names a setting that is none", async () => {
+it("names an unknown setting", async () => {
   const { report } = await doctor({ MILLRACE_BLOB_URI: "/data" });
   expect(report.findings).toContainEqual({
     part: "Configuration",
     state: "warning",
-    text: "MILLRACE_BLOB_URI is no setting and has no effect: is MILLRACE_BLOB_URL meant?",
-    advice: "Correct or remove it; docs/configuration.md has every variable.",
+    text: "MILLRACE_BLOB_URI is not a setting and has no effect; did you mean MILLRACE_BLOB_URL?",
+    advice: "Correct or remove it; docs/configuration.md lists all variables.",
   });
+  const { code, stdout } = await millrace(["doctor"], { ...service.env, MILLRACE_BLOB_URI: "/data" });
+  expect([code, stdout.trim().split("\n").at(-1)]).toEqual([
+    0,
+    expect.stringMatching(/^No problems found, \d warnings?\.$/),
+  ]);
 });
 
 it.each([
@@ -88,16 +93,16 @@ it.each([
   [
     "a namespace that is not there",
     { TEMPORAL_NAMESPACE: "nowhere" },
-    /^Temporal at .+ does not serve us namespace nowhere: .+ Create it \(temporal operator namespace create -n nowhere\), or correct TEMPORAL_NAMESPACE/,
+    /^Temporal at .+ does not give access to namespace nowhere: .+ Create the namespace \(temporal operator namespace create -n nowhere\), or correct TEMPORAL_NAMESPACE/,
   ],
-])("deployment commands name %s", async (_, broken, said) => {
+])("deployment commands report %s", async (_, broken, said) => {
   const env = { ...service.env, MILLRACE_DEPLOYMENT: "millrace", MILLRACE_BUILD_ID: "v1", ...broken };
   const outcome = await millrace(["deployment", "status"], env);
   expect(outcome).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(said) });
 });
 
-it("counts schedules that Temporal has lost", async () => {
-  // Whose rows no worker mends.
+it("counts schedules that are missing in Temporal", async () => {
+  // No worker uses this copy of the database, so nothing repairs its rows.
   const clone = await cloneDatabase();
   const { url } = clone;
   const database = openDatabase({ url, poolSize: 1, applicationName: "test", onError: () => undefined });
@@ -107,7 +112,7 @@ it("counts schedules that Temporal has lost", async () => {
     const { org_id, project_id } = await buildTenant(database);
     expect(await found()).toMatchObject({ state: "ok" });
     const id = uuidv7();
-    // As it is where Temporal's database was lost: the row is marked as applied.
+    // As after the loss of Temporal's database: the row is marked as applied, but the schedule does not exist.
     await database.system((db) =>
       db.query(
         `insert into triggers (id, org_id, project_id, provider_id, trigger_id, kind, config, applied_revision) values ($1, $2, $3,
@@ -117,8 +122,8 @@ it("counts schedules that Temporal has lost", async () => {
       ),
     );
     const lost = await found();
-    expect(lost).toMatchObject({ state: "warning", text: expect.stringMatching(/^1 of 1 .*, and 0 there/) });
-    expect(lost?.advice).toContain("Workers mend");
+    expect(lost).toMatchObject({ state: "warning", text: expect.stringMatching(/^1 of 1 .*, and 0 in Temporal/) });
+    expect(lost?.advice).toContain("Workers repair this");
     await database.system((db) => db.query("delete from triggers where id = $1", [id]));
     expect(await found()).toMatchObject({ state: "ok" });
   } finally {
@@ -127,12 +132,12 @@ it("counts schedules that Temporal has lost", async () => {
   }
 });
 
-it("says until when there are partitions, where no worker makes the next", async () => {
+it("says when the partitions end if no worker creates the next one", async () => {
   const clone = await cloneDatabase();
   const found = async () =>
     (await doctor({ DATABASE_URL: clone.url })).report.findings.find(({ part }) => part === "Partitions");
   try {
-    expect(await found()).toMatchObject({ state: "ok", text: expect.stringMatching(/^there until \d{4}-\d\d-\d\d$/) });
+    expect(await found()).toMatchObject({ state: "ok", text: expect.stringMatching(/^exist until \d{4}-\d\d-\d\d$/) });
     await administer(clone.url, "alter table agent_steps detach partition agent_steps_first");
     await administer(
       clone.url,
@@ -144,7 +149,7 @@ it("says until when there are partitions, where no worker makes the next", async
     await administer(clone.url, "drop table agent_steps_now");
     expect(await found()).toMatchObject({
       state: "warning",
-      text: "those of the records of runs are missing",
+      text: "the partitions of run records are missing",
       advice: expect.stringContaining("Start a worker"),
     });
   } finally {
@@ -152,7 +157,7 @@ it("says until when there are partitions, where no worker makes the next", async
   }
 });
 
-it("names the one part that is broken, and what to do about it", async () => {
+it("names the only broken part, and the fix", async () => {
   const nowhere = new URL(service.databaseUrl);
   nowhere.pathname = "/nowhere";
   expect(await complaints({ DATABASE_URL: nowhere.href })).toMatchObject([
@@ -174,11 +179,11 @@ it("names the one part that is broken, and what to do about it", async () => {
   writeFileSync(file, "no directory");
   expect(await complaints({ MILLRACE_BLOB_URL: file })).toMatchObject([{ part: "Blobs" }]);
   expect(await complaints({ MILLRACE_BLOB_URL: join(file, "..", "none") })).toMatchObject([
-    { part: "Blobs", text: expect.stringContaining("it is not there") as string },
+    { part: "Blobs", text: expect.stringContaining("does not exist") as string },
   ]);
   const empty = await doctor({ MILLRACE_BLOB_URL: scratchDirectory() });
   expect(empty.report.findings).toContainEqual(
-    expect.objectContaining({ part: "Blobs", state: "warning", text: expect.stringContaining("is empty") }),
+    expect.objectContaining({ part: "Blobs", state: "warning", text: expect.stringContaining("writable and empty") }),
   );
   const s3 = { MILLRACE_S3_ACCESS_KEY_ID: "id", MILLRACE_S3_SECRET_ACCESS_KEY: "hunter2" };
   const bucket = await complaints({ ...s3, MILLRACE_BLOB_URL: "s3://bucket?endpoint=http://127.0.0.1:9" });
@@ -190,7 +195,7 @@ it("names the one part that is broken, and what to do about it", async () => {
   expect(await complaints(ofRole)).toMatchObject([
     {
       part: "Blobs",
-      text: expect.stringMatching(/gives no credentials for the role arn:.*file: 400 Invalid/) as string,
+      text: expect.stringMatching(/returned no credentials for the role arn:.*file: 400 Invalid/) as string,
       advice: expect.stringContaining("trust") as string,
     },
   ]);
@@ -199,7 +204,7 @@ it("names the one part that is broken, and what to do about it", async () => {
   ]);
 });
 
-it("noisy-neighbour: says where organisations are not served fairly", async () => {
+it("noisy-neighbour: reports a Temporal server that does not serve organisations fairly", async () => {
   expect((await doctor()).report.findings).toContainEqual(expect.objectContaining({ part: "Fairness", state: "ok" }));
   const plain = await startTemporal({
     binary: await findTemporal({ say: () => undefined }),
@@ -221,7 +226,7 @@ it("noisy-neighbour: says where organisations are not served fairly", async () =
   }
 });
 
-it("says that the connections are used up, and not that Postgres is down or a right is lacking", async () => {
+it("reports that all connections are in use, not that Postgres is down or a privilege is missing", async () => {
   const clone = await cloneDatabase();
   const name = new URL(clone.url).pathname.slice(1);
   const login = `doctor_${randomBytes(4).toString("hex")}`;
@@ -278,7 +283,7 @@ it.each([
     "create function claimed.pg_is_in_recovery() returns boolean language sql as $$ select true $$;",
   ],
   ["connections that may not suffice", "Postgres", "warning", claimedSetting("max_connections", "3")],
-])("sees %s, and says what to do", async (_, part, state, definitions) => {
+])("reports %s, with advice", async (_, part, state, definitions) => {
   const { url, drop } = await claimingDatabase(definitions);
   onTestFinished(drop);
   const { report } = await doctor({ DATABASE_URL: url });
@@ -286,7 +291,7 @@ it.each([
   expect(found).toMatchObject([{ part, state, advice: expect.stringMatching(/\w/) }]);
 });
 
-it("sees a schema that is behind or ahead, and secrets that the master key does not open", async () => {
+it("reports a schema that is behind or ahead, and secrets that the master key cannot decrypt", async () => {
   const clone = await cloneDatabase();
   const database = openDatabase({ url: clone.url, poolSize: 2, applicationName: "test", onError: () => undefined });
   try {
@@ -318,13 +323,13 @@ it("sees a schema that is behind or ahead, and secrets that the master key does 
     const secret = sealSecret(createSecretBox([randomBytes(32)]), id, "whsec_x");
     await database.system((db) => putSubscription(db, org_id, id, { secret, headers: null }));
     expect(await complaints({ DATABASE_URL: clone.url })).toMatchObject([
-      { part: "Master key", text: expect.stringContaining("does not open 1") as string },
+      { part: "Master key", text: expect.stringContaining("cannot decrypt 1") as string },
     ]);
-    // As after a restore: a key that is made now would open nothing.
+    // As after a restore without the key: a new key could not decrypt anything.
     expect(
       await complaints({ DATABASE_URL: clone.url, MILLRACE_MASTER_KEY: "", MILLRACE_BLOB_URL: scratchDirectory() }),
     ).toMatchObject([
-      { part: "Master key", text: expect.stringContaining("the database has secrets under") as string },
+      { part: "Master key", text: expect.stringContaining("the database has secrets encrypted with") as string },
     ]);
   } finally {
     await database.close();

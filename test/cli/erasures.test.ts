@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 const erasures = (...args: string[]) => millrace(["erasures", ...args], environment);
 
-it("erases a user when that is confirmed, waits for the end, and shows the report again", async () => {
+it("erases a user after confirmation, waits for the result, and shows the report again", async () => {
   const project_id = await tenant.deploy(echo());
   await tenant.secret.patch(`/v2/projects/${project_id}`, { name: "Echoes" });
   const start = async (user_id: string) => {
@@ -28,7 +28,7 @@ it("erases a user when that is confirmed, waits for the end, and shows the repor
   const done = await erasures("start", "ada-1", "--project", "Echoes", "--yes", "--wait");
   expect([done.code, done.stdout], done.stderr).toEqual([0, expect.stringMatching(/^erasure \S+ {2}COMPLETED\n/)]);
   expect(done.stdout).toMatch(/^runs +1$/m);
-  expect(done.stdout).toMatch(/^stays: .*audit/m);
+  expect(done.stdout).toMatch(/^kept: .*audit/m);
   const id = done.stdout.split(" ")[1] ?? "";
   const { body } = await tenant.secret.get(`/v2/erasures/${id}`);
   expect(body).toMatchObject({ state: "COMPLETED", project_id });
@@ -39,7 +39,7 @@ it("erases a user when that is confirmed, waits for the end, and shows the repor
   expect((await tenant.secret.get(`/v2/runs/${kept}`)).status).toBe(200);
 });
 
-it("says how to look at an erasure that goes on", async () => {
+it("says how to show an erasure that is in progress", async () => {
   const { code, stdout, stderr } = await erasures("start", "nobody-1", "--yes");
   expect(code, stderr).toBe(0);
   const id = stdout.split(" ")[1] ?? "";
@@ -47,11 +47,11 @@ it("says how to look at an erasure that goes on", async () => {
   expect((await tenant.secret.get(`/v2/erasures/${id}`)).body.project_id).toBeNull();
 });
 
-it("says what is wrong with what it was given", async () => {
+it("rejects an invalid ID, an unknown erasure and an unknown project", async () => {
   const unknown = await erasures("show", "no-id");
   expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("erasures list")]);
   const missing = await erasures("show", crypto.randomUUID());
   expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("404")]);
   const project = await erasures("start", "ada-1", "--project", "None", "--yes");
-  expect([project.code, project.stderr]).toEqual([1, expect.stringContaining("no project called None")]);
+  expect([project.code, project.stderr]).toEqual([1, expect.stringContaining("Project None not found")]);
 });

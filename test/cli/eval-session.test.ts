@@ -12,7 +12,7 @@ import type { ApiTenant } from "../api/tenant.ts";
 import { program } from "./millrace.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-/** As the folder in which `npm start` runs. */
+/** Stands for the folder in which `npm start` runs. */
 const folder = mkdtempSync(join(tmpdir(), "millrace-session-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let tenant: ApiTenant;
@@ -21,7 +21,7 @@ afterAll(() => stub.close());
 
 beforeAll(async () => {
   tenant = await openTenant();
-  // As `npm start` has it.
+  // The same model settings as with `npm start`.
   stub = await startModelStub();
   const connection = { name: "stub", provider_id: "openai_compatible", scheme: "none" };
   const credential = { base_url: `${stub.url}/v1` };
@@ -36,7 +36,7 @@ beforeAll(async () => {
     JSON.stringify({ ...state, projects: { hello: body.project_id } }),
   );
   symlinkSync(join(root, "examples"), join(folder, "examples"));
-  // The package is not installed there: `npx --no-install millrace ...` is the program that was built.
+  // The package is not installed in this folder, so `npx --no-install millrace ...` runs the built program.
   mkdirSync(join(folder, "bin"));
   const npx = join(folder, "bin", "npx");
   writeFileSync(npx, `#!/bin/sh\nshift 2\nexec "${process.execPath}" "${program}" "$@"\n`);
@@ -45,7 +45,7 @@ beforeAll(async () => {
 
 const hasCurl = spawnSync("curl", ["--version"]).status === 0;
 
-it.skipIf(!hasCurl)("the session of docs/evals.md does what the page says", async () => {
+it.skipIf(!hasCurl)("the session in docs/evals.md works as printed", async () => {
   const page = readFileSync(join(root, "docs/evals.md"), "utf8");
   const session = page.slice(page.indexOf("## A whole session"), page.indexOf("\n`eval run` takes"));
   const script = [...session.matchAll(/^```bash\n([\s\S]*?)^```/gm)].map(([, block]) => block).join("\n");
@@ -58,7 +58,7 @@ it.skipIf(!hasCurl)("the session of docs/evals.md does what the page says", asyn
   expect(first).toContain("verdict: passed");
   expect(second).toMatch(/greets by name +3 +0 .* -1 \[-1, -1\] +0 +3 +0\n/);
   expect(second).toMatch(/^FAIL {2}pass_rate of greets by name gte 1: 0$[\s\S]*verdict: failed\nexit code 1\n/m);
-  // What the monitor has seen: the run that does not pass, and the part of runs that do.
+  // The monitor's results: the run that fails, and the share of runs that pass.
   expect(second).toMatch(/"outputs_preview":\{"out-0":"Hi Ada"\}.*"has_more":false\}\s*0\s+1\s*$/);
   expect(readFileSync(join(folder, "report.xml"), "utf8")).toContain('failures="0"');
 });

@@ -31,7 +31,7 @@ function run(lines: string, ...options: string[]) {
 const RIGHT = "evaluators: [{ name: right, type: exact_match, config: { ignore_case: false } }]";
 
 describe("millrace eval run", () => {
-  it("exits 0 where the gates are met, and shows how it compares", async () => {
+  it("exits 0 if the gates pass, and compares the scores with the baseline", async () => {
     const gate = "gates: [{ metric: pass_rate, evaluator: right, op: gte, value: 0.6 }]";
     const first = await run(`${RIGHT}\n${gate}\nbaseline: previous\n`);
     expect([first.code, first.stderr]).toEqual([0, expect.stringContaining("completed: 3 of 3 rows")]);
@@ -43,7 +43,7 @@ describe("millrace eval run", () => {
     expect(data.map((each: { version: number }) => each.version)).toEqual([1]);
   });
 
-  it("exits 1 on a failed verdict, with a report of what failed", async () => {
+  it("exits 1 if a gate fails, with a report of failed rows and gates", async () => {
     const junit = join(folder, "report.xml");
     const gate = "gates: [{ metric: mean, evaluator: right, op: gt, value: 0.9 }]";
     const { code, stdout } = await run(`${RIGHT}\n${gate}\n`, "--junit", junit, "--json");
@@ -55,25 +55,31 @@ describe("millrace eval run", () => {
     expect(report).toContain('<testcase classname="gates" name="mean of right gt 0.9"');
   });
 
+  it("exits 3 if the experiment has no gates, and says so", async () => {
+    const { code, stdout, stderr } = await run(`${RIGHT}\n`, "--json");
+    expect([code, JSON.parse(stdout)]).toEqual([3, expect.objectContaining({ state: "COMPLETED", verdict: null })]);
+    expect(stderr).toContain("nothing was gated: the experiment has no gates");
+  });
+
   it.each([
     ["in a folder that is not there", join(folder, "none", "report.xml")],
     ["a folder", folder],
-  ])("starts nothing where the report cannot be written: %s", async (_, junit) => {
+  ])("starts nothing if the report cannot be written: %s", async (_, junit) => {
     const before = (await tenant.secret.get("/v2/evals/experiments")).body.data;
     const outcome = await run(`${RIGHT}\n`, "--junit", junit);
     expect(outcome).toMatchObject({
       code: 2,
       stdout: "",
-      stderr: expect.stringContaining(`--junit ${junit} cannot be written`),
+      stderr: expect.stringContaining(`Cannot write --junit ${junit}`),
     });
     expect((await tenant.secret.get("/v2/evals/experiments")).body.data).toEqual(before);
   });
 
-  it("says what a file lacks, or names that is not there", async () => {
+  it("rejects an invalid file, a missing file and an unknown evaluator", async () => {
     expect(await run("gates: 1\n")).toMatchObject({ code: 2, stderr: expect.stringContaining("gates:") });
     expect(await run("evaluators: [none]\n")).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("no evaluator called none"),
+      stderr: expect.stringContaining("No evaluator is named none"),
     });
     expect(await millrace(["eval", "run", join(folder, "none.yaml")], environment)).toMatchObject({ code: 2 });
   });

@@ -22,7 +22,7 @@ let target: HttpTarget;
 let bench: Bench;
 beforeAll(async () => {
   target = await startHttpTarget();
-  // What has lost its workflow stays so, and a worker takes one activity at a time.
+  // Runs that lost their workflow must not be repaired during the tests, and a worker executes one activity at a time.
   service = await startService({ env: { MILLRACE_STUCK_AFTER_MS: "3600000", MILLRACE_WORKER_ACTIVITIES: "1" } });
   bench = await openBench(service);
 });
@@ -49,7 +49,7 @@ async function explain(run_id: string, of: OwnService = service): Promise<Explan
   return JSON.parse(stdout) as Explanation;
 }
 
-/** What it says once this is among the reasons. */
+/** The reason with this code, once `explain` reports it. */
 async function reason(run_id: string, code: Reason["code"], of: OwnService = service): Promise<Reason> {
   let last: Explanation | undefined;
   return eventually(`${code} as a reason`, async () => {
@@ -61,7 +61,7 @@ async function reason(run_id: string, code: Reason["code"], of: OwnService = ser
 }
 
 describe("millrace doctor --explain", () => {
-  it("names the person that a run waits for, also inside a sub-flow, and what answers", async () => {
+  it("names the approval that a run waits for, also in a child run, and the command to decide it", async () => {
     const project_id = await bench.deploy(approval());
     const run_id = await start(only({ id: "sub-0", type: "subflow", config: { project_id, inputs: {} } }));
     await bench.until(run_id, "PAUSED");
@@ -69,44 +69,50 @@ describe("millrace doctor --explain", () => {
     const child = body.data[0].run_id as string;
     expect(await reason(run_id, "waits_for_run")).toMatchObject({ advice: `millrace doctor --explain ${child}` });
     const { text, advice } = await reason(child, "waits_for_person");
-    expect(text).toMatch(/^It waits for a person at approval-0 \(approval\) since 2\d{3}-.*Z, without a limit\.$/);
+    expect(text).toMatch(
+      /^Waiting for an approval at approval-0 \(approval\) since 2\d{3}-.*Z, without a time limit\.$/,
+    );
     const { body: run } = await bench.api.get(`/v2/runs/${child}`);
     expect(advice).toContain(`--pause ${run.pauses[0].pause_id}`);
     const { code, stdout } = await millrace(["doctor", "--explain", child], service.env);
     expect(code).toBe(0);
-    expect(stdout).toContain(`Run ${child} is PAUSED.\n- It waits for a person`);
+    expect(stdout).toContain(`Run ${child} is PAUSED.\n- Waiting for an approval`);
   });
 
-  it("names the next attempt, with the last error", async () => {
+  it("names the time of the next attempt, and the last error", async () => {
     const retry = { max_attempts: 3, initial_interval_ms: 600_000, max_interval_ms: 600_000 };
     const run_id = await start(asking("/status?code=503", { retry }));
     const { text } = await reason(run_id, "waits_for_retry");
-    expect(text).toMatch(/^http-0 is tried again in \d+ s, at .*, after 1 failed attempt\. The last one: http_\w+: /);
+    expect(text).toMatch(/^http-0 is retried in \d+ s, at .*, after 1 failed attempt\. Last error: http_\w+: /);
   });
 
-  it("names the time of a delay, and of a run that is to start later", async () => {
+  it("names the end of a delay, and the start time of a scheduled run", async () => {
     const delayed = await start(only({ id: "delay-0", type: "delay", config: { seconds: 3600 } }));
-    expect((await reason(delayed, "waits_for_time")).text).toMatch(/^delay-0 waits for its time/);
+    const { text } = await reason(delayed, "waits_for_time");
+    const [, since = "", until = ""] = /^Delay at delay-0 since (\S+), until (\S+)\.$/.exec(text) ?? [];
+    expect([text, Math.abs(Date.parse(until) - Date.parse(since) - 3_600_000) < 5000]).toEqual([text, true]);
     const run_at = new Date(Date.now() + 3_600_000).toISOString();
     const later = await start(approval(), { run_at });
     expect((await explain(later)).reasons).toEqual([
-      { code: "not_yet", text: `It is to start at ${run_at.replace(/\.\d+Z$/, "Z")} (run_at).` },
+      { code: "not_yet", text: `Scheduled to start at ${run_at.replace(/\.\d+Z$/, "Z")} (run_at).` },
     ]);
   });
 
-  it("names what is being executed, and workers that have no place left", async () => {
+  it("names the node that is running, and workers without a free slot", async () => {
     const release = target.hold("/held");
     try {
       const first = await start(asking("/held"));
-      expect((await reason(first, "executes")).text).toMatch(/^http-0 \(http\) is being executed since/);
+      expect((await reason(first, "executes")).text).toMatch(/^http-0 \(http\) is running since/);
       const second = await start(asking("/held"));
-      expect((await reason(second, "busy_workers")).text).toMatch(/wait for a free place: the 1 workers/);
+      expect((await reason(second, "busy_workers")).text).toMatch(
+        /are queued: all 1 workers.*last polled at 2\d{3}-\S+Z\./,
+      );
     } finally {
       release();
     }
   });
 
-  it("names how a run has ended, and a workflow that is gone", async () => {
+  it("names the error of a finished run, and the missing workflow of an unfinished one", async () => {
     const failed = await bench.run(only({ id: "guard-0", type: "guard", config: { check: "false", message: "no" } }));
     const [end] = (await explain(failed.run_id)).reasons;
     expect(end).toMatchObject({ code: "ended", text: expect.stringContaining("at node guard-0: no") });
@@ -118,12 +124,12 @@ describe("millrace doctor --explain", () => {
     expect((await reason(run_id, "workflow_missing")).text).toContain("(terminated)");
     expect(await millrace(["doctor", "--explain", UNKNOWN], service.env)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining(`There is no run ${UNKNOWN}.`),
+      stderr: expect.stringContaining(`Run ${UNKNOWN} not found.`),
     });
     expect(await millrace(["doctor", "--explain", "it"], service.env)).toMatchObject({ code: 2 });
   });
 
-  it("names a queue that no worker polls, and a Temporal that does not answer", async () => {
+  it("names a queue that no worker polls, and a Temporal server that does not respond", async () => {
     const lonely = await startService({ workers: 0 });
     try {
       const party = await openBench(lonely);
@@ -138,27 +144,62 @@ describe("millrace doctor --explain", () => {
     }
   });
 
-  it("names a run that is being cancelled, one whose workflow does not get on, and one that has not been started", async () => {
+  it("names a queue whose last worker has stopped, and doctor reports a problem", async () => {
+    const left = await startService();
+    try {
+      const party = await openBench(left);
+      const project_id = await party.deploy(asking("/status?code=200"));
+      const first = await party.start(project_id);
+      await party.until(first.run_id, "COMPLETED");
+      await left.worker[0]?.kill();
+      const { run_id } = await party.start(project_id);
+      const gone = await eventually(
+        "no_worker as a reason",
+        async () => (await explain(run_id, left)).reasons.find(({ code }) => code === "no_worker"),
+        120_000,
+      );
+      expect(gone.text).toContain(`the task queue ${taskQueues(left.taskQueue).nodes}`);
+      const { code, stdout } = await millrace(["doctor"], left.env);
+      expect([code, stdout]).toEqual([1, expect.not.stringContaining("No problems found")]);
+      expect(stdout).toMatch(/activity tasks of \S+-nodes, and 1 are waiting/);
+    } finally {
+      await left.close();
+    }
+  }, 240_000);
+
+  it("names a run that is being cancelled, one with a stuck workflow, and one that has not started", async () => {
     const halted = await startService({ env: { MILLRACE_API_WORKER: "false", MILLRACE_STUCK_AFTER_MS: "3600000" } });
     try {
       const party = await openBench(halted);
       const project_id = await party.deploy(approval());
       const { run_id: paused } = await party.start(project_id);
       await party.until(paused, "PAUSED");
+      const { run_id: delayed } = await party.start(
+        await party.deploy(only({ id: "delay-0", type: "delay", config: { seconds: 3 } })),
+      );
+      await reason(delayed, "waits_for_time", halted);
       await halted.worker[0]?.kill();
+      const overdue = await eventually("the delay is over", async () => {
+        const found = await reason(delayed, "waits_for_time", halted);
+        return found.text.includes("ago") ? found : undefined;
+      });
+      expect(overdue.text).toMatch(
+        /^The delay at delay-0 ended at 2\S+Z, \d+ s ago, but no worker has continued the run\.$/,
+      );
+      expect(overdue.advice).toContain("A worker of the queue `runs` continues the run");
       expect((await party.api.post(`/v2/runs/${paused}/cancel`, {})).status).toBeLessThan(300);
       const { text, advice } = await reason(paused, "is_cancelled", halted);
-      expect(text).toMatch(/^Its cancellation was asked for at 2\d{3}-.*Z; its nodes are being stopped\.$/);
+      expect(text).toMatch(/^Cancellation was requested at 2\d{3}-.*Z; the run's nodes are being stopped\.$/);
       expect(advice).toContain(`millrace runs cancel ${paused} --terminate`);
 
       const { run_id: failing } = await party.start(project_id);
       expect((await explain(failing, halted)).reasons.map(({ code }) => code)).not.toContain("is_stuck");
       await failTasks(halted, failing, 2);
       const stuck = await reason(failing, "is_stuck", halted);
-      expect(stuck.text).toMatch(/^The last \d+ tasks of its workflow in a row failed: it does not get on\.$/);
-      expect(stuck.advice).toContain("go back to the version before");
+      expect(stuck.text).toMatch(/^The run's workflow is stuck: its last \d+ tasks failed\.$/);
+      expect(stuck.advice).toContain("go back to the previous version");
 
-      // As if the api had died after it had accepted the run.
+      // As if the API had died after it accepted the run.
       await halted.api[0]?.kill();
       const accepted = await openRows(halted, (database) => buildRun(database, { org_id: party.org_id, project_id }));
       const waiting = await explain(accepted, halted);
@@ -166,8 +207,8 @@ describe("millrace doctor --explain", () => {
       expect(waiting.reasons).toEqual([
         {
           code: "not_started",
-          text: expect.stringMatching(/^It was accepted at 2\d{3}-.*Z, and its workflow has not been started yet\.$/),
-          advice: expect.stringContaining("The sweeper of any api or worker of the queue `runs` starts it"),
+          text: expect.stringMatching(/^The run was accepted at 2\d{3}-.*Z, but its workflow has not started yet\.$/),
+          advice: expect.stringContaining("starts it within seconds"),
         },
       ]);
     } finally {
@@ -176,7 +217,7 @@ describe("millrace doctor --explain", () => {
   });
 });
 
-/** Takes tasks of a run's workflow as a worker does whose code throws. */
+/** Polls workflow tasks of a run and fails them, like a worker whose code throws. */
 async function failTasks({ temporalAddress, taskQueue }: OwnService, runId: string, count: number): Promise<void> {
   await withTemporal(temporalAddress, async ({ connection, workflowService }) => {
     const identity = "test";

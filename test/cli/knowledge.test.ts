@@ -33,7 +33,7 @@ describe("millrace kb", () => {
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("name")]);
   });
 
-  it("searches it, and passes nothing on that a terminal would obey", async () => {
+  it("searches it, and replaces control characters before printing", async () => {
     const { body } = await create(tenant);
     const id = body.knowledge_base_id;
     await index(tenant, id, ["Refunds take ten days.\u001b[2J"], { path: "refunds.txt" });
@@ -51,7 +51,7 @@ describe("millrace kb", () => {
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("kb list")]);
   });
 
-  it("adds files, folders and addresses, and syncs", async () => {
+  it("adds files, folders and URLs, and syncs", async () => {
     const { path, body } = await create(tenant);
     const id = body.knowledge_base_id;
     const folder = scratchDirectory();
@@ -89,9 +89,9 @@ describe("millrace kb", () => {
     const found = await millrace(["kb", "query", id, "open"], environment);
     expect(found.stdout).toContain("at ten.");
     const missing = await millrace(["kb", "add", id, join(folder, "nothing.md")], environment);
-    expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("cannot be read")]);
+    expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("Cannot read ")]);
     const empty = await millrace(["kb", "add", id, scratchDirectory()], environment);
-    expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining("There is no file in ")]);
+    expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining("No file found in ")]);
     await site.close();
     const [document = ""] = listed.stdout.match(/[0-9a-f-]{36}(?=.*refunds\.md)/) ?? [];
     const removed = await millrace(["kb", "remove", id, document], environment);

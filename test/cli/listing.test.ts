@@ -3,7 +3,7 @@ import { allNamed, newest } from "../../src/cli/listing.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
-it("says beside a list that there are more, and only then", async () => {
+it("says that a list has more items, but only if it has", async () => {
   const said = vi.spyOn(console, "error").mockReturnValue();
   const answering = (cursor: string | null) => ({
     get: <T>(): Promise<T> => Promise.resolve({ data: [1, 2], cursor } as T),
@@ -11,10 +11,10 @@ it("says beside a list that there are more, and only then", async () => {
   expect(await newest(answering(null), "/v2/triggers")).toEqual([1, 2]);
   expect(said).not.toHaveBeenCalled();
   expect(await newest(answering("next"), "/v2/triggers")).toEqual([1, 2]);
-  expect(said.mock.calls).toEqual([["These are the newest 200; GET /v2/triggers has the others."]]);
+  expect(said.mock.calls).toEqual([["Showing the newest 200. Use the API (GET /v2/triggers) to list all."]]);
 });
 
-it("finds what has a name on every page of a list", async () => {
+it("finds items by name on every page of a list", async () => {
   const pages: Record<string, object> = {
     first: { data: [{ id: 1, name: "a" }, { id: 2 }], cursor: "second" },
     second: { data: [{ id: 3, name: "a" }], cursor: null },

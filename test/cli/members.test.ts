@@ -3,7 +3,7 @@ import { echo, openTenant } from "../api/tenant.ts";
 import { newUser } from "../api/accounts/accounts.ts";
 import { millrace } from "./millrace.ts";
 
-it("gives a user a role in a project, changes it, lists it and takes it away", async () => {
+it("sets, changes, lists and removes a user's role in a project", async () => {
   const tenant = await openTenant();
   const environment = { MILLRACE_URL: tenant.target.url, MILLRACE_API_KEY: tenant.secretKey };
   const members = (...args: string[]) => millrace(["projects", "members", ...args], environment);
@@ -26,12 +26,15 @@ it("gives a user a role in a project, changes it, lists it and takes it away", a
   expect((await members("remove", "Shared", email)).stdout).toBe(`removed ${user_id}\n`);
   expect(await listed()).not.toContain(user_id);
   const nobody = await members("set", "Shared", "nobody@example.test", "editor");
-  expect([nobody.code, nobody.stderr]).toEqual([1, expect.stringContaining("has the address nobody@example.test")]);
+  expect([nobody.code, nobody.stderr]).toEqual([
+    1,
+    expect.stringContaining("has the e-mail address nobody@example.test"),
+  ]);
 
   const role = await members("set", "Shared", user_id, "member");
   expect([role.code, role.stderr]).toEqual([2, expect.stringContaining("viewer, editor, admin")]);
   const id = await members("set", "Shared", "ada", "viewer");
-  expect([id.code, id.stderr]).toEqual([2, expect.stringContaining("id of a user")]);
+  expect([id.code, id.stderr]).toEqual([2, expect.stringContaining("ID of a user")]);
   const project = await members("list", "None");
-  expect([project.code, project.stderr]).toEqual([1, expect.stringContaining("no project called None")]);
+  expect([project.code, project.stderr]).toEqual([1, expect.stringContaining("Project None not found")]);
 });

@@ -16,8 +16,8 @@ type Environment = Readonly<Record<string, string>>;
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs the command line in a folder without any state of `npm start`, and in the test's own process: it takes a second to
- * start one. One at a time, as the environment is the process'.
+ * Runs the command line in a folder without the state of `npm start`, inside the test process, because a new process
+ * takes a second to start. Calls run one at a time, because they share the environment of the process.
  */
 export function millrace(args: readonly string[], environment: Environment = {}): Promise<Outcome> {
   const next = last.then(() => runHere(args, environment));
@@ -25,7 +25,7 @@ export function millrace(args: readonly string[], environment: Environment = {})
   return next;
 }
 
-/** The same as a process: for commands that become other processes, and for what a shell sees. */
+/** Runs the command line as a process, for commands that replace their process and for what a shell sees. */
 export async function spawnMillrace(args: readonly string[], environment: Environment = {}): Promise<Outcome> {
   const env = { PATH: process.env["PATH"], ...environment };
   return new Promise((resolve) => {
@@ -61,7 +61,7 @@ async function runHere(args: readonly string[], environment: Environment): Promi
   }
 }
 
-/** Keeps what is written to a stream of this process, instead of writing it. */
+/** Captures the output of this process instead of printing it. */
 function capture(stream: NodeJS.WriteStream): { add(text: string): void; text(): string; end(): void } {
   let written = "";
   const { write } = stream;

@@ -13,7 +13,7 @@ import { MASTER_KEY } from "../support/payloads.ts";
 import { millrace, spawnMillrace } from "./millrace.ts";
 import type { Outcome } from "./millrace.ts";
 
-/** Runs a main as `npm run` and the container do. */
+/** Runs a main file as `npm run` and the container do. */
 async function main(name: string, environment: Readonly<Record<string, string>>): Promise<Outcome> {
   const program = fileURLToPath(new URL(`../../dist/src/${name}-main.js`, import.meta.url));
   const env = { PATH: process.env["PATH"], ...environment };
@@ -29,43 +29,43 @@ describe.each([
   ["started alone", main],
 ])("a process %s", (_, start) => {
   it.each(["api", "worker", "migrate"])(
-    "that is configured wrongly lists every problem and nothing else: %s",
+    "with an invalid configuration prints every problem and nothing else: %s",
     async (name) => {
       const wrong = { DATABASE_URL: "x", PORT: "x", LOG_LEVEL: "loud", MILLRACE_BLOB_URI: "/data" };
       const outcome = await start(name, wrong);
       expect(outcome).toMatchObject({ code: 1, stdout: "" });
       const [first, ...problems] = outcome.stderr.trimEnd().split("\n");
-      expect(first).toBe("The configuration is not usable:");
+      expect(first).toBe("The configuration is not valid:");
       expect(problems).toEqual([
-        "  DATABASE_URL: write it as postgres://user:password@host:5432/database",
-        "  PORT: a whole number from 0 to 65535 is expected",
-        "  LOG_LEVEL: one of fatal, error, warn, info, debug, trace, silent is expected",
-        "  MILLRACE_BLOB_URI is no setting and has no effect: is MILLRACE_BLOB_URL meant?",
+        "  DATABASE_URL: must look like postgres://user:password@host:5432/database",
+        "  PORT: must be a whole number from 0 to 65535",
+        "  LOG_LEVEL: must be one of fatal, error, warn, info, debug, trace, silent",
+        "  MILLRACE_BLOB_URI is not a setting and has no effect; did you mean MILLRACE_BLOB_URL?",
       ]);
     },
   );
 
-  it("says why it cannot migrate, without a stack", async () => {
+  it("prints why it cannot migrate, without a stack trace", async () => {
     const outcome = await start("migrate", { DATABASE_URL: "postgres://nobody@127.0.0.1:9/nowhere" });
     expect(outcome).toEqual({
       code: 1,
       stdout: "",
       stderr:
-        "The database could not be migrated.\n  because: Postgres at 127.0.0.1:9/nowhere: connect ECONNREFUSED 127.0.0.1:9. Start it, or correct DATABASE_URL (host, port).\n",
+        "Could not migrate the database.\n  because: Postgres at 127.0.0.1:9/nowhere: connect ECONNREFUSED 127.0.0.1:9. Start it, or correct DATABASE_URL (host, port).\n",
     });
   });
 });
 
 describe("millrace dev", () => {
-  it("starts nothing where api and worker would refuse the configuration", async () => {
+  it("starts nothing if api or worker would reject the configuration", async () => {
     const outcome = await spawnMillrace(["dev"], { PORT: "x" });
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
-    expect(outcome.stderr).toMatch(/^The configuration is not usable:\n {2}PORT: .*\n$/);
+    expect(outcome.stderr).toMatch(/^The configuration is not valid:\n {2}PORT: .*\n$/);
   });
 });
 
 describe("npm run", () => {
-  it("leaves no process behind after SIGTERM: api and worker", async () => {
+  it("leaves no process running after SIGTERM: api and worker", async () => {
     const clone = await cloneDatabase();
     onTestFinished(() => clone.drop());
     const pids = await Promise.all(
@@ -100,32 +100,35 @@ describe("npm run", () => {
   });
 });
 
-/** A database whose server claims to be of another version. */
+/** A database whose server reports another version. */
 async function serverOfVersion(number: number): Promise<string> {
   const { url, drop } = await claimingDatabase(claimedSetting("server_version_num", String(number)));
   onTestFinished(drop);
   return url;
 }
 
-describe("what a process cannot use", () => {
-  it.each(["api", "worker"])("as a directory of blobs is said with its setting, without a stack: %s", async (name) => {
-    const file = join(scratchDirectory(), "file");
-    writeFileSync(file, "");
-    const clone = await cloneDatabase();
-    onTestFinished(() => clone.drop());
-    const env = { DATABASE_URL: clone.url, MILLRACE_BLOB_URL: file, MILLRACE_MASTER_KEY: MASTER_KEY };
-    expect(await main(name, env)).toEqual({
-      code: 1,
-      stdout: "",
-      stderr: expect.stringMatching(`^MILLRACE_BLOB_URL: ${file} cannot be used as a directory: .*\n$`),
-    });
-  });
+describe("a value that a process cannot use", () => {
+  it.each(["api", "worker"])(
+    "is reported with its setting and without a stack trace if it is a blob directory: %s",
+    async (name) => {
+      const file = join(scratchDirectory(), "file");
+      writeFileSync(file, "");
+      const clone = await cloneDatabase();
+      onTestFinished(() => clone.drop());
+      const env = { DATABASE_URL: clone.url, MILLRACE_BLOB_URL: file, MILLRACE_MASTER_KEY: MASTER_KEY };
+      expect(await main(name, env)).toEqual({
+        code: 1,
+        stdout: "",
+        stderr: expect.stringMatching(`^MILLRACE_BLOB_URL: ${file} cannot be used as a directory: .*\n$`),
+      });
+    },
+  );
 
   it.each([
     ["api", "PORT"],
     ["api", "MILLRACE_METRICS_PORT"],
     ["worker", "MILLRACE_WORKER_PORT"],
-  ])("as a port is said with its setting: %s, %s", async (name, setting) => {
+  ])("is reported with its setting if it is a port that is in use: %s, %s", async (name, setting) => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => void taken.close());
@@ -145,12 +148,12 @@ describe("what a process cannot use", () => {
     expect(code).toBe(1);
     const fatal = stdout.split("\n").find((line) => line.includes('"fatal"')) ?? "{}";
     const { err } = JSON.parse(fatal) as { err: { message: string } };
-    expect(err.message).toContain(`${setting}: nothing can listen at 127.0.0.1:${port} (EADDRINUSE). `);
+    expect(err.message).toContain(`${setting}: cannot listen at 127.0.0.1:${port} (EADDRINUSE). `);
   });
 });
 
-describe("a PostgreSQL of a version that is not supported", () => {
-  it("is refused by every process, which say the setting and the range and nothing else", async () => {
+describe("an unsupported PostgreSQL version", () => {
+  it("is rejected by every process, with only the setting and the supported range", async () => {
     const env = { DATABASE_URL: await serverOfVersion(140_012), TEMPORAL_ADDRESS: inject("millrace").temporalAddress };
     const refusal = "Millrace runs on PostgreSQL 15 to 18, and this server is 14.";
     const [migrate, ...services] = await Promise.all(["migrate", "api", "worker"].map((name) => main(name, env)));
@@ -164,7 +167,7 @@ describe("a PostgreSQL of a version that is not supported", () => {
     });
   });
 
-  it("may be too new as well", async () => {
+  it("is rejected if it is too new", async () => {
     const { code, stderr } = await main("migrate", { DATABASE_URL: await serverOfVersion(190_000) });
     expect([code, stderr]).toEqual([1, expect.stringContaining("15 to 18, and this server is 19.")]);
   });

@@ -88,7 +88,7 @@ it("imports the tools of an MCP server, and runs one", async () => {
   }
 });
 
-it("says what an import would change, and lets what flows use go only by force", async () => {
+it("shows what an import would change, and needs --force to delete actions that flows use", async () => {
   const directory = scratchDirectory();
   const documentOf = (path: string, operationId: string): string => {
     const file = join(directory, `${operationId}.json`);
@@ -133,7 +133,7 @@ it.each([
   [["--no-trust-annotations"], { trust_annotations: false }],
   [["--dry-run", "--force"], { dry_run: true, force: true }],
   [[], {}],
-])("sends the words about MCP servers that it is given: %j", async (flags, members) => {
+])("sends the flags for MCP servers as request fields: %j", async (flags, members) => {
   upstream.reset();
   const mcp = ["providers", "import", "--mcp", "https://mcp.example/mcp"];
   await millrace([...mcp, ...flags], { MILLRACE_URL: upstream.url, MILLRACE_API_KEY: "mr_sec_test" });

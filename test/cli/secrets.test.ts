@@ -24,7 +24,7 @@ describe("millrace secrets reseal", () => {
   });
   afterAll(() => test.close());
 
-  /** A subscription whose secret and headers are sealed by `box`; the only one there is, but for `others`. */
+  /** Creates a webhook whose secret and headers are encrypted by `box`; deletes all other webhooks except `others`. */
   async function subscribe(box: SecretBox, ...others: string[]): Promise<string> {
     const { org_id } = await buildTenant(test.database);
     const id = uuidv7();
@@ -47,7 +47,7 @@ describe("millrace secrets reseal", () => {
     return rows[0];
   }
 
-  /** Runs the command; nothing it prints is a secret or a key. */
+  /** Runs the command, and checks that its output contains no secret and no key. */
   async function reseal(environment: Readonly<Record<string, string>>, ...args: string[]): Promise<Outcome> {
     const outcome = await millrace(["secrets", "reseal", "--database-url", test.url, ...args], environment);
     for (const secret of [SECRET, HEADERS.authorization, oldKey, newKey])
@@ -55,13 +55,13 @@ describe("millrace secrets reseal", () => {
     return outcome;
   }
 
-  it("encrypts anew what is under the earlier key, says that it can go, and has nothing to do the second time", async () => {
+  it("re-encrypts values under an older key, says that the key can be removed, and has nothing to do the second time", async () => {
     const id = await subscribe(boxOf(oldKey));
     const keys = { MILLRACE_MASTER_KEY: `${newKey},${oldKey}` };
-    const removable = "none is left under an earlier key: it can be removed from the configuration\n";
+    const removable = "no secret is left under an older key: you can remove older keys from the configuration\n";
     expect(await reseal(keys)).toEqual({
       code: 0,
-      stdout: `2 encrypted anew, 2 under the present key now\n${removable}`,
+      stdout: `2 re-encrypted, 2 now under the current key\n${removable}`,
       stderr: "",
     });
     const { secret, headers } = await stored(id);
@@ -70,29 +70,29 @@ describe("millrace secrets reseal", () => {
     expect(() => openSecret(boxOf(oldKey), id, secret)).toThrow(SealBroken);
     expect(() => openHeaders(boxOf(oldKey), id, headers)).toThrow(SealBroken);
 
-    expect((await reseal(keys)).stdout).toBe(`0 encrypted anew, 2 under the present key now\n${removable}`);
+    expect((await reseal(keys)).stdout).toBe(`0 re-encrypted, 2 now under the current key\n${removable}`);
     expect(await stored(id)).toEqual({ secret, headers });
-    // When the earlier key has been removed already, there is no advice to remove one.
+    // If the earlier key is no longer configured, there is no advice to remove it.
     const alone = await reseal({ MILLRACE_MASTER_KEY: newKey });
-    expect(alone).toEqual({ code: 0, stdout: "0 encrypted anew, 2 under the present key now\n", stderr: "" });
+    expect(alone).toEqual({ code: 0, stdout: "0 re-encrypted, 2 now under the current key\n", stderr: "" });
   });
 
-  it("names what it cannot open, does the others, and exits with 1", async () => {
+  it("names values that it cannot decrypt, re-encrypts the others, and exits with 1", async () => {
     const lost = await subscribe(boxOf(generateMasterKey()));
     const good = await subscribe(boxOf(oldKey), lost);
     const keys = { MILLRACE_MASTER_KEY: `${newKey},${oldKey}` };
     const outcome = await reseal(keys);
     expect(outcome.code).toBe(1);
-    expect(outcome.stdout).toContain("2 encrypted anew, 2 under the present key now");
+    expect(outcome.stdout).toContain("2 re-encrypted, 2 now under the current key");
     expect(outcome.stdout).toContain(`webhook_subscriptions ${lost}, secret: `);
     expect(outcome.stdout).toContain(`webhook_subscriptions ${lost}, headers: `);
-    expect(outcome.stdout).not.toContain("can be removed from");
+    expect(outcome.stdout).not.toContain("remove older keys");
     expect(outcome.stderr).toContain("MILLRACE_MASTER_KEY");
     expect(openSecret(boxOf(newKey), good, (await stored(good)).secret)).toBe(SECRET);
 
     const again = await reseal(keys, "--json");
     expect(again.code).toBe(1);
-    const reason = "The secret was sealed under a master key that is not configured.";
+    const reason = "The secret was encrypted with a master key that is not configured.";
     expect(JSON.parse(again.stdout)).toEqual({
       resealed: 0,
       current: 2,
@@ -103,18 +103,18 @@ describe("millrace secrets reseal", () => {
     });
   });
 
-  it("takes the key that lies in the blob directory", async () => {
+  it("uses the key in the blob directory", async () => {
     const directory = scratchDirectory();
     const id = await subscribe(createSecretBox(await masterKeys(undefined, directory)));
     const inFile = readFileSync(join(directory, "master.key"), "utf8").trim();
     const same = await reseal({ MILLRACE_BLOB_URL: directory });
-    expect(same).toMatchObject({ code: 0, stdout: "0 encrypted anew, 2 under the present key now\n" });
+    expect(same).toMatchObject({ code: 0, stdout: "0 re-encrypted, 2 now under the current key\n" });
     const replaced = await reseal({ MILLRACE_BLOB_URL: directory, MILLRACE_MASTER_KEY: `${newKey},${inFile}` });
-    expect(replaced).toMatchObject({ code: 0, stdout: expect.stringContaining("2 encrypted anew") });
+    expect(replaced).toMatchObject({ code: 0, stdout: expect.stringContaining("2 re-encrypted") });
     expect(openSecret(boxOf(newKey), id, (await stored(id)).secret)).toBe(SECRET);
   });
 
-  it("creates no key when there is none, and exits with 2", async () => {
+  it("creates no key if none exists, and exits with 2", async () => {
     const directory = join(scratchDirectory(), "blobs");
     const outcome = await reseal({ MILLRACE_BLOB_URL: directory });
     expect(outcome).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("MILLRACE_MASTER_KEY") });

@@ -5,7 +5,7 @@ import { openTenant } from "../api/tenant.ts";
 import { scratchDirectory } from "../support/scratch.ts";
 import { millrace } from "./millrace.ts";
 
-it("pushes a folder as a skill, and again as a version of it", async () => {
+it("uploads a folder as a skill, then as a new version of it", async () => {
   const tenant = await openTenant();
   const environment = { MILLRACE_URL: tenant.target.url, MILLRACE_API_KEY: tenant.secretKey };
   const folder = scratchDirectory();
@@ -24,7 +24,7 @@ it("pushes a folder as a skill, and again as a version of it", async () => {
   expect((await millrace(["skills", "push", folder], environment)).stdout).toBe(first.stdout);
   write("references/exceptions.md", "some");
   const second = await millrace(["skills", "push", folder, "--default"], environment);
-  expect(second.stdout).toContain(`${id}  refunds, version 2 (the default is 2)`);
+  expect(second.stdout).toContain(`${id}  refunds, version 2 (default version: 2)`);
   expect((await millrace(["skills", "list"], environment)).stdout).toMatch(new RegExp(`${id} +refunds +2 +2 +2 +\\d+`));
 
   const other = await millrace(["skills", "delete", "no-id"], environment);

@@ -15,7 +15,7 @@ it.each([
   ["a terminal, with FORCE_COLOR=0", true, { FORCE_COLOR: "0" }, false],
   ["a pipe", false, {}, false],
   ["a pipe, with FORCE_COLOR", false, { FORCE_COLOR: "1" }, true],
-])("styles go to who shows them: %s", (_, terminal, environment, shows) => {
+])("prints styles only if the output can show them: %s", (_, terminal, environment, shows) => {
   for (const [name, value] of Object.entries({ NO_COLOR: "", FORCE_COLOR: "", TERM: "xterm", ...environment }))
     vi.stubEnv(name, value);
   process.stdout.isTTY = terminal;

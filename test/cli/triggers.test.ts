@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { echo, openTenant } from "../api/tenant.ts";
 import { millrace } from "./millrace.ts";
 
-it("creates triggers of each kind, lists and deletes them", async () => {
+it("creates triggers of each type, lists and deletes them", async () => {
   const tenant = await openTenant();
   const environment = { MILLRACE_URL: tenant.target.url, MILLRACE_API_KEY: tenant.secretKey };
   const project = await tenant.deploy(echo());
@@ -31,6 +31,11 @@ it("creates triggers of each kind, lists and deletes them", async () => {
     "webhook",
     "schedule",
   ]);
+  const [hookId = ""] = hook.stdout.split(" ");
+  const noneYet = await millrace(["triggers", "firings", hookId, "--state", "failed"], environment);
+  expect([noneYet.code, noneYet.stdout]).toEqual([0, expect.stringMatching(/FIRING +AT +STATE +RUN +ERROR/)]);
+  const missing = await millrace(["triggers", "repeat", hookId, hookId], environment);
+  expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("firing")]);
   const [id = ""] = cron.stdout.split(" ");
   expect(await millrace(["triggers", "delete", id], environment)).toMatchObject({ code: 0, stdout: `deleted ${id}\n` });
   expect((await millrace(["triggers", "list"], environment)).stdout).not.toContain(id);

@@ -34,14 +34,14 @@ it("deletes a subscription", async () => {
   expect((await api.get(`/v2/webhooks/subscriptions/${id}`)).status).toBe(404);
 });
 
-/** A run that has ended. */
+/** Runs a flow; returns the ID of the finished run. */
 async function run(): Promise<string> {
   const { body } = await api.post("/v2/runs", { project_id: projectId, inputs: { "in-0": "Ada" } });
   await api.get(`/v2/runs/${body.run_id}`, { query: { wait_seconds: 60 } });
   return body.run_id;
 }
 
-/** `millrace webhooks listen`, once it has subscribed. */
+/** Starts `millrace webhooks listen` and waits until it has subscribed. */
 async function listen(...args: string[]) {
   const env = { PATH: process.env["PATH"], ...environment };
   const child = spawn(process.execPath, [program, "webhooks", "listen", ...args], { env, cwd: "/" });
@@ -52,7 +52,7 @@ async function listen(...args: string[]) {
   const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
   const [, url = "", subscription = ""] = await eventually(
     "the listener has subscribed",
-    () => /(http:\S+) receives .* as subscription (\S+)\./.exec(stderr) ?? undefined,
+    () => /(http:\S+) receives .* as webhook (\S+)\./.exec(stderr) ?? undefined,
   );
   return {
     url,
@@ -63,7 +63,7 @@ async function listen(...args: string[]) {
       child.kill(signal);
       return ended;
     },
-    /** What `| head` does when it has enough. */
+    /** Closes the output, as `| head` does when it has enough lines. */
     stopReading() {
       child.stdout.destroy();
       return ended;
@@ -76,7 +76,7 @@ async function subscriptions(): Promise<Array<{ subscription_id: string; status:
 }
 
 describe("millrace webhooks listen", () => {
-  it("subscribes, prints and verifies what comes, and unsubscribes at Ctrl-C", async () => {
+  it("subscribes, prints and verifies deliveries, and unsubscribes at Ctrl-C", async () => {
     const listener = await listen("--events", "run.started,run.completed", "--json");
     expect(await subscriptions()).toMatchObject([
       { subscription_id: listener.subscription, url: listener.url, status: "enabled" },
@@ -93,11 +93,11 @@ describe("millrace webhooks listen", () => {
       expect(headers["webhook-id"]).toBe(body.id);
     }
     expect(await listener.stop()).toBe(0);
-    expect(listener.stderr()).toContain(`Subscription ${listener.subscription} is deleted.`);
+    expect(listener.stderr()).toContain(`Webhook ${listener.subscription} deleted.`);
     expect(await subscriptions()).toEqual([]);
   });
 
-  it("answers 400 to what is not signed, says why, and prints nothing of it", async () => {
+  it("returns 400 for an unsigned request, says why, and prints none of its content", async () => {
     const listener = await listen();
     const forged = await fetch(listener.url, { method: "POST", body: '{"type":"run.forged"}' });
     expect(forged.status).toBe(400);
@@ -118,7 +118,7 @@ describe("millrace webhooks listen", () => {
     expect(await listener.stop()).toBe(0);
   });
 
-  it("unsubscribes when its terminal is closed, and when nobody reads any more", async () => {
+  it("unsubscribes when its terminal or its output pipe is closed", async () => {
     const closed = await listen();
     expect(await closed.stop("SIGHUP")).toBe(0);
     const piped = await listen("--events", "run.started");
@@ -128,7 +128,7 @@ describe("millrace webhooks listen", () => {
     expect(await subscriptions()).toEqual([]);
   });
 
-  it("passes verified deliveries on, and answers what it is answered", async () => {
+  it("forwards verified deliveries, and returns the target's response", async () => {
     const target = await startHttpTarget();
     onTestFinished(() => target.close());
     target.on("/hooks", (_, response) => void response.writeHead(target.hits("/hooks") === 1 ? 200 : 503).end());
@@ -141,13 +141,13 @@ describe("millrace webhooks listen", () => {
     await eventually("the second", () => listener.lines().length === 3);
     const [, first, second] = listener.lines();
     expect(first).toContain("✓ 200 webhook.test");
-    expect(second).toMatch(/✓ 503 webhook\.test evt_\S+: \S+ answered 503$/);
+    expect(second).toMatch(/✓ 503 webhook\.test evt_\S+: \S+ returned status 503$/);
     expect(target.hits("/hooks")).toBe(2);
     expect(target.requests[0]?.headers["webhook-signature"]).toMatch(/^v1,/);
     expect(await listener.stop()).toBe(0);
   });
 
-  it("says what to set where the server reaches no private addresses, and ends with 1", async () => {
+  it("names the setting to change if the server allows no private addresses, and exits with 1", async () => {
     const strict = await startInProcess({ env: { MILLRACE_PRIVATE_HOSTS: "" } });
     onTestFinished(() => strict.close());
     const { secretKey } = await createOrganisation(strict);
@@ -157,7 +157,7 @@ describe("millrace webhooks listen", () => {
     expect(outcome.stderr).toContain("body.url");
   }, 60_000);
 
-  it("says so when its port is taken, and subscribes nobody", async () => {
+  it("reports a port that is in use, and creates no subscription", async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => void server.close());
@@ -170,7 +170,7 @@ describe("millrace webhooks listen", () => {
 });
 
 describe("millrace webhooks", () => {
-  /** A subscription to events of runs, once those of one run have been delivered. */
+  /** Creates a webhook for run events and waits until the events of one run are delivered. */
   async function delivered() {
     const target = await startHttpTarget();
     onTestFinished(() => target.close());
@@ -183,7 +183,7 @@ describe("millrace webhooks", () => {
     return { id: made.subscription_id as string, secret: made.secret as string, since: made.created_at, target, runId };
   }
 
-  it("lists subscriptions and what they were sent", async () => {
+  it("lists subscriptions and their deliveries", async () => {
     const { id, secret, target } = await delivered();
     const deliveries = async (...args: string[]): Promise<Array<{ event_id: string }>> =>
       JSON.parse((await millrace(["webhooks", "deliveries", id, "--json", ...args], environment)).stdout);
@@ -194,13 +194,13 @@ describe("millrace webhooks", () => {
     expect(await deliveries("--limit", "1")).toHaveLength(1);
 
     const list = await millrace(["webhooks", "list"], environment);
-    expect(list.stdout).toMatch(new RegExp(`^SUBSCRIPTION .*\n${id} +enabled .* run\\.\\* +${target.url}`));
+    expect(list.stdout).toMatch(new RegExp(`^WEBHOOK .*\n${id} +enabled .* run\\.\\* +${target.url}`));
     expect(list.stdout).not.toContain(secret);
     const shown = await millrace(["webhooks", "deliveries", id], environment);
     expect(shown.stdout).toMatch(/run\.completed +delivered +1 /);
   });
 
-  it("lists those alone that are failing", async () => {
+  it("lists only failing subscriptions with the filter", async () => {
     const { id } = await delivered();
     const target = await startHttpTarget();
     onTestFinished(() => target.close());
@@ -217,9 +217,9 @@ describe("millrace webhooks", () => {
     expect(JSON.parse(stdout)).toMatchObject([{ subscription_id: broken.subscription_id }]);
   });
 
-  it("replays", async () => {
+  it("replays the events of a time range", async () => {
     const { id, since, target, runId } = await delivered();
-    // Not of an hour ago: a replay also sends what there was before the subscription.
+    // Not an hour ago, because a replay also sends events from before the webhook was created.
     const replay = ["webhooks", "replay", id, "--since", since];
     const nothing = await millrace([...replay, "--only-failed"], environment);
     expect(nothing).toMatchObject({ code: 0, stdout: expect.stringMatching(/^replay \S+: events from \S+ to \S+\n/) });
@@ -246,7 +246,7 @@ describe("millrace webhooks", () => {
     ["a port that is none", ["listen", "--port", "70000"]],
     ["an address that is none", ["listen", "--forward", "localhost:3000"]],
     ["an address with a password", ["listen", "--forward", "http://a:b@localhost/"]],
-  ])("ends with 2 for %s", async (_, args) => {
+  ])("exits with 2 for %s", async (_, args) => {
     expect(await millrace(["webhooks", ...args], environment)).toMatchObject({
       code: 2,
       stdout: "",
@@ -254,7 +254,7 @@ describe("millrace webhooks", () => {
     });
   });
 
-  it("ends with 1 for a subscription that is not there", async () => {
+  it("exits with 1 if the subscription does not exist", async () => {
     const outcome = await millrace(["webhooks", "deliveries", id], environment);
     expect(outcome).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("404") });
   });

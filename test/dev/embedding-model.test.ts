@@ -19,27 +19,27 @@ const fetchInto = (cacheDir: string, more: Partial<Parameters<typeof fetchModel>
   fetchModel({ say: (line) => said.push(line), cacheDir, source: target.url, searchPath: "/nowhere", ...more });
 
 describe("the local embedding model's files", () => {
-  it("are fetched from nowhere when a folder is configured", async () => {
+  it("are not downloaded if a folder is configured", async () => {
     const found = await fetchInto(join(scratchDirectory(), "model"), { configured: "/nowhere" });
-    expect(found).toEqual({ no: "/nowhere/model.onnx is not there" });
+    expect(found).toEqual({ no: "/nowhere/model.onnx is missing" });
     expect(target.requests).toEqual([]);
   });
 
-  it("model-file: are refused when they are not the pinned ones, with each way that was tried", async () => {
+  it("model-file: are rejected unless their checksums match, with the result of every source", async () => {
     const parent = scratchDirectory();
-    // The target answers every path with unrelated content.
+    // The target serves unrelated content at every path, so the checksum differs.
     const found = await fetchInto(join(parent, "model"));
     expect(found).toMatchObject({ no: expect.stringMatching(/SHA-256 differs[\s\S]*mvn is not on PATH/) });
     expect(readdirSync(parent)).toEqual([]);
     expect(said.join("\n")).toContain("24 MB");
-    // A file replaced in the cache is not loaded either.
+    // A file that was replaced in the cache is not loaded either.
     const dir = join(parent, "model");
     mkdirSync(dir);
     for (const name of ["model.onnx", "tokenizer.json"]) writeFileSync(join(dir, name), "{}");
     expect(await findModel(dir)).toMatchObject({ no: expect.stringContaining("SHA-256 differs") });
   });
 
-  it.runIf("dir" in model)("come from the cache, or by download into it", async () => {
+  it.runIf("dir" in model)("are loaded from the cache, or downloaded into it", async () => {
     const dir = "dir" in model ? model.dir : "";
     const paths = { "/onnx/model_quantized.onnx": "model.onnx", "/tokenizer.json": "tokenizer.json" };
     for (const [path, name] of Object.entries(paths))

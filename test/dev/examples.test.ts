@@ -5,7 +5,7 @@ import type { ApiClient } from "../../src/cli/api-client.ts";
 import { deployExamples } from "../../src/dev/demo.ts";
 import { scratchDirectory } from "../support/scratch.ts";
 
-it("example flows call the port that the service has, whichever they are written with", async () => {
+it("example flows call the port of the service, whatever port they contain", async () => {
   const dir = scratchDirectory();
   mkdirSync(join(dir, "flows"));
   copyFileSync(new URL("../../examples/flows/fetch.json", import.meta.url), join(dir, "flows", "fetch.json"));

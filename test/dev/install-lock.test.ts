@@ -8,14 +8,14 @@ import { scratchDirectory } from "../support/scratch.ts";
 
 const LOCK = new URL("../../scripts/lock.mjs", import.meta.url).href;
 
-/** The id of a process that has ended. */
+/** The ID of a process that has exited. */
 async function ended(): Promise<number> {
   const child = spawn("true");
   await once(child, "exit");
   return child.pid ?? 0;
 }
 
-/** A process that takes the lock often, and says where another one holds it at the same time. */
+/** A process that takes the lock repeatedly, and reports when another one holds it at the same time. */
 function contender(file: string, inside: string): Promise<string> {
   const script = `
     import { lock } from ${JSON.stringify(LOCK)};
@@ -41,8 +41,8 @@ function contender(file: string, inside: string): Promise<string> {
   return once(child, "exit").then(([code]) => said + (code === 0 ? "" : `exit code ${code}`));
 }
 
-describe("the lock of an installation", () => {
-  it("is held by one at a time, and free afterwards", async () => {
+describe("the installation lock", () => {
+  it("is held by one process at a time, and free afterwards", async () => {
     const file = join(scratchDirectory(), "deep", "lock");
     const order: string[] = [];
     const one = (name: string) =>
@@ -59,7 +59,7 @@ describe("the lock of an installation", () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it("is taken over from an owner that was killed, also while it wrote, or while it took over", async () => {
+  it("passes on from a killed owner, even one killed while writing the lock or taking it", async () => {
     const dir = scratchDirectory();
     const file = join(dir, "lock");
     const gone = await ended();
@@ -71,13 +71,13 @@ describe("the lock of an installation", () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  it("is not released by one whose lock it is no more", async () => {
+  it("is not released by a process that no longer owns it", async () => {
     const file = join(scratchDirectory(), "lock");
     await whileInstalling(file, async () => writeFileSync(file, "1 another"));
     expect(readFileSync(file, "utf8")).toBe("1 another");
   });
 
-  it("goes to one of those who wait for a dead owner", async () => {
+  it("goes to exactly one of the processes that wait for a dead owner", async () => {
     const dir = scratchDirectory();
     const [file, inside] = [join(dir, "lock"), join(dir, "inside")];
     writeFileSync(file, String(await ended()));

@@ -17,7 +17,7 @@ async function someProcess(): Promise<number> {
 const quiet = (): void => undefined;
 
 describe("the lock of a state folder", () => {
-  it("is refused while its owner lives, and the refusal names it", async () => {
+  it("is refused while its owner is alive, and the error names the owner", async () => {
     const dir = scratchDirectory();
     const owner = await someProcess();
     const lock = { pid: owner, identity: identity(owner), since: "2030-01-01T00:00:00.000Z", children: {} };
@@ -27,7 +27,7 @@ describe("the lock of a state folder", () => {
     expect((refusal as Error).message).toContain(`process ${owner}`);
   });
 
-  it("is taken over from a killed owner, whose children are stopped", async () => {
+  it("passes on from a killed owner, and its child processes are stopped", async () => {
     const dir = scratchDirectory();
     const child = await someProcess();
     const children = { api: { pid: child, identity: identity(child) } };
@@ -39,7 +39,7 @@ describe("the lock of a state folder", () => {
     lock.release();
   });
 
-  it("leaves a process alone that only has the id of an exited child", async () => {
+  it("does not stop a process that only reuses the ID of an exited child", async () => {
     const dir = scratchDirectory();
     const stranger = await someProcess();
     const children = { api: { pid: stranger, identity: "an earlier boot/7" } };
@@ -49,7 +49,7 @@ describe("the lock of a state folder", () => {
     lock.release();
   });
 
-  it("is taken over when its owner was killed while it wrote", async () => {
+  it("passes on if its owner was killed while writing the lock", async () => {
     const dir = scratchDirectory();
     writeFileSync(join(dir, "lock"), "");
     const lock = await lockState(dir, quiet);

@@ -15,12 +15,12 @@ describe("claimPort", () => {
     expect(await claimPort(port)).toBe(port);
   });
 
-  it("takes another one when something listens on the preferred port", async () => {
+  it("takes another port if the preferred one is in use", async () => {
     const taken = await listen(0);
     expect(await claimPort(taken)).not.toBe(taken);
   });
 
-  it("never gives the same port to two who ask at once", async () => {
+  it("never gives the same port to two callers at the same time", async () => {
     const ports = await Promise.all(Array.from({ length: 40 }, () => claimPort()));
     expect(new Set(ports).size).toBe(40);
   });

@@ -23,7 +23,7 @@ async function query(url: string, text: string): Promise<Record<string, unknown>
 }
 
 describe("the embedded PostgreSQL", () => {
-  it("keeps its data and its password, however its server or its owner ended", async () => {
+  it("keeps its data and password, whether its server or its owner was stopped or killed", async () => {
     const dir = scratchDirectory();
     const first = await start(dir);
     await query(first.url, "create table kept as select 42 as answer");
@@ -40,7 +40,7 @@ describe("the embedded PostgreSQL", () => {
     const stray = await start(dir);
     await holds(stray);
 
-    // The server that a killed owner left on the folder is stopped.
+    // The start stops the server that a killed owner left running on the folder.
     const second = await start(dir);
     expect(await stray.ended).toBe("exit code 0");
     await holds(second);
@@ -48,12 +48,12 @@ describe("the embedded PostgreSQL", () => {
     const pidFile = join(dir, "data/postmaster.pid");
     const lines = readFileSync(pidFile, "utf8").split("\n");
     await second.stop();
-    // The id of a process that has nothing to do with it.
+    // The ID of an unrelated process.
     writeFileSync(pidFile, [String(process.pid), ...lines.slice(1)].join("\n"), { mode: 0o600 });
     const last = await start(dir);
     await holds(last);
 
-    // Interrupted while it made the cluster, it begins anew.
+    // An interrupted creation of the cluster starts again.
     await last.stop();
     rmSync(join(dir, "data"), { recursive: true });
     writeFileSync(join(dir, "data.new"), "half of something");
@@ -61,8 +61,8 @@ describe("the embedded PostgreSQL", () => {
     expect(await query(anew.url, "select current_database() as name")).toEqual([{ name: "millrace" }]);
   });
 
-  it("starts below a folder closed to other users, asks for its password, and knows text of any language", async () => {
-    // As root's home is.
+  it("starts in a folder closed to other users, requires its password, and handles text of any language", async () => {
+    // Like the home directory of root.
     const closed = join(scratchDirectory(), "closed");
     mkdirSync(closed, { mode: 0o700 });
     const { url } = await start(join(closed, "postgres"));

@@ -24,19 +24,19 @@ function stage() {
 }
 
 describe("supervise", () => {
-  it("restarts a part that exits unasked, and reports why", async () => {
+  it("restarts a process that exits unexpectedly, and reports why", async () => {
     const { parts, said, options } = stage();
     const supervised = await supervise(options);
     parts[0]?.end("signal SIGKILL");
     await eventually("a second one", () => parts.length === 2 && said.length === 2);
     expect(said).toEqual([
-      "api (process 1000) ended: signal SIGKILL. Starting it again in 0.01 s.",
-      "api runs again (process 1001).",
+      "api (process 1000) stopped: signal SIGKILL. Restarting it in 0.01 s.",
+      "api is running again (process 1001).",
     ]);
     await supervised.stop();
   });
 
-  it("keeps retrying while it does not start", async () => {
+  it("retries a restart until it succeeds", async () => {
     const { parts, said, options, failNext } = stage();
     const supervised = await supervise(options);
     failNext(3);
@@ -46,15 +46,15 @@ describe("supervise", () => {
     await supervised.stop();
   });
 
-  it("waits longer each time a part does not last", async () => {
+  it("waits longer each time a process exits soon after its start", async () => {
     const { parts, said, options } = stage();
     const supervised = await supervise(options);
     for (let index = 0; index < 4; index++) {
       await eventually(`part ${index}`, () => parts.length === index + 1);
       parts[index]?.end("exit code 1");
     }
-    await eventually("four messages", () => said.filter((line) => line.includes("Starting it again")).length === 4);
-    expect(said.flatMap((line) => /again in ([\d.]+) s/.exec(line)?.[1] ?? [])).toEqual([
+    await eventually("four messages", () => said.filter((line) => line.includes("Restarting it")).length === 4);
+    expect(said.flatMap((line) => /Restarting it in ([\d.]+) s/.exec(line)?.[1] ?? [])).toEqual([
       "0.01",
       "0.02",
       "0.04",
@@ -63,7 +63,7 @@ describe("supervise", () => {
     await supervised.stop();
   });
 
-  it("starts nothing more once it is stopped, not even from within a wait", async () => {
+  it("restarts nothing after it is stopped, not even during a wait", async () => {
     const { parts, options } = stage();
     const supervised = await supervise({ ...options, delayMs: 60_000, maxDelayMs: 60_000 });
     parts[0]?.end("exit code 1");

@@ -12,12 +12,12 @@ function program(folder: string, name: string, script: string): string {
   return file;
 }
 
-/** A simulated machine: the programs on PATH, and the cache. */
+/** A simulated machine: programs on PATH, and the cache. */
 function machine() {
   const dir = scratchDirectory();
   const said: string[] = [];
   const [bin, cacheDir] = [join(dir, "path"), join(dir, "cache")];
-  // The fake programs use these real tools.
+  // The fake programs need these real tools.
   const searchPath = `${bin}:/usr/bin:/bin`;
   const noDownload = async (): Promise<string> => "no route to the download";
   return {
@@ -36,14 +36,14 @@ describe("finding the Temporal server", () => {
     expect(await find()).toBe(onPath);
   });
 
-  it("passes over a program on PATH that only has the name", async () => {
+  it("skips another program of the same name on PATH", async () => {
     const { bin, cacheDir, find } = machine();
     program(bin, "temporal", "echo 'unknown command' >&2; exit 1");
     const cached = program(join(cacheDir, "bin"), "temporal", "exit 0");
     expect(await find()).toBe(cached);
   });
 
-  it("builds it into the cache where nothing can be downloaded, once for all who ask at the same time", async () => {
+  it("builds the server into the cache if it cannot be downloaded, once for all concurrent callers", async () => {
     const { bin, cacheDir, said, find } = machine();
     const log = join(cacheDir, "builds");
     program(
@@ -57,7 +57,7 @@ describe("finding the Temporal server", () => {
     expect(said.join("\n")).toContain("3 to 4 minutes");
   });
 
-  it("takes over the lock of a build that was killed", async () => {
+  it("acquires the lock of a build that was killed", async () => {
     const { bin, cacheDir, find } = machine();
     program(bin, "go", `printf '#!/bin/sh\\n' > "$GOBIN/temporal"; chmod +x "$GOBIN/temporal"`);
     mkdirSync(join(cacheDir, "bin"), { recursive: true });
@@ -65,14 +65,14 @@ describe("finding the Temporal server", () => {
     expect(await find()).toBe(join(cacheDir, "bin/temporal"));
   });
 
-  it("names every way and what it answered when none helps", async () => {
+  it("names every source and its error if none works", async () => {
     const { bin, cacheDir, find } = machine();
     program(bin, "go", "echo 'go: no space left' >&2; exit 1");
     const error = await find().then(String, (failure: Error) => failure.message);
     for (const part of [
       "TEMPORAL_ADDRESS: not set",
-      "temporal on PATH: not there",
-      `${cacheDir}/bin/temporal: not there`,
+      "temporal on PATH: not found",
+      `${cacheDir}/bin/temporal: not found`,
     ]) {
       expect(error).toContain(part);
     }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createMarks, findAll } from "../../src/domain/find-text.ts";
 
-/** Texts of a few letters, in which forms overlap with each other and with themselves. */
+/** All texts of a few letters, in which forms overlap with each other and with themselves. */
 function* words(letters: string, chars: number): Generator<string> {
   if (chars === 0) return yield "";
   for (const word of words(letters, chars - 1)) for (const letter of letters) yield word + letter;
@@ -13,7 +13,7 @@ function found(text: string, form: string): { readonly spans: number[][]; readon
   return { spans, end };
 }
 
-/** The same, tried at every place. */
+/** The expected result, found by trying every position. */
 function tried(text: string, form: string): { readonly spans: number[][]; readonly end: number } {
   const spans: number[][] = [];
   for (let at = 0; at + form.length <= text.length; at += 1)
@@ -22,8 +22,8 @@ function tried(text: string, form: string): { readonly spans: number[][]; readon
   return { spans, end: ends.findLast((chars) => text.endsWith(form.slice(0, chars))) ?? 0 };
 }
 
-describe("a form in a text", () => {
-  it("is found wherever it stands, and its beginning at the end", () => {
+describe("a search for a string in a text", () => {
+  it("finds every occurrence, and a partial match at the end", () => {
     const forms = [1, 2, 3].flatMap((chars) => [...words("ab", chars)]);
     for (const form of [...forms, "aabaaab", "abababab", "aaaaaaaaab"])
       for (const text of [...words("ab", 9), "", "aabaaabaaabab", "x".repeat(50) + form + form.slice(1)])
@@ -37,13 +37,13 @@ describe("a form in a text", () => {
     ["what differs in the middle", "a".repeat(200_000), `${"a".repeat(30_000)}b${"a".repeat(30_000)}`],
     ["what nearly matches over and over", `${"a".repeat(99)}b`.repeat(2000), "a".repeat(100)],
     ["beginnings", "abcdefX".repeat(30_000), "abcdefgh".repeat(5000)],
-  ])("redos-own: costs a few steps a character: %s", (_, text, form) => {
+  ])("redos-own: takes a bounded number of steps per character: %s", (_, text, form) => {
     const budget = { steps: 10 * (text.length + form.length) };
     findAll(text, form, () => undefined, budget);
     expect(budget.steps).toBeGreaterThan(7 * (text.length + form.length));
   });
 
-  it("is given up when its budget is spent", () => {
+  it("stops when its step budget is spent", () => {
     const budget = { steps: 1000 };
     const ends: number[] = [];
     findAll("a".repeat(1_000_000), "aa", (_from, to) => ends.push(to), budget);
@@ -52,8 +52,8 @@ describe("a form in a text", () => {
   });
 });
 
-describe("marks", () => {
-  it("mask what stands together once", () => {
+describe("marked ranges", () => {
+  it("are masked once where they overlap or touch", () => {
     const marks = createMarks("0123456789");
     expect(marks.masked("*")).toBe("0123456789");
     for (const [from, to] of [
@@ -67,7 +67,7 @@ describe("marks", () => {
     expect(marks.masked("*")).toBe("0*567*");
   });
 
-  it("are masked in a text with very many of them", () => {
+  it("are masked in a text with thousands of them", () => {
     const text = "aab".repeat(10_000);
     const marks = createMarks(text);
     findAll(text, "aa", marks.add);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createShares, roundRobin } from "../../src/domain/shares.ts";
 
-/** Takes as many places as the keys get, one key after the other, again and again. */
+/** Takes slots for the keys in turn until none is left. */
 function takeAll(shares: ReturnType<typeof createShares>, keys: readonly string[]): void {
   for (let gave = true; gave;) {
     gave = false;
@@ -9,16 +9,19 @@ function takeAll(shares: ReturnType<typeof createShares>, keys: readonly string[
   }
 }
 
-describe("shares of places", () => {
-  it.each([1, 2, 3, 5, 9])("noisy-neighbour: of %i busy keys each has one in so many and one more", (busy) => {
-    const shares = createShares(60);
-    const keys = Array.from({ length: busy }, (_, at) => `key-${at}`);
-    takeAll(shares, keys);
-    for (const key of keys) expect(shares.inUse(key)).toBeGreaterThanOrEqual(Math.floor(60 / (busy + 1)));
-    expect(shares.take("newcomer")).not.toBeNull();
-  });
+describe("shares of slots", () => {
+  it.each([1, 2, 3, 5, 9])(
+    "noisy-neighbour: give each of %i busy keys its share and leave a slot for a newcomer",
+    (busy) => {
+      const shares = createShares(60);
+      const keys = Array.from({ length: busy }, (_, at) => `key-${at}`);
+      takeAll(shares, keys);
+      for (const key of keys) expect(shares.inUse(key)).toBeGreaterThanOrEqual(Math.floor(60 / (busy + 1)));
+      expect(shares.take("newcomer")).not.toBeNull();
+    },
+  );
 
-  it("noisy-neighbour: one that came first leaves a place, however many it asks for", () => {
+  it("noisy-neighbour: leave a slot for others, however many the first key asks for", () => {
     for (let size = 2; size < 20; size += 1) {
       const shares = createShares(size);
       takeAll(shares, ["first"]);
@@ -28,7 +31,7 @@ describe("shares of places", () => {
     }
   });
 
-  it("tell how many places there are, as many as are given", () => {
+  it("report as many free slots as can be taken", () => {
     const shares = createShares(7);
     shares.take("a");
     for (const [key, free] of [
@@ -41,7 +44,7 @@ describe("shares of places", () => {
     expect(shares.inUse("b")).toBe(3);
   });
 
-  it("noisy-neighbour: keep the last place for short work, however many keys do long work", () => {
+  it("noisy-neighbour: keep the last slot for short work, however many keys do long work", () => {
     for (let size = 2; size < 40; size += 1) {
       const shares = createShares(size);
       for (let key = 0; key < 2 * size; key += 1) {
@@ -54,7 +57,7 @@ describe("shares of places", () => {
     }
   });
 
-  it("leave places of a key's share to its more urgent work", () => {
+  it("leave slots of a key's share to its more urgent work", () => {
     const shares = createShares(8);
     while (shares.take("a", { leave: 1 }));
     expect([shares.inUse("a"), shares.free("a")]).toEqual([3, 1]);
@@ -63,7 +66,7 @@ describe("shares of places", () => {
     expect([small.inUse("a"), small.free("a")]).toEqual([3, 1]);
   });
 
-  it("take a place back once", () => {
+  it("release a slot only once", () => {
     const shares = createShares(4);
     const release = shares.take("a");
     shares.take("a");

@@ -9,18 +9,18 @@ it.each([
   ["MILLRACE_BLOB_URI", "MILLRACE_BLOB_URL"],
   ["MILLRACE_RUN_RETENTION", "MILLRACE_RUN_RETENTION_DAYS"],
   ["MILLRACE_WORKER_PRT", "MILLRACE_WORKER_PORT"],
-])("takes %s for a mistyped %s", (name, meant) => {
-  const sentence = `${name} is no setting and has no effect: is ${meant} meant?`;
+])("recognises %s as a mistyped %s", (name, meant) => {
+  const sentence = `${name} is not a setting and has no effect; did you mean ${meant}?`;
   expect(unknownSettings({ [name]: "x", MILLRACE_BLOB_URL: "y" }, KNOWN)).toEqual([sentence]);
 });
 
-it("guesses nothing where nothing is like it", () => {
+it("suggests nothing if no setting is similar", () => {
   expect(unknownSettings({ MILLRACE_COLOUR: "x" }, KNOWN)).toEqual([
-    "MILLRACE_COLOUR is no setting and has no effect.",
+    "MILLRACE_COLOUR is not a setting and has no effect.",
   ]);
 });
 
-it("says nothing of what is set, of what is empty, of other programs' variables, and of what Kubernetes adds", () => {
+it("ignores known and empty settings, variables of other programs and the ones that Kubernetes adds", () => {
   const environment = {
     DATABASE_URL: "x",
     MILLRACE_BLOB_URL: "x",

@@ -45,7 +45,7 @@ afterAll(async () => {
   await target.close();
 });
 
-/** A service with two operations that read and one that orders. */
+/** An OpenAPI document with two operations that read and one that orders. */
 function document(url: string, properties: object = { item: { type: "string" }, count: { type: "integer" } }) {
   const query = (name: string, required = true) => ({ name, in: "query", required, schema: { type: "string" } });
   const answers = { 200: { description: "ok" } };
@@ -95,11 +95,11 @@ const calls = (...asked: ReadonlyArray<readonly [name: string, input: unknown]>)
   tools: asked.map(([name, input], at) => ({ id: `call_${at}`, name, input })),
 });
 const total = COUNTED.input + COUNTED.output;
-/** The results of its last calls that the model got. */
+/** The tool results in the model's last request. */
 const told = (): string => JSON.stringify(stub.calls.at(-1)?.body.messages);
 
 describe("a model with tools", () => {
-  it("sees the arguments of a tool in the order of its document, which is that of the last import", async () => {
+  it("sees the arguments of a tool in the order of its OpenAPI document at the last import", async () => {
     const properties = (names: readonly string[]) =>
       Object.fromEntries(names.map((name) => [name, { type: "string" }]));
     for (const names of [
@@ -118,7 +118,7 @@ describe("a model with tools", () => {
     }
   });
 
-  it("sees the node's pictures at each step, and is made to call a tool at the first one only", async () => {
+  it("sees the node's images at each step, and must call a tool only at the first step", async () => {
     const from = stub.calls.length;
     stub.next(calls(["town_weather", { city: "Rome" }]), { text: ["Sunny."] });
     const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -133,52 +133,60 @@ describe("a model with tools", () => {
     }
   });
 
-  it.each(["openai_compatible", "anthropic"])("has them called side by side and answers, over %s", async (provider) => {
-    stub.next(
-      { text: ["Let me ", "look."], ...calls(["town_weather", { city: "Rome" }], ["town_weather", { city: "Oslo" }]) },
-      calls(["town_order", { body: { item: "coat", count: 2 } }]),
-      { text: ["Cold ", "in Oslo."] },
-    );
-    const run = await bench.run(
-      agent({ connection_id: connections[provider], tools: [action("weather"), action("order")] }),
-      { "in-0": "What to wear?" },
-    );
-    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "Cold in Oslo." } });
-    const nodes = nodesOf(run);
-    expect(
-      Object.keys(nodes)
-        .filter((path) => path.startsWith("llm-0/"))
-        .toSorted(),
-    ).toEqual(["steps[0]", "steps[1]", "steps[2]", "tools[0]", "tools[1]", "tools[2]"].map((part) => `llm-0/${part}`));
-    for (const step of [0, 1, 2])
-      expect(nodes[`llm-0/steps[${step}]`]).toMatchObject({ usage: { total_tokens: total } });
-    expect(nodes["llm-0"]).toMatchObject({
-      state: "COMPLETED",
-      usage: { total_tokens: 3 * total },
-      output: {
-        text: "Cold in Oslo.",
-        finish_reason: "stop",
+  it.each(["openai_compatible", "anthropic"])(
+    "gets parallel tool calls executed and then answers, over %s",
+    async (provider) => {
+      stub.next(
+        {
+          text: ["Let me ", "look."],
+          ...calls(["town_weather", { city: "Rome" }], ["town_weather", { city: "Oslo" }]),
+        },
+        calls(["town_order", { body: { item: "coat", count: 2 } }]),
+        { text: ["Cold ", "in Oslo."] },
+      );
+      const run = await bench.run(
+        agent({ connection_id: connections[provider], tools: [action("weather"), action("order")] }),
+        { "in-0": "What to wear?" },
+      );
+      expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "Cold in Oslo." } });
+      const nodes = nodesOf(run);
+      expect(
+        Object.keys(nodes)
+          .filter((path) => path.startsWith("llm-0/"))
+          .toSorted(),
+      ).toEqual(
+        ["steps[0]", "steps[1]", "steps[2]", "tools[0]", "tools[1]", "tools[2]"].map((part) => `llm-0/${part}`),
+      );
+      for (const step of [0, 1, 2])
+        expect(nodes[`llm-0/steps[${step}]`]).toMatchObject({ usage: { total_tokens: total } });
+      expect(nodes["llm-0"]).toMatchObject({
+        state: "COMPLETED",
         usage: { total_tokens: 3 * total },
-        tool_calls: [
-          { name: "town_weather", arguments: { city: "Rome" }, path: "llm-0/tools[0]", failed: false },
-          { name: "town_weather", arguments: { city: "Oslo" }, path: "llm-0/tools[1]", failed: false },
-          {
-            name: "town_order",
-            arguments: { body: { item: "coat", count: 2 } },
-            path: "llm-0/tools[2]",
-            failed: false,
-          },
-        ],
-      },
-    });
-    expect(nodes["llm-0/tools[0]"]).toMatchObject({ node_id: "llm-0", type: "action", state: "COMPLETED" });
-    // What a tool answers is data, to the model and in the record.
-    expect(told()).toContain("{{7*7}}");
-    const ordered = target.requests.findLast(({ path }) => path === "/orders");
-    expect(ordered?.key).toBe(`${run.run_id}:llm-0/tools[2]`);
-  });
+        output: {
+          text: "Cold in Oslo.",
+          finish_reason: "stop",
+          usage: { total_tokens: 3 * total },
+          tool_calls: [
+            { name: "town_weather", arguments: { city: "Rome" }, path: "llm-0/tools[0]", failed: false },
+            { name: "town_weather", arguments: { city: "Oslo" }, path: "llm-0/tools[1]", failed: false },
+            {
+              name: "town_order",
+              arguments: { body: { item: "coat", count: 2 } },
+              path: "llm-0/tools[2]",
+              failed: false,
+            },
+          ],
+        },
+      });
+      expect(nodes["llm-0/tools[0]"]).toMatchObject({ node_id: "llm-0", type: "action", state: "COMPLETED" });
+      // The result of a tool is plain data, both for the model and in the record.
+      expect(told()).toContain("{{7*7}}");
+      const ordered = target.requests.findLast(({ path }) => path === "/orders");
+      expect(ordered?.key).toBe(`${run.run_id}:llm-0/tools[2]`);
+    },
+  );
 
-  it("injected-instructions: tells it of what it asks wrongly and of what fails, and never shows what the flow has fixed", async () => {
+  it("injected-instructions: is told about invalid and failed calls, and never sees inputs that the flow fixes", async () => {
     const fixed = { fixed_inputs: { tenant: "tenant-{{in-0}}" } };
     stub.next(
       calls(["drop_everything", {}], ["look", { city: 5 }], ["look", { city: "Rome", tenant: "x" }], ["fails", {}]),
@@ -196,15 +204,15 @@ describe("a model with tools", () => {
       "invalid_tool_arguments",
       "http_status",
     ]);
-    expect(told()).toContain("There are: look, fails.");
+    expect(told()).toContain("The tools are: look, fails.");
     expect(JSON.stringify(stub.calls.at(-1)?.body.tools)).not.toContain("tenant");
     expect(told()).not.toContain("tenant-4711");
-    // Without a word of its own on further members, the schema lets them through: what is fixed stays.
+    // The schema allows additional fields, but a fixed value cannot be replaced.
     expect(target.requests.filter(({ url }) => url.includes("tenant=x"))).toEqual([]);
     expect(target.requests.findLast(({ path }) => path === "/broken")?.url).toBe("/broken?tenant=tenant-4711");
   });
 
-  /** A call whose arguments are this text. */
+  /** A tool call whose arguments are this text. */
   function calledWith(args: string): StubReply {
     const call = { index: 0, id: "call_0", type: "function", function: { name: "town_order", arguments: args } };
     const chunks = [
@@ -222,7 +230,7 @@ describe("a model with tools", () => {
     return { raw: [...events, "[DONE]"].map((event) => `data: ${event}\n\n`).join("") };
   }
 
-  it("deep-json: hears that its arguments nest too deep, and asks again", async () => {
+  it("deep-json: is told that its arguments are nested too deeply and corrects them", async () => {
     const deep = `{"body":${'{"item":'.repeat(20_000)}"hat"${"}".repeat(20_000)}}`;
     stub.next(calledWith(deep), { text: ["So be it."] });
     const run = await bench.run(agent({ tools: [action("order")] }), { "in-0": "A hat in a hat." });
@@ -230,7 +238,60 @@ describe("a model with tools", () => {
     expect(nodesOf(run)["llm-0/tools[0]"]?.error?.code).toBe("invalid_tool_arguments");
   });
 
-  it("never calls a tool with another whole number than the model gave", async () => {
+  const CUT = [
+    ["before its first argument", ""],
+    ["at a blank", " "],
+    ["in its arguments", '{"body":{"item":"h'],
+    ["at what looks whole", '{"body":{"item":"hat"}}'],
+  ] as const;
+  const WAYS = ["openai_compatible", "anthropic"].flatMap((provider) =>
+    [{}, { whole: true as const }].map((how) => [provider, how] as const),
+  );
+  it.each(WAYS)(
+    "cut-tool-call: does not execute a truncated call and reports it, over %s %o",
+    async (provider, how) => {
+      const weather = { id: "a", name: "town_weather", input: { city: "Rome" } };
+      const tools = [action("weather"), action("order", { approval: true }), action("nothing", { name: "no" })];
+      const config = { connection_id: connections[provider], tools: tools.slice(0, 2), max_tokens: 16 };
+      const project = await bench.deploy(agent(config));
+      for (const [at, input] of CUT) {
+        for (const before of [[], [weather]]) {
+          const from = target.requests.length;
+          const cut = { id: "b", name: "town_order", input };
+          stub.next({ tools: [...before, cut], finish: "length", ...how }, { text: ["So be it."] });
+          const { run_id } = await bench.start(project, { "in-0": "A hat." });
+          const run = await bench.until(run_id);
+          expect(run, at).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "So be it." } });
+          const { error } = nodesOf(run)[`llm-0/tools[${before.length}]`] ?? {};
+          expect(error, at).toMatchObject({ code: "tool_call_cut", hint: expect.stringContaining("max_tokens") });
+          expect(told()).toContain("max_tokens is 16");
+          expect(target.requests.slice(from).map(({ path }) => path)).toEqual(before.map(() => "/weather"));
+        }
+      }
+      stub.next({ tools: [{ id: "b", name: "town_order", input: "" }], finish: "length", ...how });
+      const last = await bench.run(agent({ ...config, max_steps: 1 }), { "in-0": "A hat." });
+      expect(last).toMatchObject({ state: "FAILED", error: { code: "model_answer_cut", node_id: "llm-0" } });
+    },
+  );
+
+  it("cut-tool-call: does not execute a call from a filtered or interrupted response", async () => {
+    const from = target.requests.length;
+    const tools = [{ id: "a", name: "town_order", input: { body: { item: "hat" } } }];
+    const blank = { id: "b", name: "town_order", input: "" };
+    stub.next({ tools: [blank, ...tools], finish: "length" }, { text: ["None."] });
+    const nodes = nodesOf(await bench.run(agent({ tools: [action("order")] }), { "in-0": "A hat." }));
+    const codes = [0, 1].map((at) => nodes[`llm-0/tools[${at}]`]?.error?.code);
+    expect(codes).toEqual(["tool_call_cut", "tool_call_cut"]);
+    stub.next({ tools, finish: "refusal" });
+    const declined = await bench.run(agent({ tools: [action("order")] }), { "in-0": "A hat." });
+    expect(declined).toMatchObject({ state: "FAILED", error: { code: "model_declined" } });
+    stub.next({ tools, finish: "error" }, { text: ["None."] });
+    const run = await bench.run(agent({ tools: [action("order")] }), { "in-0": "A hat." });
+    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "None." } });
+    expect(target.requests.length).toBe(from);
+  });
+
+  it("never calls a tool with a different integer from the one that the model gave", async () => {
     const before = target.hits("/orders");
     stub.next(
       calledWith('{"body":{"item":"hat","count":12345678901234567891}}'),
@@ -245,7 +306,7 @@ describe("a model with tools", () => {
     expect(sent?.body.toString()).toContain('"number":"12345678901234567891"');
   });
 
-  it("may have nothing to say when all is done, but not before", async () => {
+  it("may return an empty answer after its tool calls, but not before", async () => {
     const order = calls(["town_order", { body: { item: "hat" } }]);
     stub.next({ text: [] }, order, { text: [] });
     const run = await bench.run(agent({ tools: [action("order")] }), { "in-0": "A hat, please." });
@@ -268,7 +329,7 @@ describe("a model with tools", () => {
     const itself = agent({ tools: [{ type: "subflow", project_id: project, name: "again" }], max_steps: 2 });
     await bench.api.post(`/v2/projects/${project}/versions`, { flow: itself, publish: true });
     expect(body.version).toBe(1);
-    // Every run of it calls itself until it is too deep; then each answers.
+    // Each run calls itself until the depth limit; then all of them answer.
     let asked = 0;
     stub.answer(({ body: { messages } }) => {
       asked += 1;
@@ -281,7 +342,7 @@ describe("a model with tools", () => {
     stub.answer(() => ({ text: ["done"] }));
   });
 
-  it("asks again where a step fails, without a call made twice, and has an answer repaired by its schema", async () => {
+  it("retries a failed step without repeating a tool call, and repairs an answer by its schema", async () => {
     const schema = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
     const before = target.requests.length;
     stub.next(
@@ -302,7 +363,7 @@ describe("a model with tools", () => {
     });
   });
 
-  it("waits for a person before a call that needs one, and gets a rejection as the answer", async () => {
+  it("waits for an approval before a call that needs one, and gets a rejection as the call's result", async () => {
     const asking = agent({ tools: [action("order", { approval: true, name: "order" }), action("weather")] });
     const before = target.requests.length;
     stub.next(
@@ -329,11 +390,26 @@ describe("a model with tools", () => {
     expect(target.requests.slice(before).map(({ path }) => path)).toEqual(["/weather"]);
     const [boat, car] = paused.pauses;
     const resume = (body: Record<string, unknown>) => bench.api.post(`/v2/runs/${run_id}/resume`, body);
-    // Approved with other arguments, it is made with those.
-    const no = await resume({ pause_id: boat?.pause_id, action: "approve", data: "a raft" });
-    expect([no.status, no.body.detail?.[0]?.loc]).toEqual([422, ["body", "data"]]);
+    // An approval with edited arguments executes the call with those.
     const edited = { body: { item: "raft" } };
-    expect((await resume({ pause_id: boat?.pause_id, action: "approve", data: edited })).status).toBe(202);
+    const wrong: ReadonlyArray<readonly [unknown, ...(string | number)[]]> = [
+      ["a raft"],
+      [edited, "body"],
+      [{}, "arguments"],
+      [{ tool: "order", argumnets: edited }, "argumnets"],
+      [{ tool: "order" }, "arguments"],
+      [{ tool: "town_weather", arguments: edited }, "tool"],
+      [{ tool: "order", arguments: [edited] }, "arguments"],
+      [{ tool: "order", arguments: { body: { item: 5 } } }, "arguments", "body", "item"],
+      [{ tool: "order", arguments: {} }, "arguments", "body"],
+      [{ tool: "order", arguments: { ...edited, boddy: {} } }, "arguments", "boddy"],
+    ];
+    for (const [data, ...place] of wrong) {
+      const no = await resume({ pause_id: boat?.pause_id, action: "approve", data });
+      expect([no.status, no.body.detail?.[0]?.loc], JSON.stringify(data)).toEqual([422, ["body", "data", ...place]]);
+    }
+    const approved = { action: "approve", data: { tool: "order", arguments: edited } };
+    expect((await resume({ pause_id: boat?.pause_id, ...approved })).status).toBe(202);
     expect((await resume({ pause_id: car?.pause_id, action: "reject", comment: "Too dear" })).status).toBe(202);
     const run = await bench.until(run_id);
     expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "Half of it." } });
@@ -356,7 +432,7 @@ describe("a model with tools", () => {
     expect([cancelled.state, cancelled.pauses[0]?.status]).toEqual(["CANCELLED", "cancelled"]);
   });
 
-  it("searches, runs flows and uses all actions of a provider", async () => {
+  it("can search, run flows and use all actions of a provider", async () => {
     const { body: base } = await bench.api.post("/v2/knowledge-bases", {
       name: "Rules",
       indexing_params: { embedding_params: { embedding_model: null } },
@@ -412,7 +488,7 @@ describe("a model with tools", () => {
   });
 });
 
-it("a deploy finds tools that are not there, and two of one name", async () => {
+it("a deploy reports tools that are not found and two tools of the same name", async () => {
   const gone = "00000000-0000-7000-8000-000000000000";
   const tools = [
     action("nothing", { connection_id: gone, name: "one" }),
@@ -436,7 +512,7 @@ it("a deploy finds tools that are not there, and two of one name", async () => {
 
 const AT = ["nodes", 1, "config", "tools"];
 
-it("reads its skills when it needs them, in the version that it began with", async () => {
+it("an agent reads its skills when it needs them, in the version that the run started with", async () => {
   const bundle = {
     name: "hats",
     description: "How to choose a hat",

@@ -57,24 +57,27 @@ describe("branches", () => {
     ["hello", { "out-0": "long hello!", "out-1": "long hello!", "out-2": "long hello!" }, ["a", "other"]],
     ["a", { "out-0": "it is a", "out-1": "it is a", "out-2": null }, ["long", "long2", "other", "out-2"]],
     ["b", { "out-0": "other", "out-1": "other", "out-2": null }, ["a", "long", "long2", "out-2"]],
-  ])("takes one case for %s and skips what only the others lead to", async (input, outputs, skipped) => {
-    const run = await bench.run(triage, { "in-0": input });
-    expect(run.state).toBe("COMPLETED");
-    expect(run.outputs).toEqual(outputs);
-    expect(
-      run.nodes
-        .filter(({ state }) => state === "SKIPPED")
-        .map(({ node_id }) => node_id)
-        .toSorted(),
-    ).toEqual(skipped);
-    expect(run.progress_data).toMatchObject({
-      total_nodes: 9,
-      completed_nodes: 9 - skipped.length,
-      skipped_nodes: skipped.length,
-    });
-  });
+  ])(
+    "a condition takes one case for %s and skips what only the other cases lead to",
+    async (input, outputs, skipped) => {
+      const run = await bench.run(triage, { "in-0": input });
+      expect(run.state).toBe("COMPLETED");
+      expect(run.outputs).toEqual(outputs);
+      expect(
+        run.nodes
+          .filter(({ state }) => state === "SKIPPED")
+          .map(({ node_id }) => node_id)
+          .toSorted(),
+      ).toEqual(skipped);
+      expect(run.progress_data).toMatchObject({
+        total_nodes: 9,
+        completed_nodes: 9 - skipped.length,
+        skipped_nodes: skipped.length,
+      });
+    },
+  );
 
-  it("what reads a clock in a zone by its name is recorded, since machines may disagree about zones", async () => {
+  it("an expression with a named time zone is recorded, since machines may disagree about time zones", async () => {
     const zoned = (zone: string) =>
       flow(
         [
@@ -106,7 +109,7 @@ describe("branches", () => {
     expect(await evaluated("+02:00")).toBe(0);
   });
 
-  it("a join waits for every live branch, and only for those", async () => {
+  it("a join waits for every active branch and no other", async () => {
     const run = await bench.run(
       flow(
         [
@@ -125,7 +128,7 @@ describe("branches", () => {
     expect(nodesOf(run)["never"]?.state).toBe("SKIPPED");
   });
 
-  it("what one branch has done can be read while another takes its time", async () => {
+  it("the output of one branch can be read while another branch is still running", async () => {
     const release = target.hold("/held");
     const get = (id: string, path: string) => ({ id, type: "http", config: { method: "GET", url: target.url + path } });
     const { run_id } = await bench.start(
@@ -152,7 +155,7 @@ describe("branches", () => {
     expect((await bench.until(run_id)).outputs).toEqual({ "out-0": "200", "out-1": "200" });
   });
 
-  it("skip_if skips a node and what only it leads to, by what the expression says", async () => {
+  it("skip_if skips a node and what only it leads to, depending on its expression", async () => {
     const definition = flow(
       [
         { id: "in-0", type: "input" },
@@ -167,7 +170,7 @@ describe("branches", () => {
     expect((await bench.run(definition, { "in-0": "no" })).outputs).toEqual({ "out-0": null, "out-1": "no" });
   });
 
-  it("an output without a value hands on the type of its source", async () => {
+  it("an output without a value returns its source's value with its type", async () => {
     const run = await bench.run(
       flow(
         [
@@ -194,7 +197,7 @@ describe("branches", () => {
     expect(run.outputs).toEqual({ "out-0": { n: 3, half: 1.5, list: [1, "two", null], flag: true, text: "ABC" } });
   });
 
-  it("double-render: what an input carries is data", async () => {
+  it("double-render: the value of an input is data", async () => {
     const input = '{{7*7}} {{in-0}} {% for i in (1..3) %}x{% endfor %} nodes["in-0"]';
     const run = await bench.run(
       flow(
@@ -211,7 +214,7 @@ describe("branches", () => {
     expect(run.outputs).toEqual({ "out-0": `<[${input}]>` });
   });
 
-  it("a guard lets pass what holds and fails the run with its message otherwise", async () => {
+  it("a guard passes if its check holds and otherwise fails the run with its message", async () => {
     const definition = flow(
       [
         { id: "in-0", type: "input" },
@@ -231,7 +234,7 @@ describe("branches", () => {
 });
 
 describe("outputs that were not reached", () => {
-  it("are null, which the published schema allows of them and of no others", async () => {
+  it("are null, and the published schema allows null only for them", async () => {
     const definition = flow(
       [
         { id: "in-0", type: "input" },

@@ -68,7 +68,7 @@ describe("a cancel of a run", () => {
     const { status, body } = await bench.api.post(`/v2/runs/${run_id}/cancel`, { reason: "not needed" });
     expect(status, JSON.stringify(body)).toBe(202);
     const run = await bench.until(run_id);
-    // Long before any of it would end uncancelled.
+    // Long before the nodes would finish without a cancellation.
     expect(Date.now() - asked).toBeLessThan(30_000);
     expect(run).toMatchObject({ state: "CANCELLED", state_reason: "not needed" });
     expect(nodesOf(run)["after"]).toBeUndefined();
@@ -77,8 +77,8 @@ describe("a cancel of a run", () => {
     expect(again.status).toBe(200);
   });
 
-  it("stops what an http node was waiting for", async () => {
-    // Those of the tests before are closed.
+  it("stops the request of an http node", async () => {
+    // Connections of earlier tests are closed.
     await expect.poll(() => target.active()).toBe(0);
     const { run_id } = await bench.start(
       await bench.deploy(
@@ -96,7 +96,7 @@ describe("a cancel of a run", () => {
     await expect.poll(() => target.active()).toBe(0);
   });
 
-  it("cancels the runs of sub-flows, however deep", async () => {
+  it("cancels child runs at any depth", async () => {
     const leaf = await bench.deploy(
       flow(
         [
@@ -137,7 +137,7 @@ describe("a cancel of a run", () => {
     await expect.poll(async () => (await children(child.run_id))[0].state, { timeout: 5000 }).toBe("CANCELLED");
   });
 
-  it("before its time to start, a run never starts", async () => {
+  it("keeps a run that is scheduled for later from ever starting", async () => {
     const projectId = await bench.deploy(
       flow(
         [
@@ -154,7 +154,7 @@ describe("a cancel of a run", () => {
     expect(run).toMatchObject({ state: "CANCELLED", nodes: [] });
   });
 
-  it("terminate ends a run at once", async () => {
+  it("with terminate ends a run immediately", async () => {
     const { run_id } = await bench.start(
       await bench.deploy(
         flow(
@@ -172,7 +172,7 @@ describe("a cancel of a run", () => {
     expect(body.state).toBe("CANCELLED");
   });
 
-  it("terminate leaves nothing open, however early it comes", async () => {
+  it("with terminate leaves no pause open and no node unfinished, however early it comes", async () => {
     const project = await bench.deploy(
       flow(
         [
@@ -191,7 +191,7 @@ describe("a cancel of a run", () => {
         return run_id;
       }),
     );
-    // Whatever was under way then has been written, or is not any more.
+    // After another run has started, all writes of the earlier runs have been made or dropped.
     const { run_id: last } = await bench.start(project);
     await bench.until(last, "RUNNING");
     for (const run_id of runs) {
@@ -205,7 +205,7 @@ describe("a cancel of a run", () => {
     await bench.api.post(`/v2/runs/${last}/cancel`, { mode: "terminate" });
   });
 
-  it("of a sub-flow's run is its end, whatever comes in at the same moment", async () => {
+  it("gives a child run and its workflow the same final state, whatever happens at the same moment", async () => {
     const http = (id: string, ms: number) => ({
       id,
       type: "http",
@@ -240,19 +240,19 @@ describe("a cancel of a run", () => {
     }
   });
 
-  it("a workflow that is started late finds its run cancelled, and executes nothing", async () => {
+  it("keeps a workflow that starts late from executing anything", async () => {
     const http = { id: "http-0", type: "http", config: { url: `${target.url}/late` } };
     const project_id = await bench.deploy(flow([http, { id: "out-0", type: "output" }], ["http-0>out-0"]));
     const run_at = new Date(Date.now() + 3_600_000).toISOString();
     const { run_id } = await bench.start(project_id, {}, { run_at });
     const outcome = await withTemporal(service().temporalAddress, async (client) => {
       const workflowId = runWorkflowId(run_id);
-      // A run is answered once its row is written; its workflow is started then.
+      // The API responds once the row is written, and starts the workflow afterwards.
       const describe = () => client.workflow.getHandle(workflowId).describe();
       await expect.poll(() => describe().then(({ status }) => status.name, String)).toBe("RUNNING");
       const { body } = await bench.api.post(`/v2/runs/${run_id}/cancel`, { reason: "changed my mind" });
       expect(body.state).toBe("CANCELLED");
-      // What its first workflow was started with, before that was terminated.
+      // The arguments of the first workflow, before it was terminated.
       const history = await client.workflow.getHandle(workflowId).fetchHistory();
       const started = history.events?.[0]?.workflowExecutionStartedEventAttributes;
       const input = await inputOf({ workflowId, history });
@@ -266,7 +266,7 @@ describe("a cancel of a run", () => {
     expect(target.hits("/late")).toBe(0);
   });
 
-  it("a finished run cannot be cancelled", async () => {
+  it("is refused for a finished run", async () => {
     const run = await bench.run(
       flow(
         [

@@ -23,7 +23,7 @@ afterAll(() => Promise.all([target.close(), database.close()]));
 const quick = { max_attempts: 3, initial_interval_ms: 10, backoff: 1, max_interval_ms: 10 };
 
 describe("a node that fails", () => {
-  it("retries by the node's policy, with one Idempotency-Key, and records the attempts", async () => {
+  it("retries by the node's policy with one Idempotency-Key and records the attempts", async () => {
     const run = await bench.run(
       flow(
         [
@@ -43,7 +43,7 @@ describe("a node that fails", () => {
     expect(target.counts().get(`${run.run_id}:http-0`)).toBe(3);
   });
 
-  it("waits for the next attempt in the activity where that is soon, else in the workflow", async () => {
+  it("waits for the next attempt in the activity if the wait is short, otherwise in the workflow", async () => {
     const retry = { max_attempts: 4, initial_interval_ms: 300, backoff: 10, max_interval_ms: 2500 };
     const run = await bench.run(
       flow(
@@ -63,7 +63,7 @@ describe("a node that fails", () => {
         ? [Date.parse(data["next_attempt_at"]) - Date.parse(at)]
         : [],
     );
-    // Each is reported at its attempt's beginning or end, so no shorter than this.
+    // An event has the time at which its attempt started or ended, so the wait from it is at least the retry delay.
     expect(waits).toHaveLength(3);
     for (const [at, atLeast] of [300, 2500, 2500].entries()) expect(waits[at]).toBeGreaterThanOrEqual(atLeast);
 
@@ -79,7 +79,7 @@ describe("a node that fails", () => {
     expect(JSON.stringify(timers)).not.toContain("0.2");
   });
 
-  it("a Retry-After does not outlast the node's time-out, and the record says when it is tried again", async () => {
+  it("waits no longer than its timeout for a Retry-After, and its record shows the next attempt", async () => {
     const url = `${target.url}/status?code=503&retry_after=3600`;
     const http = {
       id: "http-0",
@@ -102,7 +102,7 @@ describe("a node that fails", () => {
     expect(await node()).toMatchObject({ state: "FAILED", next_attempt_at: null });
   });
 
-  it("an error says where its node stands, wherever it appears", async () => {
+  it("has its path in the error wherever the error appears", async () => {
     const error = { code: "guard_failed", node_id: "guard-0", path: "map-0[1]/loop-0[0]/guard-0" };
     const guard = { id: "guard-0", type: "guard", config: { check: "item != 2", message: "no" } };
     const inner = nested([guard, { id: "o", type: "output" }], ["guard-0>o"]);
@@ -148,7 +148,7 @@ describe("a node that fails", () => {
     expect(nodesOf(run)["http-0"]).toMatchObject({ state: "FAILED", attempts: 3 });
   });
 
-  it("does not retry what cannot get better", async () => {
+  it("does not retry an error that a retry cannot fix", async () => {
     const run = await bench.run(
       flow(
         [
@@ -169,7 +169,7 @@ describe("a node that fails", () => {
   it.concurrent.each([
     ["guard", { check: "false", message: "no" }, "guard_failed"],
     ["code", { source: "function main() { throw new Error('boom') }" }, "code_failed"],
-  ])("on_error continue goes on with the default output, and records it: %s", async (type, config, code) => {
+  ])("with on_error continue uses the default output and records it: %s", async (type, config, code) => {
     const default_output = { stand_in: [1, 2] };
     const failing = { id: "node-0", type, config, on_error: "continue", default_output };
     const inner = nested([failing, { id: "o", type: "output" }], ["node-0>o"]);
@@ -184,7 +184,7 @@ describe("a node that fails", () => {
       expect(nodesOf(run)[path]).toMatchObject({ state: "FAILED", output: default_output, error: { code } });
   });
 
-  it("on_error branch takes the error handle and not the other", async () => {
+  it("with on_error branch takes the error handle and no other", async () => {
     const run = await bench.run(
       flow(
         [
@@ -205,7 +205,7 @@ describe("a node that fails", () => {
     expect(nodesOf(run)["fine"]?.state).toBe("SKIPPED");
   });
 
-  it("a failure cancels the branches beside it and no later node starts", async () => {
+  it("cancels the branches beside it and keeps later nodes from starting", async () => {
     const run = await bench.run(
       flow(
         [
@@ -225,7 +225,7 @@ describe("a node that fails", () => {
     expect(nodesOf(run)["late"]).toBeUndefined();
   });
 
-  it("a node that exceeds its time-out fails with node_timeout", async () => {
+  it("fails with node_timeout if it exceeds its timeout", async () => {
     const run = await bench.run(
       flow(
         [
@@ -244,7 +244,7 @@ describe("a node that fails", () => {
     expect(run).toMatchObject({ state: "FAILED", error: { code: "node_timeout", node_id: "http-0" } });
   });
 
-  it("several templates that fail in the same moment fail the run once, and none is rendered again", async () => {
+  it("fails the run once if several templates fail in the same moment, and none is rendered again", async () => {
     const n = { id: "in-0", type: "input" };
     const costly = (tail: string) => `{% assign n = in-0 | plus: 900000000 %}{% for i in (1..n) %}x{% endfor %}${tail}`;
     const ids = ["t0", "t1", "t2"];
@@ -262,7 +262,7 @@ describe("a node that fails", () => {
     expect(run).toMatchObject({ state: "FAILED", error: { code: "template_failed" } });
   });
 
-  it("a run that exceeds its time limit fails with run_timeout and says which nodes were stopped", async () => {
+  it("fails with run_timeout if its run exceeds the limit, and the error names the nodes that were stopped", async () => {
     const run = await bench.run(
       flow(
         [
@@ -281,7 +281,7 @@ describe("a node that fails", () => {
     expect(nodesOf(run)["delay-0"]?.state).toBe("CANCELLED");
   });
 
-  it("an expression that fails names the node and what is wrong", async () => {
+  it("reports its name and the reason if an expression fails", async () => {
     const run = await bench.run(
       flow(
         [
@@ -297,7 +297,7 @@ describe("a node that fails", () => {
   });
 });
 
-describe("values that cannot be stored as they are", () => {
+describe("values that cannot be stored unchanged", () => {
   const code = (source: string) =>
     flow(
       [
@@ -325,7 +325,7 @@ describe("values that cannot be stored as they are", () => {
     expect(run.error?.message).toMatch(reason);
   });
 
-  it("are kept as text where they are integers beyond 2^53, or strings in the JSON of another service", async () => {
+  it("are kept as text if they are integers beyond 2^53 or strings in the JSON of another service", async () => {
     target.on("/numbers", (_request, response) => {
       const body = '{"id":12345678901234567890,"text":"7 12345678901234567890","exact":9007199254740991}';
       response.setHeader("content-type", "application/json").end(body);

@@ -45,7 +45,7 @@ async function nodeOf(runId: string) {
   return body.nodes.find((each: { node_id: string }) => each.node_id === "llm-0");
 }
 
-it("a router takes the way that the model names, and else where it names none", async () => {
+it("a router takes the route that the model names, or else if it names none", async () => {
   const routes = ["a", "b"].map((id) => ({ id, description: `What is ${id}` }));
   const connection_id = connections.get("anthropic");
   const nodes = [
@@ -68,18 +68,59 @@ it("a router takes the way that the model names, and else where it names none", 
   expect(JSON.stringify(server.calls.at(-1)?.body)).toContain("What is b");
 });
 
-describe("a node that asks a model", () => {
-  it.each(["openai_compatible", "anthropic"])("answers with its text, through a connection of %s", async (provider) => {
+const WAYS = ["openai_compatible", "anthropic"].flatMap((provider) =>
+  [{}, { whole: true as const }].map((how) => [provider, how] as const),
+);
+it.each(WAYS)(
+  "a truncated answer is not accepted where a complete one is required, over %s %o",
+  async (provider, how) => {
     const connection_id = connections.get(provider);
-    const { status, body } = await ask({ connection_id, system: "Be brief.", temperature: 0 }, "Hello {{7*7}}");
-    expect([status, body.outputs]).toEqual([200, { "out-0": "[model-stub: no model, an echo] Hello {{7*7}}" }]);
-    const { output } = await nodeOf(body.run_id);
-    const total = COUNTED.input + COUNTED.output;
-    expect(output.usage).toMatchObject({ input_tokens: COUNTED.input, total_tokens: total, estimated: false });
-    expect(JSON.stringify(server.calls.at(-1)?.body)).toContain("Be brief.");
-  });
+    const routes = ["ref", "refund"].map((id) => ({ id, description: `What is ${id}` }));
+    const nodes = [
+      { id: "in-0", type: "input" },
+      { id: "router-0", type: "router", config: { model: "tiny", connection_id, prompt: "{{in-0}}", routes } },
+      { id: "out-0", type: "output" },
+    ];
+    const project = await mine.deploy(flow(nodes, ["in-0>router-0", "router-0:case:ref>out-0"]));
+    const whole = { max_tokens: 5, fallback_models: ["other"] };
+    const cut = [
+      [{ ...whole, schema: { type: "integer" } }, "12"],
+      [{ ...whole, schema: { type: "object" } }, '{"n": 1'],
+      [{ ...whole, schema: { type: "object" } }, '{"n": 1}'],
+      [{ ...whole, schema: { type: "object" } }, ""],
+    ] as const;
+    for (const [config, text] of cut) {
+      const before = server.calls.length;
+      server.next({ status: 503 }, { text: [text], finish: "length", ...how });
+      const { status, body } = await ask({ connection_id, ...config }, "How many?");
+      expect([status, body.error.code, server.calls.length - before]).toEqual([502, "model_answer_cut", 2]);
+      expect(body.error.message).toContain("model other was cut off at its length limit (max_tokens is 5)");
+    }
+    server.next({ text: ["ref"], finish: "length", ...how });
+    const routed = await mine.public.post(`/inference/v0/run/${mine.org_id}/${project}`, { "in-0": "Which?" });
+    expect([routed.status, routed.body.error.code]).toEqual([502, "model_answer_cut"]);
+    expect(routed.body.error.message).toContain("set the node's max_tokens");
+    server.next({ text: ["ref"], finish: "refusal", ...how });
+    const declined = await mine.public.post(`/inference/v0/run/${mine.org_id}/${project}`, { "in-0": "Which?" });
+    expect(declined.body.error.code).toBe("model_declined");
+  },
+);
 
-  it("hands on JSON by a schema, and has it repaired once", async () => {
+describe("an llm node", () => {
+  it.each(["openai_compatible", "anthropic"])(
+    "returns the model's text, through a connection of %s",
+    async (provider) => {
+      const connection_id = connections.get(provider);
+      const { status, body } = await ask({ connection_id, system: "Be brief.", temperature: 0 }, "Hello {{7*7}}");
+      expect([status, body.outputs]).toEqual([200, { "out-0": "[model-stub: no model, an echo] Hello {{7*7}}" }]);
+      const { output } = await nodeOf(body.run_id);
+      const total = COUNTED.input + COUNTED.output;
+      expect(output.usage).toMatchObject({ input_tokens: COUNTED.input, total_tokens: total, estimated: false });
+      expect(JSON.stringify(server.calls.at(-1)?.body)).toContain("Be brief.");
+    },
+  );
+
+  it("returns JSON that matches the schema, after at most one repair", async () => {
     const schema = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
     server.next({ text: ['{"n": "four"}'] }, { text: ['```json\n{"n": 4}\n```'] });
     const { status, body } = await ask({ schema }, "Two and two?");
@@ -90,7 +131,7 @@ describe("a node that asks a model", () => {
     expect([failed.status, failed.body.error.code]).toEqual([502, "model_answer_invalid"]);
   });
 
-  it("keeps every digit of a whole number in its JSON as text, and takes none for the integer of a schema", async () => {
+  it("keeps every digit of a long integer in its JSON as text, which does not match an integer schema", async () => {
     const answer = '{"id": 12345678901234567891, "n": 4}';
     server.next({ text: [answer] });
     const { status, body } = await ask({ schema: { type: "object" } }, "Which order?");
@@ -102,7 +143,7 @@ describe("a node that asks a model", () => {
     expect(failed.body.error.message).toContain("id:");
   });
 
-  it("deep-json: has an answer repaired that nests too deep", async () => {
+  it("deep-json: repairs an answer that is nested too deeply", async () => {
     const deep = `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`;
     server.next({ text: [deep] }, { text: ['{"a": 1}'] });
     const { status, body } = await ask({ schema: { type: "object" } }, "Deep?");
@@ -110,7 +151,7 @@ describe("a node that asks a model", () => {
     expect(server.calls.at(-1)?.body.messages.at(-1).content).toContain("deeper than 100 levels");
   });
 
-  it("gives the members of its schema in the order in which they are written, also of another version", async () => {
+  it("sends the fields of its schema in the order written, also for another version", async () => {
     const propertiesOf = (names: readonly string[]) =>
       Object.fromEntries(names.map((name) => [name, { type: "string" }]));
     const flowOf = (names: readonly string[]) => {
@@ -140,7 +181,7 @@ describe("a node that asks a model", () => {
     }
   });
 
-  it("tries again where the endpoint is busy, and then another model", async () => {
+  it("retries if the endpoint is busy, then uses a fallback model", async () => {
     server.next({ status: 429, headers: { "retry-after": "0" } }, { text: ["at last"] });
     expect((await ask({}, "x")).body.outputs).toEqual({ "out-0": "at last" });
     server.next({ status: 503 }, { text: ["from another"] });
@@ -148,7 +189,7 @@ describe("a node that asks a model", () => {
     expect(server.calls.at(-1)?.body.model).toBe("other");
   });
 
-  it("says what is wrong, without the key", async () => {
+  it("reports the error without the key", async () => {
     server.next({ status: 401, error: "Incorrect API key provided: sk-planted" });
     const { status, body } = await ask({}, "x");
     expect([status, body.error.code]).toEqual([502, "model_refused"]);
@@ -158,12 +199,12 @@ describe("a node that asks a model", () => {
     expect(none.body.error.message).toContain("MILLRACE_MODEL_URL");
   });
 
-  it.each(["openai_compatible", "anthropic"])("takes no silence for an answer, over %s", async (provider) => {
+  it.each(["openai_compatible", "anthropic"])("does not accept an empty answer, over %s", async (provider) => {
     const config = { connection_id: connections.get(provider) };
     server.next({ text: [] }, { text: ["on second thought"] });
     const { body: run } = await ask(config, "x");
     expect(run.outputs).toEqual({ "out-0": "on second thought" });
-    // Both were paid for.
+    // Tokens of both calls are counted.
     expect(run.metadata.usage.total_tokens).toBe(2 * (COUNTED.input + COUNTED.output));
     const refusals = [
       [[{ text: [" "] }, { text: [] }], "model_answer_empty"],
@@ -183,7 +224,7 @@ describe("a node that asks a model", () => {
     expect((await nodeOf(cut.body.run_id)).output.finish_reason).toBe("length");
   });
 
-  it("closes the request of a run that is cancelled", async () => {
+  it("closes the model request when the run is cancelled", async () => {
     server.next({ text: ["a", "b"], pauseMs: 60_000 });
     const before = server.calls.length;
     const project = await mine.deploy(

@@ -50,7 +50,7 @@ async function upload(project: string, node: string, name: string, base64: strin
 }
 
 describe("an image node", () => {
-  it.each(["openai_compatible", "anthropic"])("shows its picture to a model of %s", async (provider) => {
+  it.each(["openai_compatible", "anthropic"])("sends its image to a model of %s", async (provider) => {
     const project = await deploy("image", { connection_id: connections[provider], prompt: "What is it? {{7}}" });
     const sent = () => JSON.stringify(server.calls.at(-1)?.body.messages);
     for (const given of [PNG, `data:image/gif;base64,${PNG}`, `  ${PNG.slice(0, 40)}\n${PNG.slice(40)}`]) {
@@ -64,7 +64,7 @@ describe("an image node", () => {
     }
   });
 
-  it("takes a web address, and an upload of the same handle, flow and node", async () => {
+  it("accepts a URL, or an upload of the same user ID, flow and node", async () => {
     const project = await deploy("image");
     target.on("/dot.png", (_, response) => void response.end(Buffer.from(PNG, "base64")));
     server.next({ text: ["fetched"] });
@@ -104,14 +104,14 @@ describe("an image node", () => {
     expect([gif.status, gif.body.detail[0].type]).toEqual([422, "media_type"]);
   });
 
-  it("has nothing to say where an optional picture is not given", async () => {
+  it("returns an empty text if an optional image is omitted", async () => {
     const { body } = await run(await deploy("image", { required: false }), {});
     expect(body.outputs).toEqual({ "out-0": "" });
   });
 });
 
 describe("an audio node", () => {
-  it("has a recording written down, sent or uploaded", async () => {
+  it("transcribes a recording that is sent or uploaded", async () => {
     const project = await deploy("audio");
     const sent = await run(project, { "audio2text-0": `data:audio/wav;base64,${WAV}` });
     const echoed = "[model-stub: no model, an echo] a recording of 44 bytes (audio/wav)";
@@ -123,7 +123,7 @@ describe("an audio node", () => {
     expect(uploaded.body.outputs).toEqual({ "out-0": echoed });
   });
 
-  it("says what the endpoint said", async () => {
+  it("reports the endpoint's error", async () => {
     const once = { retry: { max_attempts: 1 } };
     const nodes = (connection: string) => [
       { id: "audio2text-0", type: "audio", config: { model: "m", connection_id: connections[connection] }, ...once },
@@ -152,7 +152,7 @@ describe("an audio node", () => {
   });
 });
 
-describe("what nodes that read files are given", () => {
+describe("the input of a node that reads files", () => {
   it.each([
     ["image", "no base64!", "base64"],
     ["image", "data:image/png,raw", "base64"],
@@ -169,7 +169,7 @@ describe("what nodes that read files are given", () => {
     expect([status, body.detail]).toEqual([422, [expect.objectContaining({ loc: ["body", ID[kind]], type })]]);
   });
 
-  it("is in the flow's io-schema, and its snippets", async () => {
+  it("appears in the flow's io-schema and snippets", async () => {
     const project = await deploy("audio");
     const { body } = await mine.secret.get(`/v2/projects/${project}/io-schema`);
     expect(body.inputs.properties["audio2text-0"]).toMatchObject({
@@ -191,7 +191,7 @@ describe("what nodes that read files are given", () => {
   });
 });
 
-it("an llm node shows its model the pictures that an expression names", async () => {
+it("an llm node sends its model the images that an expression selects", async () => {
   const config = {
     model: "m",
     connection_id: connections["anthropic"],

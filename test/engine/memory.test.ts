@@ -36,7 +36,7 @@ const remembering = (config: Record<string, unknown> = {}, more: Record<string, 
   );
 const heard = (): string[] => stub.calls.at(-1)?.body.messages.map(({ content }: { content: string }) => content);
 
-it("a model with a memory sees what the same user and it have said before, until it is made to forget", async () => {
+it("a model with memory sees earlier turns of the same user until the conversation is deleted", async () => {
   const project = await mine.deploy(remembering());
   const say = async (text: string, user_id?: string) => {
     const body = { "in-0": text, ...(user_id === undefined ? {} : { user_id }) };
@@ -75,7 +75,7 @@ it("a model with a memory sees what the same user and it have said before, until
   expect((await mine.secret.get(path)).body.data).toEqual([]);
 });
 
-it("a flow that redacts has no memory", async () => {
+it("a flow that redacts values has no memory", async () => {
   const redacting = remembering({}, { settings: { redact: ["$.inputs.in-0"] } });
   const { body } = await mine.secret.post("/v2/flows/validate", { flow: redacting });
   expect(body).toMatchObject({ valid: false, problems: [{ code: "invalid_value", path: ["settings", "redact"] }] });

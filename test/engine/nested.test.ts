@@ -23,7 +23,7 @@ const mapOf = (items: string, inner: unknown, config: Record<string, unknown> = 
   );
 
 describe("a map", () => {
-  it("yields one value an item, in the items' order, and sees item, index and the flow around it", async () => {
+  it("returns one value per item in order, and its nodes see item, index and the outer flow", async () => {
     const inner = nested(
       [
         { id: "tpl-0", type: "template", config: { template: "{{in-0}}:{{index}}:{{item.name}}" } },
@@ -36,7 +36,7 @@ describe("a map", () => {
     expect(nodesOf(run)["map-0[1]/tpl-0"]).toMatchObject({ node_id: "tpl-0", state: "COMPLETED", output: "x:1:b" });
   });
 
-  it("yields an object an item where the nested flow has several outputs, and nothing for no items", async () => {
+  it("returns one object per item if the nested flow has several outputs, and an empty list for no items", async () => {
     const inner = nested(
       [
         { id: "set-0", type: "set", config: { values: { v: "item * 2" } } },
@@ -54,7 +54,7 @@ describe("a map", () => {
     expect((await bench.run(mapOf("[]", inner))).outputs).toEqual({ "out-0": [] });
   });
 
-  it("runs at most max_concurrency items at once", async () => {
+  it("runs at most max_concurrency items at the same time", async () => {
     let most = 0;
     target.on("/watched", async (_request, response) => {
       most = Math.max(most, target.active());
@@ -92,7 +92,7 @@ describe("a map", () => {
     expect(await bench.run(mapOf("[1, 2, 3]", picky, { on_item_error }))).toMatchObject(expected);
   });
 
-  it("that fails ends what its other items wait for, and begins no further one", async () => {
+  it("that fails cancels its running items and starts no more", async () => {
     const inner = nested(
       [
         { id: "guard-0", type: "guard", config: { check: "item != 2", message: "two" } },
@@ -107,7 +107,7 @@ describe("a map", () => {
     expect(nodesOf(run)["map-0[2]/guard-0"]).toBeUndefined();
   });
 
-  it("nests, with paths that tell where a node stands", async () => {
+  it("can be nested, with paths that show the location of each node", async () => {
     const inmost = nested(
       [
         {
@@ -136,7 +136,7 @@ describe("a map", () => {
     expect(nodesOf(run)["map-0[1]/map-1[1]/code-0"]).toMatchObject({ state: "COMPLETED", output: 4 });
   });
 
-  it("runs 1000 inline items", async () => {
+  it("runs 1000 items without activities", async () => {
     const items = `[${Array.from({ length: 1000 }, (_, at) => at).join(",")}]`;
     const inner = nested(
       [
@@ -149,12 +149,12 @@ describe("a map", () => {
     expect(run.state).toBe("COMPLETED");
     expect(run.outputs["out-0"]).toHaveLength(1000);
     expect(run.outputs["out-0"][999]).toBe("n999");
-    // Two nodes an item and two around them: more than are shown at once, which the answer says.
+    // Two nodes per item and two around them: more than the response holds, which it reports.
     expect(run).toMatchObject({ nodes_truncated: true });
     expect(run.nodes).toHaveLength(2000);
   });
 
-  it("cuts a long map of nodes that take time into slices, with the same outcome", async () => {
+  it("that is long and has nodes that take time is split into slices, with the same outcome", async () => {
     const inner = nested(
       [
         { id: "delay-0", type: "delay", config: { seconds: 0 } },
@@ -180,7 +180,7 @@ describe("a map", () => {
   it.each([
     ["an item fails", { guard: "item != 3", timeout_ms: undefined, code: "guard_failed" }],
     ["its time is up", { guard: "true", timeout_ms: 1500, code: "node_timeout" }],
-  ])("in slices starts no item more once %s", async (_when, { guard, timeout_ms, code }) => {
+  ])("in slices starts no more items once %s", async (_when, { guard, timeout_ms, code }) => {
     const inner = nested(
       [
         { id: "guard-0", type: "guard", config: { check: guard, message: "no" } },
@@ -217,7 +217,7 @@ describe("a map", () => {
     const paths = target.requests.map(({ path }) => path);
     const [from, to] = [paths.indexOf(`/begin-${code}`), paths.indexOf(`/end-${code}`)];
     expect(from).toBeGreaterThan(-1);
-    // What was on its way when the slices were cancelled may still come: of each, one.
+    // Each slice may still send one request that was in flight when it was cancelled.
     const late = paths.slice(from, to).filter((path) => path === `/item-${code}`);
     expect(late.length).toBeLessThanOrEqual(3);
   });
@@ -248,7 +248,7 @@ describe("a map", () => {
     expect(target.hits("/item-cancelled")).toBe(hits);
   });
 
-  it("in slices yields the same inside another map", async () => {
+  it("in slices returns the same result inside another map", async () => {
     const innermost = nested(
       [
         { id: "delay-0", type: "delay", config: { seconds: 0 } },
@@ -275,7 +275,7 @@ describe("a map", () => {
     expect(run.outputs["out-0"]).toEqual(lists.map((list) => list.map(String)));
   });
 
-  it("refuses what is no list, and more iterations than a run may have", async () => {
+  it("refuses a value that is not a list, and more iterations than a run may have", async () => {
     const inner = nested([{ id: "o", type: "output", config: { value: "x" } }], []);
     for (const [items, yielded] of [
       ['"text"', "a string"],
@@ -284,7 +284,7 @@ describe("a map", () => {
     ] as const)
       expect(await bench.run(mapOf(items, inner))).toMatchObject({
         state: "FAILED",
-        error: { code: "items_not_a_list", node_id: "map-0", message: expect.stringContaining(`yields ${yielded}.`) },
+        error: { code: "items_not_a_list", node_id: "map-0", message: expect.stringContaining(`returns ${yielded}.`) },
       });
     const many = await bench.run(mapOf('json(nodes["in-0"])', inner), {
       "in-0": JSON.stringify(Array.from({ length: 10_001 }, () => 0)),
@@ -304,13 +304,13 @@ describe("a loop", () => {
     ["set-0>o"],
   );
 
-  it("goes on while the condition holds and yields the last round's value", async () => {
+  it("continues while its condition holds and returns the last iteration's value", async () => {
     const run = await bench.run(loopOf({ while: "last.n < 100", initial: '{"n": 1}', flow: double }));
     expect(run.outputs).toEqual({ "out-0": { n: 128, rounds: 7 } });
     expect(nodesOf(run)["loop-0[6]/set-0"]?.state).toBe("COMPLETED");
   });
 
-  it("that has more to do after max_iterations fails, unless it is to continue", async () => {
+  it("fails if its condition still holds after max_iterations, unless on_exhausted is continue", async () => {
     const loop = { while: "last.n < 9", initial: '{"n": 1}', max_iterations: 3, flow: double };
     expect(await bench.run(loopOf(loop))).toMatchObject({
       state: "FAILED",
@@ -318,17 +318,17 @@ describe("a loop", () => {
     });
     const all = { "out-0": { n: 8, rounds: 3 } };
     expect((await bench.run(loopOf({ ...loop, on_exhausted: "continue" }))).outputs).toEqual(all);
-    // With its last round the condition is met: nothing is left.
+    // The last allowed iteration meets the condition, so nothing is exhausted.
     expect((await bench.run(loopOf({ ...loop, while: "last.n < 8" }))).outputs).toEqual(all);
   });
 
-  it("yields its initial value when it never runs", async () => {
+  it("returns its initial value if it never iterates", async () => {
     expect((await bench.run(loopOf({ while: "false", initial: '{"n": 1}', flow: double }))).outputs).toEqual({
       "out-0": { n: 1 },
     });
   });
 
-  it("a long loop of nodes that take time goes on in slices", async () => {
+  it("continues in slices if it is long and its nodes take time", async () => {
     const inner = nested(
       [
         { id: "delay-0", type: "delay", config: { seconds: 0 } },
@@ -343,7 +343,7 @@ describe("a loop", () => {
     expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": { n: 270 } } });
   });
 
-  it("a long loop that fails in a later slice says where, and the flow goes on as on_error says", async () => {
+  it("reports the iteration that failed in a later slice, and the flow continues by on_error", async () => {
     const inner = nested(
       [
         { id: "delay-0", type: "delay", config: { seconds: 0 } },
@@ -371,13 +371,13 @@ describe("a loop", () => {
   });
 });
 
-describe("what an expression inside sees", () => {
+describe("an expression inside nested maps and loops", () => {
   const shows = (...names: string[]) => [
     { id: "s", type: "set", config: { values: Object.fromEntries(names.map((name) => [name, name])) } },
     { id: "o", type: "output" },
   ];
 
-  it("is the item of the map around a loop", async () => {
+  it("sees the item of the map around a loop", async () => {
     const loop = {
       id: "loop-0",
       type: "loop",
@@ -395,7 +395,7 @@ describe("what an expression inside sees", () => {
     });
   });
 
-  it("is what the loop around a map had last", async () => {
+  it("sees the last value of the loop around a map", async () => {
     const map = { id: "map-0", type: "map", config: { items: "[1, 2]", flow: nested(shows("item", "last"), ["s>o"]) } };
     const inner = nested([map, { id: "o", type: "output" }], ["map-0>o"]);
     const run = await bench.run(
@@ -421,12 +421,12 @@ describe("the timeout_ms of a node", () => {
     ["delay", { seconds: 60 }],
     ["map", { items: "[1, 2]", flow: inner }],
     ["loop", { while: "true", flow: inner }],
-  ])("ends a %s", async (type, config) => {
+  ])("ends a %s node", async (type, config) => {
     const run = await bench.run(flow([{ id: "x", type, config, timeout_ms: 200 }, out], ["x>out-0"]));
     expect(run).toMatchObject({ state: "FAILED", error: { code: "node_timeout", node_id: "x", attempt: 1 } });
   });
 
-  it("ends a subflow and its run, and the flow goes on as on_error says", async () => {
+  it("ends a subflow and its child run, and the flow continues by on_error", async () => {
     const project_id = await bench.deploy(flow([slow, out], ["delay-0>out-0"]));
     const sub = { id: "sub-0", type: "subflow", config: { project_id, inputs: {} } };
     const run = await bench.run(
@@ -437,7 +437,7 @@ describe("the timeout_ms of a node", () => {
     expect(body.data).toMatchObject([{ state: "CANCELLED" }]);
   });
 
-  it("changes nothing of what ends in time", async () => {
+  it("does not affect a node that finishes in time", async () => {
     const run = await bench.run(
       flow([{ id: "delay-0", type: "delay", config: { seconds: 0.1 }, timeout_ms: 60_000 }, out], ["delay-0>out-0"]),
     );
@@ -460,7 +460,7 @@ describe("a subflow", () => {
       ["in-0>sub-0", "sub-0>out-0"],
     );
 
-  it("runs another flow as a run of its own and yields its outputs", async () => {
+  it("runs another flow as a child run and returns its outputs", async () => {
     const projectId = await bench.deploy(child);
     const run = await bench.run(call(projectId, { "in-0": 'nodes["in-0"] + "!"' }), { "in-0": "you" });
     expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": { "out-0": "hello you!" } } });
@@ -470,7 +470,7 @@ describe("a subflow", () => {
     ]);
   });
 
-  it("fails with the reason of the flow it called", async () => {
+  it("fails with the error of the flow that it called", async () => {
     const projectId = await bench.deploy(
       flow(
         [{ id: "guard-0", type: "guard", config: { check: "false", message: "inner reason" } }, out],
@@ -480,20 +480,20 @@ describe("a subflow", () => {
     const run = await bench.run(call(projectId, {}));
     expect(run).toMatchObject({ state: "FAILED", error: { code: "subflow_failed", node_id: "sub-0" } });
     const { body: runs } = await bench.api.get("/v2/runs", { query: { parent_run_id: run.run_id } });
-    const message = `The sub-flow's run ${runs.data[0].run_id} failed at guard-0: inner reason`;
+    const message = `The child run ${runs.data[0].run_id} failed at guard-0: inner reason`;
     expect(run.error?.message).toBe(message);
-    // Once more around it: which run failed, and where in it, is said once.
+    // With one more level, the message still names the failed run and node only once.
     const outer = await bench.run(call(await bench.deploy(call(projectId, {})), { "in-0": '""' }));
-    expect(outer.error?.message).toMatch(/^The sub-flow's run [-\w]+ failed at guard-0: inner reason$/);
+    expect(outer.error?.message).toMatch(/^The child run [-\w]+ failed at guard-0: inner reason$/);
   });
 
-  it("says which inputs the called flow does not take", async () => {
+  it("reports inputs that the called flow does not accept", async () => {
     const run = await bench.run(call(await bench.deploy(child), {}));
     expect(run).toMatchObject({ state: "FAILED", error: { code: "subflow_inputs_invalid" } });
     expect(run.error?.message).toContain("in-0");
   });
 
-  it("a flow that calls itself ends with a clear failure", async () => {
+  it("ends with a clear error if the flow calls itself", async () => {
     const projectId = await bench.deploy(child);
     const recursive = call(projectId, { "in-0": '"x"' });
     const { status } = await bench.api.post(`/v2/projects/${projectId}/versions`, { flow: recursive, publish: true });
@@ -501,6 +501,6 @@ describe("a subflow", () => {
     const { run_id } = await bench.start(projectId, { "in-0": "x" });
     const run = await bench.until(run_id);
     expect(run).toMatchObject({ state: "FAILED", error: { code: "subflow_failed" } });
-    expect(run.error?.message).toMatch(/nested 10 deep/);
+    expect(run.error?.message).toMatch(/nested at most 10 levels deep/);
   });
 });

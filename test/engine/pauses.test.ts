@@ -46,7 +46,7 @@ describe("an approval", () => {
   it.concurrent.each([
     ["approve", 'yes, {"signed":"me"}'],
     ["reject", "no"],
-  ])("goes on by the handle of the action %s", async (action, expected) => {
+  ])("continues by the handle of the action %s", async (action, expected) => {
     const run = await paused(asking());
     expect(run.pauses).toMatchObject([
       { node_id: "approval-0", kind: "approval", status: "waiting", message: "Go on with it?" },
@@ -63,13 +63,13 @@ describe("an approval", () => {
     ["fail", { state: "FAILED", error: { code: "pause_expired", node_id: "approval-0" } }],
     ["branch", { state: "COMPLETED", outputs: { "out-0": "late" } }],
     ["approve", { state: "COMPLETED", outputs: { "out-0": "yes, null" } }],
-  ])("that nobody answers ends by on_timeout: %s", async (on_timeout, expected) => {
+  ])("that no one answers ends by on_timeout: %s", async (on_timeout, expected) => {
     const run = await bench.run(asking({ expires_in_seconds: 1, on_timeout }));
     expect(run).toMatchObject(expected);
     expect(run.pauses).toMatchObject([{ status: "expired" }]);
   });
 
-  it("shows nothing that the flow has masked, and keeps of its answer only what may be kept", async () => {
+  it("shows no masked value and stores only unmasked parts of the answer", async () => {
     const run = await paused(
       flow(
         [
@@ -88,7 +88,7 @@ describe("an approval", () => {
     const data = { password: "swordfish", note: "fine" };
     expect((await bench.api.post(`/v2/runs/${run.run_id}/resume`, { action: "approve", data })).status).toBe(202);
     const ended = await bench.until(run.run_id);
-    // The flow itself goes on with what was answered.
+    // The flow itself continues with the real values.
     expect(ended).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "9" } });
     const database = openDatabase({
       url: service().databaseUrl,
@@ -102,7 +102,7 @@ describe("an approval", () => {
     expect(JSON.stringify(ended)).not.toMatch(/hunter2|swordfish/);
   });
 
-  it("is PAUSED only while no node is running", async () => {
+  it("sets the run to PAUSED only while no node is running", async () => {
     const { run_id } = await bench.start(
       await bench.deploy(
         flow(
@@ -130,7 +130,26 @@ describe("an approval", () => {
     expect((await bench.until(run_id)).state).toBe("COMPLETED");
   });
 
-  it("several pauses of a map are answered one by one", async () => {
+  it("leaves the run PAUSED if another approval expires beside it and nothing else can run", async () => {
+    const first = { ...ask({ expires_in_seconds: 1, on_timeout: "approve" }), id: "soon-0" };
+    const edges = ["soon-0:approve>out-0", "approval-0:approve>out-0"];
+    const run = await paused(
+      flow(
+        [{ id: "in-0", type: "input", config: { required: false } }, first, ask(), out],
+        ["in-0>soon-0", "in-0>approval-0", ...edges],
+      ),
+    );
+    const states = async () => {
+      const { body } = await bench.api.get(`/v2/runs/${run.run_id}`, { query: { expand: "nodes" } });
+      return [(body as Run).state, nodesOf(body as Run)["soon-0"]?.state];
+    };
+    // Only the workflow records that the expired pause has ended, and then the run's next state.
+    await expect.poll(states, { timeout: 15_000 }).toEqual(["PAUSED", "COMPLETED"]);
+    expect((await bench.api.post(`/v2/runs/${run.run_id}/resume`, { action: "approve" })).status).toBe(202);
+    expect((await bench.until(run.run_id)).state).toBe("COMPLETED");
+  });
+
+  it("can be answered separately in each item of a map", async () => {
     const inner = nested(
       [
         { id: "approval-0", type: "approval", config: { message: "{{item}}?" } },
@@ -165,7 +184,7 @@ describe("an approval", () => {
   it.concurrent.each([
     ["its map runs out of time", { timeout_ms: 1500 }, "true"],
     ["a node beside it fails", {}, "item == 'a'"],
-  ])("ends when %s, and the run goes on without it", async (_, limit, check) => {
+  ])("ends when %s, and the run continues without it", async (_, limit, check) => {
     const inner = nested(
       [
         { id: "approval-0", type: "approval", config: { message: "{{item}}?" } },
@@ -202,12 +221,12 @@ describe("an approval", () => {
     const given = pauses.find(({ status }) => status === "cancelled");
     const late = await bench.api.post(`/v2/runs/${run_id}/resume`, { action: "approve", pause_id: given?.pause_id });
     expect(late.status).toBe(409);
-    // No pause has to be named: only one waits.
+    // The pause need not be named, because only one is open.
     expect((await bench.api.post(`/v2/runs/${run_id}/resume`, { action: "approve" })).status).toBe(202);
     expect(await bench.until(run_id)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "late approve" } });
   });
 
-  it("pauses inside the slices of a long map are reached, too", async () => {
+  it("can be answered inside the slices of a long map", async () => {
     const inner = nested(
       [
         { id: "if-0", type: "condition", config: { cases: [{ id: "ask", when: "item == 280" }] } },

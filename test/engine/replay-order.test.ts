@@ -13,13 +13,13 @@ beforeAll(async () => {
 });
 afterAll(() => target.close());
 
-/** Templates over a text that is too long to be inline: each is a local activity. */
+/** A template over a text too long for the workflow, so each one is a local activity. */
 const template = (id: string) => ({ id, type: "template", config: { template: "{{in-0 | size}}" } });
 const http = (id: string) => ({ id, type: "http", config: { method: "GET", url: `${target.url}/x` } });
 const delay = (id: string) => ({ id, type: "delay", config: { seconds: 0.05 } });
 
 // Without the order that `inOrder` keeps (workflows/engine/step-end.ts), each of these histories fails to replay.
-it("branches of local activities lead to the same commands on replay", async () => {
+it("branches of local activities produce the same commands on replay", async () => {
   const nodes = [
     { id: "in-0", type: "input" },
     ...["a1", "a2", "a3", "b1", "b2", "c1", "c3", "d1", "d2", "d3", "d4", "e1", "e2"].map(template),

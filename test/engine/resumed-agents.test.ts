@@ -10,7 +10,7 @@ let stub: ModelStub;
 let target: HttpTarget;
 let bench: Bench;
 let connection_id: string;
-/** What the shop says to an order; a long text where it is longer than what a run's record shows. */
+/** The shop's response to an order; some tests use a text that is too long for the run's record. */
 let receipt = "ordered";
 
 beforeAll(async () => {
@@ -73,7 +73,7 @@ async function resume(runId: string, body: object = { from: "failed" }): Promise
   return bench.until(answer.body.run_id);
 }
 
-/** How often the shop and the model were asked while `work` was done, and whether the model got the shop's answer at last. */
+/** Number of requests to the shop and to the model during `work`, and whether the model got the shop's response in the end. */
 async function asked<T>(work: () => Promise<T>): Promise<{ done: T; orders: number; model: number; told: boolean }> {
   const [before, calls] = [target.hits("/orders"), stub.calls.length];
   const done = await work();
@@ -81,14 +81,14 @@ async function asked<T>(work: () => Promise<T>): Promise<{ done: T; orders: numb
   return { done, orders: target.hits("/orders") - before, model: stub.calls.length - calls, told };
 }
 
-/** Which of a node's steps and calls were taken over. */
+/** Which steps and calls of a node were reused. */
 const reusedOf = (run: Run, id = "llm-0"): Record<string, boolean> =>
   Object.fromEntries(
     run.nodes.filter(({ path }) => path.startsWith(`${id}/`)).map(({ path, reused }) => [path, reused]),
   );
 
-describe("a run that goes on where a model with tools has failed", () => {
-  it("orders nothing again, and asks the model only what it has not answered", async () => {
+describe("a run that resumes where a model with tools failed", () => {
+  it("repeats no tool call and makes only the model request that failed", async () => {
     stub.next(orders(), BROKEN);
     const failed = await asked(() => bench.run(agent(), { "in-0": "Order a coat" }));
     expect([failed.done.state, failed.orders]).toEqual(["FAILED", 1]);
@@ -111,7 +111,7 @@ describe("a run that goes on where a model with tools has failed", () => {
   it.each([
     ["longer than the record shows", {}],
     ["masked in the record", { redact: ['$.nodes["llm-0"].output'] }],
-  ])("takes over outputs that are %s, and so does the run that resumes that one", async (_, settings) => {
+  ])("reuses outputs that are %s, and so does a second resume", async (_, settings) => {
     receipt = "r".repeat(40_000);
     stub.next(orders(), BROKEN, BROKEN, SAID);
     const all = await asked(async () => {
@@ -127,29 +127,24 @@ describe("a run that goes on where a model with tools has failed", () => {
   it.each([
     ["longer than the record shows", 40_000, {}],
     ["masked in the record", 10, { redact: ['$.nodes["llm-0"].output'] }],
-  ])(
-    "takes over what a flow has answered, %s, and so does the run that resumes that one",
-    async (_, length, settings) => {
-      receipt = "f".repeat(length);
-      const order = { id: "http-0", type: "http", config: { method: "POST", url: `${target.url}/orders` } };
-      const ordering = flow([order, { id: "out-0", type: "output" }], ["http-0>out-0"]);
-      const tools = [
-        { type: "subflow", project_id: await bench.deploy(ordering), name: "order", description: "Orders" },
-      ];
-      stub.next(orders("order"), BROKEN, BROKEN, SAID);
-      const all = await asked(async () => {
-        const first = await bench.run(agent({ tools }, settings), { "in-0": "Order a coat" });
-        expect(first.state).toBe("FAILED");
-        const second = await resume(first.run_id);
-        expect(second.state).toBe("FAILED");
-        return resume(second.run_id);
-      });
-      expect(all).toMatchObject({ done: { state: "COMPLETED" }, orders: 1, model: 4, told: true });
-      expect(reusedOf(all.done)["llm-0/tools[0]"]).toBe(true);
-    },
-  );
+  ])("reuses the output of a subflow tool that is %s, and so does a second resume", async (_, length, settings) => {
+    receipt = "f".repeat(length);
+    const order = { id: "http-0", type: "http", config: { method: "POST", url: `${target.url}/orders` } };
+    const ordering = flow([order, { id: "out-0", type: "output" }], ["http-0>out-0"]);
+    const tools = [{ type: "subflow", project_id: await bench.deploy(ordering), name: "order", description: "Orders" }];
+    stub.next(orders("order"), BROKEN, BROKEN, SAID);
+    const all = await asked(async () => {
+      const first = await bench.run(agent({ tools }, settings), { "in-0": "Order a coat" });
+      expect(first.state).toBe("FAILED");
+      const second = await resume(first.run_id);
+      expect(second.state).toBe("FAILED");
+      return resume(second.run_id);
+    });
+    expect(all).toMatchObject({ done: { state: "COMPLETED" }, orders: 1, model: 4, told: true });
+    expect(reusedOf(all.done)["llm-0/tools[0]"]).toBe(true);
+  });
 
-  it("orders nothing again where the prompt has the time in it", async () => {
+  it("repeats no tool call if only the time or the run ID in the prompt differs", async () => {
     const prompt = '{{in-0}} at {{ "now" | date: "%s%L" }} for run {{run.id}}';
     stub.next(orders(), BROKEN);
     const failed = await asked(() => bench.run(agent({ prompt }), { "in-0": "Order a coat" }));
@@ -167,7 +162,7 @@ describe("a run that goes on where a model with tools has failed", () => {
     expect(other).toMatchObject({ done: { state: "COMPLETED" }, orders: 2, model: 4 });
   });
 
-  it("takes over what a failed call was answered with", async () => {
+  it("reuses the error of a failed call", async () => {
     const tools = [tool("order"), tool("refused")];
     stub.next(orders("shop_refused"), orders(), BROKEN);
     const failed = await bench.run(agent({ tools }), { "in-0": "Order a coat" });
@@ -180,7 +175,7 @@ describe("a run that goes on where a model with tools has failed", () => {
     expect(nodesOf(again.done)["llm-0/tools[0]"]).toMatchObject({ state: "FAILED", reused: true, error });
   });
 
-  it("asks anew where the question is another one, or the node had answered and is named", async () => {
+  it("calls the model again if the prompt differs, or if the chosen node had finished", async () => {
     stub.next(orders(), BROKEN);
     const failed = await bench.run(agent(), { "in-0": "Order a coat" });
     stub.next(orders(), SAID);
@@ -192,7 +187,7 @@ describe("a run that goes on where a model with tools has failed", () => {
     expect(anew).toMatchObject({ done: { outputs: { "out-0": "Again." } }, orders: 1, model: 2 });
   });
 
-  it("does not ask a person again, and shows what was made of the call", async () => {
+  it("does not ask for an approval again and shows the result of the call", async () => {
     const tools = [tool("order", { approval: true })];
     stub.next(orders(), BROKEN);
     const { run_id } = await bench.start(await bench.deploy(agent({ tools })), { "in-0": "Order a coat" });
@@ -205,7 +200,7 @@ describe("a run that goes on where a model with tools has failed", () => {
     expect(again).toMatchObject({ done: { state: "COMPLETED", pauses: [] }, orders: 0, model: 1, told: true });
   });
 
-  it("also where it was cancelled while the model was asked", async () => {
+  it("reuses finished steps also after a cancellation during a model request", async () => {
     stub.next(orders(), { text: ["a", "b"], pauseMs: 60_000 });
     const calls = stub.calls.length;
     const first = await asked(async () => {
@@ -224,7 +219,7 @@ describe("a run that goes on where a model with tools has failed", () => {
     });
   });
 
-  it("also in an iteration, and in the run of a sub-flow", async () => {
+  it("reuses finished steps also in an iteration and in a child run", async () => {
     const inner = nested([llm({ prompt: "{{item}}" }), { id: "o", type: "output" }], ["llm-0>o"]);
     const map = { id: "map-0", type: "map", config: { items: '["a", "b"]', max_concurrency: 1, flow: inner } };
     const mapped = flow([map, { id: "out-0", type: "output" }], ["map-0>out-0"]);

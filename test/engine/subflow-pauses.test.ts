@@ -14,7 +14,7 @@ const ask = (config: Record<string, unknown> = {}) => ({
   type: "approval",
   config: { message: "Go on?", ...config },
 });
-/** Asks, and yields what was decided. */
+/** A flow that asks for approval and outputs the decision. */
 const asking = (config?: Record<string, unknown>) =>
   flow([ask(config), { ...out, config: { value: "{{approval-0.action}}" } }], ["approval-0:approve>out-0"]);
 const calling = (project_id: string, more: Record<string, unknown> = {}) => ({
@@ -24,7 +24,7 @@ const calling = (project_id: string, more: Record<string, unknown> = {}) => ({
   ...more,
 });
 
-/** What a sub-flow's run has decided. */
+/** The decision made in the child run. */
 const answer = { ...out, config: { value: '{{flow-0["out-0"]}}' } };
 
 async function childrenOf({ run_id }: Run): Promise<Run[]> {
@@ -34,8 +34,8 @@ const resume = (run: Run, body: Record<string, unknown> = {}) =>
   bench.api.post(`/v2/runs/${run.run_id}/resume`, { action: "approve", ...body });
 const show = async ({ run_id }: Run): Promise<Run> => (await bench.api.get(`/v2/runs/${run_id}`)).body as Run;
 
-describe("a pause inside a sub-flow", () => {
-  it("is one of each run around it, and an answer to any of them lets all go on", async () => {
+describe("a pause inside a subflow", () => {
+  it("appears in each enclosing run, and an answer to any of them continues all", async () => {
     const child = await bench.deploy(asking());
     const middle = await bench.deploy(flow([calling(child), answer], ["flow-0>out-0"]));
     const top = await bench.deploy(flow([calling(middle), answer], ["flow-0>out-0"]));
@@ -61,7 +61,7 @@ describe("a pause inside a sub-flow", () => {
     expect((await resume(own as Run)).status).toBe(409);
   });
 
-  it("is distinct in a map of sub-flows, in the order of the items", async () => {
+  it("is separate for each item in a map of subflows, in the order of the items", async () => {
     const child = await bench.deploy(asking());
     const inner = nested([calling(child), { ...answer, id: "o" }], ["flow-0>o"]);
     const map = {
@@ -76,7 +76,7 @@ describe("a pause inside a sub-flow", () => {
     expect(pauses.map(({ path }) => path)).toEqual(pauses.map((_, at) => `map-0[${at}]/flow-0/approval-0`));
     expect((await resume(run)).status).toBe(422);
 
-    // One is answered where it was opened, the others by the run around them.
+    // One pause is decided in the child run that opened it, the others through the parent run.
     const children = await childrenOf(run);
     const [first, ...others] = pauses;
     const owner = children.find((each) => each.pauses.some(({ pause_id }) => pause_id === first?.pause_id));
@@ -89,7 +89,7 @@ describe("a pause inside a sub-flow", () => {
     });
   });
 
-  it("makes its parent PAUSED only while nothing else runs there", async () => {
+  it("sets the parent to PAUSED only while nothing else runs there", async () => {
     const child = await bench.deploy(asking());
     const run = await bench.start(
       await bench.deploy(flow([calling(child), delay(1.5), out], ["flow-0>out-0", "delay-0>out-0"])),
@@ -102,7 +102,7 @@ describe("a pause inside a sub-flow", () => {
     expect(await bench.until(run.run_id)).toMatchObject({ state: "COMPLETED" });
   });
 
-  it("ends with the cancellation of its parent", async () => {
+  it("ends when the parent is cancelled", async () => {
     const run = await bench.start(
       await bench.deploy(flow([calling(await bench.deploy(asking())), out], ["flow-0>out-0"])),
     );
@@ -114,7 +114,7 @@ describe("a pause inside a sub-flow", () => {
     expect(await childrenOf(run)).toMatchObject([{ state: "CANCELLED" }]);
   });
 
-  it("runs out, and its parent goes on", async () => {
+  it("expires, and the parent continues", async () => {
     const child = await bench.deploy(asking({ expires_in_seconds: 1, on_timeout: "approve" }));
     const run = await bench.start(await bench.deploy(flow([calling(child), answer], ["flow-0>out-0"])));
     await bench.until(run.run_id, "PAUSED");
@@ -135,7 +135,7 @@ describe("a pause inside a sub-flow", () => {
       },
     ],
     ["its node runs out of time", { timeout_ms: 1000 }, async () => undefined],
-  ])("is given up when %s, and its parent goes on", async (_what, limit, giveUp) => {
+  ])("is abandoned when %s, and the parent continues", async (_what, limit, giveUp) => {
     const sub = calling(await bench.deploy(asking()), { ...limit, on_error: "continue", default_output: "nobody" });
     const run = await bench.start(await bench.deploy(flow([sub, out], ["flow-0>out-0"])));
     await bench.until(run.run_id, "PAUSED");
@@ -144,7 +144,7 @@ describe("a pause inside a sub-flow", () => {
   });
 });
 
-it("a run whose last pause is given up completes", async () => {
+it("a run whose last pause is abandoned completes", async () => {
   const map = {
     id: "map-0",
     type: "map",

@@ -10,7 +10,7 @@ import type { TestClient } from "../support/client.ts";
 type Node = Record<string, unknown> & { readonly id: string; readonly type: string };
 type Graph = Pick<FlowDefinition, "nodes" | "edges">;
 
-/** A flow of these nodes, their configuration empty unless given; edges as in `edges`. */
+/** A flow of these nodes, with an empty configuration unless given; for edges see `edges`. */
 export function flow(
   nodes: readonly Node[],
   paths: readonly string[],
@@ -55,6 +55,7 @@ export interface Run {
   } | null;
   readonly pauses: ReadonlyArray<{
     readonly pause_id: string;
+    readonly form: unknown;
     readonly node_id: string;
     readonly path: string;
     readonly status: string;
@@ -64,17 +65,17 @@ export interface Run {
   readonly nodes: readonly NodeRun[];
 }
 
-/** An organisation of one's own on a running service, and what tests of flows do with it. */
+/** A new organisation on a running installation, with helpers to run flows. */
 export interface Bench {
   readonly org_id: string;
   readonly secretKey: string;
   readonly api: TestClient;
   deploy(definition: FlowDefinition): Promise<string>;
-  /** Starts a run and answers at once. */
+  /** Starts a run; returns immediately. */
   start(projectId: string, inputs?: Record<string, unknown>, more?: Record<string, unknown>): Promise<Run>;
-  /** Waits until the run has ended or `state` is reached; with its nodes. */
+  /** Waits until the run has finished or reaches `state`; returns it with its nodes. */
   until(runId: string, state?: string): Promise<Run>;
-  /** Deploys, runs and waits for the end. */
+  /** Deploys a flow, runs it, and waits until the run has finished. */
   run(definition: FlowDefinition, inputs?: Record<string, unknown>, more?: Record<string, unknown>): Promise<Run>;
 }
 

@@ -16,7 +16,7 @@ afterAll(async () => {
   await upstream?.close();
 });
 
-it("an action that must not be done twice is not, where its worker dies in the middle of it", async () => {
+it("an action that must not be repeated runs only once, even if its worker is killed while it runs", async () => {
   const { secret } = await openTenant(own);
   const release = upstream.hold("/effect");
   const run = async (action: string, inputs: object): Promise<string> => {

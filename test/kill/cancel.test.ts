@@ -10,7 +10,7 @@ import { startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
 import { recordKill } from "./kill-table.ts";
 
-/** Long before any of a run would end uncancelled (ms). How long it takes, some two seconds, is in the table of kills. */
+/** Long before any run would finish without a cancellation (ms). The kill table shows the real time, about two seconds. */
 const WITHIN_MS = 30_000;
 
 let service: OwnService;
@@ -32,7 +32,7 @@ const one = (node: { id: string; type: string; config: object }) =>
     [`${node.id}>after-0`, "after-0>out-0"],
   );
 
-/** Starts runs that are busy with http (four, so that each worker has some), code, a delay, and a child with an approval. */
+/** Starts runs that are busy with http (four, so that each worker has some), code, a delay, and a child run with an approval. */
 async function busyRuns(): Promise<string[]> {
   target.reset();
   const asking = await bench.deploy(one({ id: "http-0", type: "http", config: { url: `${target.url}/hang` } }));
@@ -53,11 +53,11 @@ async function busyRuns(): Promise<string[]> {
   return runs.map(({ run_id }) => run_id);
 }
 
-/** Whether a child process of a worker has used processor time just now, read from /proc where it exists. */
+/** Whether a child process of a worker is using CPU time, read from /proc if it exists. */
 async function anyScriptRuns(): Promise<boolean> {
   const before = cpuTimes();
   await new Promise((resolve) => setTimeout(resolve, 500));
-  // Of 50 hundredths of a second: on a busy machine an endless loop gets few of them, and one that waits none at all.
+  // In 50 ticks, an endless loop gets at least a few even on a busy machine, and an idle process gets none.
   return [...cpuTimes()].some(([pid, ticks]) => ticks - (before.get(pid) ?? ticks) > 3);
 }
 
@@ -71,13 +71,13 @@ function cpuTimes(): Map<number, number> {
       const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
       if (workers.has(Number(fields[1]))) times.set(pid, Number(fields[11]));
     } catch {
-      // It has ended.
+      // The process has exited.
     }
   }
   return times;
 }
 
-/** Cancels all runs; returns the time until they were cancelled, and until none of their work continued (ms). */
+/** Cancels all runs; returns the times until they were cancelled and until none of their work continued (ms). */
 async function cancelAll(runs: readonly string[]): Promise<number> {
   const since = Date.now();
   const answers = await Promise.all(runs.map((id) => bench.api.post(`/v2/runs/${id}/cancel`, { reason: "enough" })));
@@ -106,7 +106,7 @@ async function expectCancelled(runs: readonly string[]): Promise<void> {
 }
 
 describe("a graceful cancel", () => {
-  it.skipIf(LONG)("reaches http, code, delay and a child", async () => {
+  it.skipIf(LONG)("reaches http, code and delay nodes and a child run", async () => {
     const runs = await busyRuns();
     const tookMs = await cancelAll(runs);
     expect(tookMs).toBeLessThan(WITHIN_MS);
@@ -119,7 +119,7 @@ describe("a graceful cancel", () => {
     });
   });
 
-  it.runIf(LONG)("does so when one of two workers has just been killed", async () => {
+  it.runIf(LONG)("reaches them if one of two workers was just killed", async () => {
     const runs = await busyRuns();
     await service.worker[0]?.kill();
     const tookMs = await cancelAll(runs);
@@ -134,7 +134,7 @@ describe("a graceful cancel", () => {
     });
   });
 
-  it.skipIf(LONG)("and when every worker is down: the api's own worker takes it", async () => {
+  it.skipIf(LONG)("reaches them if every worker is down, because the api's own worker handles it", async () => {
     const runs = await busyRuns();
     await Promise.all(service.worker.map((each) => each.kill()));
     const tookMs = await cancelAll(runs);

@@ -25,7 +25,7 @@ afterAll(async () => {
 const out = { id: "out-0", type: "output" };
 
 describe("a client that disconnects during its request", () => {
-  it.each(["run", "stream"])("does not stop its run (%s)", async (how) => {
+  it.each(["run", "stream"])("does not stop the run (%s)", async (how) => {
     const path = `/slow-${how}`;
     target.on(path, async (_request, response) => {
       await new Promise((resolve) => setTimeout(resolve, 500));
@@ -60,8 +60,8 @@ describe("a client that disconnects during its request", () => {
   });
 });
 
-describe("two answers to one pause at the same time, through two api processes", () => {
-  it("one wins, the other gets a conflict, and the run continues with the winner's action", async () => {
+describe("two decisions on one pause at the same time, through two api processes", () => {
+  it("one is accepted, the other gets a conflict, and the run continues with the accepted action", async () => {
     const project = await bench.deploy(
       flow(
         [
@@ -101,8 +101,8 @@ describe("two answers to one pause at the same time, through two api processes",
   });
 });
 
-describe("200 posts with one Idempotency-Key, over two api processes", () => {
-  it("create one run, and every final answer names it", async () => {
+describe("200 posts with one Idempotency-Key, through two api processes", () => {
+  it("create one run, and every successful response names it", async () => {
     const project_id = await bench.deploy(flow([{ id: "in-0", type: "input" }, out], ["in-0>out-0"]));
     const key = randomUUID();
     const post = (n: number) =>
@@ -130,7 +130,7 @@ describe("200 posts with one Idempotency-Key, over two api processes", () => {
     });
   });
 
-  it("create one run also when the api that serves the first is killed", async () => {
+  it("create one run even if the api that handles the first post is killed", async () => {
     const project = await bench.deploy(
       flow([{ id: "http-0", type: "http", config: { url: `${target.url}/once?x=1` } }, out], ["http-0>out-0"]),
     );
@@ -155,7 +155,7 @@ describe("200 posts with one Idempotency-Key, over two api processes", () => {
     await expect(first).rejects.toThrow();
     expect(await ask(service.url)).toMatchObject({ status: 409, body: { code: "idempotency_in_progress" } });
     release();
-    // The killed process' claim lasts 30 s; the test expires it early.
+    // The lease of the killed process lasts 30 s; the test expires it early.
     await administer(service.databaseUrl, "update idempotency_keys set locked_until = now()");
     const again = await ask(service.url);
     expect(again).toMatchObject({ status: 200, body: { state: "COMPLETED" } });

@@ -33,7 +33,7 @@ const slow = flow(
   ["in-0>delay-0", "delay-0>out-0"],
 );
 
-/** Completes at once; fails for the input "no". */
+/** A flow that completes immediately, or fails for the input "no". */
 const guarded = flow(
   [
     { id: "in-0", type: "input" },
@@ -43,10 +43,10 @@ const guarded = flow(
   ["in-0>guard-0", "guard-0>out-0"],
 );
 
-/** Longer than the record shows. */
+/** Too long to be stored in the run's record. */
 const LONG_TEXT = "x".repeat(30_000);
 
-/** Calls the target, then waits by this node; what the call has answered is needed after that. */
+/** A flow that calls the target and then waits at this node; its output needs the result of the call. */
 const calling = (name: string, wait: { id: string; type: string; config: object }, way = wait.id) =>
   flow(
     [
@@ -62,7 +62,7 @@ const calling = (name: string, wait: { id: string; type: string; config: object 
     ["in-0>http-0", `http-0>${wait.id}`, `${way}>out-0`],
   );
 
-/** One sub-flow an item. */
+/** A map with one child run per item. */
 const mapOver = (project_id: string) =>
   flow(
     [
@@ -87,7 +87,7 @@ const mapOver = (project_id: string) =>
     ["in-0>map-0", "map-0>out-0"],
   );
 
-/** Calls the target; where its input is "slow", it waits after that. */
+/** A flow that calls the target, and waits afterwards if its input is "slow". */
 const slowAtTimes = () =>
   flow(
     [
@@ -100,7 +100,7 @@ const slowAtTimes = () =>
     ["in-0>http-0", "http-0>if-0", "if-0:case:slow>delay-0", "if-0:else>out-0", "delay-0>out-0"],
   );
 
-/** Waits as `slow` does; its outputs are there before that, and together too long for the workflow's own result. */
+/** Outputs of a flow that waits like `slow`; they are available before the wait, and too long for the workflow's result. */
 const early = Array.from({ length: 20 }, (_, index) => `out-${index + 1}`);
 const slowWithLongOutputs = flow(
   [
@@ -124,7 +124,7 @@ async function waiting(definition = slow, input = "x"): Promise<string> {
 const temporal = <T>(work: Parameters<typeof withTemporal<T>>[1]): Promise<T> =>
   withTemporal(installation.temporalAddress, work);
 
-/** Expects a run whose workflow closed without recording it: FAILED with this code, and no node still open. */
+/** Expects the state of a run whose workflow closed without recording it: FAILED with this code, and all nodes finished. */
 async function expectFailed(runId: string, code: string): Promise<Run> {
   const run = await bench.until(runId);
   expect(run).toMatchObject({ state: "FAILED", state_reason: code, error: { code } });
@@ -156,7 +156,7 @@ describe("a workflow that closes without recording its run", () => {
     });
   });
 
-  it("terminated as stuck by a process that died before it recorded that: the run is FAILED as stuck", async () => {
+  it("terminated as stuck by a process that dies before recording it: the run is FAILED as stuck", async () => {
     const { run_id } = await bench.start(await bench.deploy(slow), { "in-0": "x" });
     await bench.until(run_id, "RUNNING");
     await installation.sql("update runs set state_reason = 'stuck' where run_id = $1", [run_id]);
@@ -170,7 +170,7 @@ describe("a workflow that closes without recording its run", () => {
     });
   });
 
-  it("a terminated child fails its parent with a code of its own", async () => {
+  it("a terminated child run fails its parent with the error code subflow_cancelled", async () => {
     const child = await bench.deploy(slow);
     const parent = flow(
       [{ id: "sub-0", type: "subflow", config: { project_id: child, inputs: { "in-0": '"x"' } } }, out],
@@ -186,7 +186,7 @@ describe("a workflow that closes without recording its run", () => {
     expect(await bench.until(run_id)).toMatchObject({ state: "FAILED", error: { code: "subflow_cancelled" } });
   });
 
-  it("cancelled by an operator at Temporal, it is CANCELLED and keeps the outputs that it had", async () => {
+  it("cancelled by an operator in Temporal: the run is CANCELLED and keeps its outputs so far", async () => {
     const input = "x".repeat(15_000);
     const run_id = await waiting(slowWithLongOutputs, input);
     await temporal((client) => client.workflow.getHandle(runWorkflowId(run_id)).cancel());
@@ -197,7 +197,7 @@ describe("a workflow that closes without recording its run", () => {
     });
   });
 
-  it("deleted from Temporal: the run goes on; the sub-flow that Temporal cancelled with it is not executed again", async () => {
+  it("deleted from Temporal: the run continues, and a child run that Temporal cancelled with it is not repeated", async () => {
     const child = await bench.deploy(calling("child", { id: "delay-0", type: "delay", config: { seconds: 600 } }));
     const parent = flow(
       [
@@ -240,7 +240,7 @@ describe("a workflow that closes without recording its run", () => {
   });
 
   it("timed out by Temporal: the run is FAILED", async () => {
-    // The workflow of an ordinary run, with a time limit that Temporal enforces before the run's own.
+    // The workflow gets a limit that Temporal enforces before the run's own limit.
     const run_id = await waiting();
     await temporal(async (client) => {
       const [history] = (await historiesOf(client, run_id)) as [WorkflowHistory];
@@ -265,9 +265,9 @@ describe("a workflow that closes without recording its run", () => {
   it.each([
     ["COMPLETED", "x", null],
     ["FAILED", "no", { code: "guard_failed", node_id: "guard-0" }],
-  ])("ended, but the record of its end is lost: the run is %s as its workflow was", async (state, input, error) => {
+  ])("closed, but the record of its end is lost: the run is %s like its workflow", async (state, input, error) => {
     const { run_id } = await bench.run(guarded, { "in-0": input });
-    // As after a database that was restored from a backup.
+    // As after restoring the database from a backup.
     for (const before of ["RUNNING", "PAUSED"]) {
       await installation.sql("alter table runs disable trigger runs_transition");
       await installation.sql(
@@ -288,7 +288,7 @@ describe("a workflow that closes without recording its run", () => {
     });
   });
 
-  it("completed, but the final state could not be persisted: the run is COMPLETED, with its outputs", async () => {
+  it("completed, but the final state could not be written: the run is COMPLETED, with its outputs", async () => {
     const project = await bench.deploy(guarded);
     await installation.sql(`create function refuse_end() returns trigger language plpgsql as $$
       begin
@@ -299,7 +299,7 @@ describe("a workflow that closes without recording its run", () => {
       "create trigger refuse_end before update on runs for each row execute function refuse_end()",
     );
     const { run_id } = await bench.start(project, { "in-0": "x" });
-    // The run is accepted before its workflow is started.
+    // The API accepts the run before it starts the workflow.
     await eventually("the workflow has closed", () =>
       temporal(async (client) => {
         const found = client.workflow.getHandle(runWorkflowId(run_id)).result();
@@ -328,8 +328,8 @@ async function haveEnded(runIds: readonly string[]): Promise<boolean> {
   return answers.every(({ body }) => body.finished_at !== null);
 }
 
-describe("Temporal's database lost altogether", () => {
-  it("runs go on from their records, accepted runs start, and new runs complete", async () => {
+describe("the complete loss of Temporal's database", () => {
+  it("lets runs continue from their records, accepted runs start, and new runs complete", async () => {
     const deciding = { id: "approval-0", type: "approval", config: { message: "?" } };
     const quick = await bench.deploy(flow([{ id: "in-0", type: "input" }, out], ["in-0>out-0"]));
     const approvals = await bench.deploy(calling("approval", deciding, "approval-0:approve"));
@@ -360,12 +360,12 @@ describe("Temporal's database lost altogether", () => {
     target.reset();
     await installation.temporal.kill();
     const { run_id: accepted } = await bench.start(quick, { "in-0": "later" });
-    // Answered while nothing can take it.
+    // The decision is made while Temporal is down.
     expect((await bench.api.post(`/v2/runs/${during}/resume`, { action: "approve" })).status).toBe(202);
     for (const end of ["", "-wal", "-shm"])
       rmSync(join(installation.temporal.dir, `temporal.db${end}`), { force: true });
     await installation.temporal.restart();
-    // As a workflow of the sub-flow that Temporal has not ended yet.
+    // An open workflow under the child run's ID, which Temporal has not ended yet.
     const [slowItem = ""] = items;
     await temporal((client) =>
       client.workflow.start("runFlow", { workflowId: runWorkflowId(slowItem), taskQueue: "nobody", args: [] }),
@@ -373,7 +373,7 @@ describe("Temporal's database lost altogether", () => {
     const since = Date.now();
     expect((await bench.api.post(`/v2/runs/${before}/resume`, { action: "approve" })).status).toBe(202);
 
-    // The one that was answered meanwhile is looked at soon, and not only when others would be.
+    // The run that was decided during the outage is checked early, not at the usual interval.
     await eventually("the runs have ended", () => haveEnded([before, during, waiting]), 45_000);
     for (const each of [before, during, waiting])
       expect(await bench.until(each)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "POST" } });
@@ -385,7 +385,7 @@ describe("Temporal's database lost altogether", () => {
         );
       });
       await client.workflow.getHandle(runWorkflowId(slowItem)).terminate("it has ended");
-      // It is looked at before the map asks for it again.
+      // The child run is checked before the map asks for it again.
       await installation.sql("update runs set check_at = now() where run_id = $1", [slowItem]);
     });
     const values = ["quick POST", "slow POST"].map((value) => ({ "out-0": value }));
@@ -393,13 +393,13 @@ describe("Temporal's database lost altogether", () => {
     for (const each of items) expect((await bench.until(each)).state).toBe("COMPLETED");
     expect(await bench.until(accepted)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "later" } });
     const settledMs = Date.now() - since;
-    // It waits under the same id as before.
+    // The pause has the same ID as before.
     const { body: shown } = await bench.api.get(`/v2/runs/${after}`);
     expect([shown.state, shown.pauses]).toEqual(["PAUSED", pauses]);
     expect((await bench.api.post(`/v2/runs/${after}/resume`, { action: "approve" })).status).toBe(202);
     const last = await bench.until(after);
     expect(last).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "POST" } });
-    // Nothing that the record has was done again.
+    // Recorded work is not executed again.
     expect(target.requests).toEqual([]);
     const { body: events } = await bench.api.get(`/v2/runs/${after}/events`);
     const seqs = events.data?.map(({ seq }: { seq: number }) => seq) ?? [];

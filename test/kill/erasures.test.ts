@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-it("an erasure goes on and counts everything once, though its worker dies while it removes runs and while it removes histories", async () => {
+it("an erasure continues and counts everything once, even if its worker is killed while it deletes runs or histories", async () => {
   const project_id = await bench.deploy(echo());
   for (let n = 0; n < RUNS; n += 10) {
     const start = (user_id: string) => bench.start(project_id, { "in-0": "x".repeat(50_000) }, { user_id });
@@ -29,7 +29,7 @@ it("an erasure goes on and counts everything once, though its worker dies while 
   await bench.until(run_id);
   const ofUser = async (query = {}) =>
     (await bench.api.get("/v2/runs", { query: { user_id: USER, page_size: 200, ...query } })).body.data;
-  // A page is shorter than the list. In this order: a run goes from the one state to the other.
+  // One page is smaller than the list, so both states are queried, in the order in which runs pass through them.
   await eventually("the runs have ended", async () => {
     for (const state of ["PENDING", "RUNNING"]) if ((await ofUser({ state })).length > 0) return false;
     return true;

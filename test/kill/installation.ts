@@ -13,24 +13,24 @@ import { makeTemplate } from "../support/template.ts";
 
 let installations = 0;
 
-/** A Postgres or Temporal server that can be killed and restarted on the same data and port. */
+/** A Postgres or Temporal server that can be killed and restarted with the same data and port. */
 export interface KillableServer {
   pid(): number;
   running(): boolean;
   /** Sends SIGKILL; resolves when the process has exited. */
   kill(): Promise<void>;
-  /** Starts it again; resolves when it answers. */
+  /** Starts the server again; resolves when it responds. */
   restart(): Promise<void>;
-  /** Suspends (or resumes) all its processes: connections stay open without answers, as in a network partition. */
+  /** Suspends or resumes all processes of the server: connections stay open without responses, as in a network partition. */
   freeze(frozen: boolean): void;
 }
 
-/** A complete installation for one test: every part of it may be killed without harm to other tests. */
+/** A complete installation for one test, so that killing its parts affects no other test. */
 export interface Installation extends OwnService {
   readonly postgres: KillableServer;
-  /** Where Temporal keeps its database. */
+  /** The folder of Temporal's database. */
   readonly temporal: KillableServer & { readonly dir: string };
-  /** Rows of a statement in the service's database, past all row-level security. */
+  /** Rows of a statement in the installation's database, without row-level security. */
   sql<Row>(statement: string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
@@ -40,12 +40,12 @@ interface Running {
   readonly ended: Promise<string>;
 }
 
-/** Starts a new installation. Takes about five seconds. */
+/** Starts a new installation, which takes about five seconds. */
 export async function install(options: ServiceOptions = {}): Promise<Installation> {
   const shared = inject("millrace");
   const stateDir = join(shared.stateDir, `installation-${process.pid}-${++installations}`);
   mkdirSync(stateDir, { recursive: true });
-  // Under root, Postgres runs as another user, who has to pass through.
+  // Under root, Postgres runs as another user, who must be able to traverse this folder.
   chmodSync(stateDir, 0o711);
   const binary = await findTemporal({ say: () => undefined });
   const temporalDir = join(stateDir, "temporal");
@@ -77,7 +77,7 @@ export async function install(options: ServiceOptions = {}): Promise<Installatio
       }
     },
     async close() {
-      // The database is removed with its server.
+      // Killing the server is enough, because its database is deleted with it.
       await Promise.all([...service.api, ...service.worker].map((each) => each.kill()));
       await Promise.all([postgres.kill(), temporal.kill()]);
     },
@@ -96,7 +96,7 @@ async function killable(
     void server.ended.then(() => {
       if (current !== server && current !== undefined) return;
       running = false;
-      // Not killed by the test but by its own watchdog, because it hung. An operator would restart it.
+      // The server was not killed by the test but by its own watchdog, because it hung; an operator would restart it.
       if (!killed) restarting = restart();
     });
     return server;
@@ -134,7 +134,7 @@ async function killable(
   };
 }
 
-/** Processes that a process has started. */
+/** The child processes of a process. */
 export function childrenOf(pid: number): number[] {
   const { stdout } = spawnSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" });
   return stdout

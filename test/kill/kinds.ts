@@ -1,17 +1,17 @@
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 import { flow, nested } from "../engine/support.ts";
 
-/** A flow that is under way when a part is killed. */
+/** A flow that is running when a part is killed. */
 export interface Kind {
   readonly name: string;
   readonly definition: FlowDefinition;
   readonly inputs: Record<string, unknown>;
   readonly outputs: unknown;
-  /** Rows its nodes write to node_runs. */
+  /** Number of rows that its nodes write to node_runs. */
   readonly nodes: number;
-  /** Requests it makes if each is made once. */
+  /** Number of requests if each is sent once. */
   readonly requests: number;
-  /** SQL on node_runs n of the run $1 and its children: whether the run is under way. */
+  /** SQL on node_runs n for run $1 and its child runs: whether the run is doing its work. */
   readonly underWay: string;
 }
 
@@ -21,14 +21,14 @@ const input = { id: "in-0", type: "input", config: { required: false, default: "
 const out = { id: "out-0", type: "output" };
 const running = (id: string): string => `bool_or(n.node_id = '${id}' and n.state in ('RUNNING', 'PAUSED'))`;
 
-/** Addresses the kinds request: one path each, so that each can be held back alone. */
+/** URLs that the kinds of work request; each has its own path, so that it can be delayed separately. */
 export interface Addresses {
   readonly loop: string;
   readonly map: string;
   readonly slow: string;
 }
 
-/** A slow request; also the flow that the sub-flow calls. */
+/** A slow request; also the flow that the subflow calls. */
 export function longHttp(slow: string): Kind {
   return {
     name: "long http",
@@ -49,7 +49,7 @@ export function longHttp(slow: string): Kind {
   };
 }
 
-/** Each kind of work that a run may be doing, except documents, which are uploaded. */
+/** Every kind of work that a run may do, except documents, which are uploaded separately. */
 export function allKinds({ loop, map, slow }: Addresses, child: string): Kind[] {
   const list = Array.from({ length: ITEMS }, (_, n) => n);
   return [
@@ -174,7 +174,7 @@ export function allKinds({ loop, map, slow }: Addresses, child: string): Kind[] 
       ),
       inputs: { "in-0": "she" },
       outputs: { "out-0": "approve: gladly" },
-      // And one that is skipped, on the branch that is not taken.
+      // Including one node that is skipped, on the inactive branch.
       nodes: 4,
       requests: 0,
       underWay: running("approval-0"),
@@ -191,7 +191,7 @@ export function allKinds({ loop, map, slow }: Addresses, child: string): Kind[] 
       ),
       inputs: { "in-0": "child" },
       outputs: { "out-0": { "out-0": "200 child!" } },
-      // Its own and its child's.
+      // Nodes of the run and of its child run.
       nodes: 3 + 4,
       requests: 1,
       underWay: running("http-0"),

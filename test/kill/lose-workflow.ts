@@ -7,9 +7,9 @@ import { eventually } from "../support/scratch.ts";
 import type { OwnService } from "../support/service.ts";
 
 /**
- * Deletes a run's workflow at Temporal, as when its database is lost; resolves with the id of the lost execution.
- * Temporal terminates a workflow before it deletes it. The sweeper does not look in between, since it would take the
- * run for terminated.
+ * Deletes a run's workflow in Temporal, as when its database is lost; resolves with the ID of the lost execution.
+ * Temporal terminates a workflow before it deletes it, so the sweeper is delayed meanwhile; otherwise it would record
+ * the run as terminated.
  */
 export async function loseWorkflow(
   service: Pick<OwnService, "databaseUrl" | "temporalAddress">,
@@ -24,7 +24,7 @@ export async function loseWorkflow(
     await checkAt("now() + interval '1 hour'");
     await client.workflowService.deleteWorkflowExecution({ namespace: "default", workflowExecution });
     await eventually("the workflow is gone", async () => {
-      // A write of the record that is still under way sets the time of the next check.
+      // A pending write to the record may reset the time of the next check, so it is set repeatedly.
       await checkAt("now() + interval '1 hour'");
       return !(await isThere(handle));
     });

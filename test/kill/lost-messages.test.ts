@@ -53,14 +53,14 @@ const until = (runId: string, state: string): Promise<Row> =>
   );
 
 describe("a crash between a run's row and its workflow's start", () => {
-  it("a run accepted while Temporal is down, by an api that is then killed, starts when Temporal is back", async () => {
+  it("a run accepted while Temporal is down starts when Temporal is back, even if the api was killed", async () => {
     const project_id = await bench.deploy(greeting);
     await installation.temporal.kill();
     const posted = await Promise.all(["a", "b", "c"].map((name) => bench.start(project_id, { "in-0": name })));
     for (const run of posted) expect(run.state).toBe("PENDING");
     await installation.api[0]?.kill();
     await installation.temporal.restart();
-    // The api is still down: the worker's sweeper starts the run.
+    // The API is still down, so the worker's sweeper starts the run.
     for (const [at, { run_id }] of posted.entries()) {
       expect((await until(run_id, "COMPLETED")).outputs).toEqual({ "out-0": { v: `hello ${"abc"[at]}` } });
     }
@@ -73,7 +73,7 @@ describe("a crash between a run's row and its workflow's start", () => {
     });
   });
 
-  it("a run whose api was killed before it called Temporal is started, with everything the request carried", async () => {
+  it("a run whose api was killed before it called Temporal starts with everything the request contained", async () => {
     const project_id = await bench.deploy({ ...greeting, settings: { redact: ["$.inputs.in-0"] } });
     const run_id = await orphan(project_id, { "in-0": "you" });
     expect((await rowOf(run_id))?.state).toBe("PENDING");
@@ -86,11 +86,11 @@ describe("a crash between a run's row and its workflow's start", () => {
     });
   });
 
-  it("one that is cancelled before it could start never starts", async () => {
+  it("a run that is cancelled before it could start never starts", async () => {
     const project_id = await bench.deploy(asking(`${target.url}/never`));
     await installation.temporal.kill();
     const { run_id } = await bench.start(project_id);
-    // The call that starts it is under way for as long as the SDK keeps trying: when Temporal comes back, a workflow may begin.
+    // The SDK retries the call that starts the workflow, so a workflow may begin when Temporal comes back.
     expect((await bench.api.post(`/v2/runs/${run_id}/cancel`, { reason: "changed my mind" })).status).toBe(202);
     await installation.temporal.restart();
     expect(await until(run_id, "CANCELLED")).toMatchObject({ state_reason: "changed my mind" });
@@ -103,7 +103,7 @@ describe("a crash between a run's row and its workflow's start", () => {
     });
   });
 
-  /** Inserts a run's row as an api leaves it that is killed right after the insert. */
+  /** Inserts a run's row, like an API that is killed right after the insert. */
   async function orphan(projectId: string, inputs: Record<string, string>): Promise<string> {
     const db = openDatabase({
       url: installation.databaseUrl,
@@ -153,7 +153,7 @@ describe("a crash between a run's row and its workflow's start", () => {
 });
 
 describe("a signal lost in an outage of Temporal", () => {
-  it("a cancel is repeated until it arrives, and reaches the children", async () => {
+  it("a cancel is repeated until it arrives, and reaches child runs", async () => {
     const child = await bench.deploy(asking(`${target.url}/hang`));
     const parent = await bench.deploy(
       flow([{ id: "sub-0", type: "subflow", config: { project_id: child, inputs: {} } }, out], ["sub-0>out-0"]),
@@ -162,7 +162,7 @@ describe("a signal lost in an outage of Temporal", () => {
     await eventually("the child's request is there", () => target.hits("/hang") === 1);
     await installation.temporal.kill();
     expect((await bench.api.post(`/v2/runs/${run_id}/cancel`, { reason: "enough" })).status).toBe(202);
-    // The api would retry its own call: the outage outlasts the client's retries, and then the api is killed, too.
+    // The API would retry its own call, so the outage outlasts the client's retries, and then the API is killed.
     await delay(500);
     await installation.api[0]?.kill();
     await installation.temporal.restart();
@@ -185,7 +185,7 @@ describe("a signal lost in an outage of Temporal", () => {
     });
   });
 
-  it("the answer to a pause is repeated until it is accepted", async () => {
+  it("a decision on a pause is repeated until it is accepted", async () => {
     const project = await bench.deploy(
       flow(
         [
@@ -200,7 +200,7 @@ describe("a signal lost in an outage of Temporal", () => {
     await installation.temporal.kill();
     expect((await bench.api.post(`/v2/runs/${run_id}/resume`, { action: "approve" })).status).toBe(202);
     expect((await bench.api.post(`/v2/runs/${run_id}/resume`, { action: "approve" })).status).toBe(409);
-    // Longer than the client itself retries.
+    // Longer than the client retries.
     await delay(500);
     await installation.api[0]?.kill();
     await installation.temporal.restart();

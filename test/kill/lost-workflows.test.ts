@@ -19,7 +19,7 @@ let target: HttpTarget;
 const stubs: ModelStub[] = [];
 beforeAll(async () => {
   [own, target] = await Promise.all([
-    // Blobs are encrypted: what is too long for the record has to be read through that.
+    // Blobs are encrypted, so reading values that are too long for the record also tests decryption.
     startService({ env: { MILLRACE_STUCK_AFTER_MS: "1000", MILLRACE_SEAL_BLOBS: "on" } }),
     startHttpTarget(),
   ]);
@@ -51,7 +51,7 @@ const post = (id: string, path: string, more: object = {}) => ({
 });
 const asks = { id: "approval-0", type: "approval", config: { message: "?" } };
 
-/** A model with the shop's two tools, behind a stand-in server of its own. */
+/** A model with the shop's two tools, behind its own stand-in server. */
 async function startAgent() {
   const stub = await startModelStub();
   stubs.push(stub);
@@ -64,11 +64,11 @@ async function startAgent() {
   return { stub, run_id };
 }
 const calls = (name: string): StubReply => ({ tools: [{ id: `call_${name}`, name: `shop_${name}`, input: {} }] });
-/** What a model was asked, one after the other. */
+/** The requests to a model, in order. */
 const asked = ({ calls: all }: ModelStub) => all.filter(({ path }) => path.endsWith("/chat/completions"));
 const DONE: StubReply = { text: ["It is done."] };
 
-/** Loses a run's workflow; resolves when another one is there, or none for `orEnded`. */
+/** Deletes a run's workflow; resolves when a new one exists, or with `orEnded` also when the run has finished. */
 async function lose(runId: string, { orEnded = false } = {}): Promise<void> {
   const lost = await loseWorkflow(own, runId);
   await withTemporal(own.temporalAddress, async (client) => {
@@ -84,7 +84,7 @@ async function lose(runId: string, { orEnded = false } = {}): Promise<void> {
   });
 }
 
-/** How often each node of a run has called the target, by path. */
+/** Number of requests of each node of a run to the target, by path. */
 const callsOf = (runId: string): Record<string, number> =>
   Object.fromEntries(
     [...target.counts()].flatMap(([key, count]) =>
@@ -93,9 +93,9 @@ const callsOf = (runId: string): Record<string, number> =>
   );
 const hits = (path: string) => eventually(`${path} is called`, () => target.hits(path) > 0);
 
-// Each waits most of its time for the sweeper.
+// Concurrent, because each test mostly waits for the sweeper.
 describe.concurrent("a run whose workflow is lost", () => {
-  it("fails with outcome_unknown where an action that must not be repeated was under way", async () => {
+  it("fails with outcome_unknown if an action that must not be repeated was in progress", async () => {
     const release = target.hold("/effect");
     const action = {
       id: "action-0",
@@ -116,7 +116,7 @@ describe.concurrent("a run whose workflow is lost", () => {
     expect(target.hits("/effect")).toBe(1);
   });
 
-  it("makes a call again that was under way, with the same Idempotency-Key", async () => {
+  it("repeats a call that was in progress, with the same Idempotency-Key", async () => {
     const release = target.hold("/again");
     const { run_id } = await bench.start(
       await bench.deploy(flow([post("http-0", "/first"), post("http-1", "/again"), out], ["http-0>http-1>out-0"])),
@@ -129,7 +129,7 @@ describe.concurrent("a run whose workflow is lost", () => {
     expect(callsOf(run_id)).toEqual({ "http-0": 1, "http-1": 2 });
   });
 
-  it("goes on in the round of a loop and the item of a map that it was in", async () => {
+  it("continues in the iteration of a loop and the item of a map where it was", async () => {
     const release = target.hold("/hold");
     const round = [
       post("http-1", "/{% if index == 1 %}hold{% else %}pass{% endif %}"),
@@ -178,7 +178,7 @@ describe.concurrent("a run whose workflow is lost", () => {
     expect(callsOf(run_id)).toEqual(Object.fromEntries(once));
   });
 
-  it.runIf(LONG)("goes on with what a map's slices have done, and asks a person in them again", async () => {
+  it.runIf(LONG)("reuses the results of a map's slices, and opens an approval in them again", async () => {
     const release = target.hold("/last");
     const items = `[${Array.from({ length: 251 }, (_, index) => index).join(",")}]`;
     const inner = nested(
@@ -219,7 +219,7 @@ describe.concurrent("a run whose workflow is lost", () => {
     expect(Object.entries(callsOf(run_id)).filter(([, count]) => count > 1)).toEqual([["map-0[249]/http-0", 2]]);
   });
 
-  it.runIf(LONG)("waits for a slice of the lost workflow that is still there", async () => {
+  it.runIf(LONG)("waits for a slice of the lost workflow that still exists", async () => {
     const release = target.hold("/hold-5");
     const inner = nested(
       [
@@ -249,7 +249,7 @@ describe.concurrent("a run whose workflow is lost", () => {
     expect(callsOf(run_id)).toEqual({ "loop-0[5]/http-0": 2, "loop-0[251]/http-0": 1 });
   });
 
-  it("asks a model nothing again that it has answered, and calls no tool a second time", async () => {
+  it("does not repeat a model call that was answered, nor a tool call", async () => {
     const release = target.hold("/wait");
     const { stub, run_id } = await startAgent();
     stub.next(calls("order"), calls("wait"), DONE);
@@ -261,12 +261,12 @@ describe.concurrent("a run whose workflow is lost", () => {
     expect(callsOf(run_id)).toEqual({ "llm-0/tools[0]": 1, "llm-0/tools[1]": 1 });
     expect(asked(stub)).toHaveLength(3);
     expect(nodesOf(run)["llm-0/tools[1]"]?.error).toMatchObject({ code: "outcome_unknown" });
-    // The model learns both.
+    // The model is told about both calls.
     const told = JSON.stringify(asked(stub)[2]?.body.messages);
     expect([told.includes("/order"), told.includes("outcome_unknown")]).toEqual([true, true]);
   });
 
-  it("asks a model again whose answer was under way, with what its tools have answered", async () => {
+  it("repeats a model call whose answer was streaming, with the results of earlier tool calls", async () => {
     const { stub, run_id } = await startAgent();
     stub.next(calls("order"), { text: ["It is", " not to be."], pauseMs: 60_000 }, DONE);
     await eventually("it answers", () => asked(stub).length === 2);
@@ -277,8 +277,8 @@ describe.concurrent("a run whose workflow is lost", () => {
     expect(JSON.stringify(asked(stub)[2]?.body.messages)).toContain("/order");
   });
 
-  it("uses long values whole", async () => {
-    // Longer than what histories and the record carry.
+  it("uses long values in full", async () => {
+    // Longer than what histories and the record hold.
     const long = (letter: string): string => letter.repeat(200_000);
     const nodes = [
       input,
@@ -298,7 +298,7 @@ describe.concurrent("a run whose workflow is lost", () => {
     expect(callsOf(run_id)).toEqual({ "http-0": 1, "http-1": 1 });
     const after = target.requests.find(({ path }) => path === "/after");
     expect(after?.body === JSON.stringify({ text: sent })).toBe(true);
-    // The record has them whole, too: encrypted, and read page by page.
+    // The record has the complete values, encrypted and read page by page.
     const pages: string[] = [];
     for (let offset: number | null = 0; offset !== null;) {
       const query = { path: "http-0", offset, limit: 100_003 };
@@ -309,7 +309,7 @@ describe.concurrent("a run whose workflow is lost", () => {
     expect([pages.length > 2, JSON.parse(pages.join("")).body.body === sent]).toEqual([true, true]);
   });
 
-  it("goes on three times, and fails with workflow_lost the fourth time", async () => {
+  it("continues three times, and fails with workflow_lost the fourth time", async () => {
     const { run_id } = await bench.start(
       await bench.deploy(flow([post("http-0", "/once"), asks, out], ["http-0>approval-0", "approval-0:approve>out-0"])),
     );

@@ -40,7 +40,7 @@ const threeRequests = (url: string) => {
 describe.each<readonly ["postgres" | "temporal", "killed" | "frozen"]>(OUTAGES)(
   "%s %s for seconds under load",
   (what, how) => {
-    it("requests are refused in time, workers wait, nothing accepted is lost, and all recovers unaided", async () => {
+    it("requests are rejected in time, workers wait, accepted runs are kept, and all parts recover without help", async () => {
       const [bench, target] = await Promise.all([openBench(installation), startHttpTarget()]);
       const project_id = await bench.deploy(threeRequests(`${target.url}/delay?ms=100`));
       const processes = [...installation.api, ...installation.worker];
@@ -66,7 +66,7 @@ describe.each<readonly ["postgres" | "temporal", "killed" | "frozen"]>(OUTAGES)(
       await (how === "frozen" ? server.freeze(false) : server.restart());
       const restarted = Date.now();
 
-      // Without Temporal runs are accepted all the same: load balancers must leave the api in.
+      // Runs are accepted without Temporal, so load balancers must keep the API in service.
       expect([ready.status, ready.body.status]).toEqual(what === "temporal" ? [200, "degraded"] : [503, "unavailable"]);
       expect(ready.body[what]).toBe("unavailable");
       if (how === "killed") expect(readMs).toBeLessThan(20_000);
@@ -101,13 +101,13 @@ describe.each<readonly ["postgres" | "temporal", "killed" | "frozen"]>(OUTAGES)(
       const expected = [...posted.answers.map((_, n) => `200 a${n}`), ...waited.answers.map((_, n) => `200 s${n}`)];
       expect(outputs.map(({ text }) => text)).toEqual(expected.toSorted());
 
-      // No process had to be restarted.
+      // The processes recovered without a restart.
       expect(installation.logs()).not.toContain('"level":"fatal"');
       expect(processes.map((each) => each.pid())).toEqual(before);
       expect(processes.map((each) => each.running())).toEqual(before.map(() => true));
       expect(posted.refusals.withoutRetryAfter + waited.refusals.withoutRetryAfter).toBe(0);
       expect(posted.refusals.counts.get("broken")).toBeUndefined();
-      // A suspended database may resume at any time: statements wait for it up to their time limit.
+      // A suspended database may resume at any time, so statements wait for it up to their time limit.
       expect(posted.refusals.slowest).toBeLessThan(20_000 + (how === "frozen" ? restarted - gone : 0));
       expect(target.counts().size).toBe(all * 3);
       const repeated = [...target.counts().values()].filter((n) => n > 1).length;
@@ -123,8 +123,8 @@ describe.each<readonly ["postgres" | "temporal", "killed" | "frozen"]>(OUTAGES)(
   },
 );
 
-describe("processes that are started while Temporal is down", () => {
-  it("wait for it, and then do their work", async () => {
+describe("processes that start while Temporal is down", () => {
+  it("wait for it, then work normally", async () => {
     const bench = await openBench(installation);
     const [api, worker] = [installation.api[1], installation.worker[0]];
     await Promise.all([api?.kill(), worker?.kill(), installation.temporal.kill()]);
@@ -137,7 +137,7 @@ describe("processes that are started while Temporal is down", () => {
     );
     starting.catch(() => undefined);
     await eventually("both wait for it", () =>
-      [api, worker].every((each) => each?.logs().includes("does not answer; waiting for it")),
+      [api, worker].every((each) => each?.logs().includes("does not respond; waiting for it")),
     );
     expect(ready).toBe(0);
     const back = Date.now();

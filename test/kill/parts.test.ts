@@ -12,16 +12,16 @@ beforeAll(async () => {
 });
 afterAll(() => installation?.close());
 
-// Requests in flight when the worker is killed are sent again, under the same key: 10 items of the map, a round of the loop, the
-// long ones. So are those of a worker whose heartbeats Temporal missed for ten seconds. Otherwise none: the result
-// of a node is kept in the worker until it can be reported.
+// Most requests that may be repeated, always with the same key: requests in flight when a worker is killed (10 items of
+// the map, one iteration of the loop, the slow ones), or when Temporal misses a worker's heartbeats for ten seconds.
+// Other kills cause none, because a worker keeps results until it can report them.
 const MAX_REPEATED = { worker: 20, temporal: 20, api: 0, postgres: 0 };
 
-// Servers that are gone under load: outage.test.ts.
+// outage.test.ts covers servers that stop under load.
 const PARTS = LONG ? (["api", "temporal", "postgres"] as const) : (["worker"] as const);
 
-describe("killed while every kind of run, an upload and clients are under way", () => {
-  it.each(PARTS)("%s: accepted runs complete correctly, each node recorded once", async (what) => {
+describe("a kill while runs of every kind, an upload and clients are in progress", () => {
+  it.each(PARTS)("%s: accepted runs complete correctly, and each node is recorded once", async (what) => {
     const [part] = what === "worker" ? installation.worker : what === "api" ? installation.api : [installation[what]];
     const workload = await startWorkload(installation);
     try {

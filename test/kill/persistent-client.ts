@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Answer, RequestOptions, TestClient } from "../support/client.ts";
 
-/** The failed attempts a client made before its final answer. */
+/** The failed attempts of a client before its final response. */
 export interface Refusals {
-  /** Answers by status; "broken" stands for a connection that was refused or cut. */
+  /** Number of responses by status; "broken" is a connection that was refused or lost. */
   readonly counts: Map<string, number>;
-  /** 429s and 503s without a Retry-After: there must be none. */
+  /** Number of 429s and 503s without a Retry-After, which must be zero. */
   withoutRetryAfter: number;
   /** Longest response time of one request (ms). */
   slowest: number;
@@ -14,15 +14,15 @@ export interface Refusals {
 
 export const noRefusals = (): Refusals => ({ counts: new Map(), withoutRetryAfter: 0, slowest: 0 });
 
-/** Summarises the failed attempts in words. */
+/** Describes the failed attempts in words. */
 export function refused({ counts }: Refusals): string {
   const met = [...counts].filter(([status]) => !status.startsWith("2")).map(([status, n]) => `${n} x ${status}`);
   return met.length === 0 ? "no refusal" : met.join(", ");
 }
 
 /**
- * Sends a POST with one Idempotency-Key until it gets a final answer, as a careful client does: a broken connection, a
- * 429, a 503 and "still in progress" are tried again. Throws after `timeoutMs`.
+ * Sends a POST with one Idempotency-Key until it gets a final response, as a careful client does: it retries broken
+ * connections, 429, 503 and "still in progress". Throws after `timeoutMs`.
  */
 export async function postUntilAnswered(
   api: TestClient,
@@ -48,7 +48,7 @@ export async function postUntilAnswered(
   throw new Error(`${path} was not answered within ${timeoutMs} ms; met ${JSON.stringify([...refusals.counts])}`);
 }
 
-/** Posts at a fixed interval, each time under a new key, until stopped; `stop` returns all answers. */
+/** Posts at a fixed interval, each time with a new key, until stopped; `stop` returns all responses. */
 export function postConstantly(
   api: TestClient,
   path: string,
@@ -60,7 +60,7 @@ export function postConstantly(
   const timer = setInterval(() => {
     const n = under.length;
     const post = postUntilAnswered(api, path, () => body(n), refusals);
-    // stop() rejects with the failure.
+    // Handled here to prevent an unhandled rejection; stop() rejects with the failure.
     post.catch(() => undefined);
     under.push(post);
   }, everyMs);

@@ -18,7 +18,7 @@ import { recordKill } from "./kill-table.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** What the planted faults are set off by. */
+/** Text that triggers the planted faults. */
 const DEADLY = "a deadly step";
 const DEADLY_ITEM = "a deadly item";
 const DEADLY_NODE = "a deadly node";
@@ -43,7 +43,7 @@ afterAll(async () => {
   await service?.close();
 });
 
-/** A copy of the build whose runs end their process, or fail, for certain inputs. */
+/** A copy of the build in which certain inputs kill the process or make a step fail. */
 function faultyBuild(): string {
   const folder = mkdtempSync(join(inject("millrace").stateDir, "build-"));
   const dist = join(folder, "dist");
@@ -56,7 +56,7 @@ function faultyBuild(): string {
     "async function runFlow(input) {\n",
     `if (JSON.stringify(input.inputs).includes(${JSON.stringify(FAULTY)})) throw new Error("planted");\n`,
   );
-  // Where a step's outcome is written down, before Temporal learns of it.
+  // The code that records the outcome of a step before Temporal learns of it.
   const before = "async fn(_info, report) {\n";
   const chunks = readdirSync(join(dist, "chunks"))
     .filter((name) => name.endsWith(".js"))
@@ -66,14 +66,14 @@ function faultyBuild(): string {
     before,
     `if (JSON.stringify(report).includes(${JSON.stringify(DEADLY)})) process.kill(process.pid, "SIGKILL");\n`,
   );
-  // Where a node is executed.
+  // The code that executes a node.
   const executor = "async function execute(node, scope, input, signal) {\n";
   plant(
     chunks.find((file) => readFileSync(file, "utf8").includes(executor)) ?? "",
     executor,
     `if (JSON.stringify(scope).includes(${JSON.stringify(DEADLY_NODE)})) process.kill(process.pid, "SIGKILL");\n`,
   );
-  // Where reports of nodes are written down.
+  // The code that writes the reports of nodes.
   const writer = "record: (report) => ";
   plant(
     chunks.find((file) => readFileSync(file, "utf8").includes(writer)) ?? "",
@@ -105,7 +105,7 @@ function statusOfWorkflow(id: string): Promise<string> {
   );
 }
 
-/** Maps that are cut into slices: the run's own workflow only waits for them. The outcome of one item is deadly. */
+/** A map that is cut into slices, so that the run's own workflow only waits. The result of one item kills the process. */
 const long = sliced({ seconds: 0 }, `{{item}} ${DEADLY_ITEM}`);
 const waiting = sliced({ seconds: 600 }, "late");
 
@@ -134,7 +134,7 @@ function sliced(delay: { readonly seconds: number }, value: string) {
 }
 
 describe("poison-run", () => {
-  /** As who supervises them would. */
+  /** Restarts dead processes, as a supervisor does. */
   async function restartDead(): Promise<number> {
     const dead = [api, worker].filter((process) => !process.running());
     for (const each of dead) await each.restart();
@@ -161,7 +161,7 @@ describe("poison-run", () => {
     });
   }
 
-  it("a run whose steps end every process is FAILED as stuck, and then all goes on", async () => {
+  it("a run whose steps crash every process is FAILED as stuck, and other runs complete", async () => {
     const flowId = await bench.deploy(echo);
     const { run_id } = await bench.start(flowId, { "in-0": DEADLY });
     await expectStuck(run_id);
@@ -175,7 +175,7 @@ describe("poison-run", () => {
     });
   });
 
-  it("so is a run with a slice whose steps do, and the slice ends with it", async () => {
+  it("a run with a slice whose steps crash every process is FAILED as stuck, and the slice is terminated", async () => {
     const { run_id } = await bench.start(await bench.deploy(long));
     await expectStuck(run_id);
     const slice = (from: number) => statusOfWorkflow(sliceWorkflowId(run_id, "map-0", from));
@@ -188,7 +188,7 @@ describe("poison-run", () => {
     });
   });
 
-  it("a node that ends every process that executes it fails after a few attempts", { timeout: 400_000 }, async () => {
+  it("a node that crashes every process that runs it fails after a few attempts", { timeout: 400_000 }, async () => {
     const definition = flow(
       [
         { id: "in-0", type: "input" },
@@ -214,7 +214,7 @@ describe("poison-run", () => {
     expect(run.error).toMatchObject({ code: "worker_lost", node_id: "code-0" });
   });
 
-  it("a forced cancel ends the slices of a run, too", async () => {
+  it("a forced cancel also ends the slices of a run", async () => {
     const { run_id } = await bench.start(await bench.deploy(waiting));
     const slice = (from: number) => statusOfWorkflow(sliceWorkflowId(run_id, "map-0", from));
     await eventually("its slices are under way", async () => (await slice(250).catch(() => "")) === "RUNNING");
@@ -224,18 +224,22 @@ describe("poison-run", () => {
       const { body } = await bench.api.get(`/v2/runs/${run_id}`);
       return body.state === "CANCELLED";
     });
-    // Temporal passes a termination on as a cancellation, so either may reach a slice first.
+    // Temporal forwards a termination as a cancellation, so a slice may get either.
     for (const from of [0, 250]) expect(["TERMINATED", "CANCELLED"]).toContain(await slice(from));
   });
 
-  it("a run whose steps fail is reported as stuck, can be cancelled, and else is FAILED as stuck", async () => {
+  it("a run whose steps fail is reported as stuck, can be cancelled, and otherwise is FAILED as stuck", async () => {
     const flowId = await bench.deploy(echo);
     const left = await bench.start(flowId, { "in-0": FAULTY });
     const { run_id } = await bench.start(flowId, { "in-0": FAULTY });
-    const stuck = await eventually("it is seen to be stuck", async () => {
-      const { body } = await bench.api.get(`/v2/runs/${run_id}`);
-      return body.state_reason === "stuck" ? body : undefined;
-    });
+    const stuck = await eventually(
+      "it is seen to be stuck",
+      async () => {
+        const { body } = await bench.api.get(`/v2/runs/${run_id}`);
+        return body.state_reason === "stuck" ? body : undefined;
+      },
+      120_000,
+    );
     expect(stuck.state).toBe("PENDING");
     const findings = await examine(loadConfig({ ...service.env }), join(root, "migrations"));
     expect(findings).toContainEqual(expect.objectContaining({ part: "Runs", state: "problem" }));
@@ -247,7 +251,7 @@ describe("poison-run", () => {
     });
     expect(cancelled.state_reason).toBe("enough");
     expect(await statusOf(run_id)).toBe("TERMINATED");
-    // Steps that fail harm nobody else: twice as many are waited for.
+    // Failing steps harm no other run, so twice as many are allowed before the run fails.
     const run = await bench.until(left.run_id);
     expect(run).toMatchObject({ state: "FAILED", state_reason: "stuck", error: { code: "stuck" } });
     expect(run.error?.attempt).toBeGreaterThanOrEqual(6);

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-it("a job on runs makes each run once, though its worker dies twice meanwhile", async () => {
+it("a bulk run job creates each run once, even if its worker is killed twice", async () => {
   const project_id = await bench.deploy(echo());
   const inputs = Array.from({ length: RUNS }, (_, n) => `n${n}`);
   for (const input of inputs) await bench.start(project_id, { "in-0": input });
@@ -40,7 +40,7 @@ it("a job on runs makes each run once, though its worker dies twice meanwhile", 
     await delay(200);
     for (const worker of service.worker) await worker.restart();
   }
-  // Otherwise nothing was killed while it was under way.
+  // Otherwise the kill came after the job had finished.
   expect(reached[0]).toBeLessThan(RUNS);
 
   await eventually("the job has ended", async () => (await now()).finished_at !== null, 90_000);

@@ -12,7 +12,7 @@ import { postConstantly } from "./persistent-client.ts";
 import { readMetrics } from "../support/metrics.ts";
 import { recordKill } from "./kill-table.ts";
 
-/** Kills of each part, and the pause after each (ms). */
+/** Kills per part, and the pause after each (ms). */
 const KILLS = 2;
 const PAUSE_MS = 700;
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
     env: {
       MILLRACE_WEBHOOK_SCHEDULE_MS: "0,200,400,800,1600,1600,1600,1600",
       MILLRACE_WEBHOOK_TIMEOUT_MS: "2000",
-      // So that one worker owns all there is.
+      // One shard, so that one worker owns all deliveries.
       MILLRACE_WEBHOOK_SHARDS: "1",
     },
   });
@@ -37,7 +37,7 @@ afterAll(async () => {
 interface Setting {
   readonly bench: Bench;
   readonly project_id: string;
-  /** One receiver that accepts everything, and one that fails occasionally. */
+  /** `steady` accepts everything; `moody` fails occasionally. */
   readonly steady: Receiver;
   readonly moody: Receiver;
   readonly secrets: string[];
@@ -59,7 +59,7 @@ async function setUp(): Promise<Setting> {
   return { bench, project_id, steady, moody, secrets };
 }
 
-/** Kills each of these `KILLS` times while runs are posted, then waits until all deliveries are done and counts. */
+/** Kills each of these `KILLS` times while runs are posted, waits until all deliveries have finished, and checks their number. */
 async function countWhile(what: string, kills: () => Promise<void>): Promise<void> {
   const { bench, project_id, steady, moody, secrets } = await setUp();
   const posting = postConstantly(bench.api, "/v2/runs", (n) => ({ project_id, inputs: { "in-0": `n${n}` } }), 120);
@@ -83,7 +83,7 @@ async function countWhile(what: string, kills: () => Promise<void>): Promise<voi
   );
   const events = await sql<{ id: string }>("select 'evt_' || event_id as id from outbox where org_id = $1 order by 1");
   const ids = events.map(({ id }) => id);
-  // Two for each run: none lost, none duplicated.
+  // Two events per run: none lost, none duplicated.
   expect(ids).toHaveLength(answers.length * 2);
   for (const receiver of [steady, moody]) expect([...receiver.counts().keys()].toSorted()).toEqual(ids);
   expect(steady.forged(...secrets)).toEqual([]);
@@ -101,7 +101,7 @@ async function countWhile(what: string, kills: () => Promise<void>): Promise<voi
   });
 }
 
-/** Attempts that each worker has made, by its own count. */
+/** Number of attempts by each worker, from its own metric. */
 async function attemptsOf(url: string): Promise<number> {
   const text = await readMetrics({ url });
   const lines = text.split("\n").filter((line) => line.startsWith("millrace_webhook_attempts_total{"));
@@ -110,7 +110,7 @@ async function attemptsOf(url: string): Promise<number> {
 
 describe("the worker that owns a shard", () => {
   it.each(["frozen", "killed"] as const)(
-    "%s: another takes over once its heartbeats are missed, and nothing is lost or sent twice",
+    "%s: another worker acquires it after missed heartbeats, and no delivery is lost or duplicated",
     async (fate) => {
       const { bench, project_id, steady } = await setUp();
       const send = async (): Promise<void> => {
@@ -127,12 +127,12 @@ describe("the worker that owns a shard", () => {
       const made = (await counts()).map((count, at) => count - (before[at] ?? 0));
       const owner = installation.worker[made.indexOf(Math.max(...made))];
       if (!owner) return expect.fail("no worker delivers");
-      // Nothing is under way: what comes now is for the next owner.
+      // No delivery is in flight, so the next owner has to send the following events.
       const since = Date.now();
       if (fate === "killed") await owner.kill();
       else owner.signal("SIGSTOP");
       for (let n = 0; n < 10; n += 1) await send();
-      // A frozen worker still holds polls. Each may take one task until its heartbeats are missed.
+      // A frozen worker still holds open polls. Each may take one task until its heartbeats are missed.
       await eventually("all have arrived", () => steady.counts().size === 22, 90_000);
       if (fate === "killed") expect(Date.now() - since).toBeLessThan(30_000);
       if (fate === "killed") await owner.restart();
@@ -145,7 +145,7 @@ describe("the worker that owns a shard", () => {
 });
 
 describe("events while a part is killed", () => {
-  it("workers, first one of two and then both: none is lost, none duplicated", async () => {
+  it("workers, first one of two and then both: no event is lost or duplicated", async () => {
     let all = false;
     await countWhile("a worker, then both", async () => {
       const workers = all ? installation.worker : installation.worker.slice(0, 1);
@@ -155,21 +155,21 @@ describe("events while a part is killed", () => {
     });
   });
 
-  it("api: none is lost, none duplicated", async () => {
+  it("api: no event is lost or duplicated", async () => {
     await countWhile("the api", async () => {
       await installation.api[0]?.kill();
       await installation.api[0]?.restart();
     });
   });
 
-  it("Postgres: none is lost, none duplicated", async () => {
+  it("Postgres: no event is lost or duplicated", async () => {
     await countWhile("Postgres", async () => {
       await installation.postgres.kill();
       await installation.postgres.restart();
     });
   });
 
-  it("Temporal: none is lost, none duplicated", async () => {
+  it("Temporal: no event is lost or duplicated", async () => {
     await countWhile("Temporal", async () => {
       await installation.temporal.kill();
       await installation.temporal.restart();

@@ -11,15 +11,15 @@ import type { Kind } from "./kinds.ts";
 import { noRefusals, postConstantly, postUntilAnswered } from "./persistent-client.ts";
 import type { Refusals } from "./persistent-client.ts";
 
-/** What the workload did, checked against the records. */
+/** The results of the workload, checked against the records. */
 export interface Verdict {
   readonly runs: number;
   readonly nodes: number;
-  /** Requests that nodes make if each is made once, and how many of those arrived more than once. */
+  /** Requests that nodes make if each is sent once, and the number of the ones that arrived more than once. */
   readonly requests: number;
   readonly repeated: number;
   readonly documents: number;
-  /** Time from the last restart until all runs had ended (ms). */
+  /** Time from the last restart until all runs had finished (ms). */
   readonly recoveredMs: number;
   readonly refusals: Refusals;
 }
@@ -27,9 +27,9 @@ export interface Verdict {
 export interface Workload {
   readonly bench: Bench;
   readonly target: HttpTarget;
-  /** Resolves when every kind of run is under way. */
+  /** Resolves when every kind of run is doing its work. */
   underWay(): Promise<void>;
-  /** Answers the approvals, waits for the end of everything accepted, and checks all of it. */
+  /** Approves all pauses, waits until everything accepted has finished, and checks the results. */
   verdict(): Promise<Verdict>;
   close(): Promise<void>;
 }
@@ -40,9 +40,9 @@ interface Started {
 }
 
 const DOCUMENTS = 3;
-// Long enough that reading it is under way when the part is killed.
+// Long enough that a worker is still reading it when the part is killed.
 const TEXT = "All work and no play makes Jack a dull boy. ".repeat(20_000);
-/** node_runs rows of the flows that are not in the table of kinds. */
+/** node_runs rows of the flows that are not listed in kinds.ts. */
 const LONG_HTTP_NODES = 4;
 const READER_NODES = 3;
 const TRIVIAL_NODES = 3;
@@ -71,7 +71,7 @@ const reader = flow(
 export async function startWorkload(installation: Installation): Promise<Workload> {
   const [bench, target] = await Promise.all([openBench(installation), startHttpTarget()]);
   const { api } = bench;
-  // Requests beyond these counts wait for their gate, so that runs are under way however fast the machine is.
+  // Requests beyond these counts wait for their gate, so that runs stay in progress even on a fast machine.
   const rush = gate();
   const end = gate();
   hold(target, "/loop", ROUNDS / 2, rush.opened);
@@ -104,7 +104,7 @@ export async function startWorkload(installation: Installation): Promise<Workloa
     sync,
     { timeoutMs: 90_000 },
   );
-  // verdict() rejects with the failure.
+  // Handled here to prevent an unhandled rejection; verdict() rejects with the failure.
   waited.catch(() => undefined);
   const posts = postConstantly(api, "/v2/runs", (n) => ({ project_id: trivialId, inputs: { "in-0": String(n) } }), 150);
 
@@ -139,7 +139,7 @@ export async function startWorkload(installation: Installation): Promise<Workloa
     target,
     async underWay() {
       await eventually("all that can be held is under way", allUnderWay);
-      // These complete unaided, so they start last.
+      // These runs cannot be held back, so they start last.
       await Promise.all(["delay", "delay", "code"].map(start));
       await eventually("every kind is under way", allUnderWay);
       rush.open();
@@ -193,7 +193,7 @@ export async function startWorkload(installation: Installation): Promise<Workloa
     expect(status, JSON.stringify(body)).toBe(202);
   }
 
-  /** Checks that runs, nodes, events and outbox rows were written once, and requests sent once as far as possible. */
+  /** Checks that runs, nodes, events and outbox rows were written once, and that requests were sent once as far as possible. */
   async function checkRecords(): Promise<Pick<Verdict, "runs" | "nodes" | "requests" | "repeated" | "documents">> {
     const sql = <Row>(statement: string): Promise<Row[]> => installation.sql<Row>(statement, [bench.org_id]);
     const [runs] = await sql<{ all: number; completed: number; children: number }>(
@@ -202,7 +202,7 @@ export async function startWorkload(installation: Installation): Promise<Workloa
     );
     const others = await sql("select * from runs where org_id = $1 and state <> 'COMPLETED'");
     expect(runs?.completed, JSON.stringify(others)).toBe(runs?.all);
-    // Posts under one key create one run, and a sub-flow one child, however often they were retried.
+    // Posts with one key create one run, and a subflow node one child run, however often they were retried.
     expect(runs?.children).toBe(started.filter(({ kind }) => kind.name === "sub-flow").length);
 
     const nodes = await sql<{ state: string; n: number }>(
@@ -212,7 +212,7 @@ export async function startWorkload(installation: Installation): Promise<Workloa
     const trivials = (runs?.all ?? 0) - started.length - (runs?.children ?? 0) - 2;
     expect(Object.fromEntries(nodes.map(({ state, n }) => [state, n]))).toEqual({
       COMPLETED: expected + trivials * TRIVIAL_NODES,
-      // The branch of the approvals that was not taken.
+      // The inactive branch after each approval.
       SKIPPED: started.filter(({ kind }) => kind.name === "open approval").length,
     });
 
@@ -228,7 +228,7 @@ export async function startWorkload(installation: Installation): Promise<Workloa
     );
     expect(gaps).toEqual([]);
 
-    // Every request carries the key of a node, by which the receiver counts repeats.
+    // Every request carries its node's key, by which the receiver counts repetitions.
     const paths = await sql<{ key: string }>(
       "select run_id || ':' || path as key from node_runs where org_id = $1 and type = 'http'",
     );
@@ -265,7 +265,7 @@ function gate(): Gate {
   return { opened, open };
 }
 
-/** Echoes requests to a path; those beyond `free` are answered once the gate is open. */
+/** Echoes requests to a path; those beyond `free` are answered when the gate opens. */
 function hold(target: HttpTarget, path: string, free: number, opened: Promise<void>): void {
   target.on(path, async ({ body }, response) => {
     if (target.hits(path) > free) await opened;

@@ -21,7 +21,7 @@ afterAll(async () => {
   await upstream?.close();
 });
 
-it("100 actions and a schedule of one a second: every action is answered, none done twice", async () => {
+it("100 actions and a schedule of one run per second: every action finishes, and none is done twice", async () => {
   const tenant = await openTenant(installation);
   const project_id = await tenant.deploy(echo());
   const { body: trigger } = await tenant.secret.post("/v2/triggers", {
@@ -43,7 +43,7 @@ it("100 actions and a schedule of one a second: every action is answered, none d
     response.writeHead(200, { "content-type": "application/json" }).end('{"done":true}');
   });
   const refusals = noRefusals();
-  // Every third one only reads; the others must not be done twice.
+  // Every third action only reads; the others must not be executed twice.
   const isRead = (at: number): boolean => at % 3 === 0;
   const answers = Array.from({ length: ACTIONS }, async (_, at) => {
     const url = `${upstream.url}/action-${at}`;

@@ -10,7 +10,7 @@ import type { Installation } from "../kill/installation.ts";
 import { recordKill } from "../kill/kill-table.ts";
 
 const RUNS = 50;
-/** Tools that a run's model wants called at each of its steps: 12 calls, and at the eighth step an answer. */
+/** Number of tool calls that the model requests at each step: 12 in all; at the eighth step it answers. */
 const CALLS = [1, 2, 2, 1, 2, 2, 2];
 const STEPS = CALLS.length + 1;
 const ALL_CALLS = CALLS.reduce((sum, each) => sum + each, 0);
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 const runOf = ({ body }: StubCall): string => /run ([0-9a-f-]{36})/.exec(JSON.stringify(body.messages))?.[1] ?? "";
 
-/** What the model says by how much it has been told: the same whenever it is asked the same. */
+/** The model's reply depends only on the length of the conversation, so the same request always gets the same reply. */
 function script(call: StubCall): StubReply {
   const told = (call.body.messages as { role: string }[]).filter(({ role }) => role === "tool").length;
   let before = 0;
@@ -62,7 +62,7 @@ const DOCUMENT = {
   },
 };
 
-it("agents whose worker and api are killed end, and neither models nor tools are asked twice for nothing", async () => {
+it("agents finish even if worker and api are killed, and repeat no model or tool call needlessly", async () => {
   const bench = await openBench(installation);
   const asked: string[] = [];
   stub.answer((call) => {
@@ -122,7 +122,7 @@ it("agents whose worker and api are killed end, and neither models nor tools are
   );
   expect(states).toEqual([{ state: "COMPLETED", outputs: { "out-0": { v: "all ordered" } } }]);
 
-  // Tools: each effect was asked for by one key, and none that was asked for is missing, except where nobody knows.
+  // Tools: each effect was requested with one key, and none is missing, except those with an unknown outcome.
   const keys = new Map<string, Set<string>>();
   for (const { body, key = "none" } of target.requests) keys.set(body, new Set([...(keys.get(body) ?? []), key]));
   expect([...keys.values()].filter((each) => each.size !== 1)).toEqual([]);
@@ -135,7 +135,7 @@ it("agents whose worker and api are killed end, and neither models nor tools are
   );
   expect(tools?.count).toBe(RUNS * ALL_CALLS);
 
-  // Models: every request is written down, whole or lost, and the usage is what the server has counted for the whole ones.
+  // Models: every request is recorded as complete or lost, and the recorded usage equals the server's count for complete ones.
   const rows = await installation.sql<{ run_id: string; step: number; whole: number; lost: number }>(
     `select run_id, step, (count(*) filter (where finish_reason <> 'lost'))::int as whole,
        (count(*) filter (where finish_reason = 'lost'))::int as lost from model_calls group by run_id, step`,
@@ -145,7 +145,7 @@ it("agents whose worker and api are killed end, and neither models nor tools are
   const lost = rows.reduce((sum, each) => sum + each.lost, 0);
   expect(rows.filter((each) => each.whole + each.lost > 1 && each.lost === 0)).toEqual([]);
   expect(whole).toBe(RUNS * STEPS);
-  // A step that is broken off twice in a row is written down as lost once.
+  // A step that is interrupted twice in a row is recorded as lost once.
   expect(asked.length - whole - lost).toBeLessThanOrEqual(lost);
   const [used] = await installation.sql<{ tokens: number }>(
     "select sum((usage ->> 'total_tokens')::bigint)::int as tokens from runs",

@@ -32,7 +32,7 @@ const waiting = flow(
 );
 const SCHEDULE = { MILLRACE_WEBHOOK_SCHEDULE_MS: "0,500,1000,2000,2000,4000,4000,4000,8000,8000,8000,8000" };
 
-it("an installation is lost while it works, and comes back from its backup with a fresh Temporal", async () => {
+it("an installation that is lost while it works can be restored from its backup with an empty Temporal", async () => {
   const old = await install({ env: SCHEDULE });
   onTestFinished(() => old.close());
   const bench = await openBench(old);
@@ -42,7 +42,7 @@ it("an installation is lost while it works, and comes back from its backup with 
     await bench.deploy(waiting),
   ];
   const receiver = await startReceiver((close) => onTestFinished(close));
-  // Half of what it gets it does not take, until the installation is back.
+  // The receiver rejects half of its deliveries until the installation has been restored.
   let [accepts, calls] = [false, 0];
   const taken = new Map<string, number>();
   receiver.answer((request, response) => {
@@ -74,11 +74,11 @@ it("an installation is lost while it works, and comes back from its backup with 
   expect(backup).toMatchObject({ code: 0, stderr: "" });
   expect(JSON.parse(backup.stdout)).toMatchObject({ blobs: { missing: 0 } });
   await posting.stop();
-  // All of it is lost: servers, blobs, and what Temporal had.
+  // Everything is lost: servers, blobs, and Temporal's data.
   await old.close();
   const before = new Map(taken);
 
-  // A server of its own, with an empty Temporal beside it.
+  // A new server with an empty Temporal.
   const fresh = await install();
   onTestFinished(() => fresh.close());
   await Promise.all([...fresh.api, ...fresh.worker].map((each) => each.kill()));
@@ -114,9 +114,9 @@ it("an installation is lost while it works, and comes back from its backup with 
   const read = async (run_id: string): Promise<Run> =>
     (await api.get(`/v2/runs/${run_id}`, { query: { expand: "nodes" } })).body as Run;
 
-  // What had ended is as it was, its long values too.
+  // The finished run is unchanged, including its long values.
   expect((await read(done.run_id)).outputs).toEqual(finished.outputs);
-  // What was under way goes on: runs of nodes that take no time end, the approval and the delay wait as before.
+  // Unfinished runs continue: quick ones complete, and the approval and the delay wait as before.
   for (const { run_id } of inBackup)
     if (run_id !== asked.run_id && run_id !== delayed.run_id)
       await eventually(`${run_id} has ended`, async () => /COMPLETED|FAILED/.test((await read(run_id)).state), 120_000);
@@ -124,7 +124,7 @@ it("an installation is lost while it works, and comes back from its backup with 
   expect(resumed.status).toBe(202);
   for (const { run_id } of [asked, delayed])
     await eventually(`${run_id} has completed`, async () => (await read(run_id)).state === "COMPLETED", 240_000);
-  // It takes new work.
+  // The installation accepts new work.
   const after = await api.post("/v2/runs", { project_id: echoing, inputs: { "in-0": "after" } });
   expect(after.status).toBe(201);
 
@@ -142,10 +142,10 @@ it("an installation is lost while it works, and comes back from its backup with 
     },
     120_000,
   );
-  // What the backup knows to be delivered is not sent again.
+  // Deliveries that the backup records as delivered are not sent again.
   for (const { event_id } of delivered)
     expect([event_id, taken.get(publicEventId(event_id))]).toEqual([event_id, before.get(publicEventId(event_id))]);
-  // Every end of a run has been told, once, but for what the loss has taken the memory of: that comes with the same id.
+  // The end of every run is delivered once, except those whose delivery was lost from the record, which arrive again with the same ID.
   const ends = await rowsOf<{ event_id: string }>(
     fresh,
     new URL(service.databaseUrl).pathname.slice(1),

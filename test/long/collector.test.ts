@@ -16,14 +16,14 @@ const sources = fileURLToPath(new URL("../fixtures/otelcol", import.meta.url));
 const collector = buildGoProgram("otelcol", "0.165.0", sources);
 if ("skipped" in collector) process.stderr.write(`the OpenTelemetry Collector is skipped: ${collector.skipped}\n`);
 
-/** Starts a Collector that passes what it gets on to `backend`; answers its address and the file of its log. */
+/** Starts a Collector that forwards to `backend`; returns its URL and its log file. */
 async function startCollector(backend: string): Promise<{ readonly url: string; readonly logFile: string }> {
   const { stateDir } = inject("millrace");
   const folder = mkdtempSync(join(stateDir, "otelcol-"));
   const [config, logFile] = [join(folder, "config.json"), join(folder, "log")];
   const endpoint = `127.0.0.1:${await claimPort()}`;
   const pipeline = { receivers: ["otlp"], exporters: ["otlphttp"] };
-  // JSON is YAML.
+  // A JSON document is also valid YAML.
   writeFileSync(
     config,
     JSON.stringify({
@@ -52,7 +52,7 @@ async function startCollector(backend: string): Promise<{ readonly url: string; 
 }
 
 describe.skipIf("skipped" in collector)("an OpenTelemetry Collector", () => {
-  it("takes the spans of a run whole, and passes them on", async () => {
+  it("accepts all spans of a run and forwards them", async () => {
     const backend = await startOtlpReceiver();
     const target = await startHttpTarget();
     const { url, logFile } = await startCollector(backend.url);

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterEach(expectNoFaults);
 afterAll(() => close?.());
 
-/** A run with so many nodes as the service allows after MILLRACE_MAX_NODES has been raised: what it is made of is put in its place. */
+/** Inserts a run with as many nodes as the installation allows after MILLRACE_MAX_NODES was raised; its records are written directly. */
 async function largeRun(): Promise<string> {
   const project_id = await tenant.deploy(echo());
   const { body } = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": "x" }, mode: "sync" });
@@ -53,11 +53,11 @@ async function largeRun(): Promise<string> {
 
 interface Frames {
   readonly perSecond: number;
-  /** What the page computes for a frame: what is left of it on a busy machine too. */
+  /** CPU time of the page per frame, which other load on the machine does not change much. */
   readonly busyMs: number;
 }
 
-/** Frames while `step` is done at each of them for two seconds. */
+/** Measures frames while `step` runs in each of them for two seconds. */
 async function framesWhile(page: Page, step: string): Promise<Frames> {
   const network = await page.context().newCDPSession(page);
   await network.send("Performance.enable");
@@ -83,13 +83,13 @@ async function framesWhile(page: Page, step: string): Promise<Frames> {
 }
 
 describe(`a run of ${NODES} nodes`, () => {
-  it("is drawn within moments, and computes little for a frame while it moves and scrolls", async () => {
+  it("is drawn quickly, and needs little computing per frame while it is moved and scrolled", async () => {
     const runId = await largeRun();
     const { page, context } = await signedIn(browser, tenant, "viewer", "/runs");
     await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
-    // Its parts are loaded: what is measured is the run.
+    // The code of the page is loaded first, so that only the run is measured.
     await visit(page, "/runs/0197f0a0-0000-7000-8000-000000000000");
-    await page.getByRole("heading", { name: "There is no such run" }).waitFor();
+    await page.getByRole("heading", { name: "Run not found" }).waitFor();
     const drawnMs = await page.evaluate<number>(`new Promise((resolve) => {
       const began = performance.now();
       history.pushState(null, "", "/console/runs/${runId}");
@@ -123,14 +123,14 @@ describe(`a run of ${NODES} nodes`, () => {
     process.stdout.write(
       `${NODES} nodes: drawn in ${round(drawnMs)} ms; the timeline scrolls at ${round(scrolled.perSecond)} frames/s (${round(scrolled.busyMs)} ms each), the picture moves at ${round(moved.perSecond)} (${round(moved.busyMs)} ms each)\n`,
     );
-    // What is chosen in the timeline is seen in the picture, wherever it is.
+    // Selecting a node in the timeline makes it visible in the graph, wherever it is.
     await page.evaluate("document.querySelector('.timeline-list').scrollTop = 1e9");
     await page
       .getByRole("button", { name: /tpl-4999/ })
       .first()
       .click();
     await page.locator(".react-flow__node.selected").getByText("tpl-4999").waitFor();
-    // On a machine that is busy with other things a frame takes longer than what the page computes for it.
+    // On a busy machine a frame takes longer than the page's own work, so that work is measured.
     expect(drawnMs).toBeLessThan(3000);
     expect(scrolled.busyMs).toBeLessThan(40);
     expect(moved.busyMs).toBeLessThan(60);

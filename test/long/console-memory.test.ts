@@ -7,11 +7,11 @@ import { flow, nested } from "../engine/support.ts";
 import { expectNoFaults, signedIn } from "../web/support/console.ts";
 import { openOwnConsole } from "../web/support/own-console.ts";
 
-/** How long the run is looked at. */
+/** How long the run is watched. */
 const MINUTES = Number(process.env["MILLRACE_WATCH_MINUTES"] ?? 10);
 const SAMPLES = 12;
 const MB = 1_000_000;
-/** What the model writes in each round: were the texts kept, those of four minutes would be more than what may be added. */
+/** Text per iteration; if the page kept these texts, four minutes of them would exceed the allowed growth. */
 const PIECES = Array.from({ length: 20 }, (_, at) => `${at} `.repeat(2000));
 
 let browser: Browser;
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterEach(expectNoFaults);
 afterAll(() => Promise.all([close?.(), stub?.close()]));
 
-/** Goes on for longer than it is looked at: in every other second a wait, and a model that writes a long text piece by piece. */
+/** A run that lasts longer than it is watched: it alternates a wait with a model that writes a long text piece by piece. */
 const endless = async () => {
   stub.answer(() => ({ text: PIECES, pauseMs: 20 }));
   const { body: connection } = await tenant.secret.post("/v2/connections", {
@@ -52,7 +52,7 @@ const endless = async () => {
   );
 };
 
-describe("a run that is looked at", () => {
+describe("a run page that stays open", () => {
   it(`takes no more memory after ${MINUTES} minutes than at the beginning`, async () => {
     const project_id = await tenant.deploy(await endless());
     const { status, body } = await tenant.secret.post("/v2/runs", { project_id, inputs: {} });
@@ -62,7 +62,7 @@ describe("a run that is looked at", () => {
     const tab = await context.newCDPSession(page);
     await tab.send("Performance.enable");
     const sample = async () => {
-      // Twice: what the first collection gives up, the second takes.
+      // Collected twice, because the second pass frees what the first one finalised.
       await tab.send("HeapProfiler.collectGarbage");
       await tab.send("HeapProfiler.collectGarbage");
       const { metrics } = await tab.send("Performance.getMetrics");
@@ -84,7 +84,7 @@ describe("a run that is looked at", () => {
       part.map((each) => each[of]).toSorted((a, b) => a - b)[Math.floor(part.length / 2)] ?? 0;
     const grown = (of: "heap" | "elements" | "listeners"): number =>
       middle(of, samples.slice(-third)) - middle(of, samples.slice(0, third));
-    // The run itself grows by a few kilobytes: its nodes are more.
+    // The run itself grows by a few kilobytes for its new nodes.
     expect(run.nodes.length).toBeGreaterThan(MINUTES * 20);
     expect(stub.calls.length).toBeGreaterThan(MINUTES * 10);
     expect(grown("heap")).toBeLessThan(3 * MB);

@@ -47,7 +47,7 @@ beforeAll(async () => {
     binary: await findTemporal({ say: () => undefined }),
     dir: mkdtempSync(join(inject("millrace").stateDir, "temporal-of-builds-")),
     uiPort: null,
-    // A poller is forgotten within seconds, not within minutes; so polls have to come more often.
+    // Temporal must forget a poller within seconds instead of minutes, which requires more frequent polls.
     dynamicConfig: ['matching.longPollExpirationInterval="2s"', 'matching.PollerHistoryTTL="10s"'],
   });
   one = await serve(ofBuild("one"));
@@ -65,7 +65,7 @@ async function serve(env: Record<string, string>): Promise<OwnService> {
   return service;
 }
 
-/** An api and a worker of a build, beside those of a service. */
+/** An API and a worker of another build, beside those of an installation. */
 async function beside(service: OwnService, version: Record<string, string>): Promise<ServiceProcess[]> {
   const { stateDir } = inject("millrace");
   const processes = await Promise.all(
@@ -85,16 +85,16 @@ async function deploymentOf(env: Readonly<Record<string, string>>, ...args: stri
 }
 const status = (): Promise<Status> => deployment("status");
 const pinnedTo = async (build: string) => (await status()).builds.find(({ build_id }) => build_id === build)?.pinned;
-/** A process is ready before Temporal lists all its queues, and until then its build is refused. */
+/** A process is ready before Temporal lists all its queues, and until then its build is rejected. */
 const routed = (...args: string[]) => routedOf(one.env, ...args);
 const routedOf = (env: Readonly<Record<string, string>>, ...args: string[]) =>
   eventually(`${args.join(" ")} is accepted`, async () => {
     const { code, stderr } = await millrace(["deployment", ...args], env);
     if (code !== 0)
-      expect(stderr).toMatch(/would let runs stand still|^Temporal refuses it: .+\nA build needs workers/);
+      expect(stderr).toMatch(/cannot take runs|^Temporal rejected the change: .+\nThe workers of a build/);
     return code === 0;
   });
-/** What `doctor` says about builds. */
+/** The findings of `doctor` about builds. */
 async function findings(): Promise<ReadonlyArray<{ state: string; text: string; advice?: string }>> {
   const { stdout } = await millrace(["doctor", "--json"], one.env);
   return JSON.parse(stdout).findings.filter(({ part }: { part: string }) => part === "Builds");
@@ -106,12 +106,12 @@ const stranded = async (): Promise<number> => {
 };
 const setCurrent = (build: string) => routed("set-current", build);
 
-/** Runs that wait for an answer, of both builds: the tests go on from each other. */
+/** Paused runs of both builds; each test continues with those of the previous one. */
 const waiting: string[] = [];
 let project: string;
 let two: ServiceProcess[];
 
-it("begins runs on the current build, and not on another one", async () => {
+it("starts runs on the current build only", async () => {
   await eventually("the doctor sees the build", async () => (await findings())[0]?.state === "warning");
   expect((await findings())[0]?.advice).toContain("set-current");
   await setCurrent("one");
@@ -123,13 +123,13 @@ it("begins runs on the current build, and not on another one", async () => {
   await eventually("it stays on one", async () => (await pinnedTo("one")) === 1);
 
   const unknown = await millrace(["deployment", "ramp", "two", "--percentage", "5"], one.env);
-  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining("no process of it has polled yet")]);
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining("none of its processes has polled yet")]);
   two = await beside(one, ofBuild("two"));
   await eventually(
     "two polls",
     async () => ((await status()).builds.find((b) => b.build_id === "two")?.pollers ?? 0) > 0,
   );
-  // A build that is not current gets nothing, not even by an api of its own.
+  // A build that is not current gets no runs, not even from its own API.
   const apiOfTwo = client({ url: two[0]?.url ?? "" }, bench.secretKey);
   const { body: early } = await apiOfTwo.post("/v2/runs", { project_id: project, inputs: {} });
   waiting.push(early.run_id);
@@ -137,14 +137,14 @@ it("begins runs on the current build, and not on another one", async () => {
   await eventually("it began on one", async () => (await pinnedTo("one")) === 2);
 });
 
-it("sends a part of the new runs to a build, then all, and none after going back", async () => {
+it("sends a share of new runs to a build, then all, and none after switching back", async () => {
   await routed("ramp", "two", "--percentage", "100");
   expect((await status()).ramping).toEqual({ build_id: "two", percentage: 100 });
   await deployment("ramp", "two", "--percentage", "0");
   expect((await status()).ramping).toBeNull();
 
   await setCurrent("two");
-  // An api of one may begin runs there until it has asked again.
+  // An API may still start runs on the earlier build until its next check.
   await eventually("runs begin on two", async () => {
     const { run_id } = await bench.start(project);
     waiting.push(run_id);
@@ -155,19 +155,21 @@ it("sends a part of the new runs to a build, then all, and none after going back
   expect(await status()).toMatchObject({ current: "one" });
 });
 
-it("finds the runs of a build whose workers are gone, sends it no more, and moves them", async () => {
+it("reports runs of a build that has no workers, sends it no new runs, and moves them", async () => {
   await Promise.all(two.map((each) => each.kill()));
   const moving = (await pinnedTo("two")) ?? 0;
   await eventually("it is seen", async () => (await findings())[0]?.state === "problem");
   expect(await findings()).toEqual([
     expect.objectContaining({
-      text: expect.stringMatching(new RegExp(`^${moving} workflows stay on build two, and nobody polls .*of nodes`)),
+      text: expect.stringMatching(
+        new RegExp(`^${moving} workflows are pinned to build two, but no worker polls .*of nodes`),
+      ),
       advice: expect.stringContaining("move --from two"),
     }),
   ]);
   expect((await millrace(["deployment", "status"], one.env)).stdout).toMatch(/^two .*STRANDED/m);
   await eventually("the gauge shows it", async () => (await stranded()) === moving);
-  // Nothing is routed to a build whose workers are gone.
+  // Nothing may be routed to a build without workers.
   for (const args of [
     ["ramp", "two", "--percentage", "10"],
     ["set-current", "two"],
@@ -187,7 +189,7 @@ it("finds the runs of a build whose workers are gone, sends it no more, and move
   await eventually("the gauge is back", async () => (await stranded()) === 0);
 });
 
-it("unset: runs begin on processes without a deployment again, and those of the build stay on it", async () => {
+it("without a deployment again, new runs start on unversioned processes, and runs of the build stay on it", async () => {
   const plain = await serve({});
   const version = { MILLRACE_DEPLOYMENT: `${DEPLOYMENT}-first`, MILLRACE_BUILD_ID: "one" };
   const env = { ...plain.env, ...version };
@@ -211,7 +213,7 @@ it("unset: runs begin on processes without a deployment again, and those of the 
   });
   expect(await deploymentOf(env, "unset")).toEqual({ current: null });
   expect((await deploymentOf(env, "status")).current).toBeNull();
-  // An api of the build may begin runs there until it has asked again.
+  // An API of the build may still start runs on it until its next check.
   await eventually("runs begin without a build", async () => {
     const before = await pinned();
     const { body } = await versioned.post("/v2/runs", { project_id: project, inputs: {} });
@@ -225,7 +227,7 @@ it("unset: runs begin on processes without a deployment again, and those of the 
   }
 });
 
-it("says what is missing where there is no deployment, and refuses half of a version", async () => {
+it("names the missing setting if there is no deployment, and rejects an incomplete version", async () => {
   const without = { ...one.env, MILLRACE_DEPLOYMENT: "", MILLRACE_BUILD_ID: "" };
   const missing = await millrace(["deployment", "status"], without);
   expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("MILLRACE_DEPLOYMENT")]);

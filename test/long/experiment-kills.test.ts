@@ -25,8 +25,8 @@ beforeAll(async () => {
 });
 afterAll(() => installation?.close());
 
-describe(`killed in turn during an experiment of ${ROWS} rows`, () => {
-  it("ends with exactly one result a row and repetition", async () => {
+describe(`an experiment of ${ROWS} rows while each process is killed in turn`, () => {
+  it("ends with exactly one result per row and repetition", async () => {
     const tenant = await openTenant(installation);
     const project_id = await tenant.deploy(shouting());
     const evaluator_ids = [

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { installPythonTool } from "../support/python-tool.ts";
 import { scratchDirectory } from "../support/scratch.ts";
 
-// Clients are made of openapi.json by others: each generator makes every operation, and what it makes type-checks.
+// Client generators of others must handle openapi.json: each generates every operation, and the result type-checks.
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const document = join(root, "openapi.json");
@@ -28,7 +28,7 @@ function run(command: string, args: readonly string[]): string {
   return stdout + stderr;
 }
 
-/** Type-checks what is in a folder, as strictly as can be, and libraries of the generator too. */
+/** Type-checks a folder as strictly as possible, including the generator's libraries. */
 function check(folder: string): void {
   const lib = ["es2023", "dom", "dom.iterable"];
   const compilerOptions = { strict: true, noEmit: true, target: "es2023", lib, module: "preserve", types: [] };
@@ -56,7 +56,7 @@ it("hey-api", () => {
   check(folder);
 });
 
-/** What it does not know: archives are bytes, and lines of JSON a text. */
+/** Content types that the generator does not know: archives are bytes, and JSON Lines are text. */
 const CONTENT_TYPES = { "application/zip": "application/octet-stream", "application/x-ndjson": "text/plain" };
 
 const python = installPythonTool("openapi-python-client", "0.29.1", ["mypy==1.18.2"]);
@@ -66,11 +66,11 @@ it.skipIf("skipped" in python)("openapi-python-client", () => {
   if ("skipped" in python) return;
   const folder = scratchDirectory();
   const config = join(folder, "config.yaml");
-  // Formatted by nobody. JSON is YAML, too.
+  // No formatter runs afterwards. JSON is valid YAML, too.
   writeFileSync(config, JSON.stringify({ post_hooks: [], content_type_overrides: CONTENT_TYPES }));
   const client = join(folder, "client");
   const generate = ["-m", "openapi_python_client", "generate", "--path", document, "--output-path", client];
-  // It warns of what it cannot make.
+  // The generator warns about everything it cannot generate.
   const output = run(python.python, [...generate, "--meta", "none", "--config", config]);
   expect(output).not.toMatch(/warning/i);
   const made = readdirSync(join(client, "api"), { recursive: true, encoding: "utf8" }).filter((file) =>

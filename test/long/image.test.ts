@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { CHECKOUT, copiesOf, stageOf } from "../support/dockerfile.ts";
 
-it("builds and starts from what the Dockerfile copies, and nothing else", async () => {
+it("builds and starts with only the files that the Dockerfile copies", async () => {
   const folder = await mkdtemp(join(tmpdir(), "millrace-image-"));
   const [build, image] = [join(folder, "build"), join(folder, "image")];
   const node = (cwd: string, ...args: string[]) =>
@@ -27,7 +27,7 @@ it("builds and starts from what the Dockerfile copies, and nothing else", async 
 
     const help = node(image, "bin/millrace.mjs", "--help");
     expect([help.status, help.stdout]).toEqual([0, expect.stringContaining("Usage: millrace")]);
-    // Each main gets as far as its configuration.
+    // Each main file starts as far as reading its configuration.
     for (const main of ["api", "worker", "migrate"]) {
       const started = node(image, `dist/src/${main}-main.js`);
       expect([started.status, started.stderr]).toEqual([1, expect.stringContaining("DATABASE_URL")]);

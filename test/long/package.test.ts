@@ -8,7 +8,7 @@ import { scratchDirectory } from "../support/scratch.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Runs a command in a folder that is no checkout. */
+/** Runs a command in a folder that is not a checkout. */
 function run(cwd: string, command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const { PATH, HOME } = process.env;
   const result = spawnSync(command, args, { cwd, encoding: "utf8", env: { PATH, HOME, ...env }, timeout: 600_000 });
@@ -19,13 +19,13 @@ function run(cwd: string, command: string, args: readonly string[], env: Readonl
   return result.stdout;
 }
 
-it("the packed command line works outside of the checkout, and so do the processes", async () => {
+it("the packed command line and the processes work outside the checkout", async () => {
   const folder = scratchDirectory();
   run(root, "npm", ["pack", "--silent", "--pack-destination", folder]);
   const [tarball = ""] = readdirSync(folder);
   expect(tarball).toMatch(/^millrace-.*\.tgz$/);
   const contents = run(folder, "tar", ["-tzf", tarball]);
-  // Nothing of this machine, and nothing that only a checkout needs.
+  // The package contains nothing from this machine, and nothing that only a checkout needs.
   expect(contents).not.toMatch(/\.millrace|node_modules|\/test\/|dist\/bench|\/scripts\/|\.map\n/);
 
   writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true }));
@@ -43,9 +43,7 @@ it("the packed command line works outside of the checkout, and so do the process
     expect(millrace(["run", "hello", "--input", "in-0=Ada"], env)).toContain("Hello, Ada!");
     expect(millrace(["migrate"], { DATABASE_URL: service.databaseUrl, LOG_LEVEL: "info" })).toContain("up to date");
     const { adminUrl } = inject("millrace");
-    expect(millrace(["doctor"], { ...service.env, PGUSER: new URL(adminUrl).username })).toContain(
-      "Everything is in order",
-    );
+    expect(millrace(["doctor"], { ...service.env, PGUSER: new URL(adminUrl).username })).toContain("No problems found");
   } finally {
     await service.close();
   }

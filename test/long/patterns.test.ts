@@ -4,9 +4,9 @@ import { nearMatch } from "../support/near-matches.ts";
 import { sourcePatterns } from "../support/patterns.ts";
 
 const FUZZED_CHARS = 200_000;
-/** A quadratic pattern takes minutes over so many characters, a linear one moments (ms). */
+/** Over this many characters, a quadratic pattern takes minutes and a linear one moments (ms). */
 const BOUND_MS = 10_000;
-/** What stands between the near-matches: ends of words, of lines and of strings are where patterns begin anew. */
+/** Separators between near-matches: patterns often restart at the end of a word, line or string. */
 const BETWEEN = ["", "-", " ", "\n", '"', "\\", "\0"];
 
 const patterns = sourcePatterns("src", "workflows", "activities");
@@ -15,14 +15,14 @@ for (const { source, flags, where } of patterns) {
   const text = `/${source}/${flags}`;
   places.set(text, [...(places.get(text) ?? []), where]);
 }
-/** Each once, with all the places where it is written. */
+/** Each distinct pattern once, with all its locations. */
 const distinct = [...new Map(patterns.map((each) => [`/${each.source}/${each.flags}`, each])).entries()].map(
   ([text, each]) => ({ ...each, text, where: places.get(text)?.join(", ") ?? "" }),
 );
 
-/** Long texts of what nearly matches: beginnings of matches, over and over, and runs of one character. */
+/** Long texts that almost match: repeated beginnings of matches, and runs of one character. */
 function nearMatches({ source, flags }: { readonly source: string; readonly flags: string }): string[] {
-  // The same texts in every run.
+  // The seed is fixed, so every run uses the same texts.
   let state = 7;
   const pick = (among: number): number => {
     state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
@@ -37,13 +37,13 @@ function nearMatches({ source, flags }: { readonly source: string; readonly flag
     .map((piece) => `${piece.repeat(Math.ceil(FUZZED_CHARS / piece.length))}\0`);
 }
 
-describe("redos-own: the patterns of the sources", () => {
-  it("are found", () => {
+describe("redos-own: regular expressions in the code", () => {
+  it("are found by the test", () => {
     expect(patterns.length).toBeGreaterThan(300);
     expect(patterns.map(({ where }) => where.replace(/:\d+$/, ""))).toContain("src/platform/logging/redaction.ts");
   });
 
-  it("are linear, as far as an analyser can tell", { timeout: 300_000 }, async () => {
+  it("take linear time according to an analyser", { timeout: 300_000 }, async () => {
     const known = { source: "(?<!x)\\s+$", flags: "" };
     expect((await analyse(known)).status).toBe("vulnerable");
     const found: string[] = [];
@@ -56,7 +56,7 @@ describe("redos-own: the patterns of the sources", () => {
     expect(found).toEqual([]);
   });
 
-  it("take no longer than moments over long texts that nearly match", { timeout: 300_000 }, () => {
+  it("are fast on long texts that nearly match", { timeout: 300_000 }, () => {
     const slow: string[] = [];
     for (const pattern of distinct) {
       const regex = new RegExp(pattern.source, pattern.flags);
@@ -72,7 +72,7 @@ describe("redos-own: the patterns of the sources", () => {
   });
 });
 
-/** Enough of a search to find what is superlinear, where there are assertions and a proof is not to be had. */
+/** Search effort that is enough to find superlinear patterns whose assertions prevent a proof. */
 function analyse({ source, flags }: { readonly source: string; readonly flags: string }) {
   return check(source, flags, { timeout: 60_000, maxIteration: 3, incubationLimit: 10_000, attackTimeout: 300 });
 }

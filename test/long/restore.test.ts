@@ -19,7 +19,7 @@ import { eventually, scratchDirectory } from "../support/scratch.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const tools = findPostgresTools();
 
-/** The commands of the page's section, in its order: backup, roles, restore, doctor. Addresses come first, and are the test's. */
+/** The commands from the page's section, in order: backup, roles, restore, doctor. URLs are replaced by the test's. */
 function commands(): string[] {
   const page = readFileSync(join(root, "docs/operation.md"), "utf8");
   const section = page.slice(page.indexOf("## Restore\n"), page.indexOf("## Upgrade\n"));
@@ -32,7 +32,7 @@ function open(url: string): Database {
   return database;
 }
 
-/** Everything that keeps organisations apart in a database, as the server has it. */
+/** Everything in the database that separates organisations: policies, roles and grants. */
 function access(database: Database): Promise<unknown[]> {
   return database.system((db) =>
     db.query(
@@ -68,7 +68,7 @@ describe.skipIf(typeof tools !== "string")(`a dump${typeof tools === "string" ? 
   });
   afterAll(() => old?.close());
 
-  /** Runs commands of the page, in the folder of the dump, where millrace is installed. */
+  /** Runs commands of the page in the folder of the dump, where millrace is installed. */
   function bash(
     code = "",
     env: Record<string, string> = {},
@@ -78,7 +78,7 @@ describe.skipIf(typeof tools !== "string")(`a dump${typeof tools === "string" ? 
       encoding: "utf8",
       env: { ...env, PATH: [folder, process.env["PATH"]].join(delimiter), HOME: process.env["HOME"] },
     });
-    // Of the settings of whose machine it is.
+    // npm warns about the settings of the machine.
     return { status, stdout, stderr: stderr.replaceAll(/^npm warn.*\n?/gm, "") };
   }
 
@@ -95,7 +95,7 @@ describe.skipIf(typeof tools !== "string")(`a dump${typeof tools === "string" ? 
       expect(await database.org(org_id, (db) => db.query("select run_id from runs"))).toEqual([{ run_id }]);
   }
 
-  it("is a whole installation on a fresh server after the commands of the page", async () => {
+  it("restores a whole installation on a fresh server with the documented commands", async () => {
     const { admin, url } = await freshServer();
     const [, roles = "", restore = ""] = commands();
     const blobs = join(work(), "new-blobs");
@@ -113,11 +113,11 @@ describe.skipIf(typeof tools !== "string")(`a dump${typeof tools === "string" ? 
     ]);
   });
 
-  it("without its roles serves nothing until migrate has made them anew, and says so", async () => {
+  it("restored without its roles serves nothing, and says so, until migrate has created them", async () => {
     const { admin, url } = await freshServer();
     await administer(admin, "create role millrace login createrole password 'open sesame'");
     await administer(admin, "create database millrace owner millrace encoding 'UTF8' template template0");
-    // Each policy and grant is an error.
+    // The roles do not exist, so each policy and grant fails.
     expect(bash(`pg_restore --no-owner --dbname="$DATABASE_URL" millrace.dump`, { DATABASE_URL: url }).status).toBe(1);
     const found = await schemaFindings(url);
     expect(found).toMatchObject([
@@ -138,12 +138,12 @@ describe.skipIf(typeof tools !== "string")(`a dump${typeof tools === "string" ? 
     );
     await isWhole(url);
     expect((await migrate(url, MIGRATIONS)).mended).toEqual([]);
-    // Without a restart.
+    // The API becomes ready without a restart.
     await eventually("ready", async () => (await api.ready())[0] === 200);
   });
 });
 
-it("an empty database, or one that is behind, is not ready, and the command is named", async () => {
+it("an empty or outdated database makes the api not ready, and the response names the command", async () => {
   const { adminUrl } = inject("millrace");
   const name = `empty_${randomBytes(4).toString("hex")}`;
   await administer(adminUrl, `create database ${name}`);
@@ -163,7 +163,7 @@ function scratchFolder(): () => string {
   let folder = "";
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), "millrace-restore-"));
-    // As `npx --no-install millrace` finds it: of this checkout.
+    // `npx --no-install millrace` finds the program of this checkout there.
     mkdirSync(join(folder, "node_modules/.bin"), { recursive: true });
     symlinkSync(join(root, "bin/millrace.mjs"), join(folder, "node_modules/.bin/millrace"));
   });
@@ -183,7 +183,7 @@ async function schemaFindings(url: string) {
   return findings.filter(({ part }) => part === "Role" || part === "Schema");
 }
 
-/** An api process, whether or not it is ready. */
+/** Starts an API process, even if it does not become ready. */
 async function startApi(url: string): Promise<{ ready(): Promise<[number, unknown]> }> {
   const child = spawn(process.execPath, [join(root, "dist/src/api-main.js")], {
     env: {

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => installation?.close());
 
-it("a schedule of one a second runs each time once, whatever is killed", async () => {
+it("a schedule of one run per second starts each run exactly once, whatever process is killed", async () => {
   const { worker, api, temporal } = installation;
   const tenant = await openTenant(installation);
   const project_id = await tenant.deploy(echo());
@@ -23,7 +23,7 @@ it("a schedule of one a second runs each time once, whatever is killed", async (
     inputs: { "in-0": "payload.scheduled_at" },
   });
   expect(status).toBe(201);
-  /** The second that each run is of, with its state; sub-flows there are none. */
+  /** The second for which each run was scheduled, with its state; there are no child runs. */
   const runs = async (): Promise<Array<{ second: number; state: string }>> => {
     const rows = await installation.sql<{ key: string; state: string | null }>(
       "select f.key, r.state from trigger_firings f left join runs r using (run_id) where f.trigger_id = $1",

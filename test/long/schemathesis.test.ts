@@ -10,10 +10,7 @@ import { edges, flow, node } from "../support/flows.ts";
 import { installSchemathesis, runSchemathesis } from "../security/schemathesis.ts";
 import type { KnownIds } from "../security/schemathesis.ts";
 
-/**
- * Every phase; the examples and what the coverage phase makes of each schema (schemathesis_hooks.py takes a share of it), and this
- * many made-up requests of each operation.
- */
+/** All phases: the examples, a share of the coverage phase (schemathesis_hooks.py), and this many generated requests per operation. */
 const FORM = [
   "--phases",
   "examples,coverage,fuzzing,stateful",
@@ -29,12 +26,12 @@ if ("skipped" in installed) process.stderr.write(`schemathesis is skipped: ${ins
 let service: OwnService;
 beforeAll(async () => {
   if ("skipped" in installed) return;
-  // No request waits longer than schemathesis does.
+  // No request may wait longer than schemathesis does.
   service = await startService({ env: { MILLRACE_SYNC_WAIT_MS: "5000" } });
 }, 600_000);
 afterAll(() => service?.close());
 
-/** Creates one resource of each kind. */
+/** Creates one resource of each type. */
 async function seed(org: string, secretKey: string): Promise<KnownIds> {
   const api = client(service, secretKey);
   const documents = flow({ nodes: [node("doc-0", "files"), node("out-0", "output")], edges: edges("doc-0 > out-0") });
@@ -46,7 +43,7 @@ async function seed(org: string, secretKey: string): Promise<KnownIds> {
     const { body } = await api.post("/v2/runs", { project_id, inputs: { "in-0": "x" }, mode: "sync" });
     return body.run_id;
   };
-  // This address never answers, so failed deliveries remain visible.
+  // This address never responds, so failed deliveries remain in the list.
   const subscribe = async (): Promise<string> => {
     const { body } = await api.post("/v2/webhooks/subscriptions", { url: "https://receiver.invalid/", events: ["*"] });
     return body.subscription_id;
@@ -73,8 +70,8 @@ async function seed(org: string, secretKey: string): Promise<KnownIds> {
 }
 
 it.skipIf("skipped" in installed)(
-  "schemathesis finds nothing wrong with what the document says and the service does",
-  // The same seed makes the same requests: what fails once fails again.
+  "schemathesis finds no difference between the OpenAPI document and the service",
+  // The same seed generates the same requests, so a failure can be reproduced and a retry is useless.
   { timeout: 3_600_000, retry: 0 },
   async () => {
     if ("skipped" in installed) return;
@@ -90,10 +87,10 @@ it.skipIf("skipped" in installed)(
     });
     process.stderr.write(output);
     expect(code, output).toBe(0);
-    // What signs in, and what has a credential of its own. Of the others something is tried behind the authentication.
+    // Operations that sign in or have their own kind of credential; for all others some request passes authentication.
     const [, refused = "0"] = /Authentication failed: (\d+) operation/.exec(output) ?? [];
     expect(Number(refused)).toBeLessThanOrEqual(3);
-    // No internal errors in the service's log.
+    // The installation has logged no internal errors.
     expect(service.logs()).not.toContain('"level":"error"');
   },
 );

@@ -15,7 +15,7 @@ import type { OwnService } from "../support/service.ts";
 let own: OwnService;
 let bench: Bench;
 let run_id: string;
-// Several of the pieces in which blobs are encrypted, and characters of 1 to 4 bytes at their edges.
+// Spans several encryption blocks of a blob, with characters of 1 to 4 bytes at their boundaries.
 const text = "aé漢😀\n".repeat(30_000);
 beforeAll(async () => {
   own = await startService({ env: { MILLRACE_SEAL_BLOBS: "on" } });
@@ -48,7 +48,7 @@ async function valueOf(api: TestClient, limit: number): Promise<string> {
   return pages.join("");
 }
 
-it.each([65_536, 100_003])("a long value is read in pages of %s bytes where blobs are encrypted", async (limit) => {
+it.each([65_536, 100_003])("a long value can be read in pages of %s bytes if blobs are encrypted", async (limit) => {
   expect(JSON.parse(await valueOf(bench.api, limit)) === text + text).toBe(true);
   const blobs = readdirSync(own.blobDir, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
   expect(blobs.length).toBeGreaterThan(0);
@@ -56,7 +56,7 @@ it.each([65_536, 100_003])("a long value is read in pages of %s bytes where blob
     expect(readFileSync(join(parentPath, name)).includes(text.slice(0, 20))).toBe(false);
 });
 
-it("a long value is the same in an installation that was restored from a backup", async () => {
+it("a long value is unchanged in an installation that was restored from a backup", async () => {
   const place = join(scratchDirectory(), "backup");
   const made = await millrace(["backup", place, "--json"], own.env);
   expect([made.code, made.stderr]).toEqual([0, ""]);

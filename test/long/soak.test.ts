@@ -7,7 +7,7 @@ import { refused } from "../kill/persistent-client.ts";
 import { recordKill } from "../kill/kill-table.ts";
 
 const MINUTES = Number(process.env["MILLRACE_SOAK_MINUTES"] ?? 10);
-/** Parts killed in one round, and the longest time each is down (ms). */
+/** Number of parts killed in one round, and the longest time each is down (ms). */
 const MAX_KILLS = 8;
 const MAX_DOWNTIME_MS = 10_000;
 
@@ -36,7 +36,7 @@ function parts(): Part[] {
 
 const upTo = (most: number): number => Math.floor(Math.random() * most);
 
-/** Kills a part and starts it again after a while, as a supervisor would: until it comes up. */
+/** Kills a part and starts it again after a while; retries until it runs, as a supervisor would. */
 async function strike(part: Part): Promise<void> {
   await part.kill();
   await delay(upTo(MAX_DOWNTIME_MS));
@@ -44,7 +44,7 @@ async function strike(part: Part): Promise<void> {
     try {
       return await part.restart();
     } catch (error) {
-      // It needs a server that is down as well.
+      // The part cannot start while a server that it needs is down, too.
       if (attempt === 10) throw error;
       await delay(1000);
     }

@@ -31,13 +31,13 @@ afterAll(async () => {
   await stub?.close();
 });
 
-/** A reader: what it has of the text, and how often it was cut off. */
+/** A reader: the text it has, and how often it was disconnected. */
 interface Reader {
   text: string;
   breaks: number;
 }
 
-/** Reads until there is an answer; a broken read starts again. */
+/** Reads until there is a result; starts again after a broken read. */
 async function persist<T>(reader: Reader, read: () => Promise<T | undefined>): Promise<T> {
   for (;;) {
     const found = await read().catch((error: unknown) => {
@@ -50,7 +50,7 @@ async function persist<T>(reader: Reader, read: () => Promise<T | undefined>): P
   }
 }
 
-/** Follows the stream of an inference to its end; asked for again, by the same key, it begins with all there is. */
+/** Follows the stream of an inference run to its end; after a disconnect, the same key returns it from the beginning. */
 function followInference(api: TestClient, path: string, key: string, reader: Reader): Promise<RunState> {
   return persist(reader, async () => {
     let shown = "";
@@ -67,7 +67,7 @@ function followInference(api: TestClient, path: string, key: string, reader: Rea
   });
 }
 
-/** Follows the events of a run to its end; goes on after the last event it has seen. */
+/** Follows the events of a run to its end; after a disconnect, continues after the last event seen. */
 function followEvents(api: TestClient, runId: string, reader: Reader): Promise<"run.finished"> {
   let [last, attempt] = ["", 0];
   return persist(reader, async () => {
@@ -89,7 +89,7 @@ function followEvents(api: TestClient, runId: string, reader: Reader): Promise<"
   });
 }
 
-it("who reads along has the whole text once, whichever process dies under it", async () => {
+it("a reader of a stream receives the whole text once, whichever process is killed", async () => {
   stub.answer(() => ({ text: PIECES, pauseMs: 150 }));
   const credential = { base_url: `${stub.url}/v1` };
   const connection = { name: "stub", provider_id: "openai_compatible", scheme: "none", credential };

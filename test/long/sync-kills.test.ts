@@ -17,7 +17,7 @@ const PAGES = shareOf(500);
 
 let installation: Installation;
 beforeAll(async () => {
-  // More than other tests may read.
+  // More pages than other tests allow.
   installation = await install({ env: { MILLRACE_SYNC_MAX_PAGES: "1000" } });
 });
 afterAll(() => installation?.close());
@@ -27,9 +27,9 @@ const pages = (): Record<string, string> =>
     Array.from({ length: PAGES }, (_, n) => [`/page-${n}`, `Page ${n} describes mill number${n}. `.repeat(20)]),
   );
 
-describe(`killed during a sync of ${PAGES} documents`, () => {
+describe(`a kill during a sync of ${PAGES} documents`, () => {
   it.each(["worker", "api", "postgres"] as const)(
-    "%s: the sync ends, and every document is indexed once",
+    "%s: the sync finishes, and every document is indexed once",
     async (what) => {
       const tenant = await openTenant(installation);
       const site = await startWebsite(pages());
@@ -42,7 +42,7 @@ describe(`killed during a sync of ${PAGES} documents`, () => {
       const path = `/v2/knowledge-bases/${base.knowledge_base_id}`;
       const { body: accepted } = await tenant.secret.post(`${path}/sync`, {});
       const at = Date.now();
-      // At the beginning, in the middle and near the end.
+      // Kills at the beginning, in the middle and near the end.
       for (const done of [0, PAGES / 4, (PAGES * 3) / 4]) {
         await eventually(
           `${done} documents`,
@@ -91,7 +91,7 @@ describe(`killed during a sync of ${PAGES} documents`, () => {
         found: PAGES,
         repeated: 0,
       });
-      // A blob whose row may or may not have been committed stays; housekeeping removes it later.
+      // A blob whose row may not have been committed stays; housekeeping deletes it later.
       const swept = await sweep(tenant);
       const left = await unreferenced();
       recordKill({
@@ -106,8 +106,8 @@ describe(`killed during a sync of ${PAGES} documents`, () => {
   );
 });
 
-/** What housekeeping does once blobs are a day old. */
-async function sweep(tenant: ApiTenant): Promise<number> {
+/** Runs housekeeping as if all blobs were a day old. */
+async function sweep(tenant: ApiTenant): Promise<number | null> {
   const blobs = await createFileBlobStore(installation.blobDir);
   try {
     return await tenant.withDatabase((db) => sweepBlobs({ db, blobs }, new Date(Date.now() + 60_000)));
@@ -116,14 +116,14 @@ async function sweep(tenant: ApiTenant): Promise<number> {
   }
 }
 
-/** How many files of the blob store no resource refers to. */
+/** Number of files in the blob store that no document refers to. */
 async function unreferenced(): Promise<number> {
   const rows = await installation.sql<{ key: string }>(
     "select unnest(array[blob_key, text_blob_key]) as key from knowledge_resources",
   );
   const known = rows.map(({ key }) => key?.split("/").at(-1) ?? "");
   const files = readdirSync(installation.blobDir, { recursive: true, withFileTypes: true })
-    // A draft is no blob yet; one that a killed process left is removed after an hour.
+    // Excludes drafts, which are not blobs yet; one that a killed process left is deleted after an hour.
     .filter((entry) => entry.isFile() && basename(entry.parentPath) !== "tmp")
     .map(({ name }) => name);
   return files.filter((name) => !name.includes("master") && !known.includes(name)).length;

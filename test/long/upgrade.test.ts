@@ -36,7 +36,7 @@ const waits = flow(
 const quick = flow([{ id: "delay-0", type: "delay", config: { seconds: 0.1 } }, out("delay-0")], ["delay-0>out-0"]);
 
 describe("an upgrade that changes a workflow's commands", () => {
-  it("continues runs that older code began, while new runs use the new code", async () => {
+  it("continues runs that started on older code, while new runs use the new code", async () => {
     const before = await openBench(service);
     const [waiting, short] = await Promise.all([before.deploy(waits), before.deploy(quick)]);
     const { run_id: inPause } = await before.start(waiting, { "in-0": "a" });
@@ -49,7 +49,7 @@ describe("an upgrade that changes a workflow's commands", () => {
     const old = await before.run(quick);
     expect(old.outputs["out-0"]).toMatch(/^\d{4}-/);
 
-    // The old processes are killed; the new ones take over their work.
+    // The old processes are killed, and new ones take over their work.
     await Promise.all([...service.api, ...service.worker].map((each) => each.kill()));
     const { stateDir } = inject("millrace");
     newer.push(await startServiceProcess("worker", service.env, stateDir, builds.patched));
@@ -63,7 +63,7 @@ describe("an upgrade that changes a workflow's commands", () => {
     for (const id of [inPause, inDelay]) {
       await eventually("it asks", async () => (await get(id)).state === "PAUSED");
       expect((await api.post(`/v2/runs/${id}/resume`, { action: "approve" })).status).toBe(202);
-      // The old code started its first delay, the new code the second.
+      // The old code started the run's first delay, the new code its second.
       expect(await get(id)).toMatchObject({
         state: "COMPLETED",
         outputs: { "out-0": expect.stringMatching(/^newer code, /) },
@@ -72,7 +72,7 @@ describe("an upgrade that changes a workflow's commands", () => {
       expect(nodesOf(body)["delay-0"]?.output).toMatch(/^\d{4}-/);
     }
 
-    // Without the patch these very runs could not have continued.
+    // Without the patch, these runs could not have continued.
     const histories = await withTemporal(service.temporalAddress, async (each) =>
       (await Promise.all([inDelay, inPause].map((id) => historiesOf(each, id)))).flat(),
     );

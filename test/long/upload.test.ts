@@ -11,12 +11,12 @@ import { MASTER_KEY } from "../support/payloads.ts";
 const MIB = 1024 * 1024;
 const program = await findS3Program();
 
-/** Resident memory of a process, MiB. */
+/** Resident memory of a process (MiB). */
 function residentMib(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }
 
-/** A multipart body with one file of so many MiB, made as it is sent. */
+/** A multipart body with one file of this size (MiB), generated while it is sent. */
 function upload(mib: number) {
   const boundary = "millrace-test";
   async function* body() {
@@ -63,7 +63,7 @@ describe.each(["a directory", "S3"])("an upload of 100 MiB, with blobs in %s", (
       });
       expect([answer.status, await answer.text()]).toMatchObject([202, expect.stringContaining("resource_id")]);
     };
-    // What the first request of its kind loads is not the upload's.
+    // A first upload loads code and buffers that must not count as memory of the second.
     await send(1);
     const before = residentMib(pid);
     let peak = before;

@@ -16,7 +16,7 @@ import type { OwnService } from "../support/service.ts";
 
 const DEPLOYMENT = `test-${randomBytes(6).toString("hex")}`;
 const ofBuild = (build: string) => ({ MILLRACE_DEPLOYMENT: DEPLOYMENT, MILLRACE_BUILD_ID: build });
-/** Callers that begin a run as soon as their last one has ended, and runs of each kind that wait in each phase. */
+/** Callers that start a run as soon as their last one has finished, and waiting runs of each kind in each phase. */
 const CALLERS = 3;
 const WAITING = 4;
 
@@ -38,7 +38,7 @@ const waits = (seconds: number) =>
     ["delay-0>approval-0", "approval-0:approve>delay-1", "delay-1>out-0"],
   );
 type Build = "one" | "two";
-/** The second release says so in the output of a delay. */
+/** The second release changes the output of a delay, which identifies it. */
 const buildOf = (output: unknown): Build => (String(output).startsWith("newer code, ") ? "two" : "one");
 
 let service: OwnService;
@@ -60,7 +60,7 @@ const deployment = (...args: string[]) =>
     return (await millrace(["deployment", ...args], service.env)).code === 0;
   });
 
-/** Runs that begin and end all the time, until `stop`. */
+/** Keeps starting runs and waits for them, until `stop`. */
 function load(project: string) {
   const ended: Array<{ run: Run; ms: number; phase: string }> = [];
   const now = { api: bench.api, phase: "", stopped: false };
@@ -77,7 +77,7 @@ function load(project: string) {
   return {
     ended,
     builds,
-    /** Goes on over an api, and waits until `enough` of its runs have ended. */
+    /** Continues through the given API, and waits until `enough` of its runs have finished. */
     async phase(name: string, api: TestClient, enough: (builds: Build[]) => boolean): Promise<void> {
       Object.assign(now, { phase: name, api });
       await eventually(`enough runs of phase ${name}`, () => enough(builds(name)));
@@ -89,13 +89,13 @@ function load(project: string) {
   };
 }
 
-it("two releases, the second incompatible: no run fails, and each ends on the build that it began on", async () => {
+it("with two incompatible releases no run fails, and each finishes on the build where it started", async () => {
   await deployment("set-current", "one");
   const [short, asking, delayed] = await Promise.all([quick, waits(0.1), waits(8)].map((each) => bench.deploy(each)));
   if (!short || !asking || !delayed) throw new Error("not deployed");
   const traffic = load(short);
   const open: Array<{ id: string; build: Build }> = [];
-  /** Half of them wait for an answer, half are still in their delay. */
+  /** Half of them wait for an approval, half are in their delay. */
   const beginWaiting = async (api: TestClient, build: Build) => {
     for (let index = 0; index < WAITING * 2; index += 1) {
       const project_id = index < WAITING ? asking : delayed;
@@ -120,7 +120,7 @@ it("two releases, the second incompatible: no run fails, and each ends on the bu
 
   const switching = performance.now();
   await deployment("set-current", "two");
-  // What was on its way when the route changed may still be of one.
+  // A run that started before the route changed may still belong to build one.
   const lastTwo = (builds: Build[]): boolean =>
     builds.length > 20 && builds.slice(-20).every((build) => build === "two");
   await traffic.phase("switch", apiOfTwo, lastTwo);
@@ -128,7 +128,7 @@ it("two releases, the second incompatible: no run fails, and each ends on the bu
   await traffic.phase("two", apiOfTwo, many);
   expect(new Set(traffic.builds("two"))).toEqual(new Set(["two"]));
   await beginWaiting(apiOfTwo, "two");
-  // Answered while the other release is current.
+  // These are decided while the other release is current.
   for (const { id } of open.slice(0, WAITING / 2))
     expect((await apiOfTwo.post(`/v2/runs/${id}/resume`, { action: "approve" })).status).toBe(202);
 
@@ -153,7 +153,7 @@ it("two releases, the second incompatible: no run fails, and each ends on the bu
   }
   expect(traffic.ended.filter(({ run }) => run.state !== "COMPLETED")).toEqual([]);
 
-  // Without versions the second release could not have continued the runs of the first.
+  // Without versioning, the second release could not have continued the runs of the first.
   const olds = open.filter(({ build }) => build === "one").map(({ id }) => id);
   const histories = await withTemporal(service.temporalAddress, async (each) =>
     (await Promise.all(olds.map((id) => historiesOf(each, id)))).flat(),

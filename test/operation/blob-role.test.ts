@@ -12,7 +12,7 @@ const ROLE = "arn:aws:iam::123456789012:role/millrace-blobs";
 const TOKEN = "eyJ.token-of-the-pod";
 
 it.skipIf("no" in program)(
-  "api and worker keep blobs in S3 by the role that EKS sets, with no key",
+  "api and worker store blobs in S3 with the role that EKS sets, without a key",
   async () => {
     if ("no" in program) return;
     const [s3, sts] = await Promise.all([startS3Server(program.path, scratchDirectory()), startStsServer()]);
@@ -30,13 +30,13 @@ it.skipIf("no" in program)(
         AWS_WEB_IDENTITY_TOKEN_FILE: tokenFile,
         AWS_REGION: "eu-central-1",
         AWS_ENDPOINT_URL_STS: sts.url,
-        // The worker makes the outputs.
+        // Only the worker computes outputs.
         MILLRACE_API_WORKER: "false",
       },
     });
     onTestFinished(() => service.close());
     const bench = await openBench(service);
-    // Longer than what a run carries: the api keeps the inputs as a blob, the worker the outputs.
+    // Too long for a run's row, so the API stores the inputs as a blob and the worker the outputs.
     const long = "long ".repeat(80_000);
     const run = await bench.run(
       flow(
@@ -50,9 +50,9 @@ it.skipIf("no" in program)(
       { "in-0": long },
     );
     expect(run).toMatchObject({ state: "COMPLETED", error: null, outputs: { "out-0": `${long}!` } });
-    // Two are written; the worker reads the inputs, the api the outputs.
+    // Two blobs are written; the worker reads the inputs, the API the outputs.
     expect(gate.passed()).toBeGreaterThan(3);
-    // Each of the two processes has asked once.
+    // Each of the two processes has requested credentials once.
     expect(sts.forms.map((form) => form["RoleArn"])).toEqual([ROLE, ROLE]);
     expect(service.logs()).not.toContain(TOKEN);
   },

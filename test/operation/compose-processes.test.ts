@@ -32,7 +32,7 @@ const provider = {
   default_role: "viewer",
 };
 
-/** Lets the containers' names, ports and folders be those of this machine. */
+/** Maps names, ports and folders of containers to those of this machine. */
 type Mapping = ReadonlyArray<readonly [container: string, here: string]>;
 
 describe("the services of docker-compose.yml, started as processes", () => {
@@ -55,7 +55,8 @@ describe("the services of docker-compose.yml, started as processes", () => {
       "POSTGRES_PASSWORD=superuser-sesame",
       "POSTGRES_MILLRACE_PASSWORD=open-sesame",
       "POSTGRES_TEMPORAL_PASSWORD=close-sesame",
-      // What the file does not name.
+      `MILLRACE_MASTER_KEY=${Buffer.alloc(32, 1).toString("base64")}`,
+      // Settings that the compose file does not contain.
       `MILLRACE_METRICS_TOKEN=${METRICS_TOKEN}`,
       `MILLRACE_OIDC_PROVIDERS='${JSON.stringify([provider])}'`,
       `MILLRACE_OTLP_ENDPOINT=${collector.url}`,
@@ -85,7 +86,7 @@ describe("the services of docker-compose.yml, started as processes", () => {
 
   const of = (name: string): ComposeService => serviceOf(compose, name);
 
-  /** The environment that compose gives a service. Each process has ports of its own, as each container has. */
+  /** The environment that compose gives a service. Each process needs its own ports, as each container has. */
   async function environment(name: string): Promise<Record<string, string>> {
     const ports = new Map<string, string>();
     for (const port of ["8080", "8081", "9090"]) ports.set(port, String(await claimPort()));
@@ -107,7 +108,7 @@ describe("the services of docker-compose.yml, started as processes", () => {
     return child;
   }
 
-  /** A command in the container of a service that runs. */
+  /** Runs a command in the container of a running service. */
   async function exec(as: string, args: readonly string[]): Promise<{ code: number | null; output: string }> {
     const [command = "", ...rest] = args;
     const child = spawn(command, rest, { cwd: image, env: started[as]?.env });
@@ -116,11 +117,11 @@ describe("the services of docker-compose.yml, started as processes", () => {
     return new Promise((resolve) => child.once("close", (code) => resolve({ code, output })));
   }
 
-  /** What the health check of the image says. */
+  /** The result of the image's health check. */
   const healthy = async (as: string): Promise<boolean> =>
     (await exec(as, commandOf(stageOf(undefined), "HEALTHCHECK"))).code === 0;
 
-  it("are healthy by the checks of the file, where these programs are", async () => {
+  it("pass the file's health checks, if the programs are installed", async () => {
     const [, command = ""] = of("postgres").healthcheck?.test ?? [];
     const tools = findPostgresTools();
     const { host } = new URL(`http://${mapping[0]?.[1].slice(1)}`);
@@ -138,7 +139,7 @@ describe("the services of docker-compose.yml, started as processes", () => {
     expect([check(mapping[1]?.[1] ?? ""), check(`127.0.0.1:${await claimPort()}`)]).toEqual([0, 1]);
   });
 
-  it("migrate ends with success, also the second time", async () => {
+  it("include a migrate that succeeds, also the second time", async () => {
     for (const says of ["was migrated", "is up to date"]) {
       const migrate = await start("migrate");
       expect(await migrate.ended, tail(started["migrate"]?.log ?? "")).toBe("exit code 0");
@@ -146,7 +147,7 @@ describe("the services of docker-compose.yml, started as processes", () => {
     }
   });
 
-  it("api and workers become healthy, and a flow runs", async () => {
+  it("become healthy and run a flow", async () => {
     await Promise.all([start("api"), start("worker"), start("worker", "second worker")]);
     const parts = ["api", "worker", "second worker"];
     for (const as of parts) {
@@ -155,7 +156,7 @@ describe("the services of docker-compose.yml, started as processes", () => {
     const url = `http://127.0.0.1:${started["api"]?.env["PORT"]}`;
     await eventually("the api is ready", async () => (await fetch(`${url}/readyz`)).ok);
 
-    // As the file's first lines say it.
+    // Runs the commands as the first lines of the compose file describe.
     const cli = async (...args: string[]): Promise<string> => {
       const { code, output } = await exec("api", ["node", "bin/millrace.mjs", ...args]);
       expect([code, output]).toEqual([0, expect.anything()]);
@@ -174,7 +175,7 @@ describe("the services of docker-compose.yml, started as processes", () => {
     };
     const hello: unknown = JSON.parse(readFileSync(join(CHECKOUT, "examples/flows/hello.json"), "utf8"));
     expect(await run(hello, { "in-0": "Ada" })).toContain("Hello, Ada!");
-    // Code is executed by workers, in processes of their own.
+    // Workers execute code in separate processes.
     const code = flow(
       [
         { id: "code-0", type: "code", config: { source: "function main() { return 6 * 7; }" } },
@@ -184,17 +185,17 @@ describe("the services of docker-compose.yml, started as processes", () => {
     );
     expect(await run(code, {})).toContain("42");
 
-    // Both workers poll; nothing is missing or set up wrongly.
+    // Both workers poll; nothing is missing or configured wrongly.
     const { body } = await api.get("/v2/queues");
     const nodes = body.queues.find((each: { queue: string }) => each.queue === "nodes");
     expect(nodes).toMatchObject({ workers: 2 });
     const doctor = await exec("worker", ["node", "bin/millrace.mjs", "doctor"]);
     expect([doctor.code, doctor.output]).toEqual([0, expect.anything()]);
-    // The key of the installation is in the volume.
-    expect(await readdir(join(folder, "volume/blobs"))).toContain("master.key");
+    // The master key is not stored beside the data that it encrypts.
+    expect(await readdir(join(folder, "volume/blobs"))).not.toContain("master.key");
   });
 
-  it("settings of .env that the file does not name reach the processes", async () => {
+  it("receive settings of .env that the file does not name", async () => {
     const url = `http://127.0.0.1:${started["api"]?.env["PORT"]}`;
     const { body } = await client({ url }).get("/console/session/providers");
     expect(body).toMatchObject({ providers: [{ provider_id: "acme", name: "Acme" }] });
@@ -210,7 +211,7 @@ describe("the services of docker-compose.yml, started as processes", () => {
     }
     for (const service of ["millrace-api", "millrace-worker"])
       await collector.find(service, (span) => span.service === service);
-    // And the passwords of others do not.
+    // Settings reach the processes, but the passwords of other roles do not.
     if (process.platform !== "linux") return;
     for (const { pid } of [started["api"], started["worker"]].filter((each) => each !== undefined)) {
       const environ = await readFile(`/proc/${pid}/environ`, "utf8");
@@ -219,7 +220,7 @@ describe("the services of docker-compose.yml, started as processes", () => {
     }
   });
 
-  it("stop within their time, with success", async () => {
+  it("stop within their grace period with exit code 0", async () => {
     const grace = Number.parseInt(of("api").stop_grace_period ?? "", 10) * 1000;
     expect(grace).toBeGreaterThan(0);
     const stopped = await Promise.all(
@@ -232,7 +233,7 @@ describe("the services of docker-compose.yml, started as processes", () => {
   });
 });
 
-/** What the image has below /app: what is copied and built, and of the packages only what `npm ci --omit=dev` installs. */
+/** Creates the content of /app in the image: copied and built files, and the packages that `npm ci --omit=dev` installs. */
 async function layOut(image: string): Promise<void> {
   for (const { from, source, target } of copiesOf(stageOf(undefined))) {
     if (target === "node_modules") continue;
@@ -249,7 +250,7 @@ async function layOut(image: string): Promise<void> {
   }
 }
 
-/** What the image of Postgres does with the file of roles, but for its programs: this server has no pgvector. */
+/** Executes the file of roles as the Postgres image does, but without the extensions, because this server has no pgvector. */
 async function setUp(admin: string, sql: string, env: Readonly<Record<string, string>>): Promise<void> {
   const variables = Object.fromEntries(
     [...sql.matchAll(/^\\getenv (\w+) (\w+)$/gm)].map(([, name = "", of = ""]) => [name, env[of] ?? ""]),

@@ -13,8 +13,9 @@ import { bareServer, MIGRATIONS } from "../support/own-postgres.ts";
 import { findPostgresTools, serverForTools } from "../support/postgres-tools.ts";
 
 const PASSWORDS = ["POSTGRES_PASSWORD", "POSTGRES_MILLRACE_PASSWORD", "POSTGRES_TEMPORAL_PASSWORD"];
+const SECRETS = [...PASSWORDS, "MILLRACE_MASTER_KEY"];
 const dotenv = (more: Readonly<Record<string, string>> = {}): string =>
-  Object.entries({ ...Object.fromEntries(PASSWORDS.map((name) => [name, `sesame-of-${name}`])), ...more })
+  Object.entries({ ...Object.fromEntries(SECRETS.map((name) => [name, `sesame-of-${name}`])), ...more })
     .map(([name, value]) => `${name}='${value}'\n`)
     .join("");
 const { services, configs } = rawCompose();
@@ -23,25 +24,25 @@ const ours = OURS.map((name) => [name, serviceOf(rawCompose(), name)] as const);
 const tools = findPostgresTools();
 
 describe("docker-compose.yml", () => {
-  it("has no default password, and says where one is set that is missing", () => {
+  it("has no default password, and names a missing one with the page that explains it", () => {
     const passwords = [...composeText.matchAll(/\$\{(\w*PASSWORD\w*)([^}]*)\}/g)];
     expect(new Set(passwords.map(([, name]) => name))).toEqual(new Set(PASSWORDS));
     for (const [, , otherwise] of passwords) expect(otherwise).toBe(":?Set it in .env (docs/operation.md, Installing)");
     const page = readFileSync(new URL("../../docs/operation.md", import.meta.url), "utf8");
     for (const [, name] of passwords) expect(page).toContain(name);
-    // Nor one written out.
+    // The file contains no literal password.
     expect(composeText).not.toMatch(/password: *['"]?\w|:\/\/\w+:\w+@/i);
-    for (const password of PASSWORDS)
-      expect(() => readCompose(dotenv({ [password]: "" }))).toThrow(`${password}: Set it in .env`);
+    for (const secret of SECRETS)
+      expect(() => readCompose(dotenv({ [secret]: "" }))).toThrow(`${secret}: Set it in .env`);
     const secret = /\$\{(\w*(?:KEY|SECRET|TOKEN|PASSWORD)\w*)(?::-|-)[^}]/;
     expect(secret.exec(composeText)?.[1]).toBeUndefined();
   });
 
-  it("is what the Compose Specification allows", () => {
+  it("is valid under the Compose Specification", () => {
     const schema = JSON.parse(
       readFileSync(join(CHECKOUT, "test/fixtures/compose/compose-spec.json"), "utf8"),
     ) as Record<string, unknown>;
-    // Ajv knows draft 7 by another address.
+    // Ajv knows draft 7 under another URL.
     delete schema["$schema"];
     const validate = new Ajv({ strict: false, allErrors: true }).compile(schema);
     const problems = (text: string): string[] => {
@@ -55,7 +56,7 @@ describe("docker-compose.yml", () => {
     expect(problems(composeText.replace("    ports:", "    port:"))).not.toEqual([]);
   });
 
-  it("waits for what says when it is ready, and for what ends", () => {
+  it("waits until services are healthy, and until one-off services have finished", () => {
     const dependencies = Object.values(services).flatMap((service) => Object.entries(service.depends_on ?? {}));
     expect(dependencies.length).toBeGreaterThan(4);
     for (const [name, { condition }] of dependencies) {
@@ -68,12 +69,12 @@ describe("docker-compose.yml", () => {
     }
     expect(Object.keys(services["api"]?.depends_on ?? {})).toEqual(["migrate", "temporal"]);
     expect(services["worker"]?.depends_on).toEqual(services["api"]?.depends_on);
-    // The health check of api and worker is the image's.
+    // The API and the worker use the health check of the image.
     for (const name of ["api", "worker"]) expect(services[name]?.healthcheck).toBeUndefined();
     expect(commandOf(stageOf(undefined), "HEALTHCHECK").slice(0, 2)).toEqual(["node", "-e"]);
   });
 
-  it("starts what the image has", () => {
+  it("starts only programs that the image contains", () => {
     const copied = copiesOf(stageOf(undefined)).map(({ target }) => target);
     for (const [name, { command = [], build, image }] of ours) {
       expect([build, image, command[0]]).toEqual([".", "millrace", "node"]);
@@ -86,7 +87,36 @@ describe("docker-compose.yml", () => {
       expect([copied.includes(command.split("/")[0] ?? ""), existsSync(join(CHECKOUT, command))]).toEqual([true, true]);
   });
 
-  it("can have any number of workers, and no port of the host is another's", () => {
+  it("limits the resources of each service, and gives Millrace's own services no privileges and no writable paths but volumes", () => {
+    for (const [name, service] of Object.entries(services))
+      expect([name, service.mem_limit]).toEqual([name, expect.stringMatching(/^\d+[gm]$/)]);
+    for (const name of [...OURS, "backup"]) {
+      const { read_only, cap_drop, security_opt, tmpfs, pids_limit } = serviceOf(rawCompose(), name);
+      expect({ name, read_only, cap_drop, security_opt }).toEqual({
+        name,
+        read_only: true,
+        cap_drop: ["ALL"],
+        security_opt: ["no-new-privileges:true"],
+      });
+      // Without capabilities, a process cannot write to a folder that only root may write to.
+      expect(tmpfs).toEqual([expect.stringMatching(/^\/tmp:size=\d+m,mode=1777$/)]);
+      expect(pids_limit).toBeGreaterThan(100);
+    }
+  });
+
+  it("keeps backups in a separate volume that the image's user can write, and the master key in no volume", () => {
+    const { command = [], volumes = [], profiles, environment } = serviceOf(readCompose(dotenv()), "backup");
+    expect([profiles, volumes]).toEqual([["backup"], ["blobs:/var/lib/millrace", "backups:/var/backups/millrace"]]);
+    expect(Object.keys(rawCompose().volumes)).toContain("backups");
+    expect(textsOf(stageOf(undefined), "RUN").join()).toMatch(/chown -R node:node .*\/var\/backups\/millrace/);
+    // The container's command, with the program's name replaced.
+    const [shell = "", option = "", script = ""] = command;
+    const said = spawnSync(shell, [option, script.replace("exec node", "exec echo")], { encoding: "utf8" }).stdout;
+    expect(said).toMatch(/^bin\/millrace\.mjs backup \/var\/backups\/millrace\/\d{4}-\d\d-\d\dT\d{6}Z\n$/);
+    expect(environment["MILLRACE_MASTER_KEY"]).toBe("sesame-of-MILLRACE_MASTER_KEY");
+  });
+
+  it("can run any number of workers, and publishes each host port once", () => {
     const { container_name, ports, ...worker } = services["worker"] ?? {};
     expect([container_name, ports, worker]).toEqual([
       undefined,
@@ -97,20 +127,20 @@ describe("docker-compose.yml", () => {
     expect(published).toEqual(["127.0.0.1:8233:8080", "8080:8080"]);
     const { services: moved } = readCompose(dotenv({ PORT: "9000" }));
     expect(moved["api"]?.ports).toEqual(["9000:8080"]);
-    // The api goes on to listen where the port leads, and links lead to the host's.
+    // The API listens on the container port that compose publishes, and links use the host's port.
     const environment = environmentOf("api", dotenv({ PORT: "9000" }));
     expect([environment["PORT"], environment["MILLRACE_PUBLIC_URL"]]).toEqual(["8080", "http://localhost:9000"]);
     expect(textsOf(stageOf(undefined), "EXPOSE")).toEqual(["8080"]);
   });
 
-  it("sets only what the processes read", () => {
+  it("sets only variables that the processes read", () => {
     for (const [, { environment }] of ours) {
       const names = Object.keys(environment).filter((name) => !PASSWORDS.includes(name));
       expect(Object.keys(environmentSchema.shape)).toEqual(expect.arrayContaining(names));
     }
   });
 
-  it("lets every setting be set in .env, but for what the services are to each other", () => {
+  it("lets .env set every variable except the addresses and ports of the services", () => {
     const settings = Object.keys(environmentSchema.shape);
     const text = dotenv(Object.fromEntries(settings.map((name) => [name, `of-${name}`])));
     const fixed = ["DATABASE_URL", "TEMPORAL_ADDRESS"];
@@ -119,14 +149,14 @@ describe("docker-compose.yml", () => {
       const environment = environmentOf(name, text);
       const elsewhere = settings.filter((setting) => environment[setting] !== `of-${setting}`);
       expect(elsewhere.toSorted()).toEqual([...fixed, ...own[name]].toSorted());
-      // Those of the other roles, and of the superuser, are nobody's business here.
+      // Passwords of other roles and of the superuser must not appear here.
       for (const password of PASSWORDS) expect(environment[password]).toBe("");
       expect(JSON.stringify(environment)).not.toMatch(/sesame-of-POSTGRES_(?:TEMPORAL_)?PASSWORD/);
     }
   });
 
   it.skipIf(typeof tools !== "string")(
-    `has services that are no superusers, and policies hold them${typeof tools === "string" ? "" : `: ${tools.no}`}`,
+    `has services that are not superusers and are subject to row policies${typeof tools === "string" ? "" : `: ${tools.no}`}`,
     async () => {
       const folder = typeof tools === "string" ? tools : "";
       const server = await bareServer("mill'race", await serverForTools(folder));
@@ -137,7 +167,7 @@ describe("docker-compose.yml", () => {
       ];
       expect(logins).not.toContain(services["postgres"]?.environment["POSTGRES_USER"]);
 
-      // As the image runs it. This server has no pgvector.
+      // Runs the script as the image does, but without pgvector, which this server lacks.
       const sql = (configs["postgres-roles"]?.content ?? "").replace(/^create extension .*vector;$/m, "");
       const set = spawnSync(join(folder, "psql"), ["--no-psqlrc", "--set=ON_ERROR_STOP=1", server.admin], {
         input: sql,

@@ -15,7 +15,7 @@ interface Report {
   readonly by_state: Readonly<Record<string, number>>;
 }
 
-it("starts as many runs as are due, and counts how they are answered", async () => {
+it("starts as many runs as are due, and counts their outcomes", async () => {
   const bench = await openBench();
   const project_id = await bench.deploy(
     flow(

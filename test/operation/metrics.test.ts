@@ -16,7 +16,7 @@ let target: HttpTarget;
 let bench: Bench;
 beforeAll(async () => {
   service = await startService({ env: { MILLRACE_METRICS_PORT: "0", MILLRACE_METRICS_PROJECTS: "true" } });
-  // The store is measured when metrics are first read, and then seldom.
+  // The blob store is measured when metrics are first read, and rarely afterwards.
   writeFileSync(join(service.blobDir, "kept"), "some bytes");
   target = await startHttpTarget();
   bench = await openBench(service);
@@ -26,7 +26,7 @@ afterAll(async () => {
   await service?.close();
 });
 
-/** The value of a sample of a process, by name and labels; undefined where there is none. */
+/** The value of a process's sample, by name and labels; undefined if there is none. */
 function sample(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number | undefined {
   const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
   const line = text
@@ -35,7 +35,7 @@ function sample(text: string, name: string, labels: Readonly<Record<string, stri
   return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(" ")));
 }
 
-/** The sum of the samples of a metric over all processes, of those whose labels say so. */
+/** The sum of a metric's samples over all processes, restricted to these labels. */
 async function total(metric: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
   const texts = await Promise.all([...service.api, ...service.worker].map(async ({ url }) => readMetrics({ url })));
   const wanted = Object.entries(labels).map(([name, value]) => `${name}="${value}"`);
@@ -45,9 +45,9 @@ async function total(metric: string, labels: Readonly<Record<string, string>> = 
     .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
 }
 
-// Before all else: it counts from zero.
+// Runs before all other tests, because the counters start at zero.
 describe("counters", () => {
-  it("of all processes together count every run, node and request once, whichever process recorded it", async () => {
+  it("of all processes together count every run, node and request exactly once", async () => {
     const inline = await bench.deploy(
       flow(
         [
@@ -106,7 +106,7 @@ describe("counters", () => {
     }
     for (const id of [...ids, ...cancelled]) await bench.until(id);
 
-    // A process that has just written a row has counted it a moment later.
+    // A process counts a row a moment after it has written it.
     await expect.poll(() => total("millrace_runs_finished_total")).toBe(16);
     expect(await total("millrace_runs_started_total")).toBe(16);
     const byState = { COMPLETED: 8, FAILED: 5, CANCELLED: 3 };
@@ -119,7 +119,7 @@ describe("counters", () => {
     expect.soft(await total("millrace_node_duration_seconds_count", { kind: "http", state: "COMPLETED" })).toBe(3);
     expect.soft(await total("millrace_node_duration_seconds_count", { kind: "http", state: "FAILED" })).toBe(2);
     expect.soft(await total("millrace_node_duration_seconds_count", { kind: "output", state: "COMPLETED" })).toBe(8);
-    // Two attempts each.
+    // Two runs with two attempts each.
     expect.soft(await total("millrace_node_failures_total", { kind: "http", project: failing })).toBe(4);
     expect.soft(await total("millrace_node_failures_total", { kind: "guard", project: guarded })).toBe(3);
     expect
@@ -131,7 +131,7 @@ describe("counters", () => {
 });
 
 describe("gauges", () => {
-  it("tell from every process how runs, queues, connections and blobs stand", async () => {
+  it("report runs, queues, connections and blobs from every process", async () => {
     const approving = await bench.deploy(
       flow(
         [
@@ -153,7 +153,7 @@ describe("gauges", () => {
     const [paused, delayed] = [await bench.start(approving), await bench.start(waiting)];
     await bench.until(paused.run_id, "PAUSED");
     await bench.until(delayed.run_id, "RUNNING");
-    // One that is to start tomorrow is not late.
+    // A run that is scheduled for tomorrow is not late.
     await bench.start(waiting, {}, { run_at: new Date(Date.now() + 86_400_000).toISOString() });
 
     for (const process of [...service.api, ...service.worker]) {
@@ -165,7 +165,7 @@ describe("gauges", () => {
       expect(await value("millrace_oldest_run_age_seconds", { state: "PENDING" })).toBe(0);
       expect(await value("millrace_oldest_run_age_seconds", { state: "RUNNING" })).toBeGreaterThan(0);
       await expect.poll(() => value("millrace_task_queue_pollers", { queue: "nodes", type: "activity" })).toBe(1);
-      // The api hosts a worker of this queue, too.
+      // The API hosts a worker of this queue, too.
       expect(await value("millrace_task_queue_pollers", { queue: "runs", type: "workflow" })).toBe(2);
       expect(await value("millrace_task_queue_backlog", { queue: "runs", type: "workflow" })).toBe(0);
       expect(await value("millrace_database_connections", { pool: "system" })).toBeGreaterThan(0);
@@ -175,7 +175,7 @@ describe("gauges", () => {
     }
   });
 
-  it("count tasks that no worker takes", async () => {
+  it("count tasks that no worker polls", async () => {
     const alone = await startService({ workers: 0 });
     try {
       const asking = await openBench(alone);
@@ -190,7 +190,7 @@ describe("gauges", () => {
           queue: "nodes",
           type: "activity",
         });
-      // Metrics are measured when they are first read, and then seldom.
+      // Metrics are measured when they are first read, and rarely afterwards.
       await expect
         .poll(async () => (await asking.api.get("/v2/queues")).body.queues)
         .toContainEqual(expect.objectContaining({ queue: "nodes", type: "activity", backlog: 1 }));
@@ -202,7 +202,7 @@ describe("gauges", () => {
     }
   });
 
-  it("a worker says on its own port what does not answer, whatever a probe adds to the address", async () => {
+  it("a worker reports the state of its dependencies on its own port, with any query in the URL", async () => {
     const [worker] = service.worker;
     const answer = await fetch(`${worker?.url}/readyz?asked-by=probe`);
     expect([answer.status, await answer.json()]).toEqual([
@@ -213,7 +213,7 @@ describe("gauges", () => {
     expect((await fetch(`${worker?.url}/elsewhere`)).status).toBe(404);
   });
 
-  it("metrics-leak: nobody reads metrics on any port without the token", async () => {
+  it("metrics-leak: no port returns metrics without the token", async () => {
     const { metrics_port } = JSON.parse(
       service.api[0]
         ?.logs()
@@ -260,7 +260,7 @@ describe("the dashboard and the alert rules", () => {
     ...panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr.replaceAll("$__rate_interval", "5m"))),
   ];
 
-  /** The metrics a PromQL expression names; throws where it is none. */
+  /** The metrics that a PromQL expression uses; throws if the expression is invalid. */
   function metricsIn(expression: string): string[] {
     const names: string[] = [];
     parser
@@ -275,8 +275,9 @@ describe("the dashboard and the alert rules", () => {
     return names;
   }
 
-  it("are PromQL, and use only metrics that exist", async () => {
-    const text = await readMetrics(service.api[0] ?? { url: "" });
+  it("are valid PromQL and use only existing metrics", async () => {
+    const processes = [service.api[0], service.worker[0]].map((process) => readMetrics(process ?? { url: "" }));
+    const text = (await Promise.all(processes)).join("\n");
     const kinds = new Map([...text.matchAll(/^# TYPE (\S+) (\w+)$/gm)].map(([, name, kind]) => [name, kind]));
     const exists = (name: string): boolean => {
       const series = name.replace(/_(bucket|sum|count)$/, "");
@@ -288,12 +289,13 @@ describe("the dashboard and the alert rules", () => {
     expect(() => metricsIn("sum(rate(x[5m])")).toThrow();
 
     const documented = [...file("../operation.md").matchAll(/^[|-] `(millrace_\w+)`/gm)].map(([, name]) => name ?? "");
-    expect(documented.filter((name) => !kinds.has(name))).toEqual([]);
+    // This installation has no replica.
+    expect(documented.filter((name) => !kinds.has(name) && !name.startsWith("millrace_replica_"))).toEqual([]);
     const own = [...kinds.keys()].filter((name) => name?.startsWith("millrace_"));
     expect(own.filter((name) => !documented.includes(name ?? ""))).toEqual([]);
   });
 
-  it("are whole: each rule says what to do, and no panel covers another", () => {
+  it("are complete: each rule has a summary and a description, and no panels overlap", () => {
     expect(rules.length).toBeGreaterThan(5);
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
     for (const { labels, annotations } of rules) {

@@ -18,10 +18,10 @@ const NODES = 10;
 
 let service: OwnService;
 let target: HttpTarget;
-/** Requests under way, by path. */
+/** Requests in flight, by path. */
 const active = new Map<string, number>();
 const most = new Map<string, number>();
-/** Of paths whose answers are held back. */
+/** Gates of paths whose responses are held back. */
 const gates = new Map<string, { readonly atOnce: number; readonly opened: Promise<void>; open(): void }>();
 
 beforeAll(async () => {
@@ -47,10 +47,10 @@ afterAll(async () => {
 });
 
 let paths = 0;
-/** A path that nobody has called, also where a test is repeated. */
+/** A path that has not been requested before, even when a test is repeated. */
 const fresh = (name: string): string => `/${(paths += 1)}/${name}`;
 
-/** Answers nothing at the path until the function it returns is called, or so many requests are there at once. */
+/** Holds back responses at the path until the returned function is called, or until this many requests are in flight. */
 function hold(path: string, atOnce = Infinity): () => void {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => (open = resolve));
@@ -58,7 +58,7 @@ function hold(path: string, atOnce = Infinity): () => void {
   return open;
 }
 
-/** Calls the path by so many nodes at once. */
+/** A flow that requests the path from this many parallel nodes. */
 const calling = (path: string, nodes = NODES) => {
   const ids = Array.from({ length: nodes }, (_, at) => `http-${at}`);
   return flow(
@@ -89,16 +89,16 @@ async function withKey(): Promise<{ readonly tenant: ApiTenant; readonly authori
   return { tenant, authorization: `Bearer ${key.key}` };
 }
 
-/** Made before a worker executes a node: workers go for five seconds by what they have read of who has a quota. */
+/** Created before a worker executes a node, because workers cache for five seconds which organisations have a quota. */
 const prepared: Array<{ readonly nodes: number; readonly tenant: ApiTenant }> = [];
 let keyed: Awaited<ReturnType<typeof withKey>>;
 
-/** A new organisation that may have so many nodes under way. */
+/** A new organisation with a quota of this many nodes at one time. */
 async function limitedTo(nodes: number): Promise<ApiTenant> {
   const at = prepared.findIndex((each) => each.nodes === nodes);
   const [found] = at < 0 ? [] : prepared.splice(at, 1);
   if (found) return found.tenant;
-  // Only where a test is repeated.
+  // Only when a test is repeated.
   const tenant = await withQuota(nodes);
   await new Promise((resolve) => setTimeout(resolve, 5100));
   return tenant;
@@ -121,11 +121,11 @@ const callsOf = async (worker: { url: string }): Promise<number> =>
     0,
   );
 
-it("holds the nodes of an organisation to its quota, over two workers, and holds up nobody else", async () => {
+it("limits an organisation's concurrent nodes to its quota over two workers, and delays no other organisation", async () => {
   const [limited, free] = [await limitedTo(2), await openTenant(service)];
   const [slow, quick] = [fresh("limited"), fresh("free")];
   const release = hold(slow);
-  // Without the places of all it would never end.
+  // The quick requests finish only when all of them are in flight, so they need every slot.
   hold(quick, NODES);
   const runs = await Promise.all(
     Array.from({ length: 3 }, async () => run(limited, await limited.deploy(calling(slow)))),
@@ -141,7 +141,7 @@ it("holds the nodes of an organisation to its quota, over two workers, and holds
   expect(await quotaOf(free)).toEqual({ quota: "concurrent_nodes", limit: null, used: null, resets_at: null });
 });
 
-it("tells what is used, once near the limit and once at it", async () => {
+it("sends one event near the limit and one at the limit, and reports the usage", async () => {
   const tenant = await limitedTo(5);
   const [hanging, told] = [fresh("told/hang"), fresh("told")];
   const run_id = await run(tenant, await tenant.deploy(calling(hanging, 5)));
@@ -168,7 +168,7 @@ it("tells what is used, once near the limit and once at it", async () => {
   ]);
 });
 
-it("starts no node of a run that is cancelled, and gives back the places of those under way", async () => {
+it("starts no node of a cancelled run, and releases the slots of its running nodes", async () => {
   const tenant = await limitedTo(5);
   const { org_id } = tenant;
   const [hanging, inside] = [fresh("cancelled/hang"), fresh("inside/hang")];
@@ -202,7 +202,7 @@ it("starts no node of a run that is cancelled, and gives back the places of thos
       return release !== null;
     };
     expect(await take(child.run_id)).toBe(true);
-    // Asked for, and nothing else: its workflow has not heard of it.
+    // The cancellation is requested in the database only; the workflow does not know of it.
     await db.org(org_id, (connection) => requestCancel(connection, around, null));
     expect([await take(run_id), await take(around), await take(child.run_id)]).toEqual([false, false, false]);
     expect(await take(uuidv7())).toBe(true);
@@ -211,7 +211,7 @@ it("starts no node of a run that is cancelled, and gives back the places of thos
   await tenant.until(around, "CANCELLED");
 });
 
-it("holds the runs of a key to its own, sub-flows among them", async () => {
+it("limits the runs of a key to the key's quota, child runs included", async () => {
   const { tenant, authorization } = keyed;
   const [slow, quick] = [fresh("key"), fresh("other")];
   const release = hold(slow);
@@ -235,14 +235,14 @@ it("holds the runs of a key to its own, sub-flows among them", async () => {
   expect([most.get(slow), target.hits(slow)]).toEqual([1, 6]);
 });
 
-it("gives back the places of a worker that was killed", async () => {
+it("releases the slots of a killed worker", async () => {
   const tenant = await limitedTo(2);
   const [hanging, next] = [fresh("lost/hang"), fresh("next")];
   const held = await run(tenant, await tenant.deploy(calling(hanging, 2)));
   await expect.poll(() => active.get(hanging)).toBe(2);
   await Promise.all(service.worker.map((worker) => worker.kill()));
   expect(await quotaOf(tenant)).toMatchObject({ used: 2 });
-  // Nobody repeats its nodes, and takes over their places.
+  // Cancelled, so that no retry of its nodes takes over their slots.
   await tenant.secret.post(`/v2/runs/${held}/cancel`, {});
   await tenant.until(held, "CANCELLED");
   await expect.poll(async () => (await quotaOf(tenant)).used).toBe(0);
@@ -251,7 +251,7 @@ it("gives back the places of a worker that was killed", async () => {
   expect(target.hits(next)).toBe(3);
 });
 
-it("keeps places longer than they would live without their worker", async () => {
+it("keeps a slot for a node that runs longer than the lease", async () => {
   const tenant = await limitedTo(1);
   const [hanging, after] = [fresh("long/hang"), fresh("after")];
   const held = await run(tenant, await tenant.deploy(calling(hanging, 1)));
@@ -263,13 +263,13 @@ it("keeps places longer than they would live without their worker", async () => 
   await tenant.until(next, "COMPLETED");
 });
 
-it("gives no more places than there are to those who ask at the same time", async () => {
+it("grants no more slots than the quota to concurrent callers", async () => {
   const tenant = await openTenant(service);
   const { org_id } = tenant;
   const options = { url: service.databaseUrl, poolSize: 12, applicationName: "test", onError: () => undefined };
   const db = openDatabase(options);
   try {
-    // All connections are open before that.
+    // Opens all connections first.
     await Promise.all(Array.from({ length: 12 }, () => db.org(org_id, (each) => each.query("select pg_sleep(0.1)"))));
     for (let round = 0; round < 20; round += 1) {
       const wanted = () => ({ org_id, place_id: uuidv7(), run_id: uuidv7(), task: uuidv7() });

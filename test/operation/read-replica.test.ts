@@ -18,7 +18,7 @@ import type { OwnService } from "../support/service.ts";
 import { startStandby } from "../support/standby.ts";
 import { makeTemplate } from "../support/template.ts";
 
-/** Long enough that a test can do something meanwhile. */
+/** Long enough for a test to act before the replica catches up. */
 const MAX_LAG_MS = 8000;
 
 const dir = mkdtempSync(join(tmpdir(), "millrace-replica-"));
@@ -37,7 +37,7 @@ beforeAll(async () => {
   standby = await startStandby(primary, join(dir, "primary"), join(dir, "standby"));
   recordPid(shared.stateDir, standby.pid);
   const parts = { ...shared, ...(await makeTemplate(primary.url)) };
-  // Its name is known when it is there.
+  // Started without processes first, because the replica's URL needs the name of the new database.
   service = await startService({ apis: 0, workers: 0 }, parts);
   const replica = new URL(standby.url);
   replica.pathname = new URL(service.databaseUrl).pathname;
@@ -70,20 +70,20 @@ async function namesFor(client: TestClient): Promise<string[]> {
 const create = (name: string) => tenant.secret.post("/v2/projects", { name, flow: echo() });
 const replay = (what: "pause" | "resume") => administer(replicaUrl, `select pg_wal_replay_${what}()`);
 
-it("answers lists by the replica while it keeps up, and who has written by the primary", async () => {
+it("reads lists from the replica while it keeps up, and from the primary for callers that have just written", async () => {
   await create("first");
   await untilInUse(1);
   await expect.poll(() => namesFor(viewer)).toEqual(["first"]);
   await replay("pause");
   await create("second");
-  // Whoever wrote it sees it; others see what the replica has.
+  // The caller who wrote it sees it; others see the state of the replica.
   expect(await namesFor(tenant.secret)).toEqual(["first", "second"]);
   expect(await namesFor(viewer)).toEqual(["first"]);
-  // By its id it is there for all.
+  // Reading it by ID works for everyone.
   const { body } = await tenant.secret.get("/v2/projects");
   const second = body.data.find(({ name }: { name: string }) => name === "second");
   expect((await viewer.get(`/v2/projects/${second.project_id}`)).status).toBe(200);
-  // It is too far behind then.
+  // By then the replica lags too far behind to be used.
   await untilInUse(0);
   expect(await namesFor(viewer)).toEqual(["first", "second"]);
   expect(await metric("millrace_replica_lag_seconds")).toBeGreaterThan(MAX_LAG_MS / 1000);
@@ -93,7 +93,7 @@ it("answers lists by the replica while it keeps up, and who has written by the p
   expect(await namesFor(viewer)).toEqual(["first", "second"]);
 });
 
-it("exports a version of a dataset whole, which the replica does not have yet", async () => {
+it("exports a whole dataset version that the replica does not have yet", async () => {
   const { body: dataset } = await tenant.secret.post("/v2/evals/datasets", { name: "exported" });
   const rows = `/v2/evals/datasets/${dataset.dataset_id}/rows`;
   const add = (value: string) => tenant.secret.post(rows, { inputs: { "in-0": value } });
@@ -103,7 +103,7 @@ it("exports a version of a dataset whole, which the replica does not have yet", 
   await expect.poll(listed).toBe(1);
   await replay("pause");
   await add("second");
-  // It is the replica that is read.
+  // This shows that the replica is read.
   expect(await listed()).toBe(1);
   const file = await viewer.get(`/v2/evals/datasets/${dataset.dataset_id}/export`);
   expect(file.body).toContain("first");
@@ -113,7 +113,7 @@ it("exports a version of a dataset whole, which the replica does not have yet", 
   expect((await tenant.secret.delete(`/v2/evals/datasets/${dataset.dataset_id}`)).status).toBe(204);
 });
 
-it("has lists and statistics that the replica can answer, all of them", async () => {
+it("can read every list and statistic from the replica", async () => {
   await untilInUse(1);
   const { paths } = (await viewer.get("/openapi.json")).body;
   const lists = Object.entries(paths as Record<string, { get?: { parameters?: Array<{ name?: string }> } }>)
@@ -123,15 +123,15 @@ it("has lists and statistics that the replica can answer, all of them", async ()
   for (const path of lists) await tenant.secret.get(path).catch(() => undefined);
   const { body: dataset } = await tenant.secret.post("/v2/evals/datasets", { name: "rows" });
   const exported = `/v2/evals/datasets/${dataset.dataset_id}/rows`;
-  // The replica does not have what is read here otherwise.
+  // Waits for the replica, which would otherwise lack the dataset that is read next.
   await expect
     .poll(async () => (await viewer.get("/v2/evals/datasets")).body.data.map((each: { name: string }) => each.name))
     .toEqual(["rows"]);
   expect((await viewer.get(exported)).status).toBe(200);
-  expect(service.api[0]?.logs()).not.toContain("a read of the replica has failed");
+  expect(service.api[0]?.logs()).not.toContain("a query on the replica failed");
 });
 
-it("reads the primary, and fails nobody, while the replica is gone", async () => {
+it("reads the primary without failed requests while the replica is down", async () => {
   await untilInUse(1);
   let asked = 0;
   let over = false;
@@ -150,7 +150,7 @@ it("reads the primary, and fails nobody, while the replica is gone", async () =>
   await asking;
 });
 
-it("reads the primary while the replica keeps its connections and does not answer", async () => {
+it("reads the primary while the replica accepts connections but does not respond", async () => {
   await untilInUse(1);
   const processes = [standby.pid, ...childrenOf(standby.pid)];
   for (const pid of processes) process.kill(pid, "SIGSTOP");
@@ -163,7 +163,7 @@ it("reads the primary while the replica keeps its connections and does not answe
   }
 });
 
-it("refuses a replica whose sessions are not held to an organisation, and says so, as doctor does", async () => {
+it("rejects a replica whose sessions are not restricted to an organisation, and doctor reports it", async () => {
   await administer(primary.url, "create role stranger login password 'sesame'");
   const stranger = as(replicaUrl, "stranger", "sesame");
   const env = { ...service.env, DATABASE_REPLICA_URL: stranger };
@@ -175,7 +175,9 @@ it("refuses a replica whose sessions are not held to an organisation, and says s
   };
   expect(await findings(replicaUrl)).toMatchObject([{ state: "ok" }]);
   expect(await findings(stranger)).toMatchObject([{ state: "problem", text: expect.stringContaining("stranger") }]);
-  expect(await findings(service.databaseUrl)).toMatchObject([{ state: "problem", text: "the server is no replica" }]);
+  expect(await findings(service.databaseUrl)).toMatchObject([
+    { state: "problem", text: "the server is not a replica" },
+  ]);
   const unknown = new URL(replicaUrl);
   unknown.pathname = "/nowhere";
   expect(await findings(unknown.href)).toMatchObject([
@@ -190,9 +192,9 @@ it("refuses a replica whose sessions are not held to an organisation, and says s
   expect(await findings(away.href)).toMatchObject([{ state: "warning", text: expect.stringContaining("primary") }]);
 });
 
-describe("a server that lets nobody in", () => {
+describe("a server that rejects the login", () => {
   const secret = "not-the-password";
-  /** What a process says that does not start. */
+  /** The output of a process that fails to start. */
   const said = async (env: Record<string, string>): Promise<string> => {
     const all = { ...service.env, ...env };
     const error: unknown = await startServiceProcess("api", all, shared.stateDir).catch((failed: unknown) => failed);
@@ -203,7 +205,7 @@ describe("a server that lets nobody in", () => {
   it.each([
     ["DATABASE_REPLICA_URL", () => replicaUrl],
     ["DATABASE_URL", () => service.databaseUrl],
-  ])("ends an api with %s, the answer and what to do, without the password", async (setting, url) => {
+  ])("stops an api with %s, the server's error and the fix, without the password", async (setting, url) => {
     await administer(primary.url, "create role locked login password 'sesame'").catch(() => undefined);
     const wrong = await said({ [setting]: as(url(), "locked", secret) });
     expect(wrong).toContain(
@@ -214,12 +216,12 @@ describe("a server that lets nobody in", () => {
     expect(missing).toMatch(new RegExp(`orrect .*${setting}`));
     for (const text of [wrong, missing]) {
       expect(text).not.toContain(secret);
-      // No stack.
+      // The output contains no stack trace.
       expect(text).not.toMatch(/\n\s+at /);
     }
   });
 
-  it("is no reason not to start where the replica does not answer at all", async () => {
+  it("does not stop an api if it is a replica that does not respond at all", async () => {
     const away = Object.assign(new URL(replicaUrl), { port: "1" }).href;
     const api = await startServiceProcess("api", { ...service.env, DATABASE_REPLICA_URL: away }, shared.stateDir);
     await api.kill();

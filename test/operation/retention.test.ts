@@ -8,7 +8,7 @@ import type { OwnService } from "../support/service.ts";
 
 let own: OwnService;
 beforeAll(async () => {
-  // Then runs are removed every ten seconds.
+  // With this interval, runs are purged every ten seconds.
   own = await startService({ env: { MILLRACE_RUN_RETENTION_DAYS: "30", MILLRACE_SWEEP_INTERVAL_MS: "50" } });
 });
 afterAll(() => own?.close());
@@ -21,7 +21,7 @@ const asking = flow(
   ["approval-0:approve>out-0"],
 );
 
-/** A run that has reached a state, and seems to have started, or ended, so many days ago. */
+/** A run in this state that seems to have started, or finished, this many days ago. */
 async function aged(tenant: ApiTenant, project_id: string, days: number, state = "COMPLETED"): Promise<string> {
   const inputs = state === "COMPLETED" ? { "in-0": "x" } : {};
   const { body } = await tenant.secret.post("/v2/runs", { project_id, inputs });
@@ -38,7 +38,7 @@ async function aged(tenant: ApiTenant, project_id: string, days: number, state =
   return body.run_id;
 }
 
-it("workers remove runs by the days of the installation, the organisation and the project", async () => {
+it("workers delete runs after the days set for the installation, the organisation or the project", async () => {
   const [tenant, other] = [await openTenant(own), await openTenant(own)];
   const [short, long, theirs, open] = [
     await tenant.deploy(echo()),

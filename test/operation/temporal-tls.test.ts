@@ -13,10 +13,10 @@ import { hasOpenssl, makeCertificate } from "../support/certificate.ts";
 import { joinSockets } from "../support/join-sockets.ts";
 import { dataConverter } from "../support/payloads.ts";
 
-/** A name that no resolver knows: the certificate's, not that of the address. */
+/** A name that no resolver knows: it is the name in the certificate, not in the address. */
 const NAME = "temporal.internal";
 
-describe.skipIf(!hasOpenssl)("Temporal that asks for certificates", () => {
+describe.skipIf(!hasOpenssl)("Temporal that requires client certificates", () => {
   const folder = mkdtempSync(join(tmpdir(), "millrace-temporal-tls-"));
   const file = (name: string): string => join(folder, `${name}.pem`);
   let server: ReturnType<typeof createServer>;
@@ -55,7 +55,7 @@ describe.skipIf(!hasOpenssl)("Temporal that asks for certificates", () => {
     rmSync(folder, { recursive: true });
   });
 
-  it("is reached with ours, by processes and by doctor", async () => {
+  it("can be reached by processes and doctor with the configured certificate", async () => {
     const config = loadConfig(environment);
     const temporal = await connectTemporal(config, dataConverter);
     await temporal.ping();
@@ -71,15 +71,15 @@ describe.skipIf(!hasOpenssl)("Temporal that asks for certificates", () => {
     ],
     ["where its own certificate is of another authority", { TEMPORAL_TLS_CA_FILE: file("stranger-cert") }],
     ["under another name than that of its certificate", { TEMPORAL_TLS_SERVER_NAME: "elsewhere.internal" }],
-  ])("is not reached %s", async (_, changed) => {
+  ])("cannot be reached %s", async (_, changed) => {
     expect(await examineTemporal(loadConfig({ ...environment, ...changed }))).not.toHaveProperty("version");
   });
 
-  it("says which file is missing or is none", () => {
+  it("names the certificate file that is missing or invalid", () => {
     writeFileSync(file("none"), "no certificate");
     const changed = { TEMPORAL_TLS_CA_FILE: file("none"), TEMPORAL_TLS_CERT_FILE: file("absent") };
     expect(() => loadConfig({ ...environment, ...changed })).toThrow(
-      /none\.pem is no PEM file\n.*absent\.pem .*ENOENT/,
+      /none\.pem is not a PEM file\n.*absent\.pem .*ENOENT/,
     );
     expect(() => loadConfig({ ...environment, TEMPORAL_TLS_KEY_FILE: "" })).toThrow(
       /TEMPORAL_TLS_KEY_FILE: .*together/,

@@ -16,7 +16,7 @@ import type { OwnService } from "../support/service.ts";
 
 const CANARY = "canary-1147-of-a-user";
 const MASKED = "canary-2258-that-is-redacted";
-/** The longest text that a span has. */
+/** Longest text in a span. */
 const MAX_TEXT = 4096;
 
 let receiver: OtlpReceiver;
@@ -45,7 +45,7 @@ afterAll(async () => {
 const input = { id: "in-0", type: "input" };
 const output = { id: "out-0", type: "output" };
 
-/** A flow that asks a model about its input. */
+/** A flow that sends its input to a model. */
 function asking(config: Record<string, unknown>, more: Record<string, unknown> = {}) {
   const llm = { id: "llm-0", type: "llm", config: { ...model, prompt: "{{in-0}}", ...config } };
   return flow([input, llm, output], ["in-0>llm-0", "llm-0>out-0"], more);
@@ -54,7 +54,7 @@ function asking(config: Record<string, unknown>, more: Record<string, unknown> =
 const runSpan = (run_id: string): Promise<ReceivedSpan> =>
   receiver.find(`run ${run_id}`, (span) => span.name === "run" && span.attributes["millrace.run.id"] === run_id);
 
-/** The calls of a model in a run's trace, in their order. */
+/** The model calls in a run's trace, in order. */
 async function chatsOf(run_id: string, count: number): Promise<ReceivedSpan[]> {
   const { trace_id } = await runSpan(run_id);
   return eventually(`${count} calls of a model`, () => {
@@ -68,7 +68,7 @@ const messagesOf = (span: ReceivedSpan | undefined, which: "input" | "output") =
 const text = (content: string) => ({ type: "text", content });
 
 describe("MILLRACE_TRACE_CONTENT", () => {
-  it("adds what models are asked and answer, in the form of the conventions, without what looks secret", async () => {
+  it("adds the messages of model calls as OpenTelemetry attributes, without anything that looks secret", async () => {
     stub.next(
       { tools: [{ id: "call_0", name: "look", input: { query: CANARY } }] },
       { text: ["It is ", "mr_sk_0123456789abcdef"] },
@@ -96,7 +96,7 @@ describe("MILLRACE_TRACE_CONTENT", () => {
     expect(messagesOf(second, "output")).toEqual([{ role: "assistant", parts, finish_reason: "stop" }]);
   });
 
-  it("cuts what is long", async () => {
+  it("truncates long texts", async () => {
     stub.next({ text: ["z".repeat(3 * MAX_TEXT)] });
     const { run_id } = await bench.run(asking({}), { "in-0": "y".repeat(100_000) });
     const [chat] = await chatsOf(run_id, 1);
@@ -104,7 +104,7 @@ describe("MILLRACE_TRACE_CONTENT", () => {
     expect(messagesOf(chat, "output")[0].parts).toEqual([text(`${"z".repeat(MAX_TEXT)}…`)]);
   });
 
-  it("exports nothing of a flow that redacts something", async () => {
+  it("exports no messages of a flow that redacts fields", async () => {
     stub.next({ text: ["As you say: ", MASKED] });
     const { run_id } = await bench.run(asking({}, { settings: { redact: ["$.inputs.in-0"] } }), { "in-0": MASKED });
     const [chat] = await chatsOf(run_id, 1);
@@ -115,8 +115,8 @@ describe("MILLRACE_TRACE_CONTENT", () => {
   });
 });
 
-describe("spans of other work", () => {
-  it("a search in a knowledge base is a retrieval, and has nothing of what was asked and found", async () => {
+describe("spans outside model calls", () => {
+  it("a knowledge base search is a retrieval span without query or results", async () => {
     const tenant = await openTenant(service);
     const knowledge_base_id = (await create(tenant)).body.knowledge_base_id as string;
     await index(tenant, knowledge_base_id, ["Gloves are verdant-3369 in winter."], {});
@@ -139,7 +139,7 @@ describe("spans of other work", () => {
     for (const word of ["verdant-3369", "gloves-4470"]) expect(receiver.bytes().includes(word)).toBe(false);
   });
 
-  it("a delivery is a request in the span of its run, which the receiver can go on from", async () => {
+  it("a webhook delivery is a request span below its run, and the receiver can continue the trace", async () => {
     await subscribe(bench.api, { url: `${target.url}/hook`, events: ["run.completed"] });
     const run = await bench.run(flow([input, output], ["in-0>out-0"]), { "in-0": "x" });
     const got = await eventually("the delivery", () =>

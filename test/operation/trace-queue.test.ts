@@ -7,7 +7,7 @@ import { eventually } from "../support/scratch.ts";
 import { startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
 
-/** Longer than any test: what is sent before, is sent because the process ends. */
+/** Longer than any test, so spans are only sent because the process exits. */
 const NEVER_MS = "3600000";
 
 const inline = () =>
@@ -24,7 +24,7 @@ async function withService(
   work: (service: OwnService, receiver: OtlpReceiver) => Promise<void>,
 ): Promise<void> {
   const receiver = await startOtlpReceiver();
-  // Runs are executed by the worker alone, so that their spans are in its queue.
+  // Only the worker executes runs, so that their spans are in its queue.
   const service = await startService({
     env: { MILLRACE_OTLP_ENDPOINT: receiver.url, MILLRACE_API_WORKER: "false", ...env },
   });
@@ -36,11 +36,11 @@ async function withService(
   }
 }
 
-it("spans beyond the queue are dropped and counted, and no run waits for them", async () => {
+it("spans beyond the queue are dropped and counted, and delay no run", async () => {
   await withService({ OTEL_BSP_MAX_QUEUE_SIZE: "2", OTEL_BSP_SCHEDULE_DELAY: NEVER_MS }, async (service) => {
     const bench = await openBench(service);
     expect(await bench.run(inline(), { "in-0": "x" })).toMatchObject({ state: "COMPLETED" });
-    // Two nodes and the run: one span more than may wait.
+    // Two nodes and the run: one span more than the queue holds.
     await eventually("a span that was dropped", async () =>
       /millrace_trace_spans_total\{[^}]*outcome="dropped"[^}]*\} 1$/m.test(
         await readMetrics({ url: service.worker[0]?.url ?? "" }),
@@ -49,7 +49,7 @@ it("spans beyond the queue are dropped and counted, and no run waits for them", 
   });
 });
 
-it("a worker that is restarted sends the spans that wait before it ends", async () => {
+it("a worker that is restarted sends its queued spans before it exits", async () => {
   await withService({ OTEL_BSP_SCHEDULE_DELAY: NEVER_MS }, async (service, receiver) => {
     const bench = await openBench(service);
     const { run_id } = await bench.run(inline(), { "in-0": "x" });
@@ -65,7 +65,7 @@ it("a worker that is restarted sends the spans that wait before it ends", async 
   });
 });
 
-it("a collector that does not answer holds no process up that is to end", async () => {
+it("a collector that does not respond does not delay the exit of a process", async () => {
   await withService({ OTEL_BSP_SCHEDULE_DELAY: NEVER_MS }, async (service, receiver) => {
     const bench = await openBench(service);
     await bench.run(inline(), { "in-0": "x" });

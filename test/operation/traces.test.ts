@@ -105,7 +105,7 @@ const childOf = (parent: ReceivedSpan, name: string): Promise<ReceivedSpan> =>
   );
 
 describe("the trace of a run", () => {
-  it("goes from the caller's span to each attempt and each request, which carries it on", async () => {
+  it("leads from the caller's span to each attempt and each request, which forwards the context", async () => {
     const caller = newTrace();
     const http = {
       id: "http-0",
@@ -144,7 +144,7 @@ describe("the trace of a run", () => {
     expect(calls.map(({ attributes }) => attributes["http.response.status_code"])).toEqual([503, 200]);
     const sent = target.requests.filter(({ path }) => path === "/flaky").map(({ headers }) => headers["traceparent"]);
     expect(sent).toEqual(calls.map(({ span_id }) => `00-${caller.trace}-${span_id}-01`));
-    // What the lines of the log say, they say of the same trace.
+    // The log lines name the same trace.
     const lines = service.logs().split("\n");
     for (const message of ["run finished", "node attempt failed"]) {
       const line = lines.find((each) => each.includes(message) && each.includes(run_id)) ?? "{}";
@@ -153,7 +153,7 @@ describe("the trace of a run", () => {
     expect(receiver.headers.every((each) => each["x-api-key"] === "for the collector")).toBe(true);
   });
 
-  it("names models, tools and agents by the conventions, with the tokens they took", async () => {
+  it("names models, tools and agents by OpenTelemetry conventions, with their token counts", async () => {
     stub.next(
       { tools: [{ id: "call_0", name: "town_weather", input: { city: CANARY } }] },
       { text: ["Sunny, ", CANARY] },
@@ -196,7 +196,7 @@ describe("the trace of a run", () => {
     await childOf(chat, "POST");
   });
 
-  it("goes on in the run of a sub-flow, and links a run to the one it resumes or repeats", async () => {
+  it("continues in child runs, and links a run to the run that it resumes or reruns", async () => {
     const guard = { id: "guard-0", type: "guard", config: { check: "false", message: "no" } };
     const child = await bench.deploy(flow([input, guard, output], ["in-0>guard-0", "guard-0>out-0"]));
     const sub = { id: "sub-0", type: "subflow", config: { project_id: child, inputs: { "in-0": 'nodes["in-0"]' } } };
@@ -227,7 +227,7 @@ describe("the trace of a run", () => {
     }
   });
 
-  it("ignores a traceparent that is none, and records nothing where the caller says so", async () => {
+  it("ignores an invalid traceparent, and records nothing if the caller is not sampled", async () => {
     const project_id = await bench.deploy(flow([input, output], ["in-0>out-0"]));
     const { trace, parent } = newTrace();
     const hostile = [
@@ -251,17 +251,17 @@ describe("the trace of a run", () => {
     expect(receiver.spans.filter(({ trace_id }) => trace_id === quiet.trace)).toEqual([]);
   });
 
-  it("has nothing in it that runs were given or answered, and no secret", async () => {
+  it("contains no inputs, no outputs and no secret", async () => {
     await eventually("spans of all tests", () => receiver.spans.length > 0);
     const bytes = receiver.bytes();
     for (const secret of [CANARY, "sk-planted", bench.secretKey]) expect(bytes.includes(secret)).toBe(false);
   });
 });
 
-describe("what is sent", () => {
+describe("the export of spans", () => {
   const inline = () => flow([input, output], ["in-0>out-0"]);
 
-  it("is nothing with a ratio of 0, apart from what callers record", async () => {
+  it("sends nothing with a ratio of 0, except traces that the caller records", async () => {
     const own = await startOtlpReceiver();
     const quiet = await startService({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: own.url, MILLRACE_TRACE_RATIO: "0" } });
     try {
@@ -283,7 +283,7 @@ describe("what is sent", () => {
     }
   });
 
-  it("holds no run up while the collector is down, and what is lost is counted", async () => {
+  it("does not delay a run while the collector is down, and counts lost spans", async () => {
     const gone = await startOtlpReceiver();
     await gone.close();
     const lonely = await startService({ env: { MILLRACE_OTLP_ENDPOINT: gone.url, MILLRACE_METRICS_PORT: "0" } });

@@ -32,7 +32,7 @@ const asking = (path: string, retry: object) =>
     ["http-0>out-0"],
   );
 
-it("a running run says which node it retries, why, and when again; the list finds runs that make no progress", async () => {
+it("a running run shows which node it retries, why and when; the list can be filtered by stuck runs", async () => {
   const failing = await bench.deploy(
     asking("/status?code=503", { max_attempts: 5, initial_interval_ms: RETRY_MS, max_interval_ms: RETRY_MS }),
   );

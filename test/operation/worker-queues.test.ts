@@ -28,7 +28,7 @@ async function startWorker(queues: string): Promise<void> {
   workers.push(await startServiceProcess("worker", env, inject("millrace").stateDir));
 }
 
-it("a worker takes work from its queues alone", async () => {
+it("a worker takes work only from its own queues", async () => {
   await startWorker("runs");
   const asking = await bench.deploy(
     flow(
@@ -50,7 +50,7 @@ it("a worker takes work from its queues alone", async () => {
       each["backlog"],
     ]);
   };
-  // The flow has come as far as the node, and nobody executes it.
+  // The flow has reached the node, but no worker executes it.
   await expect.poll(queues).toEqual([
     ["runs", "workflow", 1, 0],
     ["nodes", "activity", 0, 1],

@@ -40,12 +40,12 @@ const PRIVATE: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe("ssrf: isPublicAddress", () => {
-  it.each(PUBLIC)("holds for %s", (address) => {
+  it.each(PUBLIC)("is true for %s", (address) => {
     expect(isPublicAddress(address)).toBe(true);
   });
 
   for (const [group, addresses] of Object.entries(PRIVATE)) {
-    it.each(addresses)(`does not hold for ${group}: "%s"`, (address) => {
+    it.each(addresses)(`is false for ${group}: "%s"`, (address) => {
       expect(isPublicAddress(address)).toBe(false);
       expect(createAddressPolicy([]).allows("example.com", 443, address)).toBe(false);
     });
@@ -61,7 +61,7 @@ describe("the allow-list", () => {
     expect(policy.allows("a.internal.example", 80, "10.0.0.1")).toBe(false);
   });
 
-  it("holds an entry with a port to that port", () => {
+  it("allows an entry with a port on that port only", () => {
     const policy = createAddressPolicy(["internal.example:8080", "10.0.0.5:443", "[fd00::5]:443"]);
     expect(policy.allows("internal.example", 8080, "10.0.0.1")).toBe(true);
     expect(policy.allows("internal.example", 80, "10.0.0.1")).toBe(false);
@@ -71,7 +71,7 @@ describe("the allow-list", () => {
     expect(policy.allows("[fd00::5]", 444, "fd00::5")).toBe(false);
   });
 
-  it("allows ranges and single addresses by what a name resolves to", () => {
+  it("allows ranges and single addresses by the addresses that a name resolves to", () => {
     const policy = createAddressPolicy(["10.1.0.0/16", "fd00::/8", "192.168.0.7", "fc00::9"]);
     expect(policy.allows("any.example", 80, "10.1.255.1")).toBe(true);
     expect(policy.allows("any.example", 80, "10.2.0.1")).toBe(false);
@@ -82,7 +82,7 @@ describe("the allow-list", () => {
     expect(policy.allows("any.example", 80, "::ffff:10.1.0.1")).toBe(false);
   });
 
-  it("reads loopback as 127.0.0.0/8 and ::1 and nothing else", () => {
+  it("reads loopback as 127.0.0.0/8 and ::1 only", () => {
     const policy = createAddressPolicy(["loopback"]);
     expect(policy.allows("localhost", 1234, "127.0.0.1")).toBe(true);
     expect(policy.allows("127.8.8.8", 1234, "127.8.8.8")).toBe(true);
@@ -101,7 +101,7 @@ describe("the allow-list", () => {
     "10.0.0.0/99",
     "user@a.example",
     "*.example",
-  ])('refuses the entry "%s" when it is read', (entry) => {
+  ])('rejects the entry "%s" when the list is read', (entry) => {
     expect(() => createAddressPolicy([entry])).toThrow(`"${entry}"`);
   });
 });

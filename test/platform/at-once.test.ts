@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { eachAtOnce } from "../../src/platform/at-once.ts";
 
-/** Work that the test ends. */
+/** Work that runs until the test ends it. */
 function gated() {
   const started: number[] = [];
   const ends = new Map<number, (error?: Error) => void>();
@@ -17,8 +17,8 @@ function gated() {
   return { started, work, end };
 }
 
-describe("so many at once", () => {
-  it("starts the next one when one has ended, with results in the order of the items", async () => {
+describe("eachAtOnce", () => {
+  it("starts the next item when one has finished, and returns results in the order of the items", async () => {
     const { started, work, end } = gated();
     const results = eachAtOnce([1, 2, 3, 4], 2, work);
     expect(started).toEqual([1, 2]);
@@ -30,7 +30,7 @@ describe("so many at once", () => {
     expect(await results).toEqual([10, 20, 30, 40]);
   });
 
-  it("fails with the first failure when the ones in flight have ended, and starts no other", async () => {
+  it("fails with the first error once the items in flight have finished, and starts no more", async () => {
     const { started, work, end } = gated();
     let settled = false;
     const results = eachAtOnce([1, 2, 3, 4], 2, work).finally(() => (settled = true));
@@ -42,7 +42,7 @@ describe("so many at once", () => {
     expect(started).toEqual([1, 2]);
   });
 
-  it("are all where there are few, and none where there are none", async () => {
+  it("starts all items if there are fewer than the limit, and accepts an empty list", async () => {
     expect(await eachAtOnce([1, 2], 8, (item) => Promise.resolve(item + 1))).toEqual([2, 3]);
     expect(await eachAtOnce([], 8, (item) => Promise.resolve(item))).toEqual([]);
   });

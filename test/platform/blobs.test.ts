@@ -41,7 +41,7 @@ describe("file blob store", () => {
     () => filesUnder(root),
   );
 
-  it("path-traversal: neither reads nor removes what lies beside its blobs", async () => {
+  it("path-traversal: neither reads nor deletes files outside its blobs", async () => {
     await writeFile(join(root, "secret"), "secret");
     await expect(blobs.read(`${ORG}/../../secret`, MIB)).rejects.toThrow(BlobNotFound);
     await expect(blobs.delete(`${ORG}/../../secret`)).rejects.toThrow(BlobNotFound);
@@ -49,7 +49,7 @@ describe("file blob store", () => {
     expect(existsSync(join(root, "secret"))).toBe(true);
   });
 
-  it("removes the temporary files of killed processes when it starts, and no others", async () => {
+  it("deletes temporary files of killed processes when it starts, and no others", async () => {
     const temporary = join(root, "tmp");
     await mkdir(temporary, { recursive: true });
     await writeFile(join(temporary, "stale"), "half of something");
@@ -63,7 +63,7 @@ describe("file blob store", () => {
     expect(await blobExists(again, key)).toBe(true);
   });
 
-  it("keeps blobs from other users of the machine", async () => {
+  it("makes blobs unreadable for other users of the machine", async () => {
     await blobs.put(ORG, Buffer.from("x"), { maxBytes: 1 });
     const [name] = (await readdir(root, { recursive: true })).filter(
       (path) => /-[0-9a-f]{12}$/.test(path) && path.length > 80,
@@ -72,8 +72,8 @@ describe("file blob store", () => {
   });
 });
 
-describe("values", () => {
-  /** A string whose JSON text takes exactly so many bytes. */
+describe("storeValue", () => {
+  /** A string whose JSON text has exactly this many bytes. */
   const ofSize = (bytes: number): string => "x".repeat(bytes - 2);
 
   it.each<[string, Json]>([
@@ -81,13 +81,13 @@ describe("values", () => {
     ["false", false],
     ["an empty string", ""],
     ["nested", { a: [1, { b: null }] }],
-  ])("keeps a short value as it is: %s", async (_, value) => {
+  ])("stores a short value inline: %s", async (_, value) => {
     const stored = await storeValue(blobs, ORG, value);
     expect(stored).toEqual({ v: value });
     expect(await loadValue(blobs, stored)).toEqual(value);
   });
 
-  it("oversized value: refers to what is above the inline limit", async () => {
+  it("oversized value: stores values above the inline limit by reference", async () => {
     expect(await storeValue(blobs, ORG, ofSize(INLINE_VALUE_BYTES))).toHaveProperty("v");
     const value = ofSize(INLINE_VALUE_BYTES + 1);
     const stored = await storeValue(blobs, ORG, value);
@@ -102,7 +102,7 @@ describe("values", () => {
     expect(await loadValue(blobs, stored)).toBe(value);
   });
 
-  it("oversized value: refuses once and for all what no run may carry", async () => {
+  it("oversized value: rejects values above the maximum as not retryable", async () => {
     expect(await storeValue(blobs, ORG, ofSize(MAX_VALUE_BYTES))).toHaveProperty("ref.size", MAX_VALUE_BYTES);
     await expect(storeValue(blobs, ORG, ofSize(MAX_VALUE_BYTES + 1))).rejects.toMatchObject({
       name: "NodeFailure",
@@ -111,12 +111,12 @@ describe("values", () => {
     });
   });
 
-  it("deep-json: refuses what is nested too deeply to be written", async () => {
+  it("deep-json: rejects a value that is nested too deeply to be written", async () => {
     const deep = JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) as Json;
     await expect(storeValue(blobs, ORG, deep)).rejects.toMatchObject({ code: "value_too_deep", retryable: false });
   });
 
-  it("proto-pollution: a key called __proto__ stays a key", async () => {
+  it("proto-pollution: keeps a key named __proto__ a plain key", async () => {
     const value = JSON.parse(`{"__proto__":{"polluted":1},"long":"${"x".repeat(INLINE_VALUE_BYTES)}"}`) as Json;
     const loaded = (await loadValue(blobs, await storeValue(blobs, ORG, value))) as object;
     expect(Object.keys(loaded)).toEqual(["__proto__", "long"]);

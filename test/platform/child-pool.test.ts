@@ -19,7 +19,7 @@ import { createTimeLimit } from "../../src/platform/time-limit.ts";
 const MIB = 1024 * 1024;
 const serve = compiledEntry(new URL("../../src/platform/children/serve.ts", import.meta.url));
 
-/** A child that executes any command, hostile ones included. */
+/** A child that executes any command, including hostile ones. */
 const CHILD = `
 import { execSync } from "node:child_process";
 import { readFileSync, writeFileSync, writeSync } from "node:fs";
@@ -120,7 +120,7 @@ function isRunning(pid: number): boolean {
 }
 
 describe("child pool: calls", () => {
-  it("carries headers and bodies both ways, empty and long ones", async () => {
+  it("carries headers and bodies in both directions, empty and long", async () => {
     const pool = createPool({ maxOutputBytes: 8 * MIB });
     const say = { text: "ünï\u2028\0", "": [1, null] };
     for (const body of [Buffer.alloc(0), Buffer.from("x"), Buffer.alloc(7 * MIB, "abc")]) {
@@ -151,7 +151,7 @@ describe("child pool: calls", () => {
     expect(await call(pool, "size", {}, { body: Buffer.alloc(3) })).toBe(3);
   });
 
-  it("answers 50 calls at once, by as many processes as it may have", async () => {
+  it("runs 50 concurrent calls with up to the maximum number of processes", async () => {
     const pool = createPool();
     const pids = await Promise.all(Array.from({ length: 50 }, () => call(pool, "pid")));
     expect(new Set(pids).size).toBeLessThanOrEqual(2);
@@ -177,7 +177,7 @@ describe("child pool: calls", () => {
     expect(ended.indexOf("b")).toBeLessThan(5);
   });
 
-  it("has no children before its first call, a spare during it, and none once nobody has called for a while", async () => {
+  it("has no children before its first call, a spare during it, and none after an idle period", async () => {
     const pool = createPool({ spares: 1, keepIdleMs: 200, timeoutMs: 120_000 });
     expect(pool.stats().pids).toEqual([]);
     const leave = new AbortController();
@@ -190,7 +190,7 @@ describe("child pool: calls", () => {
     await vi.waitFor(() => expect(pool.stats().pids).toEqual([]), 30_000);
   });
 
-  it("does not count the start of the first child against the limits of its call", async () => {
+  it("does not count the start of the first child against the time limit of its call", async () => {
     const slow = join(folder, "slow.mjs");
     await writeFile(slow, 'await new Promise((resolve) => setTimeout(resolve, 3000));\nawait import("./child.mjs");\n');
     const pool = createPool({ entry: slow, spares: 1, timeoutMs: 2000 });
@@ -201,7 +201,7 @@ describe("child pool: calls", () => {
     expect(over).toBe(0);
   });
 
-  it("refuses what its queue cannot hold", async () => {
+  it("rejects calls beyond its queue length", async () => {
     const pool = createPool({ size: 1, maxQueue: 2 });
     await call(pool, "pid");
     const running = [1, 2, 3].map(() => call(pool, "wait", { ms: 100 }));
@@ -209,21 +209,21 @@ describe("child pool: calls", () => {
     await Promise.all(running);
   });
 
-  it("lets one key wait with few calls, and none for long", async () => {
+  it("limits the number of waiting calls per key and their waiting time", async () => {
     const pool = createPool({ size: 1, maxQueuePerKey: 2, maxWaitMs: 100, spares: 1 });
     await pool.warm();
     const running = call(pool, "wait", { ms: 60_000 }).catch((error: unknown) => error);
     const late = [1, 2].map(() => expect(call(pool, "pid")).rejects.toThrow("in time"));
-    await expect(call(pool, "pid")).rejects.toThrow("Too many calls wait");
+    await expect(call(pool, "pid")).rejects.toThrow("Too many calls are waiting");
     await Promise.all(late);
     await pool.close();
     expect(await running).toMatchObject({ failure: "closed" });
   });
 });
 
-describe("child pool: shares", () => {
+describe("child pool: fairness", () => {
   it.each([1, 3])(
-    "noisy-neighbour: who comes is served while %i endless calls of another are not done",
+    "noisy-neighbour: a new caller is served while %i endless calls of another one are running",
     async (size) => {
       const pool = createPool({ size, timeoutMs: 60_000 });
       const endless = Array.from({ length: size + 3 }, () => call(pool, "loop", {}, { key: "noisy" }));
@@ -237,7 +237,7 @@ describe("child pool: shares", () => {
     },
   );
 
-  it("noisy-neighbour: a time limit stands still while its work waits for a process", async () => {
+  it("noisy-neighbour: a time limit does not run while its work waits for a process", async () => {
     const pool = createPool({ size: 1, spares: 1 });
     await pool.warm();
     let over = 0;
@@ -245,7 +245,7 @@ describe("child pool: shares", () => {
       const limit = createTimeLimit(400, () => (over += 1));
       return limit.within(() => call(pool, "wait", { ms })).finally(() => limit.stop());
     };
-    // Four of them in turn: the last waits for three times as long as its limit.
+    // Four calls run in turn, so the last one waits three times as long as its limit.
     await Promise.all([limited(250), limited(250), limited(250), limited(250), limited(250)]);
     expect(over).toBe(0);
     await limited(1500);
@@ -254,10 +254,10 @@ describe("child pool: shares", () => {
 });
 
 describe("child pool: isolation", () => {
-  it("gives a child no environment, no files but its code, no processes and no threads", async () => {
+  it("gives a child no environment variables, other files, child processes or threads", async () => {
     const pool = createPool();
     const about = (await call(pool, "about")) as { env: object; cwd: string };
-    // "_" is the one name that bash cannot be kept from setting.
+    // bash always sets "_", which cannot be prevented.
     expect({ ...about.env, _: "" }).toEqual({ TZ: "UTC", _: "" });
     expect(about.cwd).toBe(tmpdir());
     expect(await call(pool, "read", { path: entry })).toBe(String(CHILD.length));
@@ -271,7 +271,7 @@ describe("child pool: isolation", () => {
     expect(await call(pool, "worker")).toBe("ERR_ACCESS_DENIED");
   });
 
-  it("cross-tenant: uses a process again for the same key, never for another", async () => {
+  it("cross-tenant: reuses a process for the same key, never for another", async () => {
     const pool = createPool({ size: 1, spares: 1 });
     const used = new Map<Json, string>();
     const order = ["a", "a", "b", "a", "c", "b", "d", "d", "a"];
@@ -283,14 +283,14 @@ describe("child pool: isolation", () => {
     expect(used.size).toBeLessThan(order.length);
   });
 
-  it("uses a shared process for every key", async () => {
+  it("uses one shared process for every key", async () => {
     const pool = createPool({ shared: true });
     const pids = new Set<Json>();
     for (const key of ["a", "b", "c"]) pids.add(await call(pool, "pid", {}, { key }));
     expect(pids.size).toBe(1);
   });
 
-  it("replaces a process after its last call", async () => {
+  it("replaces a process after its maximum number of calls", async () => {
     const pool = createPool({ maxCalls: 2 });
     const pids = [await call(pool, "pid"), await call(pool, "pid"), await call(pool, "pid")];
     expect(pids[1]).toBe(pids[0]);
@@ -298,7 +298,7 @@ describe("child pool: isolation", () => {
     await vi.waitFor(() => expect(isRunning(Number(pids[0]))).toBe(false));
   });
 
-  it("keeps few idle processes", async () => {
+  it("keeps only a few idle processes", async () => {
     const pool = createPool({ keep: 1, spares: 1 });
     for (const key of ["a", "b", "c", "d"]) await call(pool, "pid", {}, { key });
     expect(pool.stats().pids.length).toBeLessThanOrEqual(2);
@@ -317,7 +317,7 @@ describe("child pool: hostile children", () => {
     expect(await call(pool, "pid")).not.toBe(pid);
   });
 
-  it("kills a running call whose signal fires, and drops a waiting one", async () => {
+  it("kills a running call when its signal aborts, and drops a waiting one", async () => {
     const pool = createPool({ size: 1 });
     const pid = await call(pool, "pid");
     const stop = new AbortController();
@@ -340,7 +340,7 @@ describe("child pool: hostile children", () => {
     expect(await call(pool, "pid")).toEqual(expect.any(Number));
   });
 
-  it("oversized value: refuses a long answer before it is held", async () => {
+  it("oversized value: rejects a long result before it is held in memory", async () => {
     const pool = createPool();
     expect((await callWhole(pool, "big", { bytes: MIB })).body.length).toBe(MIB);
     await expect(call(pool, "big", { bytes: MIB + 1 })).rejects.toMatchObject({ failure: "output_too_large" });
@@ -352,13 +352,13 @@ describe("child pool: hostile children", () => {
     ["throw", "crashed"],
     ["garbage", "output_too_large"],
     ["badJson", "crashed"],
-  ])("survives a child that breaks the rules: %s", async (act, failure) => {
+  ])("survives a child that breaks the protocol: %s", async (act, failure) => {
     const pool = createPool();
     await expect(call(pool, act)).rejects.toMatchObject({ failure });
     expect(await call(pool, "pid")).toEqual(expect.any(Number));
   });
 
-  it("believes nothing a child says after its answer", async () => {
+  it("ignores everything that a child sends after its result", async () => {
     const pool = createPool({ size: 1 });
     const pid = await call(pool, "pid");
     await call(pool, "twice").catch(() => undefined);
@@ -384,7 +384,7 @@ describe("child pool: hostile children", () => {
     expect(await call(pool, "pid")).not.toBe(pid);
   });
 
-  it("outlives the signals that stop a service", async () => {
+  it("has children that survive SIGTERM and SIGINT", async () => {
     const pool = createPool();
     const pid = Number(await call(pool, "pid"));
     const running = call(pool, "wait", { ms: 300 });
@@ -394,8 +394,8 @@ describe("child pool: hostile children", () => {
   });
 });
 
-describe("child pool: life", () => {
-  it("reports when children do not start, and stops retrying", async () => {
+describe("child pool: start and stop", () => {
+  it("reports children that cannot start, and stops retrying", async () => {
     const broken = join(folder, "broken.mjs");
     await writeFile(broken, "throw new Error('broken installation');");
     const pool = createPool({ entry: broken, spares: 1 });
@@ -409,7 +409,7 @@ describe("child pool: life", () => {
     await expect(call(pool, "pid")).rejects.toMatchObject({ failure: "start_failed" });
   });
 
-  it("has a first call wait for no start when it is warm", async () => {
+  it("serves a first call without a start when it is warm", async () => {
     const pool = createPool({ spares: 1 });
     await pool.warm();
     const { pids } = pool.stats();

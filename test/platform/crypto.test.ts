@@ -11,14 +11,14 @@ import {
 } from "../../src/platform/secrets/crypto.ts";
 
 describe("API keys and tokens", () => {
-  it("carry their kind, 32 random bytes and a checksum", () => {
+  it("contain their kind, 32 random bytes and a checksum", () => {
     expect(generateApiKey("public").value).toMatch(/^mr_pub_[0-9A-Za-z]{49}$/);
     expect(generateApiKey("secret").value).toMatch(/^mr_sec_[0-9A-Za-z]{49}$/);
     expect(generateToken("access").value).toMatch(/^mr_at_[0-9A-Za-z]{49}$/);
     expect(generateToken("refresh").value).toMatch(/^mr_rt_[0-9A-Za-z]{49}$/);
   });
 
-  it("are distinguished", () => {
+  it("are distinguished by kind", () => {
     expect(parseApiKey(generateApiKey("public").value)).toBe("public");
     expect(parseApiKey(generateApiKey("secret").value)).toBe("secret");
     expect(parseApiKey(generateToken("access").value)).toBeNull();
@@ -26,7 +26,7 @@ describe("API keys and tokens", () => {
     expect(parseToken(generateApiKey("secret").value)).toBeNull();
   });
 
-  it("are recognised as mistyped when any character changes", () => {
+  it("are detected as mistyped if any character changes", () => {
     const { value } = generateApiKey("secret");
     for (let i = 0; i < value.length; i += 1) {
       const other = value.slice(0, i) + (value[i] === "a" ? "b" : "a") + value.slice(i + 1);
@@ -38,7 +38,7 @@ describe("API keys and tokens", () => {
     }
   });
 
-  it("are stored as a hash and a prefix that does not give them away", () => {
+  it("are stored as a hash and a prefix that does not reveal them", () => {
     const { value, hash, prefix } = generateApiKey("secret");
     expect(hash).toEqual(hashSecret(value));
     expect(hash).toHaveLength(32);
@@ -46,13 +46,13 @@ describe("API keys and tokens", () => {
     expect(prefix).toHaveLength(13);
   });
 
-  it("do not repeat", () => {
+  it("are unique", () => {
     expect(new Set(Array.from({ length: 1000 }, () => generateApiKey("secret").value)).size).toBe(1000);
   });
 });
 
 describe("passwords", () => {
-  it("are verified against their hash, in any normalisation", async () => {
+  it("match their hash in any Unicode normalisation", async () => {
     const stored = await hashPassword("caf\u00e9 au lait");
     expect(stored).toMatch(/^\$scrypt\$ln=15,r=8,p=3\$[\w-]{22}\$[\w-]{43}$/);
     expect([...(await matchPassword("caf\u00e9 au lait", [stored]))]).toEqual([stored]);
@@ -61,7 +61,7 @@ describe("passwords", () => {
     expect(needsRehash(stored)).toBe(false);
   });
 
-  it("have a salt of their own, or that of another hash", async () => {
+  it("have a random salt, or reuse the salt of a given hash", async () => {
     const [one, two] = await Promise.all([hashPassword("x"), hashPassword("x")]);
     expect(one).not.toBe(two);
     expect(await hashPassword("x", one)).toBe(one);
@@ -69,7 +69,7 @@ describe("passwords", () => {
     expect([...(await matchPassword("y", [one, other, two]))]).toEqual([other]);
   });
 
-  it("made with other parameters still hold, and ask for a new hash", async () => {
+  it("hashed with older parameters still match, and need a new hash", async () => {
     // scrypt("old", salt of 16 zero bytes, N=2^14, r=8, p=1)
     const { scryptSync } = await import("node:crypto");
     const salt = Buffer.alloc(16);
@@ -84,7 +84,7 @@ describe("passwords", () => {
     "",
     "plain",
     "$scrypt$ln=31,r=8,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
-  ])("are never right against %j, and take as long to refuse", async (stored) => {
+  ])("never match %j, and take as long to reject", async (stored) => {
     const started = performance.now();
     expect((await matchPassword("x", stored === null ? [] : [stored])).size).toBe(0);
     expect(performance.now() - started).toBeGreaterThan(20);

@@ -42,8 +42,8 @@ const wordParagraph = (text: string): string => `<w:p><w:r><w:t>${text}</w:t></w
 const wordRow = (...cells: readonly string[]): string =>
   `<w:tr>${cells.map((cell) => `<w:tc>${cell.split("|").map(wordParagraph).join("")}</w:tc>`).join("")}</w:tr>`;
 
-describe("what documents say of themselves", () => {
-  it("is read from a PDF, its dates included", async () => {
+describe("the properties of a document", () => {
+  it("are read from a PDF, including its dates", async () => {
     const information =
       "<< /Title (On mills) /Author (Ada Weir) /Subject (How they grind) /Keywords (mills, rivers) /CreationDate (D:20240301080000Z) /ModDate (D:20250102040405+01'00') /Department (Millers) >>";
     const pdf = buildPdf(["Text"], { information });
@@ -58,7 +58,7 @@ describe("what documents say of themselves", () => {
     });
   });
 
-  it("is read from office documents", async () => {
+  it("are read from office documents", async () => {
     const { properties, title } = await read(`${OFFICE}.wordprocessingml.document`, docx(wordParagraph("Text")));
     expect([title, properties]).toEqual(["On mills", PROPERTIES]);
     const sheet = buildZip({
@@ -71,7 +71,7 @@ describe("what documents say of themselves", () => {
     expect((await read(`${OFFICE}.spreadsheetml.sheet`, sheet)).properties).toEqual(PROPERTIES);
   });
 
-  it("is read from a book", async () => {
+  it("are read from an EPUB book", async () => {
     const book = buildZip({
       "META-INF/container.xml": '<container><rootfiles><rootfile full-path="book.opf"/></rootfiles></container>',
       "book.opf": `<package xmlns:dc="d"><metadata><dc:title>On mills</dc:title><dc:creator>Ada Weir</dc:creator><dc:creator>Bo Race</dc:creator>
@@ -86,7 +86,7 @@ describe("what documents say of themselves", () => {
     ]);
   });
 
-  it("is read from a page, and bounded", async () => {
+  it("are read from an HTML page, with limits on number and length", async () => {
     const page = `<html lang=en><head><title>On mills</title><meta name="author" content="Ada &amp; Bo"><META NAME='Description' CONTENT='How they grind'>
       <meta property="article:published_time" content="2024-03-01"><meta content="2025-01-02" property="article:modified_time"><meta name="og:title" content="Another">
       <meta name="department" content="Millers"><meta name="__proto__" content="x"><meta name="long" content="${"x".repeat(3000)}">
@@ -107,8 +107,8 @@ describe("what documents say of themselves", () => {
   });
 });
 
-describe("tables", () => {
-  it("of DOCX are rows of lines, whatever their cells hold", async () => {
+describe("tables in documents", () => {
+  it("of DOCX become rows of lines, whatever their cells contain", async () => {
     const table = `<w:tbl>${wordRow("Place", "Level", "Note")}${wordRow("Weir", "", "two|paragraphs")}${wordRow("", "3", "")}</w:tbl>`;
     const { text } = await read(
       `${OFFICE}.wordprocessingml.document`,
@@ -117,7 +117,7 @@ describe("tables", () => {
     expect(text).toBe("Before.\nPlace\tLevel\tNote\nWeir\t\ttwo paragraphs\n\t3\nAfter.");
   });
 
-  it("of PPTX are rows of lines", async () => {
+  it("of PPTX become rows of lines", async () => {
     const cell = (text: string): string => `<a:tc><a:txBody><a:p><a:r><a:t>${text}</a:t></a:r></a:p></a:txBody></a:tc>`;
     const slide = `<p:sld xmlns:p="p" xmlns:a="a"><p:sp><p:nvPr><p:ph type="title"/></p:nvPr><a:p><a:r><a:t>Levels</a:t></a:r></a:p></p:sp>
       <p:graphicFrame><a:tbl><a:tr>${cell("Place")}${cell("Level")}</a:tr><a:tr>${cell("Weir")}${cell("2 m")}</a:tr></a:tbl></p:graphicFrame></p:sld>`;
@@ -132,19 +132,59 @@ describe("tables", () => {
   });
 });
 
-describe("words divided at line ends of a PDF", () => {
+describe("form values, added texts and comments of a PDF", () => {
+  const RECT = "/Type /Annot /Rect [0 0 99 20] /F 4";
+  const NOTES = [
+    `<< ${RECT} /Subtype /Widget /FT /Tx /T (applicant.name) /V (Ada Weir) >>`,
+    `<< ${RECT} /Subtype /Widget /FT /Tx /T (city) /TU (City of birth) /V <FEFF67714EAC> >>`,
+    `<< ${RECT} /Subtype /Widget /FT /Tx /T (empty) >>`,
+    `<< ${RECT} /Subtype /Widget /FT /Tx /Ff 8192 /T (pin) /V (4711) >>`,
+    `<< ${RECT} /Subtype /Widget /FT /Btn /T (paid) /V /Yes /AS /Yes /AP << /N << /Yes null /Off null >> >> >>`,
+    `<< ${RECT} /Subtype /Widget /FT /Btn /T (late) /V /Off /AS /Off /AP << /N << /Yes null /Off null >> >> >>`,
+    `<< ${RECT} /Subtype /Widget /FT /Ch /Ff 131072 /T (country) /Opt [[(de) (Germany)] [(jp) (Japan)]] /V (jp) >>`,
+    `<< ${RECT} /Subtype /FreeText /DA (/F1 12 Tf) /Contents (Approved in May.) >>`,
+    `<< ${RECT} /Subtype /Text /Contents (Why so late?) >>`,
+    `<< /Type /Annot /Rect [0 0 99 20] /F 2 /Subtype /FreeText /DA (/F1 12 Tf) /Contents (Unseen.) >>`,
+  ];
+  const LINES = [
+    "Approved in May.",
+    "Comment: Why so late?",
+    "name: Ada Weir",
+    "City of birth: 東京",
+    "[x] paid",
+    "[ ] late",
+    "country: Japan",
+  ];
+  const form = (stream: string): Buffer => {
+    const ids = NOTES.map((_, index) => `${7 + index} 0 R`).join(" ");
+    const page = { stream: Buffer.from(stream), entries: `/Annots [${ids}]` };
+    return buildPdf([page], { objects: NOTES, catalog: `/AcroForm << /Fields [${ids}] >>` });
+  };
+
+  it("follow the text of their page", async () => {
+    const { text } = await read("application/pdf", form("BT /F1 12 Tf 72 700 Td (Application) Tj ET"));
+    expect(text.split("\n")).toEqual(["Application", ...LINES]);
+  });
+
+  it("do not keep a page without other text from character recognition", async () => {
+    const { text, scans } = await read("application/pdf", form("0 0 10 10 re f"));
+    expect([text.split("\n"), scans]).toEqual([LINES, [1]]);
+  });
+});
+
+describe("words at line ends of a PDF", () => {
   const lines = (...texts: readonly string[]): Buffer =>
     Buffer.from(`BT /F1 12 Tf 72 700 Td ${texts.map((text) => `(${text}) Tj 0 -14 Td`).join(" ")} ET`, "latin1");
   const textOf = async (...pages: readonly (readonly string[])[]): Promise<string> =>
     (await read("application/pdf", buildPdf(pages.map((page) => ({ stream: lines(...page) }))))).text;
 
-  it("are joined, and compounds keep their hyphen", async () => {
+  it("are joined if they are divided, and compounds keep their hyphen", async () => {
     expect(await textOf(["The govern-", "ment of the well-", "known"], ["It is well-known."])).toBe(
       "The government of the well-known\n\nIt is well-known.",
     );
   });
 
-  it("stay where no word is divided", async () => {
+  it("are not joined if no word is divided", async () => {
     const kept = ["See pages 10-", "20 of A-", "list, Jean-", "Paul -", "and so on"];
     expect(await textOf(kept)).toBe(kept.join("\n"));
   });

@@ -35,14 +35,14 @@ afterAll(async () => {
   server.close();
 });
 
-/** Time for the connection to end before anybody reads. Where it has not, the test holds all the same. */
+/** Time for the connection to end before anyone reads; if it has not ended, the test passes as well. */
 const leaveUnread = () => sleep(30);
 
 const head = (...lines: string[]) => ["HTTP/1.1 200 OK", ...lines, "", ""].join("\r\n");
 const chunked = (body: Buffer) =>
   Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from("\r\n0\r\n\r\n")]);
 
-/** How an answer says where it ends. */
+/** Ways in which a response marks its end. */
 const framings = {
   "by its length": (body: Buffer) => [head(`content-length: ${body.length}`, "connection: close"), body],
   "by its last chunk": (body: Buffer) => [head("transfer-encoding: chunked", "connection: close"), chunked(body)],
@@ -50,9 +50,9 @@ const framings = {
   "by its length, where the connection was to stay": (body: Buffer) => [head(`content-length: ${body.length}`), body],
 } as const satisfies Record<string, (body: Buffer) => readonly [head: string, body: Buffer]>;
 
-describe("an answer whose reader is slower than its server", () => {
+describe("a response whose reader is slower than its server", () => {
   it.each(Object.keys(framings) as Array<keyof typeof framings>)(
-    "is whole after the server has closed the connection: it ends %s",
+    "is complete after the server has closed the connection, if it ends %s",
     async (framing) => {
       for (const length of LENGTHS) {
         const sent = Buffer.alloc(length, "a");
@@ -70,7 +70,7 @@ describe("an answer whose reader is slower than its server", () => {
   );
 
   it.each(["by its length", "by its last chunk"] as const)(
-    "fails where it was cut short: it ends %s",
+    "fails if it is cut short and should end %s",
     async (framing) => {
       for (const length of LENGTHS) {
         const [first, rest] = framings[framing](Buffer.alloc(length, "a"));
@@ -85,7 +85,7 @@ describe("an answer whose reader is slower than its server", () => {
     },
   );
 
-  it("fails where the connection is reset, and the process lives", async () => {
+  it("does not crash the process if the connection is reset", async () => {
     for (const length of LENGTHS) {
       answer = (socket) => {
         socket.write(head("connection: close"));
@@ -97,7 +97,40 @@ describe("an answer whose reader is slower than its server", () => {
     }
   });
 
-  it("may be left unread", async () => {
+  it.each([["content-length: 2000000", "connection: close"], ["content-length: 2000000"]])(
+    "fails if the connection is reset while no one reads: %s %s",
+    async (...lines) => {
+      for (const length of LENGTHS) {
+        let reset = (): void => undefined;
+        answer = (socket) => {
+          reset = () => socket.resetAndDestroy();
+          socket.write(head(...lines));
+          socket.write(Buffer.alloc(length, "a"));
+        };
+        const { body } = await guarded.open({ url });
+        await leaveUnread();
+        reset();
+        await leaveUnread();
+        await expect(buffer(body), String(length)).rejects.toBeInstanceOf(FetchFailed);
+      }
+    },
+  );
+
+  it("fails if all connections are closed", async () => {
+    for (const length of LENGTHS) {
+      answer = (socket) => {
+        socket.write(head("content-length: 2000000", "connection: close"));
+        socket.write(Buffer.alloc(length, "a"));
+      };
+      const another = createGuardedFetch({ allow: ["loopback"] });
+      const { body } = await another.open({ url });
+      await leaveUnread();
+      await another.close();
+      await expect(buffer(body), String(length)).rejects.toThrow();
+    }
+  });
+
+  it("can be left unread", async () => {
     for (const length of LENGTHS) {
       answer = (socket) => {
         socket.write(head(`content-length: ${length}`, "connection: close"));

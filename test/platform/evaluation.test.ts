@@ -6,7 +6,7 @@ import { createEvaluation } from "../../src/platform/evaluation/evaluation.ts";
 import { edges, flow, node } from "../support/flows.ts";
 import { scope } from "../support/scope.ts";
 
-// Short limits, so that endless work is aborted soon; work that completes has wide ones.
+// Short limits abort endless work soon; work that completes gets generous ones.
 const strict = createEvaluation({ nodeMs: 500, flowMs: 500, answerMs: 500, heapMib: 96 });
 const roomy = createEvaluation({ nodeMs: 60_000, flowMs: 60_000, answerMs: 60_000 });
 afterAll(() => Promise.all([strict.close(), roomy.close()]));
@@ -31,15 +31,15 @@ async function failureOf(work: Promise<unknown>): Promise<NodeFailure> {
   return error as NodeFailure;
 }
 
-/** Expects that later work runs normally. */
+/** Expects that later work still runs normally. */
 const expectAlive = async (): Promise<void> =>
   expect(await render("{% for x in l %}{{ x }}{% endfor %}", { l: [1, 2] }, roomy)).toBe("12");
 
-describe("regex-dos: work without end", { timeout: 60_000 }, () => {
+describe("regex-dos: endless work", { timeout: 60_000 }, () => {
   it.each<[string, string, Record<string, Json>]>([
     ["loops in loops", "{% for i in l %}{% for j in l %}{% endfor %}{% endfor %}", { l: numbers }],
     ["a long range", "{{ (1..1000000000) | size }}", {}],
-    ["a range without end", "{% for i in (9007199254740992..9007199254740999) %}{% endfor %}", {}],
+    ["a range without end", "{% for i in (a..b) %}{% endfor %}", { a: 2 ** 53, b: 2 ** 53 + 8 }],
     ["text that doubles", `{% assign x = 'aa' %}${often("{% assign x = x | append: x %}", 60)}{{ x }}`, {}],
     [
       "output that is captured",
@@ -60,10 +60,10 @@ describe("regex-dos: work without end", { timeout: 60_000 }, () => {
       often("{% assign x = 0 | date: '%99Y%99Y%99Y' %}{% for i in l %}{{ x }}{% endfor %}", 900),
       { l: numbers },
     ],
-  ])("a costly template fails its node only: %s", async (_, source, values) => {
+  ])("fails only the node with a costly template: %s", async (_, source, values) => {
     const failure = await failureOf(render(source, values));
     expect(["template_failed", "value_too_large"]).toContain(failure.code);
-    expect(failure.message).toMatch(/too much work|limit exceeded|longer than|too long/);
+    expect(failure.message).toMatch(/work limit|limit exceeded|longer than|too long/);
     await expectAlive();
   });
 
@@ -71,13 +71,13 @@ describe("regex-dos: work without end", { timeout: 60_000 }, () => {
     ["a list for each element", "nodes.l.map(x, nodes.l.filter(y, y == x)).size()", { l: numbers }],
     ["a pattern that is large", 'nodes.big.matches("(a?b?c?){300}d")', { big }],
     ["a pattern that multiplies", 'nodes.big.matches("(((a{900}){900}){900})")', { big }],
-  ])("a costly expression fails its node only: %s", async (_, source, values) => {
+  ])("fails only the node with a costly expression: %s", async (_, source, values) => {
     const failure = await failureOf(compute(source, values));
     expect(["expression_too_costly", "expression_failed"]).toContain(failure.code);
     await expectAlive();
   });
 
-  it("checks a form's pattern in linear time", async () => {
+  it("is impossible in a form's pattern, which takes linear time", async () => {
     expect(await roomy.answer("org", { pattern: "^(a+)+$" }, `${"a".repeat(50_000)}!`)).toHaveLength(1);
   });
 });
@@ -88,13 +88,13 @@ describe("huge-list", { timeout: 60_000 }, () => {
     ["many rules on many items", { items: always(900, { type: "null" }) }, many(4000, (a) => [a])],
     ["comparing every item with every other", always(700, { uniqueItems: true }), many(4000, (a) => ({ a }))],
     ["references that multiply", doubling(30), many(1000, (a) => a)],
-  ])("an answer is refused, and said why: %s", async (_, form, data) => {
+  ])("a form answer that takes too long to check is rejected with the reason: %s", async (_, form, data) => {
     const issues = await strict.answer("org", form as Json, data);
     expect(issues).toMatchObject([{ path: [], message: expect.stringContaining("takes too long") }]);
     await expectAlive();
   });
 
-  it("a flow that takes too long to check has one problem that says so", async () => {
+  it("a flow that takes too long to check gets one problem that says so", async () => {
     const forms = many(60, (index) =>
       node(`ask-${index}`, "approval", {
         message: "?",
@@ -113,7 +113,7 @@ describe("huge-list", { timeout: 60_000 }, () => {
     expect(problems).toMatchObject([{ code: "flow_too_costly", severity: "error", hint: expect.any(String) }]);
   });
 
-  /** Two references to the same place at each of so many levels. */
+  /** A schema with two references to the next level at each level. */
   function doubling(levels: number): object {
     const twice = (index: number) => ({ allOf: [{ $ref: `#/$defs/d${index}` }, { $ref: `#/$defs/d${index}` }] });
     const defs = Object.fromEntries(many(levels, (index) => [`d${index}`, twice(index + 1)]));
@@ -121,8 +121,8 @@ describe("huge-list", { timeout: 60_000 }, () => {
   }
 });
 
-describe("what is evaluated elsewhere", () => {
-  it("gives the same result as inline evaluation", async () => {
+describe("evaluation in a separate process", () => {
+  it("returns the same result as inline evaluation", async () => {
     const template = "{% for x in l %}{{ x.n | plus: 1 }}{{ x }}{% endfor %}";
     expect(await render(template, { l: [{ n: 1 }, { text: "t" }] }, roomy)).toBe('2{"n":1}1t');
     expect(await compute("nodes.l.map(x, nodes.l.map(y, nodes.l.size() * x + y))", { l: [1, 2] }, roomy)).toEqual([
@@ -140,7 +140,7 @@ describe("what is evaluated elsewhere", () => {
     expect(await roomy.flow("org", { nodes: 1 }, DEFAULT_FLOW_LIMITS)).toMatchObject({ valid: false });
   });
 
-  it("fails as a node does", async () => {
+  it("fails with the same error as a node", async () => {
     const failure = await failureOf(
       render("{% for x in l %}{{ x | divided_by: 'a' | slice }}{{ (1..x.y.z", { l: [1] }),
     );
@@ -150,7 +150,7 @@ describe("what is evaluated elsewhere", () => {
     });
   });
 
-  it("reaches nothing of the process", async () => {
+  it("cannot reach the process", async () => {
     const names = ["process", "globalThis", "require", "constructor.constructor('return process')()"];
     for (const name of names) {
       const made = await render(`{% for x in l %}{{ ${name} }}{% endfor %}`, { l: [1] }, roomy).catch(() => "");
@@ -158,12 +158,12 @@ describe("what is evaluated elsewhere", () => {
     }
   });
 
-  it("harms no other call where a process runs out of memory", async () => {
+  it("does not affect other calls if a process runs out of memory", async () => {
     const greedy = createEvaluation({ nodeMs: 60_000, heapMib: 64 });
     try {
-      const source = "{% for i in (9007199254740992..9007199254740999) %}{% endfor %}";
+      const source = "{% for i in (a..b) %}{% endfor %}";
       const [failure, ...others] = await Promise.all([
-        failureOf(render(source, {}, greedy)),
+        failureOf(render(source, { a: 2 ** 53, b: 2 ** 53 + 8 }, greedy)),
         ...many(4, () => render("{% for x in l %}{{ x }}{% endfor %}", { l: [1] }, greedy, "other")),
       ]);
       expect(failure).toMatchObject({ code: "template_failed", message: expect.stringContaining("64 MiB of memory") });
@@ -173,7 +173,7 @@ describe("what is evaluated elsewhere", () => {
     }
   });
 
-  it("serves organisations round-robin, however many calls another one has waiting", { timeout: 60_000 }, async () => {
+  it("serves organisations round-robin, however many calls one of them has waiting", { timeout: 60_000 }, async () => {
     const order: string[] = [];
     const endless = "{% for i in l %}{% for j in l %}{% endfor %}{% endfor %}";
     const greedy = many(6, () => render(endless, { l: numbers }, strict, "greedy").catch(() => order.push("greedy")));

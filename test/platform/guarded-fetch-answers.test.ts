@@ -15,7 +15,7 @@ afterAll(() => guarded.close());
 const head = (...lines: string[]): string => ["HTTP/1.1 200 OK", ...lines, "", ""].join("\r\n");
 const hidden = "s3cret-bytes";
 
-describe("an answer that is not HTTP", () => {
+describe("a response that is not valid HTTP", () => {
   it.each([
     ["another protocol", `SSH-2.0-OpenSSH_9 ${hidden}\r\n`],
     ["no status line", `<html>${hidden}</html>`],
@@ -29,7 +29,7 @@ describe("an answer that is not HTTP", () => {
     ["a length that is no number", head(`content-length: ${hidden}`)],
     ["two lengths", `${head("content-length: 3", "content-length: 4")}abcd${hidden}`],
     ["a chunk without a size", `${head("transfer-encoding: chunked")}5\r\nhello\r\n${hidden}\r\n`],
-  ])("is invalid, may be asked for again, and shows nothing of itself: %s", async (_, answer) => {
+  ])("is an invalid_response that may be retried and does not show its content: %s", async (_, answer) => {
     const target = await startRawTarget(answer);
     const error: unknown = await guarded
       .fetch({ url: `${target.url}/hook`, method: "POST", body: "x" })
@@ -46,17 +46,17 @@ describe("an answer that is not HTTP", () => {
     ["a truncated chunked body", `${head("transfer-encoding: chunked")}5\r\nhel`],
     ["an unexpected interim answer", "HTTP/1.1 100 Continue\r\n\r\n"],
     ["another protocol that was offered", head("connection: upgrade").replace("200", "101")],
-  ])("is a failure of the target in any case: %s", async (_, answer) => {
+  ])("is always a retryable failure: %s", async (_, answer) => {
     const target = await startRawTarget(answer);
     await expect(guarded.fetch({ url: target.url })).rejects.toMatchObject({ name: "FetchFailed", retryable: true });
     expect(target.requests).toHaveLength(1);
   });
 });
 
-describe("what an exchange fails with", () => {
+describe("an error of a request", () => {
   const origin = "https://example.com";
 
-  it("becomes an error of the fetch, with or without a code, however deep the code is", () => {
+  it("becomes a fetch error, with or without a code, however deep the code is nested", () => {
     const coded = (code: string, cause?: unknown) => Object.assign(new Error("10.0.0.1", { cause }), { code });
     expect(toFetchError(new Error("no code at 10.0.0.1"), origin)).toMatchObject({
       code: "connection_failed",
@@ -71,7 +71,7 @@ describe("what an exchange fails with", () => {
     expect(toFetchError(coded("HPE_INVALID_CONSTANT"), origin)).toMatchObject({ code: "invalid_response" });
   });
 
-  it("stays what it is where it is a mistake in the program", () => {
+  it("is not changed if it is a programming mistake", () => {
     const mistake = new TypeError("undefined is not a function");
     expect(toFetchError(mistake, origin)).toBe(mistake);
   });

@@ -38,7 +38,7 @@ describe("crlf: request headers", () => {
   });
 
   it.each(["Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "TE", "Expect"])(
-    "refuses %s, which frames the message",
+    "refuses %s, because it frames the message",
     async (name) => {
       await expect(guarded.fetch({ url: target.url, headers: { [name]: "1" } })).rejects.toMatchObject({
         code: "invalid_header",
@@ -46,7 +46,7 @@ describe("crlf: request headers", () => {
     },
   );
 
-  it("refuses a header that is given twice in two spellings", async () => {
+  it("refuses a header that is set twice in different case", async () => {
     const headers = { "X-Test": "1", "x-test": "2" };
     await expect(guarded.fetch({ url: target.url, headers })).rejects.toMatchObject({ code: "invalid_header" });
   });
@@ -55,7 +55,7 @@ describe("crlf: request headers", () => {
     await expect(guarded.fetch({ url: target.url, method })).rejects.toMatchObject({ code: "invalid_method" });
   });
 
-  it("sends what is allowed as it was given", async () => {
+  it("sends allowed methods, headers and bodies unchanged", async () => {
     const headers = { "X-Test": "tab\tand blank", "X-Latin": "caf\u00e9" };
     await guarded.fetch({ url: `${target.url}/echo?q=1`, method: "post", headers, body: "héllo" });
     expect(target.requests[0]).toMatchObject({ method: "POST", url: "/echo?q=1", body: "héllo" });
@@ -65,7 +65,7 @@ describe("crlf: request headers", () => {
 });
 
 describe("proto-pollution: response headers", () => {
-  it("have no prototype to reach", async () => {
+  it("are stored in an object without a prototype", async () => {
     target.on("/odd", (_request, response, socket) => {
       response.detachSocket(socket);
       socket.end("HTTP/1.1 200 OK\r\n__proto__: polluted\r\nconstructor: x\r\nContent-Length: 0\r\n\r\n");
@@ -77,11 +77,11 @@ describe("proto-pollution: response headers", () => {
   });
 });
 
-describe("connections", () => {
-  it("are kept for the next request to the same origin", async () => {
+describe("connections of the guarded fetch", () => {
+  it("are reused for the next request to the same origin", async () => {
     const fresh = await startHttpTarget();
     for (let i = 0; i < 10; i += 1) await guarded.fetch({ url: fresh.url });
-    // Two: undici may open a second one while the first is not yet free again.
+    // Two, because undici may open a second connection while the first one is still being released.
     expect(fresh.connections()).toBeLessThanOrEqual(2);
     await fresh.close();
   });

@@ -27,8 +27,8 @@ function serve(body: Buffer, encoding: string): string {
   return `${target.url}/packed`;
 }
 
-describe("oversize", () => {
-  it("takes a body of exactly the limit and refuses one byte more", async () => {
+describe("oversized responses", () => {
+  it("accepts a body of exactly the limit and rejects one byte more", async () => {
     await expect(guarded.fetch({ url: `${target.url}/bytes?n=${MIB}` })).resolves.toMatchObject({ truncated: false });
     await expect(guarded.fetch({ url: `${target.url}/bytes?n=${MIB + 1}` })).rejects.toMatchObject({
       name: "FetchFailed",
@@ -42,7 +42,7 @@ describe("oversize", () => {
     await expect.poll(() => target.active()).toBe(0);
   });
 
-  it("keeps the beginning when asked to", async () => {
+  it("keeps the beginning of a body if requested", async () => {
     const answer = await guarded.fetch({
       url: `${target.url}/stream`,
       incomplete: "keep",
@@ -59,13 +59,13 @@ describe("oversize", () => {
     await expect(guarded.fetch({ url: `${target.url}/headers` })).rejects.toMatchObject({ code: "headers_too_large" });
   });
 
-  it("does not take the announced length of a HEAD for a body", async () => {
+  it("does not treat the content length of a HEAD response as a body", async () => {
     target.on("/head", (_request, response) => void response.setHeader("content-length", 10 * MIB).end());
     await expect(guarded.fetch({ url: `${target.url}/head`, method: "HEAD" })).resolves.toMatchObject({ status: 200 });
   });
 });
 
-describe("compressed answers", () => {
+describe("compressed responses", () => {
   const text = "millrace ".repeat(10_000);
 
   it.each([
@@ -76,7 +76,7 @@ describe("compressed answers", () => {
     ["deflate", deflateRawSync(text)],
     ["br", brotliCompressSync(text)],
     ["identity", Buffer.from(text)],
-  ])("are read when they are %s", async (encoding, body) => {
+  ])("are decoded from %s", async (encoding, body) => {
     const answer = await guarded.fetch({ url: serve(body, encoding) });
     expect(answer.body.toString()).toBe(text);
   });
@@ -85,21 +85,21 @@ describe("compressed answers", () => {
     ["gzip", gzipSync(Buffer.alloc(64 * MIB))],
     ["deflate", deflateSync(Buffer.alloc(64 * MIB))],
     ["br", brotliCompressSync(Buffer.alloc(64 * MIB))],
-  ])("zip-bomb: are refused when they grow beyond the limit (%s)", async (encoding, body) => {
+  ])("zip-bomb: are rejected if they grow beyond the limit (%s)", async (encoding, body) => {
     expect(body.length).toBeLessThan(MIB);
     const before = process.memoryUsage().arrayBuffers;
     await expect(guarded.fetch({ url: serve(body, encoding) })).rejects.toMatchObject({ code: "response_too_large" });
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * MIB);
   });
 
-  it("zip-bomb: are cut when asked to", async () => {
+  it("zip-bomb: are truncated if requested", async () => {
     const url = serve(gzipSync(Buffer.alloc(64 * MIB)), "gzip");
     const answer = await guarded.fetch({ url, incomplete: "keep", limits: { responseBytes: 5000 } });
     expect(answer).toMatchObject({ truncated: true });
     expect(answer.body).toHaveLength(5000);
   });
 
-  it.each(["gzip, gzip", "zstd", "compress", "exi"])("are refused in the encoding %s", async (encoding) => {
+  it.each(["gzip, gzip", "zstd", "compress", "exi"])("are rejected in the encoding %s", async (encoding) => {
     await expect(guarded.fetch({ url: serve(gzipSync("x"), encoding) })).rejects.toMatchObject({
       code: "unsupported_encoding",
     });
@@ -108,18 +108,18 @@ describe("compressed answers", () => {
   it.each([
     ["rubbish", Buffer.from("this is not gzip")],
     ["cut short", gzipSync(text).subarray(0, 60)],
-  ])("fail cleanly when they are %s", async (_name, body) => {
+  ])("fail cleanly if they are %s", async (_name, body) => {
     await expect(guarded.fetch({ url: serve(body, "gzip") })).rejects.toMatchObject({ code: "invalid_encoding" });
   });
 
-  it("may be empty", async () => {
+  it("can be empty", async () => {
     const answer = await guarded.fetch({ url: serve(Buffer.alloc(0), "gzip") });
     expect(answer.body).toHaveLength(0);
   });
 });
 
 describe("time limits", () => {
-  it("end a request that never gets an answer", async () => {
+  it("end a request that never gets a response", async () => {
     const started = Date.now();
     await expect(
       guarded.fetch({ url: `${target.url}/hang?token=abc`, limits: { totalMs: 100 } }),
@@ -131,17 +131,17 @@ describe("time limits", () => {
     expect(Date.now() - started).toBeLessThan(15_000);
   });
 
-  it("end a body that only drips", async () => {
+  it("end a body that arrives too slowly", async () => {
     const url = `${target.url}/stream?chunk=1&every=20`;
     await expect(guarded.fetch({ url, limits: { totalMs: 200 } })).rejects.toMatchObject({ code: "timeout" });
     await expect.poll(() => target.active()).toBe(0);
   });
 
-  it("end the wait for headers and the silence in a body", async () => {
+  it("end a wait for headers and a pause within a body", async () => {
     target.on("/silent", (_request, response) => void response.writeHead(200).write("a"));
     await expect(guarded.fetch({ url: `${target.url}/hang`, limits: { headersMs: 50 } })).rejects.toMatchObject({
       code: "timeout",
-      message: expect.stringContaining("no answer"),
+      message: expect.stringContaining("no response"),
     });
     await expect(guarded.fetch({ url: `${target.url}/silent`, limits: { bodyMs: 50 } })).rejects.toMatchObject({
       code: "timeout",
@@ -149,7 +149,7 @@ describe("time limits", () => {
     });
   });
 
-  it("count over all redirects together", async () => {
+  it("include all redirects", async () => {
     target.on("/loop", async (_request, response) => {
       await new Promise((resolve) => setTimeout(resolve, 80));
       response.writeHead(302, { location: "/loop" }).end();
@@ -160,8 +160,8 @@ describe("time limits", () => {
   });
 });
 
-describe("a name server that never answers", () => {
-  it("holds a request no longer than its time limit, nor than its caller waits", async () => {
+describe("a name server that never responds", () => {
+  it("does not hold a request beyond its time limit or its caller's abort", async () => {
     const stuck = createGuardedFetch({ allow: [], connectMs: 600_000, resolve: () => new Promise(() => undefined) });
     const url = "https://stuck.example/";
     await expect(stuck.fetch({ url, limits: { totalMs: 50 } })).rejects.toMatchObject({ code: "timeout" });
@@ -174,18 +174,18 @@ describe("a name server that never answers", () => {
   });
 });
 
-describe("a body that is to be kept as far as it goes", () => {
+describe("a response with incomplete: keep", () => {
   const kept = (path: string, limits = {}) =>
     guarded.fetch({ url: target.url + path, incomplete: "keep", redirects: 0, limits });
 
-  it("is no failure where it cannot be decoded", async () => {
+  it("succeeds without a body that cannot be decoded", async () => {
     serve(Buffer.from("abc"), "zstd");
     expect(await kept("/packed")).toMatchObject({ status: 200, body: empty, broken: { code: "unsupported_encoding" } });
     serve(Buffer.from("this is not gzip"), "gzip");
     expect(await kept("/packed")).toMatchObject({ status: 200, body: empty, broken: { code: "invalid_encoding" } });
   });
 
-  it("is no failure where the connection breaks", async () => {
+  it("succeeds with a partial body if the connection breaks", async () => {
     target.on("/broken", (_request, response, socket) => {
       response.writeHead(503, { "retry-after": "60", "content-length": 100 });
       response.write("as far as here", () => socket.end());
@@ -196,7 +196,7 @@ describe("a body that is to be kept as far as it goes", () => {
     expect(answer.body.toString()).toBe("as far as here");
   });
 
-  it("is aborted at its time limit, as it is on silence", async () => {
+  it("succeeds with a partial body at its time limit, and after a pause in the body", async () => {
     const dripping = await kept("/stream?chunk=1&every=20", { totalMs: 3000 });
     expect(dripping).toMatchObject({ status: 200, broken: { code: "timeout" } });
     expect(dripping.body.toString()).toMatch(/^x+$/);
@@ -205,12 +205,12 @@ describe("a body that is to be kept as far as it goes", () => {
     await expect.poll(() => target.active()).toBe(0);
   });
 
-  it("is whole where it is whole, and cut where it is too long", async () => {
+  it("has its whole body, or a truncated one if it is too long", async () => {
     expect(await kept("/bytes?n=10")).not.toHaveProperty("broken");
     expect(await kept("/stream", { responseBytes: 1000 })).toMatchObject({ truncated: true });
   });
 
-  it("does not stand in for headers that never came, nor for the caller's own end of it", async () => {
+  it("still fails if headers never arrive or the caller aborts", async () => {
     await expect(kept("/hang", { headersMs: 100 })).rejects.toMatchObject({ code: "timeout" });
     await expect(kept("/reset")).rejects.toMatchObject({ code: "connection_failed" });
     const controller = new AbortController();
@@ -232,7 +232,7 @@ describe("cancellation", () => {
     await expect.poll(() => target.active()).toBe(0);
   });
 
-  it("does so in the middle of a body, and before anything was sent", async () => {
+  it("works in the middle of a body, and before anything is sent", async () => {
     const controller = new AbortController();
     setTimeout(() => controller.abort(), 50);
     const url = `${target.url}/stream?chunk=1&every=5`;
@@ -244,7 +244,7 @@ describe("cancellation", () => {
 });
 
 describe("a connection that breaks", () => {
-  it.each([0, 100])("fails and may be retried (after %i bytes)", async (after) => {
+  it.each([0, 100])("fails with a retryable error after %i bytes", async (after) => {
     await expect(guarded.fetch({ url: `${target.url}/reset?after=${after}` })).rejects.toMatchObject({
       code: "connection_failed",
       retryable: true,

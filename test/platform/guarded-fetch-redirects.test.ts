@@ -46,7 +46,7 @@ describe("ssrf: redirects", () => {
     expect(target.hits("/redirect")).toBe(3);
   });
 
-  it("end after five", async () => {
+  it("stop after five", async () => {
     await expect(guarded.fetch({ url: `${target.url}/loop` })).rejects.toMatchObject({ code: "too_many_redirects" });
     expect(target.hits("/loop")).toBe(6);
     target.reset();
@@ -56,16 +56,16 @@ describe("ssrf: redirects", () => {
     expect(target.hits("/loop")).toBe(6);
   });
 
-  it("are answers when redirects are off, wherever they lead", async () => {
+  it("are returned as responses if redirects are off, whatever their target", async () => {
     const answer = await guarded.fetch({ url: redirect("file:///etc/passwd"), redirects: 0 });
     expect(answer).toMatchObject({ status: 302, headers: { location: "file:///etc/passwd" } });
   });
 
-  it("are answers when they lead nowhere", async () => {
+  it("are returned as responses if they have no target", async () => {
     await expect(guarded.fetch({ url: `${target.url}/status?code=302` })).resolves.toMatchObject({ status: 302 });
   });
 
-  it("report where the answer came from", async () => {
+  it("report the URL that the response came from", async () => {
     const answer = await guarded.fetch({ url: redirect("/echo?a=1#part") });
     expect(answer.url).toBe(`${target.url}/echo?a=1`);
   });
@@ -80,7 +80,7 @@ describe("ssrf: redirects", () => {
   });
 });
 
-describe("redirects and credentials", () => {
+describe("credentials on a redirect", () => {
   const headers = {
     Authorization: "Bearer abc",
     Cookie: "session=abc",
@@ -89,7 +89,7 @@ describe("redirects and credentials", () => {
     "X-Plain": "kept",
   };
 
-  it("stay on the same origin", async () => {
+  it("are kept on the same origin", async () => {
     await guarded.fetch({ url: redirect("/echo"), headers, secretHeaders: ["X-API-Key"] });
     expect(target.requests[1]?.headers).toMatchObject({
       authorization: "Bearer abc",
@@ -98,7 +98,7 @@ describe("redirects and credentials", () => {
     });
   });
 
-  it("are dropped on the way to another origin, and stay dropped on the way back", async () => {
+  it("are dropped on a redirect to another origin, and not restored on the way back", async () => {
     const back = `${other.url}/redirect?to=${encodeURIComponent(`${target.url}/echo`)}`;
     await guarded.fetch({ url: redirect(back), headers, secretHeaders: ["X-API-Key"] });
     for (const received of [other.requests[0], target.requests[1]]) {
@@ -109,7 +109,7 @@ describe("redirects and credentials", () => {
     }
   });
 
-  it("are never sent from https on to http", () => {
+  it("are never followed from https to http", () => {
     const hop = { url: new URL("https://a.example/"), method: "GET", headers: new Map(), body: undefined };
     expect(() => redirectHop(hop, 302, "http://a.example/", new Set())).toThrow(/https to http/);
     expect(
@@ -118,7 +118,7 @@ describe("redirects and credentials", () => {
   });
 });
 
-describe("redirects and methods", () => {
+describe("a redirect with status", () => {
   it.each([
     [301, "POST", "GET"],
     [302, "POST", "GET"],

@@ -16,7 +16,7 @@ function guard(options: Partial<GuardedFetchOptions> = {}): GuardedFetch {
   return guarded;
 }
 
-/** Returns the lists one by one, and then always the last one. */
+/** Returns the given lists one by one, and then always the last one. */
 function resolver(...answers: ReadonlyArray<readonly string[]>) {
   const asked: string[] = [];
   const resolve = async (host: string) => {
@@ -27,7 +27,7 @@ function resolver(...answers: ReadonlyArray<readonly string[]>) {
 }
 
 beforeAll(async () => {
-  // Listens on all of 127.0.0.0/8, so that a test sees which address was connected to.
+  // Listens on all of 127.0.0.0/8, so that a test sees which address was used.
   target = await startHttpTarget({ host: "0.0.0.0" });
 });
 afterAll(() => target.close());
@@ -69,7 +69,7 @@ describe("ssrf: without an allow-list", () => {
         retryable: false,
       });
     }
-    // Its host is a name that is not parsed as one of a URL: what no resolver knows is not reached either.
+    // The host is not parsed as in a URL, so a name that no resolver knows cannot be reached either.
     const connecting = createGuardedSockets({ allow: [] }).connect({ host, port: target.port });
     await expect(connecting).rejects.toMatchObject({
       code: expect.stringMatching(/^(address_not_allowed|dns_failed)$/),
@@ -97,17 +97,17 @@ describe("ssrf: without an allow-list", () => {
     "http://exa\nmple.com/",
     "http://example.com/\r\nX: y",
     "//example.com/",
-  ])("refuses %j as no URL", async (url) => {
+  ])("refuses %j as an invalid URL", async (url) => {
     await expect(guard().fetch({ url })).rejects.toMatchObject({ code: "invalid_url" });
   });
 
-  it("refuses a user and password in the URL, without repeating them", async () => {
+  it("refuses a user and password in the URL without repeating them", async () => {
     const failure = guard({ allow: ["loopback"] }).fetch({ url: `http://anna:hunter2@127.0.0.1:${target.port}/` });
     await expect(failure).rejects.toMatchObject({ code: "credentials_in_url" });
     await expect(failure).rejects.not.toThrow(/hunter2|anna/);
   });
 
-  it("does not reveal the private address of a name", async () => {
+  it("does not reveal the private address behind a name", async () => {
     const { resolve } = resolver(["10.11.12.13"]);
     const error: unknown = await guard({ resolve })
       .fetch({ url: "http://inside.example/?token=abc" })
@@ -119,7 +119,7 @@ describe("ssrf: without an allow-list", () => {
 });
 
 describe("ssrf: DNS rebinding", () => {
-  it("connects to the address that was checked, asking once", async () => {
+  it("connects to the address that was checked, after one lookup", async () => {
     const { asked, resolve } = resolver(["127.0.0.5"], ["127.0.0.66"]);
     const guarded = guard({ resolve, allow: ["127.0.0.5"] });
     const answer = await guarded.fetch({ url: `http://rebind.example:${target.port}/echo` });
@@ -129,7 +129,7 @@ describe("ssrf: DNS rebinding", () => {
     expect(target.requests[0]?.headers["host"]).toBe(`rebind.example:${target.port}`);
   });
 
-  it("refuses the name once it moves to a private address", async () => {
+  it("refuses the name after it moves to a private address", async () => {
     const { resolve } = resolver(["127.0.0.5"], ["127.0.0.66"]);
     const guarded = guard({ resolve, allow: ["127.0.0.5"] });
     const url = `http://rebind.example:${target.port}/close`;
@@ -139,14 +139,14 @@ describe("ssrf: DNS rebinding", () => {
     expect(target.requests).toHaveLength(1);
   });
 
-  it("never dials a private address that comes beside an allowed one", async () => {
+  it("never connects to a private address that is returned beside an allowed one", async () => {
     const { resolve } = resolver(["127.0.0.66", "127.0.0.5", "::1"]);
     const guarded = guard({ resolve, allow: ["127.0.0.5"] });
     await guarded.fetch({ url: `http://mixed.example:${target.port}/echo` });
     expect(target.requests.map((request) => request.localAddress)).toEqual(["127.0.0.5"]);
   });
 
-  it("does not ask a resolver what an address in a URL is", async () => {
+  it("does not ask a resolver about an IP address in a URL", async () => {
     const { asked, resolve } = resolver(["8.8.8.8"]);
     await expect(guard({ resolve }).fetch({ url: `http://127.0.0.1:${target.port}/echo` })).rejects.toMatchObject({
       code: "address_not_allowed",
@@ -154,7 +154,7 @@ describe("ssrf: DNS rebinding", () => {
     expect(asked).toEqual([]);
   });
 
-  it("tries the next allowed address when one does not answer", async () => {
+  it("tries the next allowed address if one does not respond", async () => {
     const other = await startHttpTarget({ host: "127.0.0.9" });
     const { resolve } = resolver(["127.0.0.8", "127.0.0.9"]);
     const guarded = guard({ resolve, allow: ["loopback"] });
@@ -166,7 +166,7 @@ describe("ssrf: DNS rebinding", () => {
 });
 
 describe("ssrf: the allow-list", () => {
-  it("opens loopback, and with it localhost", async () => {
+  it("with loopback allows localhost too", async () => {
     const guarded = guard({ allow: ["loopback"] });
     for (const host of ["127.0.0.1", "localhost", "0x7f.1"]) {
       await expect(guarded.fetch({ url: `http://${host}:${target.port}/echo` })).resolves.toMatchObject({
@@ -175,7 +175,7 @@ describe("ssrf: the allow-list", () => {
     }
   });
 
-  it("opens one port of one host and no other", async () => {
+  it("allows one port of one host and no other", async () => {
     const other = await startHttpTarget();
     const guarded = guard({ allow: [`127.0.0.1:${target.port}`] });
     await expect(guarded.fetch({ url: `http://127.0.0.1:${target.port}/` })).resolves.toMatchObject({ status: 200 });
@@ -186,7 +186,7 @@ describe("ssrf: the allow-list", () => {
 });
 
 describe("a host that cannot be reached", () => {
-  it("fails when the name has no address", async () => {
+  it("fails if the name has no address", async () => {
     const failing = async () =>
       Promise.reject(Object.assign(new Error("getaddrinfo ENOTFOUND"), { code: "ENOTFOUND" }));
     for (const resolve of [failing, async () => []]) {
@@ -196,7 +196,7 @@ describe("a host that cannot be reached", () => {
     }
   });
 
-  it("fails in time when the resolver hangs", async () => {
+  it("fails in time if the resolver does not respond", async () => {
     const guarded = guard({ resolve: async () => new Promise(() => undefined), connectMs: 50 });
     await expect(guarded.fetch({ url: "http://slow.example/" })).rejects.toMatchObject({
       code: "timeout",
@@ -204,7 +204,7 @@ describe("a host that cannot be reached", () => {
     });
   });
 
-  it("fails when nothing listens, without revealing the address behind the name", async () => {
+  it("fails if nothing listens, without revealing the address behind the name", async () => {
     const gone = await startHttpTarget();
     await gone.close();
     const { resolve } = resolver(["127.0.0.1"]);

@@ -34,7 +34,7 @@ describe.skipIf(!hasOpenssl)("https", () => {
     server.close();
   });
 
-  it("verifies the certificate although it dials an address, and asks for the name of the URL", async () => {
+  it("verifies the certificate against the name in the URL although it connects to an address", async () => {
     await expect(guarded.fetch({ url: `https://secure.example:${port}/` })).rejects.toMatchObject({
       name: "FetchFailed",
       code: "tls_failed",
@@ -44,7 +44,7 @@ describe.skipIf(!hasOpenssl)("https", () => {
     expect(names.every((name) => name === "secure.example")).toBe(true);
   });
 
-  it("lets guarded sockets connect to the name of the certificate and to no other", async () => {
+  it("lets guarded sockets connect only to the name in the certificate", async () => {
     const sockets = createGuardedSockets({ allow: ["loopback"], resolve: async () => ["127.0.0.1"] });
     const socket = await sockets.connect({ host: "secure.example", port, tls: { ca } });
     socket.end("GET / HTTP/1.0\r\n\r\n");
@@ -57,7 +57,7 @@ describe.skipIf(!hasOpenssl)("https", () => {
     }
   });
 
-  it("fails on a server that does not speak TLS", async () => {
+  it("fails if a server does not speak TLS", async () => {
     const plain = createServer();
     plain.on("connection", (socket) => socket.on("error", () => undefined).end("HTTP/1.1 400 Bad Request\r\n\r\n"));
     await new Promise<void>((resolve) => plain.listen(0, "127.0.0.1", resolve));

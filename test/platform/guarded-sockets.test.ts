@@ -6,7 +6,7 @@ import { createGuardedSockets } from "../../src/platform/fetch/guarded-sockets.t
 let server: Server;
 let port: number;
 const dialled: Array<string | undefined> = [];
-/** Answers `addresses` to every name, and counts the questions. */
+/** Sockets whose resolver returns `addresses` for every name and counts the lookups. */
 function sockets(addresses: readonly string[], allow: readonly string[] = ["127.0.0.5"], connectMs = 5000) {
   let asked = 0;
   const resolve = async () => {
@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => void server.close());
 
 describe("guarded connections", () => {
-  it("ssrf: reach the address that was checked, and no other that comes beside it or later", async () => {
+  it("ssrf: reach only the checked address, not others returned beside it or later", async () => {
     const guarded = sockets(["127.0.0.66", "127.0.0.5", "::1"]);
     const open = await guarded.connect({ host: "rebind.example", port });
     expect(String((await once(open, "data"))[0])).toBe("hello");
@@ -36,7 +36,7 @@ describe("guarded connections", () => {
     expect(dialled.splice(0)).toEqual(["127.0.0.5"]);
   });
 
-  it("ssrf: are neither to files nor to an address a driver names in another way", async () => {
+  it("ssrf: reach neither files nor an address that a driver names in another way", async () => {
     for (const given of [
       ["/run/postgresql/.s.PGSQL.5432"],
       [{ path: "/run/x", host: "a.example", port }],
@@ -51,7 +51,7 @@ describe("guarded connections", () => {
     expect(dialled).toEqual([]);
   });
 
-  it("fail without telling the address behind a name", async () => {
+  it("fail without revealing the address behind a name", async () => {
     const closed = createServer();
     await once(closed.listen(0, "127.0.0.5"), "listening");
     const { port: free } = closed.address() as AddressInfo;
@@ -66,13 +66,13 @@ describe("guarded connections", () => {
     expect(String(failure)).not.toContain("127.0");
   });
 
-  it("end in time, and when the caller gives up", async () => {
+  it("end at their time limit, and if the caller aborts", async () => {
     const hanging = createGuardedSockets({ allow: [], resolve: () => new Promise(() => undefined), connectMs: 50 });
     await expect(hanging.connect({ host: "slow.example", port })).rejects.toMatchObject({ code: "timeout" });
     const patient = createGuardedSockets({ allow: [], resolve: () => new Promise(() => undefined) });
     const connecting = patient.connect({ host: "slow.example", port, signal: AbortSignal.timeout(20) });
     await expect(connecting).rejects.toMatchObject({ name: "TimeoutError" });
-    // A server that never begins to speak TLS.
+    // A server that never starts the TLS handshake.
     const mute = createServer((socket) => void socket.on("error", () => undefined).resume());
     await once(mute.listen(0, "127.0.0.5"), "listening");
     const target = { host: "127.0.0.5", port: (mute.address() as AddressInfo).port, tls: true } as const;

@@ -10,14 +10,14 @@ afterEach(() => {
   for (const release of releases.splice(0)) release();
 });
 
-/** Work that reads a long answer and keeps it until the test has ended, or `release` is called. */
-function hold(key: string): { held(): boolean; release(): void; ended: Promise<void> } {
+/** Work that reads a long response and keeps it until the test ends or `release` is called. */
+function hold(key: string, signal?: AbortSignal): { held(): boolean; release(): void; ended: Promise<void> } {
   let release = (): void => undefined;
   const gate = new Promise<void>((resolve) => (release = resolve));
   releases.push(release);
   let held = false;
   const ended = holdingAnswers(key, async () => {
-    await holdAnswer();
+    await holdAnswer(signal);
     held = true;
     await gate;
   });
@@ -26,8 +26,8 @@ function hold(key: string): { held(): boolean; release(): void; ended: Promise<v
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-describe("noisy-neighbour: long answers that a process has in memory", () => {
-  it("are few of one organisation, and others wait for its places no longer than for their own", async () => {
+describe("noisy-neighbour: long responses that a process holds in memory", () => {
+  it("are limited per organisation, and do not delay other organisations", async () => {
     const noisy = Array.from({ length: 8 }, () => hold("noisy"));
     const quiet = hold("quiet");
     await settled();
@@ -44,7 +44,7 @@ describe("noisy-neighbour: long answers that a process has in memory", () => {
     expect(noisy.every(({ held }) => held())).toBe(true);
   });
 
-  it("are given up with their work", async () => {
+  it("stop waiting if their work is cancelled", async () => {
     const noisy = Array.from({ length: 3 }, () => hold("noisy"));
     await settled();
     const stop = new AbortController();
@@ -60,7 +60,25 @@ describe("noisy-neighbour: long answers that a process has in memory", () => {
     expect(again.every(({ held }) => held())).toBe(true);
   });
 
-  it("are read no further until there is a place", async () => {
+  it("go to the next caller that still waits, even if an earlier one has stopped waiting", async () => {
+    const noisy = Array.from({ length: 3 }, () => hold("noisy"));
+    await settled();
+    const stop = new AbortController();
+    const second = hold("noisy", stop.signal);
+    const third = hold("noisy");
+    await settled();
+    noisy[0]?.release();
+    await noisy[0]?.ended;
+    await settled();
+    expect([second.held(), third.held()]).toEqual([true, false]);
+    stop.abort(new Error("cancelled"));
+    noisy[1]?.release();
+    await noisy[1]?.ended;
+    await settled();
+    expect(third.held()).toBe(true);
+  });
+
+  it("are not read further until a slot is free", async () => {
     const server = createServer((_, response) => response.end(Buffer.alloc(8 * 1024 * 1024))).listen(0, "127.0.0.1");
     await once(server, "listening");
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;

@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { limitedSignal } from "../../src/platform/linked-abort.ts";
 
-/** Collects all that nobody holds. */
+/** Collects all unreferenced objects. */
 function collect(): void {
   setFlagsFromString("--expose-gc");
   (runInNewContext("gc") as () => void)();
@@ -12,7 +12,7 @@ function collect(): void {
 const aborted = (signal: AbortSignal): Promise<unknown> =>
   new Promise((resolve) => signal.addEventListener("abort", () => resolve(signal.reason), { once: true }));
 
-it("ends in time, also where memory is short", async () => {
+it("a limited signal aborts at its time limit, even after garbage collection", async () => {
   const { signal } = limitedSignal([new AbortController().signal], 200);
   const timer = setInterval(collect, 20);
   try {
@@ -22,7 +22,7 @@ it("ends in time, also where memory is short", async () => {
   }
 });
 
-it("ends with another signal and its reason, also with one that has ended", async () => {
+it("a limited signal aborts with another signal's reason, even if that one is already aborted", async () => {
   const controller = new AbortController();
   const { signal, end } = limitedSignal([new AbortController().signal, controller.signal], 60_000);
   controller.abort("enough");
@@ -31,7 +31,7 @@ it("ends with another signal and its reason, also with one that has ended", asyn
   end();
 });
 
-it("ends no more once its work is done", async () => {
+it("a limited signal does not abort after its work has finished", async () => {
   const controller = new AbortController();
   const { signal, end } = limitedSignal([controller.signal], 10);
   end();

@@ -6,7 +6,7 @@ const withHeaders = (headers: Record<string, string>): JsonObject => ({
   nodes: [{ id: "http-0", type: "http", config: { url: "https://api.example", headers } }],
 });
 
-describe("credentials that were written down", () => {
+describe("credentials written into a flow", () => {
   it.each([
     ["Authorization", "Bearer s3cret"],
     ["authorization", "s3cret"],
@@ -31,13 +31,13 @@ describe("credentials that were written down", () => {
     ["Idempotency-Key", "order-17"],
     ["Content-Type", "application/json"],
     ["X-Request-Author", "ada"],
-  ])("are not what the header %s has in %j", (name, value) => {
+  ])("are not found in the header %s with %j", (name, value) => {
     const written = withHeaders({ [name]: value });
     expect(maskLiterals(written)).toEqual(written);
     expect(literalHeaders(written)).toEqual([]);
   });
 
-  it("are masked in queries, bodies, inputs and addresses, however deep", () => {
+  it("are masked in queries, bodies, inputs and URLs, at any depth", () => {
     const address = "https://ada:s3cret@api.example/v1?api_key=s3cret&page=2";
     const sent = { query: { key: "s3cret", page: "2" }, body: { user: { password: "s3cret", name: "Ada" } } };
     const inputs = { headers: { authorization: "s3cret" }, url: "https://x.example?token=s3cret" };
@@ -50,7 +50,7 @@ describe("credentials that were written down", () => {
     expect(JSON.stringify(written)).toContain("s3cret");
   });
 
-  it("are not looked for in what is sent nowhere", () => {
+  it("are not looked for in fields that are never sent", () => {
     const form = { properties: { password: { type: "string" }, auth: { type: "object" } } };
     const written = {
       nodes: [
@@ -63,13 +63,13 @@ describe("credentials that were written down", () => {
     expect(maskLiterals(written)).toEqual(written);
   });
 
-  it("keep members that objects have by nature", () => {
+  it("are masked without losing fields such as __proto__", () => {
     const value = JSON.parse('{"headers":{"__proto__":"x","cookie":"y"}}') as JsonObject;
     expect(JSON.stringify(maskLiterals(value))).toBe('{"headers":{"__proto__":"x","cookie":"[redacted]"}}');
   });
 });
 
-describe("an address for readers who may not change it", () => {
+describe("a URL for readers who cannot change it", () => {
   it.each([
     ["https://example.com/hooks", "https://example.com/hooks"],
     ["https://example.com/hooks?code=abc&x=1", "https://example.com/hooks?code=[redacted]&x=[redacted]"],

@@ -21,7 +21,7 @@ function logged(write: (logger: ReturnType<typeof createLogger>) => void): {
 }
 
 describe("the logger", () => {
-  it("writes one JSON line a message, with time, level, service and what its scope shares", () => {
+  it("writes one line of JSON per message, with time, level, service and the fields of its scope", () => {
     const { lines } = logged((logger) => {
       logger.child({ request_id: "r-1", org_id: "o-1" }).child({ run_id: "x-1" }).info({ status: 200 }, "served");
       logger.trace("not written");
@@ -39,7 +39,7 @@ describe("the logger", () => {
     expect(String(lines[0]?.["time"])).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/);
   });
 
-  it("secret-in-error: masks secrets in messages, members, headers, errors, causes and shared scope", () => {
+  it("secret-in-error: masks secrets in messages, fields, headers, errors, causes and shared scope", () => {
     const key = generateApiKey("secret").value;
     const error = Object.assign(
       new Error(`refused https://u:${SECRET}@db/ with ${key}`, { cause: new Error(`password=${SECRET}`) }),

@@ -28,7 +28,7 @@ describe("secret-by-dry-run: known values in a text", () => {
     expect(clean).not.toMatch(/pa\W|ss|rd|more/i);
   });
 
-  it("are masked without their scheme, where they overlap, and at the end of a text that was cut", () => {
+  it("are masked without their scheme, if they overlap, and at the end of truncated text", () => {
     expect(createMaskValues(["Custom 0123456789"])("Custom: 0123456789.")).toBe("Custom: [redacted].");
     expect(createMaskValues(["abcdef", "defghi"])("-abcdefghi-")).toBe("-[redacted]-");
     expect(createMaskValues(["ababa"])("-abababa-")).toBe("-[redacted]-");
@@ -37,11 +37,11 @@ describe("secret-by-dry-run: known values in a text", () => {
     expect(createMaskValues(["abcdef"])("-abcd")).toBe("-abcd");
   });
 
-  it("stay where they are too short to be known from other text", () => {
+  it("are not masked if they are too short to be distinguished from other text", () => {
     expect(createMaskValues(["1", "abc", " ", ""])('{"abc": 1}', true)).toBe('{"abc": 1}');
   });
 
-  it("redos-own: cost little, however many and however long", { timeout: 30_000 }, () => {
+  it("redos-own: are masked quickly, however many and long they are", { timeout: 30_000 }, () => {
     const values = Array.from({ length: 20 }, (_, n) => `${n}-${"abcdefgh ".repeat(22)}`);
     const began = performance.now();
     createMaskValues(values)("abcdefgh ".repeat(2000), true);

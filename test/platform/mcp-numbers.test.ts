@@ -6,10 +6,10 @@ import { createMcpClient } from "../../src/platform/mcp/mcp-client.ts";
 import type { McpServer } from "../../src/platform/mcp/mcp-client.ts";
 
 const BIG = "12345678901234567890";
-/** As a server of another language writes it; in a string and in parts nothing changes. */
+/** A result as a server in another language writes it; digits inside strings must not change. */
 const RESULT = `{"content":[{"type":"text","text":"é ${BIG}"}],\n"structuredContent":{"id":${BIG},"all":[1.5,-${BIG},7],"at":"\\"${BIG}"}}`;
 
-/** A server that answers `tools/call` with RESULT, as one JSON or as an event. */
+/** A server that answers `tools/call` with RESULT, as JSON or as an event. */
 async function serve(asEvent: boolean, ends: string) {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
@@ -20,7 +20,7 @@ async function serve(asEvent: boolean, ends: string) {
       if (!asEvent) return void response.setHeader("content-type", "application/json").end(text);
       const event = `id: ${BIG}\ndata: ${text.replaceAll("\n", "\ndata: ")}\n\n`.replaceAll("\n", ends);
       response.writeHead(200, { "content-type": "text/event-stream" });
-      // Broken in the middle of a number and of a letter.
+      // The chunks are split in the middle of a number and of a character.
       const bytes = Buffer.from(event);
       const cuts = [bytes.indexOf("é") + 1, bytes.lastIndexOf(BIG) - 30, bytes.length];
       for (const [index, cut] of cuts.entries()) response.write(bytes.subarray(cuts[index - 1] ?? 0, cut));
@@ -53,7 +53,7 @@ it.each([
   ["as JSON", false, "\n"],
   ["as an event", true, "\n"],
   ["as an event with other ends of lines", true, "\r\n"],
-])("keeps the digits of a tool's result %s", async (_, asEvent, ends) => {
+])("keeps all digits of numbers in a tool result %s", async (_, asEvent, ends) => {
   const { client, asked } = await serve(asEvent, ends);
   const hooks = { begin: async () => undefined, onProgress: () => undefined };
   const { content, structured } = await client.callTool(asked, { name: "a", arguments: {}, _meta: {} }, hooks);
@@ -61,8 +61,8 @@ it.each([
   expect(structured).toEqual({ id: BIG, all: [1.5, `-${BIG}`, 7], at: `"${BIG}` });
 });
 
-it("leaves the numbers of a schema numbers", async () => {
+it("keeps all digits of numbers in a schema", async () => {
   const { client, asked } = await serve(false, "\n");
   const { tools } = await client.listTools(asked, 10);
-  expect(tools).toMatchObject([{ inputSchema: { properties: { n: { maximum: Number(BIG) } } } }]);
+  expect(tools).toMatchObject([{ inputSchema: { properties: { n: { maximum: BIG } } } }]);
 });

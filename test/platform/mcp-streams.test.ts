@@ -10,9 +10,9 @@ import type { McpServer } from "../../src/platform/mcp/mcp-client.ts";
 let server: Server;
 let guarded: GuardedFetch;
 let origin: string;
-/** Answers what is asked for the tools. */
+/** Responds to the request for the list of tools. */
 let list: (response: ServerResponse, id: number) => void;
-/** Answers what goes on with a stream that has ended. */
+/** Responds to the request that resumes a stream that has ended. */
 let resumed: typeof list | null;
 let requests: string[];
 let open: Set<ServerResponse>;
@@ -70,8 +70,8 @@ async function timed(ms: number): Promise<{ error: unknown; took: number }> {
   return { error, took: Date.now() - started };
 }
 
-describe("mcp-ssrf: a server that never ends its answer", () => {
-  it("is left in time, and no connection stays", async () => {
+describe("mcp-ssrf: a server that never ends its response", () => {
+  it("is abandoned at the time limit, and no connection stays open", async () => {
     list = (response) => {
       const timer = setInterval(() => response.write(said(note)), 5);
       response.once("close", () => clearInterval(timer));
@@ -82,7 +82,7 @@ describe("mcp-ssrf: a server that never ends its answer", () => {
     await expect.poll(() => open.size).toBe(0);
   });
 
-  it("is left in time where it floods", async () => {
+  it("is abandoned at the time limit if it floods the client", async () => {
     list = (response) => {
       const event = said({ ...note, params: { level: "info", data: "x".repeat(60_000) } });
       const write = (): void => {
@@ -97,7 +97,7 @@ describe("mcp-ssrf: a server that never ends its answer", () => {
     await expect.poll(() => open.size).toBe(0);
   });
 
-  it("is answered at a few of the questions that it asks back", async () => {
+  it("gets replies to only a few of its own requests", async () => {
     list = (response) => {
       const question = { method: "ping", params: {} };
       for (let n = 0; n < 20_000; n++) response.write(said({ id: `s${n}`, ...question }));
@@ -109,7 +109,7 @@ describe("mcp-ssrf: a server that never ends its answer", () => {
     expect(requests.length).toBeLessThan(100);
   });
 
-  it("is asked to go on a few times a second, however often it wants", async () => {
+  it("is resumed only a few times a second, whatever retry time it sends", async () => {
     list = (response) => void response.end(`retry: 1\nid: 1\n${said(note)}`);
     resumed = list;
     const { error } = await timed(2000);

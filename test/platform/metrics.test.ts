@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createMetrics } from "../../src/platform/metrics.ts";
 
 describe("metrics", () => {
-  it("render what was counted, by label", async () => {
+  it("render counts by label", async () => {
     const metrics = createMetrics({ service: "api", processMetrics: false, projects: true });
     metrics.httpRequest({ operation: "runDeployedFlow", status: 200 }, 0.02);
     metrics.runStarted();
@@ -33,7 +33,7 @@ describe("metrics", () => {
     expect(metrics.contentType).toContain("text/plain");
   });
 
-  it("metrics-leak: name no project unless that is asked for", async () => {
+  it("metrics-leak: name no project unless it is enabled", async () => {
     const metrics = createMetrics({ service: "api", processMetrics: false });
     metrics.runFinished({ state: "COMPLETED", project: "p-1" }, 1.5);
     metrics.nodeFailed({ kind: "http", project: "p-1" });
@@ -42,7 +42,7 @@ describe("metrics", () => {
     expect(text).toContain('millrace_node_failures_total{kind="http",service="api"} 1');
   });
 
-  it("count the runs of 200 projects apart, and those of all others together", async () => {
+  it("count the runs of 200 projects separately, and the runs of all other projects together", async () => {
     const metrics = createMetrics({ service: "api", processMetrics: false, projects: true });
     for (let i = 0; i < 250; i += 1) metrics.runFinished({ state: "FAILED", project: `p-${i}` }, 1);
     metrics.runFinished({ state: "FAILED", project: "p-3" }, 1);
@@ -54,7 +54,7 @@ describe("metrics", () => {
     expect(samples).toContain('millrace_project_runs_finished_total{project="other",state="FAILED",service="api"} 50');
   });
 
-  it("have a registry each, and the process's own metrics", async () => {
+  it("have separate registries, and include process metrics", async () => {
     const [one, two] = [createMetrics({ service: "api" }), createMetrics({ service: "worker" })];
     one.runStarted();
     expect(await one.render()).toContain('process_cpu_seconds_total{service="api"}');

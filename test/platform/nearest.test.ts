@@ -4,13 +4,13 @@ import { allocateVectors, createNearestSearch, numbersOf, strideOf } from "../..
 const nearest = createNearestSearch(2);
 afterAll(() => nearest.close());
 
-// Large enough for the kernel in WebAssembly, and too small for it; dimensions that are no multiple of eight too.
+// Some sizes are large enough for the WebAssembly kernel and some too small, with dimensions that are no multiple of eight.
 it.each([
   [6000, 384],
   [20_000, 100],
   [500, 384],
   [70, 3],
-])("orders %i vectors of %i dimensions, whoever else asks", async (count, dimensions) => {
+])("orders %i vectors of %i dimensions, also with concurrent callers", async (count, dimensions) => {
   const memory = allocateVectors(count, dimensions);
   expect(memory instanceof SharedArrayBuffer).toBe(count < 1000);
   const data = numbersOf(memory);

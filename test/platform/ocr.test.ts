@@ -39,7 +39,7 @@ describe("character recognition", () => {
     expect(text).toMatch(TEXT);
   });
 
-  it("reads the pages of a PDF that have no text, and leaves the others as they are", async () => {
+  it("reads the pages of a PDF that have no text, and leaves the others unchanged", async () => {
     const scan = drawText(LINES, "image/jpeg");
     const { text, pages, warnings } = await parse("a.pdf", buildScan(["First page", { scan }, "Third page"]));
     expect(warnings).toEqual([]);
@@ -48,7 +48,7 @@ describe("character recognition", () => {
     expect(pages?.map(({ page }) => page)).toEqual([1, 2, 3]);
   });
 
-  it("reads a PDF of scans only, which has no text without it", async () => {
+  it("reads a PDF of scans only, which is empty without recognition", async () => {
     const scan = buildScan([{ scan: drawText(LINES, "image/jpeg") }]);
     expect((await parse("a.pdf", scan)).text).toMatch(TEXT);
     expect((await failureOf(parse("a.pdf", scan, false))).code).toBe("document_empty");
@@ -56,14 +56,14 @@ describe("character recognition", () => {
     expect([image.code, image.message]).toEqual(["unsupported_type", expect.stringMatching(/ocr/)]);
   });
 
-  it("says that a blank page and a blank picture are empty", async () => {
+  it("reports a blank page and a blank picture as empty", async () => {
     expect((await failureOf(parse("a.pdf", buildPdf([{ stream: Buffer.from("0 0 10 10 re f") }])))).code).toBe(
       "document_empty",
     );
     expect((await failureOf(parse("a.png", drawText([], "image/png")))).code).toBe("document_empty");
   });
 
-  it("does not begin with more pages than it reads", async () => {
+  it("rejects a PDF with more pages than it reads before it starts", async () => {
     const blank = { stream: Buffer.from("0 0 10 10 re f") };
     const { code, message } = await failureOf(parse("a.pdf", buildPdf(Array.from({ length: 201 }, () => blank))));
     expect([code, message]).toEqual(["document_too_large", expect.stringMatching(/201 pages .* 200/)]);
@@ -78,29 +78,29 @@ describe("character recognition", () => {
       /document_broken/,
     ],
     [
-      // Where it just fits into memory and time, it has been drawn, and has no text.
+      // If the page just fits into the limits, it is drawn but has no text.
       "pdf-bomb: a page that is painted without end",
       pageOf("0 0 600 700 re f ".repeat(2_000_000)),
       /document_(timeout|too_large|empty)/,
     ],
-  ])("%s harms nothing else", async (_, bytes, code) => {
+  ])("%s affects no other document", async (_, bytes, code) => {
     const name = bytes.subarray(0, 4).toString() === "%PDF" ? "a.pdf" : "a.png";
     expect((await failureOf(parse(name, bytes))).code).toMatch(code);
     expect((await parse("scan.png", drawText(LINES, "image/png"))).text).toMatch(TEXT);
   });
 
-  it("model-file: language data that is missing or another file is not loaded, which the error says", async () => {
+  it("model-file: missing or altered language data is not loaded, and the error says so", async () => {
     const folder = await mkdtemp(join(tmpdir(), "millrace-ocr-"));
     const other = createDocumentParser({ ocrDataDir: folder });
     try {
       const missing = await failureOf(parse("a.png", drawText(LINES, "image/png"), true, other));
-      expect([missing.code, missing.message]).toEqual(["ocr_not_configured", expect.stringMatching(/is not there/)]);
+      expect([missing.code, missing.message]).toEqual(["ocr_not_configured", expect.stringMatching(/is missing/)]);
       await writeFile(join(folder, "eng.traineddata.gz"), "something else");
       expect(readOcrData(folder)).toEqual({ no: expect.stringMatching(/SHA-256 differs/) });
       expect((await failureOf(parse("a.png", drawText(LINES, "image/png"), true, other))).code).toBe(
         "ocr_not_configured",
       );
-      // What has text needs none.
+      // A page that has text needs no recognition.
       expect((await parse("a.pdf", buildPdf(["Some text"]), true, other)).text).toBe("Some text");
     } finally {
       await other.close();

@@ -96,7 +96,7 @@ describe("documents: EPUB", () => {
   const CHAPTER =
     "<html><head><title>x</title></head><body><h1>Mills</h1><p>They grind.</p><script>no()</script></body></html>";
 
-  it("reads chapters in their order, each once, with headings", async () => {
+  it("reads chapters in order, each once, with headings", async () => {
     const { mime, title, text, headings, pages, warnings } = await parse("book.epub", epub(CHAPTER));
     expect([mime, title, pages]).toEqual(["application/epub+zip", "On mills", null]);
     expect(text).toBe("Mills\nThey grind.\n\nRaces\nThey lead water.");
@@ -107,7 +107,7 @@ describe("documents: EPUB", () => {
     expect(warnings).toEqual(["A chapter is missing."]);
   });
 
-  it("says what is broken, empty or protected", async () => {
+  it("reports a book that is broken, empty or protected", async () => {
     for (const bytes of [Buffer.from("not at all"), buildZip({ "a.txt": "x" }), epub(CHAPTER).subarray(0, 400)]) {
       expect(await codeOf("book.epub", bytes)).toBe("document_broken");
     }
@@ -124,7 +124,7 @@ describe("documents: EPUB", () => {
     );
   });
 
-  it("zip-bomb: refuses what unpacks to too much, and what lies about it", async () => {
+  it("zip-bomb: rejects a book that unpacks to too much, or claims a false size", async () => {
     const claimed = { "first.xhtml": { content: "x", claims: 300 * MIB } };
     expect(await codeOf("book.epub", epub("", claimed))).toBe("document_too_large");
     const lies = { "first.xhtml": { content: Buffer.alloc(8 * MIB, "x"), claims: 1000 } };
@@ -134,7 +134,7 @@ describe("documents: EPUB", () => {
     expect((await parse("book.epub", epub(CHAPTER))).text).toMatch(/grind/);
   });
 
-  it("XXE, path-traversal: reads no file and no entity that a book names", async () => {
+  it("XXE, path-traversal: reads no file or entity that a book names", async () => {
     const doctype = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>';
     expect(await codeOf("book.epub", epub(CHAPTER, {}, doctype))).toBe("document_broken");
     const { text } = await parse("book.epub", epub(`${doctype}<html><body><p>before &e; after</p></body></html>`));
@@ -157,7 +157,7 @@ describe("documents: Office", () => {
     expect(headings).toEqual([{ level: 1, char_start: 0, char_end: 5 }]);
   });
 
-  it("reads XLSX: sheets under their names, shared texts, dates and gaps", async () => {
+  it("reads XLSX: sheet names, shared texts, dates and gaps", async () => {
     const rows =
       '<row><c r="A1" t="s"><v>0</v></c><c r="C1" t="inlineStr"><is><t>Height</t></is></c></row>' +
       '<row><c r="A2" t="s"><v>1</v></c><c r="B2" s="1"><v>46022</v></c><c r="C2"><v>2.5</v></c><c r="D2" t="b"><v>1</v></c></row>';
@@ -166,7 +166,7 @@ describe("documents: Office", () => {
     expect(headings).toEqual([{ level: 1, char_start: 0, char_end: 12 }]);
   });
 
-  it("reads PPTX: slides as pages in their order, with notes", async () => {
+  it("reads PPTX: slides as pages in order, with notes", async () => {
     const { text, pages, headings, title } = await parse("a.pptx", pptx());
     expect(title).toBe("The talk");
     expect(pages?.map(({ char_start, char_end }) => text.slice(char_start, char_end))).toEqual([
@@ -176,7 +176,7 @@ describe("documents: Office", () => {
     expect(headings.map(({ char_start, char_end }) => text.slice(char_start, char_end))).toEqual(["First", "Second"]);
   });
 
-  it("says what is no such document, content-confusion included", async () => {
+  it("reports a file of another format, content-confusion included", async () => {
     for (const name of ["a.docx", "a.xlsx", "a.pptx"]) {
       expect(await codeOf(name, Buffer.from("<html>not at all</html>"))).toBe("document_broken");
       expect(await codeOf(name, buildZip({ "other.txt": "x" }))).toBe("document_broken");
@@ -186,7 +186,7 @@ describe("documents: Office", () => {
     expect(await codeOf("a.xlsx", docx(paragraph("x")))).toBe("document_broken");
   });
 
-  it("zip-bomb: refuses what unpacks to too much, and what lies about it", async () => {
+  it("zip-bomb: rejects a document that unpacks to too much, or claims a false size", async () => {
     const blanks = Buffer.alloc(64 * MIB, " ");
     for (const [format, name] of [
       ["a.docx", "word/document.xml"],
@@ -197,18 +197,18 @@ describe("documents: Office", () => {
         "document_too_large",
       );
     }
-    // What unpacks to more than it claims is read no further.
+    // Unpacking stops when a file exceeds its claimed length.
     const lies = await codeOf("a.xlsx", buildZip({ "xl/workbook.xml": { content: blanks, claims: 1000 } }));
     expect(["document_broken", "document_too_large"]).toContain(lies);
     const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`f${index}`, ""]));
     expect(await codeOf("a.docx", buildZip(many))).toBe("document_too_large");
-    // Before anything is made of it: of empty paragraphs no text would come.
+    // The limit applies before text is extracted, because empty paragraphs produce no text.
     expect(await codeOf("a.docx", docx("<w:p/>".repeat(11_500_000)))).toBe("document_too_large");
     expect(await codeOf("a.docx", docx(paragraph("x".repeat(26 * MIB))))).toBe("document_too_large");
     expect((await parse("a.docx", docx(paragraph("The parser lives.")))).text).toBe("The parser lives.");
   });
 
-  it("noisy-neighbour: leaves what has a thousandfold of text, or of files, in a few kilobytes, as soon as it is too much", async () => {
+  it("noisy-neighbour: stops as soon as a small file unpacks to too much text or too many files", async () => {
     const shared = { "xl/sharedStrings.xml": `<sst><si><t>${"mill ".repeat(6000)}</t></si></sst>` };
     const cells = xlsx(`<row>${'<c t="s"><v>0</v></c>'.repeat(300_000)}</row>`, shared);
     expect(cells.length).toBeLessThan(64 * 1024);
@@ -219,10 +219,10 @@ describe("documents: Office", () => {
       "xl/worksheets/sheet1.xml": `<worksheet>${" ".repeat(8 * MIB)}</worksheet>`,
     });
     expect(sheets.length).toBeLessThan(64 * 1024);
-    await expect(parse("a.xlsx", sheets)).rejects.toThrow("more than 256 MiB to be read");
+    await expect(parse("a.xlsx", sheets)).rejects.toThrow("more than 256 MiB of content");
   });
 
-  it("XXE: reads no file and no entity that a document names", async () => {
+  it("XXE: reads no file or entity that a document names", async () => {
     const doctype = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd"><!ENTITY l "lol">]>';
     const read = await parse("a.docx", docx(paragraph("before &e; &l; after"), {}, doctype)).catch(
       (error: unknown) => error,
@@ -233,7 +233,7 @@ describe("documents: Office", () => {
     expect(await codeOf("a.xlsx", xlsx("", { "xl/worksheets/sheet1.xml": sheet }))).toBe("document_broken");
   });
 
-  it("style-map ReDoS: does not read the style map that a document carries", async () => {
+  it("style-map ReDoS: ignores the style map in a document", async () => {
     const map = `p[style-name='${"a".repeat(50_000)}${"\\".repeat(50_000)} => ${"h1.".repeat(100_000)}`;
     const started = performance.now();
     const { text } = await parse("a.docx", docx(paragraph("Quick."), { "mammoth/style-map": map }));

@@ -42,13 +42,13 @@ async function codeOf(filename: string | null, bytes: Uint8Array | string): Prom
     (thrown: unknown) => thrown,
   );
   expect(error).toBeInstanceOf(DocumentError);
-  // What a person reads: a sentence, and nothing of ours.
+  // A message for people: one sentence without internal paths or code positions.
   expect((error as Error).message).toMatch(/^[A-Z].*\.$/s);
   expect((error as Error).message).not.toMatch(/node_modules|dist\/|\.js|\.mjs|at \w+ \(/);
   return (error as DocumentError).code;
 }
 
-/** A compressed content stream of blanks, made without holding them. */
+/** A compressed content stream of blanks, created without holding them in memory. */
 async function blanks(bytes: number, layers: number): Promise<{ stream: Buffer; filter: string }> {
   const chunk = Buffer.alloc(MIB, " ");
   const squeezed = await buffer(
@@ -75,7 +75,7 @@ describe("documents: text", () => {
     });
   });
 
-  it("gives text that JSON and Postgres can hold", async () => {
+  it("returns text that JSON and Postgres can store", async () => {
     const { text } = await parse("a.txt", "a\u0001b\r\nc\rd\te\u007f");
     expect(text).toBe("ab\nc\nd\te");
     expect((await parse("a.txt", Buffer.from("\ufeffx\ud800y", "utf16le"))).text).toBe("x\ufffdy");
@@ -88,7 +88,7 @@ describe("documents: text", () => {
     });
   });
 
-  it("leaves CSV as it is, however odd its quotes", async () => {
+  it("leaves CSV unchanged, however odd its quotes", async () => {
     const table = 'a;b,"c ""quoted"" \n two lines",\t"unclosed\n,,,"";"\n=1+1,@x';
     expect(await parse("table.csv", table)).toMatchObject({ mime: "text/csv", text: table });
   });
@@ -99,7 +99,7 @@ describe("documents: text", () => {
     expect({}).not.toHaveProperty("polluted");
   });
 
-  it("takes the words of HTML, without scripts and styles", async () => {
+  it("reads the visible text of HTML, without scripts and styles", async () => {
     const page =
       "<html><head><title>The &amp; title</title><style>p{color:red}</style><script>alert('no')</script></head>" +
       "<body onload=\"fetch('x')\"><h1>Heading</h1><p>First<br>second</p><script>document.write('no')</script><noscript></noscript></body></html>";
@@ -110,7 +110,7 @@ describe("documents: text", () => {
     expect(text).not.toMatch(/alert|no'|color|fetch|</);
   });
 
-  it("decodes HTML as its meta tag says, unless it was declared otherwise", async () => {
+  it("decodes HTML by its meta tag, unless another charset was declared", async () => {
     expect((await parse("a.html", META_PAGE.bytes)).text).toContain(META_PAGE.text);
     const declared = { declared: "text/html; charset=windows-1251" };
     expect((await parse("a.html", META_PAGE.bytes, declared)).text).toContain("Ђ “naпve”");
@@ -121,27 +121,30 @@ describe("documents: text", () => {
     ["a.txt", " \n\t\r\n"],
     ["a.html", "<html><script>1</script></html>"],
     ["a.pdf", buildPdf([{ stream: Buffer.from("0 0 10 10 re f") }])],
-  ])("says that %s is empty where there are no words in it", async (name, bytes) => {
+  ])("reports %s as empty if it contains no words", async (name, bytes) => {
     expect(await codeOf(name, bytes)).toBe("document_empty");
   });
 
-  it.each(["a.txt", "a.md", "a.csv", "a.html", "a.json", "a.pdf"])("says that random bytes are no %s", async (name) => {
-    // Starts so that no magic number is met by chance.
-    expect(await codeOf(name, Buffer.concat([Buffer.from([1, 0]), randomBytes(100_000)]))).toBe("document_broken");
-  });
+  it.each(["a.txt", "a.md", "a.csv", "a.html", "a.json", "a.pdf"])(
+    "reports random bytes as broken: %s",
+    async (name) => {
+      // The first bytes exclude an accidental match with a file signature.
+      expect(await codeOf(name, Buffer.concat([Buffer.from([1, 0]), randomBytes(100_000)]))).toBe("document_broken");
+    },
+  );
 
-  it.each(['{"a":', "[1,2", "{'a':1}", "nul"])("says that %s is no JSON", async (text) => {
+  it.each(['{"a":', "[1,2", "{'a':1}", "nul"])("reports invalid JSON: %s", async (text) => {
     expect(await codeOf("a.json", text)).toBe("document_broken");
   });
 
-  it("refuses 30 MB of text, and takes 24 MB", async () => {
+  it("rejects 30 MB of text, and accepts 24 MB", async () => {
     expect(await codeOf("a.txt", Buffer.alloc(30e6, "word "))).toBe("document_too_large");
     expect((await parse("a.txt", Buffer.alloc(24e6, "word "))).text.length).toBe(24e6);
-    // Every Latin-1 letter above ASCII takes two bytes of UTF-8.
-    expect(await codeOf("a.txt", Buffer.alloc(20 * MIB, 0xe9))).toBe("document_too_large");
+    // Each Latin-1 letter above ASCII takes two bytes in UTF-8.
+    expect(await codeOf("a.txt", Buffer.alloc(21 * MIB, Buffer.from("\xe9abc", "latin1")))).toBe("document_too_large");
   });
 
-  it("deep-json: survives nesting", async () => {
+  it("deep-json: survives deep nesting", async () => {
     expect(["document_too_large", "document_broken"]).toContain(await codeOf("a.json", "[".repeat(8e6)));
     expect(await parse("a.html", "<div>".repeat(300_000) + "deep")).toMatchObject({
       text: expect.stringContaining("deep"),
@@ -150,7 +153,7 @@ describe("documents: text", () => {
 });
 
 describe("documents: PDF", () => {
-  it("reads pages, their places in the text and the title", async () => {
+  it("reads the title and the pages with their positions in the text", async () => {
     const pdf = buildPdf(["Hello (one) of \\050two\\051", "Second page"], { title: "The title" });
     const { text, pages, ...rest } = await parse("a.pdf", pdf);
     const properties = { title: "The title" };
@@ -169,14 +172,14 @@ describe("documents: PDF", () => {
     ]);
   });
 
-  it("puts lines on lines of their own", async () => {
+  it("separates lines", async () => {
     const stream = Buffer.from(
       "BT /F1 12 Tf 72 700 Td (first line) Tj 0 -14 Td (second line) Tj 0 -40 Td (third) Tj ET",
     );
     expect((await parse("a.pdf", buildPdf([{ stream }]))).text).toMatch(/^first line\nsecond line\n+third$/);
   });
 
-  it("reads compressed content, and fonts of Chinese and Japanese", async () => {
+  it("reads compressed content, and Chinese and Japanese fonts", async () => {
     const content = Buffer.from("BT /F1 12 Tf 72 700 Td (squeezed) Tj ET");
     expect((await parse("a.pdf", buildPdf([deflated(content, 3)]))).text).toBe("squeezed");
     const { text, title } = await parse("japanese.pdf", await fixture("japanese.pdf"));
@@ -185,7 +188,7 @@ describe("documents: PDF", () => {
     expect(title).toBe("日本 title");
   });
 
-  it("knows a PDF by its bytes, not by its name", async () => {
+  it("recognises a PDF by its bytes, not by its name", async () => {
     expect((await parse("a.txt", buildPdf(["by magic"]))).text).toBe("by magic");
     expect((await parse(null, buildPdf(["by magic"]), { declared: "text/html" })).mime).toBe("application/pdf");
     expect((await parse("a.pdf", Buffer.concat([Buffer.from("junk\n".repeat(50)), buildPdf(["late"])]))).text).toBe(
@@ -193,14 +196,14 @@ describe("documents: PDF", () => {
     );
   });
 
-  it("says that a PDF is encrypted", async () => {
+  it("reports an encrypted PDF", async () => {
     expect(await codeOf("encrypted.pdf", await fixture("encrypted.pdf"))).toBe("document_encrypted");
     const hex = (byte: string): string => `<${byte.repeat(32)}>`;
     const trailer = `/ID [${hex("00")} ${hex("00")}] /Encrypt << /Filter /Standard /V 2 /R 3 /Length 128 /P -4 /O ${hex("ab")} /U ${hex("cd")} >>`;
     expect(await codeOf("a.pdf", buildPdf(["secret"], { trailer }))).toBe("document_encrypted");
   });
 
-  it("reads a truncated PDF in part or not at all", async () => {
+  it("reads a truncated PDF in part, or reports it as broken", async () => {
     const whole = buildPdf(["One", "Two", "Three"]);
     for (const share of [0.02, 0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99]) {
       const cut = whole.subarray(0, Math.floor(whole.length * share));
@@ -212,7 +215,7 @@ describe("documents: PDF", () => {
     expect(await codeOf("a.pdf", "%PDF-1.7\n")).toBe("document_broken");
   });
 
-  it("reads the other pages where one is broken, and says which is not", async () => {
+  it("reads the other pages if one is broken, with a warning", async () => {
     const pageTree = "<< /Type /Pages /Count 3 /Kids [5 0 R 99 0 R 7 0 R] >>";
     const result = await parse("a.pdf", buildPdf(["One", "Three"], { pageTree })).catch((error: unknown) => error);
     if (result instanceof DocumentError) expect(result.code).toBe("document_broken");
@@ -231,7 +234,7 @@ describe("documents: PDF", () => {
     else expect((result as ParsedDocument).text).toContain("One");
   });
 
-  it("reads 2000 pages and no more", async () => {
+  it("reads at most 2000 pages", async () => {
     const pages = Array.from({ length: 2001 }, (_, index) => `page ${index + 1}`);
     expect(await codeOf("a.pdf", buildPdf(pages))).toBe("document_too_large");
     const { page_count, text } = await parse("a.pdf", buildPdf(pages.slice(1)));
@@ -239,7 +242,7 @@ describe("documents: PDF", () => {
     expect(text.endsWith("page 2001")).toBe(true);
   });
 
-  it("executes nothing that a PDF carries", async () => {
+  it("executes no script in a PDF", async () => {
     const catalog =
       "/OpenAction << /S /JavaScript /JS (this.constructor.constructor\\('process.exit\\(\\)'\\)\\(\\)) >>";
     expect((await parse("a.pdf", buildPdf(["Still here"], { catalog }))).text).toBe("Still here");
@@ -259,15 +262,15 @@ describe("pdf-bomb", () => {
   it.each([
     ["one layer", 1],
     ["three layers", 3],
-  ])("refuses most of a gigabyte squeezed into a small file: %s", async (_, layers) => {
+  ])("rejects hundreds of megabytes that are compressed into a small file: %s", async (_, layers) => {
     const pdf = buildPdf([await blanks(700 * MIB, layers)]);
     expect(pdf.length).toBeLessThan(4 * MIB);
-    // On a machine that is very busy, its time may be over before its memory is.
+    // On a very busy machine the time limit may be reached before the memory limit.
     expect(["document_too_large", "document_timeout"]).toContain(await codeOf("a.pdf", pdf));
     expect((await parse("a.txt", "the parser lives")).text).toBe("the parser lives");
   });
 
-  it("ends a document that takes too long", async () => {
+  it("stops a document that takes too long", async () => {
     const hasty = createDocumentParser({ timeoutMs: 300, size: 1 });
     try {
       await hasty.warm();
@@ -276,7 +279,7 @@ describe("pdf-bomb", () => {
       await expect(hasty.parse({ ...request, source: { bytes: pdf } })).rejects.toMatchObject({
         code: "document_timeout",
       });
-      // What is quick takes longer while another test keeps the machine busy.
+      // Polled, because even a quick document takes longer while another test keeps the machine busy.
       const quick = { ...request, source: { bytes: buildPdf(["quick"]) } };
       await expect.poll(async () => (await hasty.parse(quick).catch(() => null))?.text).toBe("quick");
     } finally {
@@ -325,14 +328,14 @@ describe("document parser", () => {
     }
   });
 
-  it("refuses types it cannot read, and says which it can", async () => {
+  it("rejects types that it cannot read, and names the ones it can", async () => {
     const error = await parse("a.odt", Buffer.from("PK\u0003\u0004rest")).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "unsupported_type", message: expect.stringContaining("application/pdf") });
     expect(await codeOf("a.png", Buffer.from("\u0089PNG\r\n\u001a\n", "latin1"))).toBe("unsupported_type");
     expect(await codeOf("a.bin", randomBytes(10).fill(0))).toBe("unsupported_type");
   });
 
-  it("refuses files above its limit without reading them", async () => {
+  it("rejects files above its limit without reading them", async () => {
     const source = {
       size: 129 * MIB,
       open: async () => [Buffer.from("%PDF-1.4")] as unknown as AsyncIterable<Uint8Array>,
@@ -340,7 +343,7 @@ describe("document parser", () => {
     await expect(parse("a.pdf", "", { source })).rejects.toMatchObject({ code: "document_too_large" });
   });
 
-  it("reads again what it was reading when its process was killed from outside, once", async () => {
+  it("retries a document once if its process was killed from outside", async () => {
     const own = createDocumentParser({ size: 1 });
     try {
       await own.warm();
@@ -364,7 +367,7 @@ describe("document parser", () => {
     }
   });
 
-  it("stops when its signal fires", async () => {
+  it("stops when its signal aborts", async () => {
     const stop = new AbortController();
     const reason = new Error("cancelled");
     const pdf = buildPdf([await blanks(200 * MIB, 1)]);
@@ -373,7 +376,7 @@ describe("document parser", () => {
     await expect(reading).rejects.toBe(reason);
   });
 
-  it("reads 50 documents at once", async () => {
+  it("reads 50 documents at the same time", async () => {
     const texts = await Promise.all(
       Array.from({ length: 50 }, async (_, index) => (await parse("a.pdf", buildPdf([`Document ${index}`]))).text),
     );
@@ -381,7 +384,7 @@ describe("document parser", () => {
   });
 });
 
-describe("type of a file", () => {
+describe("the type of a file", () => {
   const text = Buffer.from("some words");
   it.each<[string | null, string | null, Buffer, string]>([
     ["a.PDF", null, text, "application/pdf"],
@@ -410,7 +413,13 @@ describe("type of a file", () => {
     [null, "application/xhtml+xml", text, "text/html"],
     [null, "application/json", text, "application/json"],
     [null, "image/png", text, "text/plain"],
-    [null, "text/plain", Buffer.from("a\u0000b"), "application/octet-stream"],
+    [null, "text/plain", Buffer.from("a\u0000b"), "text/plain"],
+    [null, "text/plain", Buffer.from("a\u0000\u0001".repeat(9)), "application/octet-stream"],
+    [null, "text/plain", Buffer.from("{\\rtf1\\ansi Text}"), "application/rtf"],
+    ["a.txt", null, Buffer.from("From: a@b.c\r\nMIME-Version: 1.0\r\nSubject: x\r\n y\r\n\r\nText"), "message/rfc822"],
+    ["a.eml", "text/plain", text, "message/rfc822"],
+    ["a.txt", null, Buffer.from("From: a\nTo: b\n\nA memo"), "text/plain"],
+    ["a.mbox", "text/plain", text, "application/mbox"],
     [null, "text/plain", Buffer.from("\ufeffab", "utf16le"), "text/plain"],
     [null, null, Buffer.from("\ufeff \n<!DOCTYPE HTML><p>x"), "text/html"],
     [null, null, Buffer.alloc(0), "application/octet-stream"],

@@ -10,19 +10,21 @@ const keysOf = (current: DataKey, ...earlier: DataKey[]): DataKeys => ({
 });
 const [one, two] = [key("one"), key("two")];
 const PLAIN = Buffer.from("what nobody else reads");
-/** Version and salt. */
+/** Length of version and salt. */
 const HEAD = 17;
 
 describe("an encrypted payload", () => {
-  it("is opened by every process that has the data key, also once another one encrypts", async () => {
+  it("can be opened by every process that has the data key, even after a newer key is used", async () => {
     const { key_id, data } = await createPayloadCipher(keysOf(one)).seal(PLAIN, "c");
     expect([key_id, data.includes("nobody"), data.includes(one.key)]).toEqual(["one", false, false]);
     for (const keys of [keysOf(one), keysOf(two, one)])
       expect(await createPayloadCipher(keys).open(key_id, data, "c")).toEqual(PLAIN);
-    await expect(createPayloadCipher(keysOf(two)).open(key_id, data, "c")).rejects.toThrow("data key one: unknown");
+    await expect(createPayloadCipher(keysOf(two)).open(key_id, data, "c")).rejects.toThrow(
+      "data key one, which does not exist",
+    );
   });
 
-  it("is refused in another context, under another key's name, changed or cut", async () => {
+  it("is rejected in another context, under another key's name, or if it was changed or cut", async () => {
     const cipher = createPayloadCipher(keysOf(one, { ...two, key: one.key }));
     const { key_id, data } = await cipher.seal(PLAIN, "c");
     await expect(cipher.open(key_id, data, "d")).rejects.toThrow(PayloadUnreadable);
@@ -35,7 +37,7 @@ describe("an encrypted payload", () => {
     }
   });
 
-  it("is encrypted under a key of its process and hour, with a nonce of its own", async () => {
+  it("is encrypted under a key per process and hour, with a unique nonce", async () => {
     let now = 0;
     const [mine, other] = [createPayloadCipher(keysOf(one), () => now), createPayloadCipher(keysOf(one), () => now)];
     const saltOf = async (cipher: typeof mine) => (await cipher.seal(PLAIN, "")).data.subarray(0, HEAD).toString("hex");

@@ -9,7 +9,7 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-/** A task whose rounds settle on command. */
+/** A task whose rounds finish on command. */
 function begin(intervalMs: number) {
   const settlers: Array<{ succeed: () => void; fail: () => void }> = [];
   const errors: unknown[] = [];
@@ -33,7 +33,7 @@ function begin(intervalMs: number) {
 }
 
 describe("a task that repeats", () => {
-  it("begins after its interval, and again that long after each end", async () => {
+  it("starts after its interval, and again one interval after each end", async () => {
     const { rounds, succeed, pass } = begin(1000);
     await pass(999);
     expect(rounds()).toBe(0);
@@ -49,7 +49,7 @@ describe("a task that repeats", () => {
     succeed();
   });
 
-  it("starts at once when woken, and once more when woken during a round", async () => {
+  it("starts immediately when woken, and again if woken during a round", async () => {
     const { task: woken, rounds, succeed, pass } = begin(1000);
     woken.wake();
     await pass(0);
@@ -66,7 +66,23 @@ describe("a task that repeats", () => {
     expect(rounds()).toBe(2);
   });
 
-  it("waits longer while it fails, woken or not, and not after that", async () => {
+  it("runs one round at a time, even if a woken round outlasts the interval", async () => {
+    const { task: woken, rounds, succeed, pass } = begin(1000);
+    await pass(500);
+    woken.wake();
+    await pass(0);
+    expect(rounds()).toBe(1);
+    await pass(10_000);
+    expect(rounds()).toBe(1);
+    succeed();
+    await pass(999);
+    expect(rounds()).toBe(1);
+    await pass(1);
+    expect(rounds()).toBe(2);
+    succeed();
+  });
+
+  it("waits longer after each failure, woken or not, until it succeeds", async () => {
     const { task: woken, errors, rounds, succeed, fail, pass } = begin(100);
     await pass(100);
     fail();
@@ -98,7 +114,7 @@ describe("a task that repeats", () => {
     succeed();
   });
 
-  it("is closed when the round under way has ended, and begins no other", async () => {
+  it("closes after the current round, and starts no other", async () => {
     const { task: closing, rounds, succeed, pass } = begin(100);
     await pass(100);
     closing.wake();
@@ -113,7 +129,7 @@ describe("a task that repeats", () => {
     expect(rounds()).toBe(1);
   });
 
-  it("begins sooner when a round says so, and gathers wakes for its spacing", async () => {
+  it("starts sooner if a round asks for it, and combines wakes within its spacing", async () => {
     let rounds = 0;
     task = periodically(
       1000,
@@ -139,8 +155,8 @@ describe("a task that repeats", () => {
   });
 });
 
-describe("work that is taken again and again", () => {
-  /** What was done of 1 to 5, and the failures, when items fail as told. */
+describe("items of repeated work", () => {
+  /** The items of 1 to 5 that were processed, and the failures, when the given items fail. */
   async function round(fails: (item: number) => boolean) {
     const done: number[] = [];
     const errors: unknown[] = [];
@@ -157,20 +173,20 @@ describe("work that is taken again and again", () => {
     return { done, errors };
   }
 
-  it("is not kept back by what fails", async () => {
+  it("are processed even if other items fail", async () => {
     expect(await round((item) => [1, 2, 4].includes(item))).toEqual({
       done: [3, 5],
       errors: ["not 1", "not 2", "not 4"],
     });
   });
 
-  it("is left for the next round when nothing can be done", async () => {
+  it("are left for the next round after several failures in a row", async () => {
     expect(await round(() => true)).toEqual({ done: [], errors: ["not 1", "not 2", "not 3"] });
   });
 });
 
-describe("what is to be done once", () => {
-  it("is done again until it has succeeded, and then no more", async () => {
+describe("work that must succeed once", () => {
+  it("is retried until it succeeds, and then stops", async () => {
     const errors: unknown[] = [];
     let times = 0;
     task = {

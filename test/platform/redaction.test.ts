@@ -11,7 +11,7 @@ import {
 const SECRET = "hunter2xyz";
 
 describe("secret-in-error: redactSecrets", () => {
-  it("masks keys and tokens of ours and keeps their kind readable", () => {
+  it("masks Millrace keys and tokens and keeps their kind readable", () => {
     for (const { value } of [
       generateApiKey("public"),
       generateApiKey("secret"),
@@ -48,7 +48,7 @@ describe("secret-in-error: redactSecrets", () => {
     `ghp_abcdefghijklmnopqrst${SECRET}`,
     `-----BEGIN RSA PRIVATE KEY-----\nMIIE${SECRET}\n-----END RSA PRIVATE KEY-----`,
     `-----BEGIN PRIVATE KEY-----\nMIIE${SECRET} cut`,
-  ])("leaves nothing of the secret in %j", (text) => {
+  ])("leaves no part of the secret in %j", (text) => {
     const clean = redactSecrets(text);
     expect(clean).toContain("[redacted]");
     expect(clean).not.toContain(SECRET);
@@ -66,11 +66,11 @@ describe("secret-in-error: redactSecrets", () => {
     '{"token":null,"password":true,"cookies":[]}',
     "idempotency_key: 0190a5b4-run-node",
     "",
-  ])("leaves %j as it is", (text) => {
+  ])("leaves %j unchanged", (text) => {
     expect(redactSecrets(text)).toBe(text);
   });
 
-  it("keeps JSON readable as JSON", () => {
+  it("keeps JSON parseable", () => {
     const line = JSON.stringify({
       msg: `failed with "password": "${SECRET}" and Bearer ${SECRET}`,
       url: `https://u:${SECRET}@example.com/?token=${SECRET}`,
@@ -86,7 +86,7 @@ describe("secret-in-error: redactSecrets", () => {
     expect(clean).not.toContain("12345");
   });
 
-  it("is the same when done twice", () => {
+  it("returns the same text when applied twice", () => {
     const once = redactSecrets(
       `Authorization: Bearer ${SECRET}\npassword=${SECRET} "token":"${SECRET}" https://u:p@x/?key=${SECRET}`,
     );
@@ -107,7 +107,7 @@ describe("secret-in-error: redactSecrets", () => {
     "eyJaaaaaaaa.",
     "-eyJaaaaaaaa",
     "eyJ-eyJ-eyJaaaaaaaa",
-  ])("regex-dos: takes linear time on %j over and over", (piece) => {
+  ])("regex-dos: takes linear time on %j repeated", (piece) => {
     const started = performance.now();
     redactSecrets(piece.repeat(Math.ceil(300_000 / piece.length)));
     expect(performance.now() - started).toBeLessThan(10_000);
@@ -115,7 +115,7 @@ describe("secret-in-error: redactSecrets", () => {
 });
 
 describe("redactJson", () => {
-  it("masks members by name, with any value, and scrubs the rest", () => {
+  it("masks secret fields by name, whatever their value, and redacts the other texts", () => {
     expect(
       redactJson({
         user: "ann",
@@ -135,7 +135,7 @@ describe("redactJson", () => {
     });
   });
 
-  it("masks what is nested too deep, and keeps __proto__ a plain member", () => {
+  it("masks values that are nested too deep, and keeps __proto__ a plain field", () => {
     let deep: unknown = SECRET;
     for (let i = 0; i < 10_000; i += 1) deep = [deep];
     expect(JSON.stringify(redactJson(deep as never))).not.toContain(SECRET);
@@ -144,7 +144,7 @@ describe("redactJson", () => {
   });
 });
 
-describe("names", () => {
+describe("secret names", () => {
   it.each([
     "Authorization",
     "X-Api-Key",
@@ -154,18 +154,19 @@ describe("names", () => {
     "Set-Cookie",
     "X-Hub-Signature-256",
     "x-auth",
-  ])("%s is secret", (name) => expect(isSecretName(name)).toBe(true));
-  it.each(["name", "author", "tokens", "max_tokens", "key", "Idempotency-Key", "Content-Type"])("%s is not", (name) =>
-    expect(isSecretName(name)).toBe(false),
+  ])("include %s", (name) => expect(isSecretName(name)).toBe(true));
+  it.each(["name", "author", "tokens", "max_tokens", "key", "Idempotency-Key", "Content-Type"])(
+    "do not include %s",
+    (name) => expect(isSecretName(name)).toBe(false),
   );
-  it("counts headers called a key, but for Idempotency-Key", () => {
+  it("include headers that end in key, except Idempotency-Key", () => {
     expect(["X-Functions-Key", "Key"].map(isSecretHeader)).toEqual([true, true]);
     expect(["Idempotency-Key", "Accept"].map(isSecretHeader)).toEqual([false, false]);
   });
 });
 
 describe("redactUrl", () => {
-  it("masks user, password and secret parameters and keeps the rest", () => {
+  it("masks user, password and secret parameters, and keeps the rest", () => {
     expect(redactUrl(`https://u:${SECRET}@example.com/a?page=2&token=${SECRET}&token=${SECRET}&sig=${SECRET}#x`)).toBe(
       "https://example.com/a?page=2&token=[redacted]&sig=[redacted]#x",
     );

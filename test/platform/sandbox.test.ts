@@ -34,7 +34,7 @@ async function failure(source: string, args: SandboxCall["args"] = {}, timeoutMs
   return error as { code: string; message: string };
 }
 
-/** The body of main, whose value is what comes back. */
+/** Code whose function main has this body. */
 const main = (body: string): string => `function main(args) { ${body} }`;
 
 describe("code sandbox: what scripts can do", () => {
@@ -76,11 +76,11 @@ describe("code sandbox: what scripts can do", () => {
     ["return { a: undefined, b: 1 };", { b: 1 }],
     ["return { toJSON: () => 'mine' };", "mine"],
     ["return 'x\\ud800';", "x\ud800"],
-  ])("makes JSON of what main returns: %s", async (body, expected) => {
+  ])("converts the result of main to JSON: %s", async (body, expected) => {
     expect(await run(main(body))).toEqual(expected);
   });
 
-  it("gives back what was written to the console, shortened", async () => {
+  it("returns console output, shortened", async () => {
     const { logs } = await sandbox.run({
       orgId: "a",
       source: main(
@@ -99,7 +99,7 @@ describe("code sandbox: what scripts can do", () => {
     expect(many.logs.at(-1)).toContain("dropped");
   });
 
-  it("carries values of many megabytes", async () => {
+  it("carries values of many megabytes in and out", async () => {
     const text = "y".repeat(20 * MIB);
     expect(await run(main("return args.text.length"), { text })).toBe(text.length);
     expect(await run(main("return args.text"), { text })).toBe(text);
@@ -107,18 +107,18 @@ describe("code sandbox: what scripts can do", () => {
     expect(await run(main("return args.rows.map((row) => row.id).length"), { rows })).toBe(rows.length);
   });
 
-  it("answers in little time once it is warm", async () => {
+  it("responds quickly once it is warm", async () => {
     const times: number[] = [];
     for (let index = 0; index < 60; index += 1) {
       const began = performance.now();
       await run("const main = (args) => args;", { index });
       times.push(performance.now() - began);
     }
-    // Measured: half of the calls take less than 5 ms on an idle machine. On a busy one, some do.
+    // On an idle machine, half of the calls take less than 5 ms. On a busy one, at least some do.
     expect(Math.min(...times)).toBeLessThan(40);
   });
 
-  it("runs 50 at once", async () => {
+  it("runs 50 scripts at the same time", async () => {
     const values = await Promise.all(
       Array.from({ length: 50 }, (_, index) => run("const main = ({ index }) => index * 2;", { index })),
     );
@@ -126,7 +126,7 @@ describe("code sandbox: what scripts can do", () => {
   });
 });
 
-describe("code sandbox: what goes wrong in a script", () => {
+describe("code sandbox: errors in a script", () => {
   it.each([
     ["\n\nfunction main() {\n  throw new TypeError('boo');\n}", "TypeError: boo (line 4)"],
     ["const a = 1;\nfunction main( {", /^SyntaxError: .* \(line 2\)$/],
@@ -136,9 +136,9 @@ describe("code sandbox: what goes wrong in a script", () => {
     ["function main() { throw null }", "null"],
     ["function main() { throw { code: 7 } }", '{"code":7}'],
     ["export function main() {}", /export/],
-    ["const x = 1;", "The code defines no function main(args)."],
-    ["const main = 1;", "The code defines no function main(args)."],
-    ["const main = () => new Promise(() => {});", /nothing settles/],
+    ["const x = 1;", "The code must define a function main(args)."],
+    ["const main = 1;", "The code must define a function main(args)."],
+    ["const main = () => new Promise(() => {});", /never settles/],
     ["const main = () => setTimeout(() => 1);", /setTimeout/],
   ])("reports the error and its line: %j", async (source, message) => {
     expect(await failure(source)).toEqual(
@@ -154,11 +154,11 @@ describe("code sandbox: what goes wrong in a script", () => {
     "return Symbol('x')",
     "const o = {}; o.o = o; return o",
     "return { toJSON() { throw new Error('no') } }",
-  ])("says when the result is no JSON: %s", async (body) => {
+  ])("reports a result that is not JSON: %s", async (body) => {
     expect((await failure(main(body))).code).toBe("code_output_invalid");
   });
 
-  it("oversized value: refuses a result longer than a run may carry, and no shorter one", async () => {
+  it("oversized value: rejects a result longer than the limit, and accepts one at the limit", async () => {
     expect((await failure(main(`return 'x'.repeat(${MAX_VALUE_BYTES - 1})`), {}, 5000)).code).toBe("value_too_large");
     expect((await failure(main(`return 'é'.repeat(${MAX_VALUE_BYTES / 2})`), {}, 5000)).code).toBe("value_too_large");
     expect(await run(main(`return 'x'.repeat(${MAX_VALUE_BYTES - 2})`))).toHaveLength(MAX_VALUE_BYTES - 2);
@@ -207,27 +207,30 @@ describe("code-escape: time and memory", () => {
     ["joined", "return Array(1e7).join('abcdefghij').length"],
     ["small buffers", "const a = []; for (;;) a.push(new ArrayBuffer(1000));"],
     ["texts", "const a = []; for (let i = 0; ; i += 1) a.push('x'.repeat(1000) + i);"],
-  ])("bounds memory: %s", async (_, body) => {
+  ])("limits memory: %s", async (_, body) => {
     const { code, message } = await failure(main(body), {}, 9000);
     expect([code, message]).toEqual(["code_memory", "The code needs more than 64 MiB of memory."]);
   });
 
-  it.runIf(process.platform === "linux")("its process grows by little more than the script may allocate", async () => {
-    const own = createSandbox({ size: 1 });
-    await own.warm();
-    const { pids } = own.stats();
-    const source = main("const a = []; for (;;) a.push(new ArrayBuffer(1e6));");
-    await expect(own.run({ orgId: "a", source, args: {} })).rejects.toMatchObject({ code: "code_memory" });
-    const peaks = pids.map((pid) => /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1]);
-    await own.close();
-    expect(Math.max(...peaks.map(Number)) * 1024).toBeLessThan(350 * MIB);
-  });
+  it.runIf(process.platform === "linux")(
+    "its process grows only a little beyond the script's memory limit",
+    async () => {
+      const own = createSandbox({ size: 1 });
+      await own.warm();
+      const { pids } = own.stats();
+      const source = main("const a = []; for (;;) a.push(new ArrayBuffer(1e6));");
+      await expect(own.run({ orgId: "a", source, args: {} })).rejects.toMatchObject({ code: "code_memory" });
+      const peaks = pids.map((pid) => /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1]);
+      await own.close();
+      expect(Math.max(...peaks.map(Number)) * 1024).toBeLessThan(350 * MIB);
+    },
+  );
 
   it.each([
     ["big strings", "let s = 'x'; for (;;) s += s;"],
     ["big integers", "let n = 2n ** 100000n; for (;;) n *= n;"],
     ["many arguments", "Math.max(...new Array(1e6).fill(1))"],
-  ])("refuses what its engine cannot hold: %s", async (_, body) => {
+  ])("rejects code that exceeds a limit of its engine: %s", async (_, body) => {
     expect(["code_failed", "code_memory"]).toContain((await failure(main(body), {}, 5000)).code);
   });
 
@@ -251,13 +254,13 @@ describe("code-escape: time and memory", () => {
     let deep: Json = 1;
     for (let index = 0; index < 20_000; index += 1) deep = [deep];
     await expect(run(main("return 1"), { deep })).rejects.toMatchObject({ code: "value_too_deep" });
-    // Short enough for JSON.stringify, and for QuickJS.
+    // Shallow enough for JSON.stringify and for QuickJS.
     deep = 1;
     for (let index = 0; index < 3000; index += 1) deep = { deep };
     expect(await run(main("return Object.keys(args)"), { deep })).toEqual(["deep"]);
   });
 
-  it("takes results nested 500 levels deep, and no deeper ones", async () => {
+  it("accepts results nested up to 500 levels deep", async () => {
     const nest = (levels: number): string =>
       main(`let o = '[[{{'; for (let i = 0; i < ${levels}; i += 1) o = i % 2 ? [o] : { o }; return o`);
     expect(JSON.stringify(await run(nest(500)))).toContain("[[{{");
@@ -268,8 +271,8 @@ describe("code-escape: time and memory", () => {
   });
 });
 
-describe("code-escape: nothing of the host is in reach", () => {
-  it("has no names of the host", async () => {
+describe("code-escape: nothing of the host can be reached", () => {
+  it("defines no names of the host", async () => {
     const names = [
       "process",
       "require",
@@ -319,7 +322,7 @@ describe("code-escape: nothing of the host is in reach", () => {
       "a stack trace hook",
       "Error.prepareStackTrace = (e, frames) => frames.map((f) => typeof f.getThis); try { null.x } catch (e) { return 'undefinedundefined' }",
     ],
-  ])("%s leads nowhere", async (_, body) => {
+  ])("does not reach the host: %s", async (_, body) => {
     expect(await run(main(body))).toBe("undefinedundefined");
   });
 
@@ -339,7 +342,7 @@ describe("code-escape: nothing of the host is in reach", () => {
     expect(message).toMatch(/could not load module|import/i);
   });
 
-  it("keeps nothing from one script to the next", async () => {
+  it("keeps no state between scripts", async () => {
     const leave =
       "globalThis.left = 1; Object.prototype.left = 1; Array.prototype.map = 1; JSON.parse = JSON.stringify = () => 'x'; Promise.prototype.then = 1; console.log = 1;";
     for (let index = 0; index < 4; index += 1) {
@@ -350,7 +353,7 @@ describe("code-escape: nothing of the host is in reach", () => {
     }
   });
 
-  it("cannot be fooled about its result by a script that replaces the library", async () => {
+  it("returns the true result even if a script replaces library functions", async () => {
     const body =
       "JSON.stringify = () => '{'; String.prototype.slice = () => ({}); Object.prototype.toJSON = undefined; return { a: 1 };";
     expect(await run(main(body))).toEqual({ a: 1 });
@@ -365,7 +368,7 @@ describe("proto-pollution", () => {
     '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"a":[{"__proto__":[]}]}',
   ) as SandboxCall["args"];
 
-  it("leaves __proto__ in arguments and results what it is: a name", async () => {
+  it("keeps __proto__ in arguments and results a plain field", async () => {
     const value = await run(
       main(
         "return { args, own: Object.hasOwn(args, '__proto__'), polluted: args.polluted === undefined && {}.polluted === undefined }",
@@ -377,7 +380,7 @@ describe("proto-pollution", () => {
     expect(await run(main('return JSON.parse(\'{"__proto__":{"polluted":1}}\')'))).not.toHaveProperty("polluted");
   });
 
-  it("has no effect outside where a script pollutes its own prototypes", async () => {
+  it("is harmless outside if a script pollutes its own prototypes", async () => {
     await run(main("Object.prototype.polluted = 1; args.__proto__.polluted = 2; return {}"), hostile);
     expect({}).not.toHaveProperty("polluted");
   });
@@ -398,7 +401,7 @@ describe("code sandbox: processes", () => {
     await expect(running).rejects.toBe(reason);
   });
 
-  it("runs a script again whose process was killed from outside, once", async () => {
+  it("retries a script once if its process was killed from outside", async () => {
     const kill = (): void => {
       for (const pid of own.stats().busy) process.kill(pid, "SIGKILL");
     };
@@ -427,7 +430,7 @@ describe("code sandbox: processes", () => {
 });
 
 describe("code sandbox: when its own process is killed", () => {
-  it("leaves no script behind, however much time it had left", async () => {
+  it("leaves no script running, however much time it had left", async () => {
     const url = pathToFileURL(compiledEntry(new URL("../../src/platform/sandbox/sandbox.ts", import.meta.url))).href;
     const program = `
       import { createSandbox } from ${JSON.stringify(url)};

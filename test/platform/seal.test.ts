@@ -7,11 +7,14 @@ const box = createSecretBox([key]);
 const PLACE = "table/1/secret";
 
 describe("a sealed secret", () => {
-  it.each(["", "x", "whsec_größe ∞ 😀", "y".repeat(100_000)])("is opened where it was sealed (%#)", (text) => {
-    expect(box.open(box.seal(text, PLACE), PLACE)).toBe(text);
-  });
+  it.each(["", "x", "whsec_größe ∞ 😀", "y".repeat(100_000)])(
+    "can be opened in the place where it was sealed (%#)",
+    (text) => {
+      expect(box.open(box.seal(text, PLACE), PLACE)).toBe(text);
+    },
+  );
 
-  it("looks different each time, and shows nothing of what it holds", () => {
+  it("produces a different ciphertext each time and contains no plaintext", () => {
     const [one, two] = [box.seal("the very same secret", PLACE), box.seal("the very same secret", PLACE)];
     expect(one.equals(two)).toBe(false);
     for (const sealed of [one, two]) {
@@ -20,13 +23,13 @@ describe("a sealed secret", () => {
     }
   });
 
-  it("is refused at another place", () => {
+  it("is rejected in another place", () => {
     const sealed = box.seal("secret", PLACE);
     for (const place of ["table/2/secret", "table/1/headers", "", `data key of ${PLACE}`])
       expect(() => box.open(sealed, place)).toThrow(SealBroken);
   });
 
-  it("is refused when any byte of it was changed", () => {
+  it("is rejected if any byte was changed", () => {
     const sealed = box.seal("secret", PLACE);
     for (let at = 0; at < sealed.length; at += 1) {
       const changed = Buffer.from(sealed);
@@ -35,7 +38,7 @@ describe("a sealed secret", () => {
     }
   });
 
-  it("is refused when it was shortened, lengthened, or put together from two", () => {
+  it("is rejected if it was shortened, lengthened, or combined from two", () => {
     const [sealed, other] = [box.seal("secret", PLACE), box.seal("secret", PLACE)];
     for (let length = 0; length < sealed.length; length += 1)
       expect(() => box.open(sealed.subarray(0, length), PLACE)).toThrow(SealBroken);
@@ -44,13 +47,13 @@ describe("a sealed secret", () => {
     expect(() => box.open(Buffer.concat([sealed.subarray(0, head), other.subarray(head)]), PLACE)).toThrow(SealBroken);
   });
 
-  it("is refused under another key, with a message that differs from that for a change", () => {
+  it("is rejected under another key, with another message than after a change", () => {
     const sealed = box.seal("secret", PLACE);
     expect(() => createSecretBox([otherKey]).open(sealed, PLACE)).toThrow("not configured");
     expect(() => box.open(sealed, "elsewhere")).toThrow("changed");
   });
 
-  it("is opened under its old key after another was put before it, and not once that is gone", () => {
+  it("can be opened under its old key after a new key was added, but not after the old key was removed", () => {
     const old = box.seal("old", PLACE);
     const replaced = createSecretBox([otherKey, key]);
     const fresh = replaced.seal("fresh", PLACE);
@@ -58,11 +61,11 @@ describe("a sealed secret", () => {
     const after = createSecretBox([otherKey]);
     expect(after.open(fresh, PLACE)).toBe("fresh");
     expect(() => after.open(old, PLACE)).toThrow(SealBroken);
-    // Sealed by the first key, regardless of the others.
+    // Encrypted with the first key, regardless of the others.
     expect(() => box.open(fresh, PLACE)).toThrow(SealBroken);
   });
 
-  it("says whether it is under the current key, regardless of the others", () => {
+  it("reports whether it is under the current key, whatever other keys exist", () => {
     const old = box.seal("old", PLACE);
     const replaced = createSecretBox([otherKey, key]);
     expect(box.isCurrent(old)).toBe(true);
@@ -73,7 +76,7 @@ describe("a sealed secret", () => {
       expect(box.isCurrent(other)).toBe(false);
   });
 
-  it("cannot be made without a key", () => {
+  it("cannot be created without a key", () => {
     expect(() => createSecretBox([])).toThrow("needs a master key");
   });
 });
@@ -93,7 +96,7 @@ describe("a master key", () => {
     },
   );
 
-  it("is not a key with something around it", () => {
+  it("is not valid with additional characters", () => {
     const text = generateMasterKey();
     for (const other of [` ${text}`, `${text}\n`, `"${text}"`, `${text},${text}`])
       expect(parseMasterKey(other)).toBeUndefined();

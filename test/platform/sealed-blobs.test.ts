@@ -40,7 +40,7 @@ async function files(): Promise<string[]> {
 describe("an encrypted blob store", () => {
   itIsABlobStore(() => blobs, files);
 
-  it("has nothing of the content in its files, nor of its key", async () => {
+  it("has neither content nor key in its files", async () => {
     await blobs.put(ORG, Buffer.from("nobody reads this ".repeat(10_000)), { maxBytes: MIB });
     for (const file of await files()) {
       const bytes = await readFile(file);
@@ -60,7 +60,7 @@ describe("an encrypted blob store", () => {
       }
   });
 
-  it("refuses what was changed, cut, moved, or is under another key", async () => {
+  it("rejects a blob that was changed, cut, moved, or encrypted under another key", async () => {
     const content = randomBytes(3 * CHUNK);
     const { key } = await blobs.put(ORG, content, { maxBytes: MIB });
     const [file = ""] = (await files()).filter((name) => name.endsWith(key.split("/")[1] ?? ""));
@@ -81,11 +81,11 @@ describe("an encrypted blob store", () => {
     }
     await writeFile(file, stored);
     const other = createSealedStore(plain, { ...keys, find: async () => undefined }, { seals: true });
-    await expect(other.read(key, MIB)).rejects.toThrow("unknown");
+    await expect(other.read(key, MIB)).rejects.toThrow("does not exist");
     expect((await blobs.read(key, MIB)).equals(content)).toBe(true);
   });
 
-  it("reads what was stored in clear text, and with `read` stores so", async () => {
+  it("reads blobs stored in clear text, and with `read` stores new ones in clear text", async () => {
     const before = await plain.put(ORG, Buffer.from("0123456789".repeat(10)), { maxBytes: 100 });
     const empty = await plain.put(ORG, Buffer.alloc(0), { maxBytes: 100 });
     expect((await blobs.read(before.key, 100)).toString()).toBe("0123456789".repeat(10));

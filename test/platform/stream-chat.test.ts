@@ -39,7 +39,7 @@ async function ask(protocol: ChatEndpoint["protocol"], reply: StubReply, request
 }
 
 describe.each(["openai", "anthropic"] as const)("the protocol of %s", (protocol) => {
-  it("streams a text, and counts tokens", async () => {
+  it("streams text, and counts tokens", async () => {
     const { answer, pieces } = await ask(protocol, { text: ["Good ", "day"] });
     expect(pieces).toEqual(["Good ", "day"]);
     expect(answer).toEqual({
@@ -51,7 +51,7 @@ describe.each(["openai", "anthropic"] as const)("the protocol of %s", (protocol)
     expect(server.calls.at(-1)?.headers).toMatchObject(endpoint(protocol).headers);
   });
 
-  it("reads calls of tools and gives their results back", async () => {
+  it("reads tool calls and sends their results", async () => {
     const tools = [
       { id: "call_1", name: "weather", input: { city: "Bern" } },
       { id: "call_2", name: "weather", input: { city: "Chur" } },
@@ -80,6 +80,57 @@ describe.each(["openai", "anthropic"] as const)("the protocol of %s", (protocol)
     expect(JSON.stringify(server.calls.at(-1)?.body.messages).match(/celsius/g)).toHaveLength(2);
   });
 
+  it("reads the response of an endpoint that does not stream, and keeps all digits in tool calls", async () => {
+    const { answer, pieces } = await ask(protocol, { text: ["Good ", "day"], whole: true });
+    expect(pieces).toEqual(["Good day"]);
+    const tokens = { input_tokens: COUNTED.input, output_tokens: COUNTED.output, cached_tokens: COUNTED.cached };
+    expect(answer).toEqual({ text: "Good day", tool_calls: [], finish_reason: "stop", tokens });
+    const input = '{"n":12345678901234567891}';
+    const call = { openai: `{"id":"c","function":{"name":"t","arguments":${JSON.stringify(input)}}}` };
+    const body =
+      protocol === "openai"
+        ? `{"choices":[{"message":{"tool_calls":[${call.openai}]},"finish_reason":"tool_calls"}]}`
+        : `{"type":"message","content":[{"type":"tool_use","id":"c","name":"t","input":${input}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`;
+    const { answer: calling } = await ask(protocol, { raw: `\n\n ${body}` });
+    expect(calling?.tool_calls).toEqual([{ call_id: "c", name: "t", input: { n: "12345678901234567891" } }]);
+    expect((await ask(protocol, { raw: body.slice(0, -1) })).error).toMatchObject({ failure: "model_answer_invalid" });
+  });
+
+  it.each([{}, { whole: true as const }])("gives each tool call a unique ID in the conversation, %o", async (how) => {
+    const asked = { name: "t", input: {} };
+    const tools = ["a", "a", "", "b", " "].map((id) => ({ ...asked, id }));
+    const tool_calls = [{ ...asked, call_id: "b" }];
+    const messages = [...ASKED.messages, { role: "assistant" as const, content: "", tool_calls }];
+    const { answer } = await ask(protocol, { tools, ...how }, { ...ASKED, messages });
+    const ids = answer?.tool_calls.map(({ call_id }) => call_id) ?? [];
+    expect([ids.length, new Set([...ids, "b"]).size, ids[0]]).toEqual([5, 6, "a"]);
+    expect(ids.every((id) => /^[a-zA-Z0-9_-]+$/.test(id))).toBe(true);
+  });
+
+  it.each(["", " \n"])("treats empty arguments (%j) as an empty object", async (input) => {
+    const { answer } = await ask(protocol, { tools: [{ id: "a", name: "t", input }] });
+    expect(answer?.tool_calls).toEqual([{ call_id: "a", name: "t", input: {} }]);
+  });
+
+  const REASONS = [
+    ["max_tokens", "length"],
+    ["MAX_TOKENS", "length"],
+    ["model_length", "length"],
+    ["model_context_window_exceeded", "length"],
+    ["SAFETY", "content_filter"],
+    ["constructor", "other"],
+    ["pause_turn", null],
+    ["error", null],
+    ["insufficient_system_resource", null],
+  ] as const;
+  it.each(REASONS)("maps the finish reason %s of vendors and gateways", async (finish, expected) => {
+    for (const how of [{}, { whole: true as const }]) {
+      const { answer, error } = await ask(protocol, { text: ["a"], finish, ...how });
+      if (expected === null) expect(error).toMatchObject({ failure: "model_stream_broken", retryable: true });
+      else expect(answer?.finish_reason).toBe(expected);
+    }
+  });
+
   const FAILURES: ReadonlyArray<[string, StubReply, object]> = [
     [
       "429",
@@ -106,23 +157,23 @@ describe.each(["openai", "anthropic"] as const)("the protocol of %s", (protocol)
     ],
     ["an end without a reason", { raw: "\n" }, { failure: "model_stream_broken", retryable: true }],
   ];
-  it.each(FAILURES)("reports %s", async (_name, reply, expected) => {
+  it.each(FAILURES)("reports an error for %s", async (_name, reply, expected) => {
     expect((await ask(protocol, reply)).error).toMatchObject(expected);
   });
 
-  it("ends a call that has gone silent, and closes it", async () => {
+  it("ends a call without progress, and closes its connection", async () => {
     const { error } = await ask(protocol, { text: ["a", "b"], pauseMs: 400 }, ASKED, 150);
     expect(error).toMatchObject({ failure: "model_timeout", retryable: true });
     await expect.poll(() => server.calls.at(-1)?.aborted).toBe(true);
   });
 
-  it("tells that an answer was cut short or refused", async () => {
+  it("reports that an answer was cut short or refused", async () => {
     expect((await ask(protocol, { text: ["Lo"], finish: "length" })).answer?.finish_reason).toBe("length");
     expect((await ask(protocol, { text: [], finish: "refusal" })).answer?.finish_reason).toBe("content_filter");
   });
 });
 
-describe("what a request says beside its question", () => {
+describe("the parameters of a model request", () => {
   const strict = {
     type: "object",
     properties: { city: { type: "string", description: "Where" }, list: { type: "array", items: { type: "integer" } } },
@@ -131,7 +182,7 @@ describe("what a request says beside its question", () => {
   const bodies = (from: number) => server.calls.slice(from).map(({ body }) => body);
   const text = ['{"city":"Bern","list":[]}'];
 
-  it("is a strict schema where strict mode asks for the same, and the schema as it is otherwise", async () => {
+  it("have a strict schema only if strict mode changes nothing in its meaning", async () => {
     const from = server.calls.length;
     await ask("openai", { text }, { ...ASKED, schema: strict });
     const loose = { ...strict, required: ["city"] };
@@ -143,7 +194,7 @@ describe("what a request says beside its question", () => {
     expect(bodies(from)[1].response_format.json_schema.schema).not.toHaveProperty("additionalProperties");
   });
 
-  it("is said in another way to an endpoint that refuses schemas, and to no other", async () => {
+  it("have a fallback for an endpoint that rejects schemas, and for no other", async () => {
     const from = server.calls.length;
     server.next({ status: 400, error: "Invalid schema for response_format" });
     server.next({ status: 400, error: "response_format json_schema is not supported" });
@@ -163,7 +214,7 @@ describe("what a request says beside its question", () => {
     expect(server.calls.length - before).toBe(2);
   });
 
-  it("is max_completion_tokens for models that want it so, by name or by their word", async () => {
+  it("have max_completion_tokens for models that require it, by name or after their error", async () => {
     const from = server.calls.length;
     await ask("openai", { text: ["a"] }, { ...ASKED, model: "o3-mini", max_tokens: 7 });
     await ask("openai", { text: ["a"] }, { ...ASKED, max_tokens: 8 });
@@ -177,7 +228,7 @@ describe("what a request says beside its question", () => {
     ]);
   });
 
-  it("has the settings of the node, in the words of each protocol, and nothing that would change what is asked", async () => {
+  it("have the node's settings in the names of each protocol, and extra_body cannot replace model or messages", async () => {
     const tools = [{ name: "weather", description: "The weather", input_schema: { type: "object" } }];
     const asked: ChatRequest = {
       ...ASKED,
@@ -208,4 +259,29 @@ describe("what a request says beside its question", () => {
       service_tier: "flex",
     });
   });
+});
+
+it("does not turn empty arguments of a cut answer into an object, and ignores calls of a stream without an end", async () => {
+  const tools = ["a", "b"].map((id) => ({ id, name: "t", input: "" }));
+  const { answer } = await ask("openai", { tools, finish: "length" });
+  expect(answer?.tool_calls.map(({ input }) => input)).toEqual(["", ""]);
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  const message = {
+    id: "m",
+    type: "message",
+    role: "assistant",
+    model: "tiny",
+    content: [],
+    stop_reason: null,
+    usage,
+  };
+  const block = { type: "tool_use", id: "a", name: "t", input: {} };
+  const events = [
+    { type: "message_start", message },
+    { type: "content_block_start", index: 0, content_block: block },
+    { type: "content_block_stop", index: 0 },
+    { type: "message_stop" },
+  ];
+  const raw = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+  expect((await ask("anthropic", { raw })).error).toMatchObject({ failure: "model_stream_broken" });
 });

@@ -8,7 +8,7 @@ const files = [
   { path: "empty", content: Buffer.alloc(0) },
 ];
 
-it("a ZIP archive that is written is read back, file by file", async () => {
+it("a written ZIP archive can be read back file by file", async () => {
   const { parts, offsets } = zipOf(files);
   const archive = Buffer.concat(parts);
   const found: { readonly path: string; readonly kind: string; readonly content: Buffer }[] = [];
@@ -16,7 +16,7 @@ it("a ZIP archive that is written is read back, file by file", async () => {
   expect(found).toEqual(files.map((file) => ({ ...file, kind: "file" })));
   for (const [at, { content }] of files.entries())
     expect(archive.subarray(offsets[at], (offsets[at] ?? 0) + content.length)).toEqual(content);
-  // 2.0, made on Unix: only there is the upper half of the attributes a mode.
+  // Version 2.0, created on Unix, because only then the upper half of the attributes is a mode.
   for await (const { versionMadeBy } of (await fromBufferPromise(archive)).eachEntry())
     expect(versionMadeBy).toBe(0x0314);
 });

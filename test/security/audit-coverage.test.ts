@@ -29,7 +29,7 @@ let stranger: ApiTenant;
 let ids: Ids;
 let receiver: HttpTarget;
 let bodies: Readonly<Record<string, unknown>>;
-/** What the answers have shown once. */
+/** Secrets that responses have shown once. */
 const shown: string[] = [];
 
 const CREDENTIAL = "a-credential-of-a-connection";
@@ -70,13 +70,13 @@ const audited = operations.filter(
   (operation) =>
     operation.auth !== "none" && (operation.audit ?? (changesSomething(operation) ? "always" : "never")) === "always",
 );
-/** What they would act on has ended: the ids of `makeEverything` are of what changes no more. */
+/** These operations need something in progress, but the IDs of `makeEverything` belong to finished things. */
 const ENDED = ["resumeRun", "abortRunJob", "cancelKnowledgeBaseSync"];
-/** What removes something comes last, and a session before its user. */
+/** Operations that delete come last, and a session is deleted before its user. */
 const rank = ({ method, id }: Operation): number =>
   id === "endSession" ? 3 : ["GET", "POST", "PATCH", "", "DELETE"].indexOf(method);
 
-/** A key has no session to sign out of. */
+/** An API key has no session to sign out of. */
 async function signedIn(): Promise<TestClient> {
   const email = `leaving-${tenant.org_id}@example.test`;
   const made = await tenant.secret.post("/v2/users", { email, password: PASSWORD, role: "viewer" });
@@ -103,7 +103,7 @@ describe("the audit log", () => {
       .filter(({ id }) => !ENDED.includes(id))
       .sort((a, b) => rank(a) - rank(b))
       .map((operation) => [operation.id, operation] as const),
-  )("has one entry for a successful %s", async (id, operation) => {
+  )("has exactly one entry for a successful %s", async (id, operation) => {
     const requestId = randomUUID();
     const body = bodies[id];
     const isOwn = id === "closeSession";
@@ -131,7 +131,7 @@ describe("the audit log", () => {
     }
   });
 
-  it("has how many conversations and documents were removed, and the ids of the documents", async () => {
+  it("records the number of deleted conversations and documents, and the document IDs", async () => {
     const removals = ["deleteConversations", "deleteConversation", "deleteDocuments"];
     const entries = await Promise.all(
       removals.map(async (operation) => {
@@ -146,7 +146,7 @@ describe("the audit log", () => {
     expect(documents.file_ids.before).toHaveLength(documents.documents.before);
   });
 
-  it("has what an import has changed, by the ids of the first 20 actions of each kind", async () => {
+  it("records the changes of an import with the IDs of the first 20 actions of each kind", async () => {
     const operation = (operationId: string, more: object = {}) => ({
       get: { operationId, responses: { 200: { description: "done" } }, ...more },
     });
@@ -179,7 +179,7 @@ describe("the audit log", () => {
     expect(renewed?.changes["dry_run"]).toBeUndefined();
   });
 
-  it("has the import of a server, of whose address the host alone, and whose connection it made", async () => {
+  it("records the import of a server with only the host of its URL, and the connection that it created", async () => {
     const server = await startMcpServer();
     onTestFinished(() => server.close());
     const admin = await tenant.user("admin");
@@ -215,7 +215,7 @@ describe("the audit log", () => {
     ]);
   });
 
-  it("has how many rows were added to a dataset, and the ids of the first 20", async () => {
+  it("records how many rows were added to a dataset, and the IDs of the first 20", async () => {
     const { body: dataset } = await tenant.secret.post("/v2/evals/datasets", { name: "many rows" });
     const rows = Array.from({ length: 30 }, (_, index) => ({ inputs: { "in-0": `row ${index}` } }));
     const path = `/v2/evals/datasets/${dataset.dataset_id}/rows`;
@@ -228,7 +228,7 @@ describe("the audit log", () => {
     expect(body.data[0].changes).toEqual({ rows: { after: 30 }, row_ids: { after: row_ids } });
   });
 
-  it("has none for what was refused, and none for runs, whose rows say who has started them", async () => {
+  it("has no entry for a rejected request, and none for runs, because each run records who started it", async () => {
     const refused = randomUUID();
     const headers = { "x-request-id": refused };
     expect((await tenant.secret.post("/v2/projects", { nam: "x" }, { headers })).status).toBe(422);
@@ -242,7 +242,7 @@ describe("the audit log", () => {
     ]);
   });
 
-  it("holds no secret, and nothing of another organisation", async () => {
+  it("contains no secret, and nothing of another organisation", async () => {
     const log = await (await tenant.secret.raw("GET", "/v2/audit-log/export")).text();
     expect(log.split("\n").length).toBeGreaterThan(audited.length);
     expect(shown.length).toBeGreaterThanOrEqual(3);
@@ -256,7 +256,7 @@ describe("the audit log", () => {
     expect(new Set(lines)).toEqual(new Set(["orgs create", "keys create", "exportAuditLog"]));
   });
 
-  it("is closed to editors, and to keys of web pages", async () => {
+  it("returns 403 to editors and public keys", async () => {
     const editor = await tenant.user("editor");
     for (const api of [editor, tenant.public])
       for (const path of ["/v2/audit-log", "/v2/audit-log/export"]) expect((await api.get(path)).status).toBe(403);

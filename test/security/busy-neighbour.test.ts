@@ -7,7 +7,7 @@ import { eventually } from "../support/scratch.ts";
 import { client, startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
 
-// What one organisation asks for takes a process much work; what another asks for then is done before that has ended.
+// A request of one organisation causes much work in a process; another organisation's request must finish before that work does.
 
 let service: OwnService;
 let noisy: ApiTenant;
@@ -22,7 +22,7 @@ const input = { id: "in-0", type: "input" };
 const out = { id: "out-0", type: "output" };
 
 describe("redos-own", () => {
-  it("a guard that quotes 256 kB of what nearly matches fails its run, and the service answers meanwhile", async () => {
+  it("a guard message of 256 kB that nearly matches secret patterns fails its run, and the service stays responsive", async () => {
     const config = { check: "false", message: "{{in-0}}" };
     const project = await noisy.deploy(
       flow([input, { id: "guard-0", type: "guard", config }, out], ["in-0>guard-0", "guard-0>out-0"]),
@@ -42,40 +42,44 @@ describe("redos-own", () => {
 });
 
 describe("noisy-neighbour", () => {
-  it("a flow is validated while another organisation imports large documents", { timeout: 120_000 }, async () => {
-    const operations = Object.fromEntries(
-      Array.from({ length: 1000 }, (_, at) => [
-        `/things-${at}/{id}`,
-        {
-          get: {
-            operationId: `get${at}`,
-            parameters: [{ name: "id", in: "path", required: true, schema: { type: "string" } }],
-            responses: {
-              200: { description: "It", content: { "application/json": { schema: { type: "object" } } } },
+  it(
+    "a flow is validated in time while another organisation imports large documents",
+    { timeout: 120_000 },
+    async () => {
+      const operations = Object.fromEntries(
+        Array.from({ length: 1000 }, (_, at) => [
+          `/things-${at}/{id}`,
+          {
+            get: {
+              operationId: `get${at}`,
+              parameters: [{ name: "id", in: "path", required: true, schema: { type: "string" } }],
+              responses: {
+                200: { description: "It", content: { "application/json": { schema: { type: "object" } } } },
+              },
             },
           },
-        },
-      ]),
-    );
-    const openapi = { openapi: "3.1.0", info: { title: "Large", version: "1" }, paths: operations };
-    let underWay = 8;
-    const imports = Array.from({ length: underWay }, async (_, at) => {
-      const { status } = await noisy.secret.post("/v2/providers", {
-        openapi: { ...openapi, servers: [{ url: "https://api.example.com" }] },
-        provider_id: `large-${at}`,
-        dry_run: true,
+        ]),
+      );
+      const openapi = { openapi: "3.1.0", info: { title: "Large", version: "1" }, paths: operations };
+      let underWay = 8;
+      const imports = Array.from({ length: underWay }, async (_, at) => {
+        const { status } = await noisy.secret.post("/v2/providers", {
+          openapi: { ...openapi, servers: [{ url: "https://api.example.com" }] },
+          provider_id: `large-${at}`,
+          dry_run: true,
+        });
+        underWay -= 1;
+        return status;
       });
-      underWay -= 1;
-      return status;
-    });
-    const definition = flow([input, out], ["in-0>out-0"]);
-    const { status, body } = await quiet.secret.post("/v2/flows/validate", { flow: definition });
-    expect([status, body.valid], JSON.stringify(body)).toEqual([200, true]);
-    expect(underWay).toBeGreaterThan(1);
-    expect(new Set(await Promise.all(imports)).size).toBe(1);
-  });
+      const definition = flow([input, out], ["in-0>out-0"]);
+      const { status, body } = await quiet.secret.post("/v2/flows/validate", { flow: definition });
+      expect([status, body.valid], JSON.stringify(body)).toEqual([200, true]);
+      expect(underWay).toBeGreaterThan(1);
+      expect(new Set(await Promise.all(imports)).size).toBe(1);
+    },
+  );
 
-  it("a document is read while another organisation's workbooks are", { timeout: 180_000 }, async () => {
+  it("a document is read in time while another organisation's workbooks are read", { timeout: 180_000 }, async () => {
     const document = flow([{ id: "doc-0", type: "files" }, out], ["doc-0>out-0"]);
     const upload = async (tenant: ApiTenant, flow_id: string, user_id: string, name: string, bytes: Buffer) => {
       const form = new FormData();
@@ -102,7 +106,7 @@ const relations = (...targets: readonly (readonly [string, string, string])[]): 
     .map(([id, type, path]) => `<Relationship Id="${id}" Type="${OFFICE}/${type}" Target="${path}"/>`)
     .join("")}</Relationships>`;
 
-/** A few kilobytes with as much text as there may be. */
+/** A file of a few kilobytes with the largest allowed amount of text. */
 function workbook(): Buffer {
   return buildZip({
     "xl/workbook.xml": `<workbook xmlns:r="${OFFICE}"><sheets><sheet name="s" sheetId="1" r:id="r1"/></sheets></workbook>`,

@@ -4,7 +4,7 @@ import type { Answer, TestClient } from "../support/client.ts";
 import { idFor, idsOf, NEEDED_QUERY } from "./foreign-ids.ts";
 import type { Ids } from "./foreign-ids.ts";
 
-/** Ids that a body may have and the first example has not. */
+/** IDs that a body may have but the first example lacks. */
 const OPTIONAL = [
   "validateFlow.project_id",
   "createDataset.project_id",
@@ -12,7 +12,7 @@ const OPTIONAL = [
   "runAction.connection_id",
 ];
 
-/** A body that fits: the first example, with these ids where it has ids. */
+/** A valid body: the first example, with these IDs in its ID fields. */
 function bodyOf(operation: Operation, ids: Ids): unknown {
   if (operation.multipart) {
     const form = new FormData();
@@ -34,7 +34,7 @@ function bodyOf(operation: Operation, ids: Ids): unknown {
   };
 }
 
-/** Calls an operation with these ids, and with its first example as the body where there is no other. */
+/** Calls an operation with these IDs and, unless another body is given, with its first example. */
 export async function call(
   api: TestClient,
   operation: Operation,
@@ -55,7 +55,7 @@ export async function call(
   return { status: response.status, headers: response.headers, body: text, text };
 }
 
-/** Everything the database holds of an organisation, a text per row and table; without what changes unasked. */
+/** All data of an organisation, one text per row and table, without columns that change on their own. */
 export async function holdings(tenant: ApiTenant): Promise<Record<string, string[]>> {
   return tenant.withDatabase((database) =>
     database.system(async (connection) => {
@@ -63,7 +63,7 @@ export async function holdings(tenant: ApiTenant): Promise<Record<string, string
         `select relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'org_id'
           where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace`,
       );
-      // In one statement: this is asked for hundreds of times.
+      // One statement for all tables, because this runs hundreds of times.
       const rows = await connection.query<{ name: string; row: string }>(
         tables
           .map(

@@ -17,13 +17,13 @@ import { startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
 import { engineScenarios } from "../workflows/recorded-scenarios.ts";
 
-// The other tests of flows look for what is in clear text in the histories of their own runs; see test/support/replay-runs.ts.
+// Other tests check the histories of their own runs for plain text; see test/support/replay-runs.ts.
 
-/** Planted wherever a caller gives a value. */
+/** Planted in every field in which a caller can send a value. */
 const MARKER = "planted-value-6fd1c0";
-/** Given to flows that redact it. */
+/** Sent to flows that redact it. */
 const REDACTED_VALUE = "redacted-value-72ae0b";
-/** The credential of the model's server that example flows ask. */
+/** The credential for the model server of the example flows. */
 const API_KEY = "sk-credential-of-the-examples-19c4";
 
 let own: OwnService;
@@ -49,7 +49,7 @@ async function made(path: string, body: object | FormData): Promise<Record<strin
   return answer.body as Record<string, string>;
 }
 
-/** Runs of every kind of node, and the ways they end, each with the marker in it. */
+/** Runs every node type and every way to finish, each with the marker in it. */
 async function runFlows(): Promise<void> {
   const echo = await bench.deploy(flow([{ id: "in-0", type: "input" }, out], ["in-0>out-0"]));
   const map = {
@@ -105,7 +105,7 @@ async function runFlows(): Promise<void> {
   }
 }
 
-/** What workflows do beside runs of flows. */
+/** Workflows that do not run flows. */
 async function runJobs(): Promise<void> {
   await made("/v2/providers/http/actions/request/run", {
     inputs: { method: "POST", url: `${target.url}/echo`, body: { note: MARKER } },
@@ -136,7 +136,7 @@ async function runJobs(): Promise<void> {
   expect(uploaded.status, JSON.stringify(uploaded.body)).toBe(200);
 }
 
-/** The example flows, each on its own inputs; answers the texts that are found nowhere else. */
+/** Runs the example flows on their own inputs; returns texts that occur nowhere else. */
 async function runExamples(): Promise<string[]> {
   const tenant = await openTenant(own);
   const projects = await deployExamples(tenant, stub, { scheme: "api_key", api_key: API_KEY });
@@ -147,7 +147,7 @@ async function runExamples(): Promise<string[]> {
   return texts.filter((text) => typeof text === "string" && text.length > 20 && !text.startsWith("http")) as string[];
 }
 
-/** A run whose flow redacts its input, and one that is to start in an hour. */
+/** A run whose flow redacts its input, and one that starts in an hour. */
 async function runRedacted(): Promise<void> {
   const settings = { redact: ["$.inputs.in-0", "$.outputs.out-0"] };
   const project_id = await bench.deploy(flow([{ id: "in-0", type: "input" }, out], ["in-0>out-0"], { settings }));
@@ -156,7 +156,7 @@ async function runRedacted(): Promise<void> {
   await bench.start(project_id, given, { run_at: new Date(Date.now() + 3_600_000).toISOString() });
 }
 
-/** Tables that have one of the texts. */
+/** Tables that contain one of the texts. */
 async function tablesWith(texts: readonly string[]): Promise<string[]> {
   const options = { url: own.databaseUrl, poolSize: 1, applicationName: "millrace-test", onError: () => undefined };
   const database = openDatabase(options);
@@ -181,7 +181,7 @@ async function tablesWith(texts: readonly string[]): Promise<string[]> {
   }
 }
 
-/** Files of the blob store that have one of the texts, of more than the master key's. */
+/** Files of the blob store that contain one of the texts. */
 function blobsWith(texts: readonly string[]): string[] {
   const files = readdirSync(own.blobDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   expect(files.length).toBeGreaterThan(0);
@@ -193,7 +193,7 @@ function blobsWith(texts: readonly string[]): string[] {
     });
 }
 
-it("after every kind of run, what callers gave is in clear text in no history, memo, search attribute, log or encrypted blob, and no secret in the database", async () => {
+it("no kind of run leaves clear text in a history, memo, search attribute, log or encrypted blob, or a secret in the database", async () => {
   await runFlows();
   await runJobs();
   await runRedacted();
@@ -226,11 +226,11 @@ it("after every kind of run, what callers gave is in clear text in no history, m
   expect(
     kept.filter((each) => planted.some((text) => textOf(each).includes(text))).map(({ workflowId }) => workflowId),
   ).toEqual([]);
-  // It is there for whoever has the key.
+  // With the key, the marker can be decrypted.
   const clear = await Promise.all(kept.map(decoded));
   expect(clear.filter((each) => textOf(each).includes(MARKER)).length).toBeGreaterThan(6);
   expect(blobsWith(planted)).toEqual([]);
-  // People read runs in the database: what flows redact is not there, and no credential.
+  // People may read runs in the database, so redacted values and credentials must not be there.
   expect(await tablesWith([REDACTED_VALUE, API_KEY])).toEqual([]);
   expect(await tablesWith([MARKER])).toContain("runs");
   const logged = own.logs().split("\n");

@@ -8,7 +8,7 @@ import type { OwnService } from "../support/service.ts";
 
 let bench: Bench;
 let startedAt: string;
-/** Of this file alone, where there is none that all files share. */
+/** A separate installation if no shared one exists. */
 let own: OwnService | undefined;
 beforeAll(async () => {
   if (LONG) own = await startService();
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => own?.close());
 
-/** Changes when the api process restarts; it also executes run workflows. */
+/** Changes when the API process restarts, which also executes run workflows. */
 async function apiStarted(): Promise<string> {
   const body = await readMetrics(own ?? service());
   return /^process_start_time_seconds\S* (\S+)$/m.exec(body)?.[1] ?? "";
@@ -29,7 +29,7 @@ afterEach(async () => {
   expect(await apiStarted()).toBe(startedAt);
 });
 
-/** The run in its terminal state; waits long enough for a busy machine. */
+/** The run in its terminal state; the wait is long enough for a busy machine. */
 async function ended(runId: string): Promise<unknown> {
   for (;;) {
     const { body } = await bench.api.get(`/v2/runs/${runId}`, { query: { wait_seconds: 25 } });
@@ -46,10 +46,10 @@ const map = (items: string, inner: unknown, more: object = {}) => ({
 });
 const out = (from: string) => ({ id: "out-0", type: "output", config: { value: `{{${from} | size}}` } });
 
-/** As many as a run may have; in npm test enough for several steps of a workflow. */
+/** The largest list that a run may have; in npm test a smaller one that still needs several workflow steps. */
 const INLINE = LONG ? 10_000 : 2000;
 
-// In one list. None of it may take a workflow's step, or its process, with it.
+// All flows in one list; none of them may take down a workflow step or a process.
 describe("huge-list", { timeout: 180_000 }, () => {
   const hundreds = [
     `a map of ${INLINE} inline items, a hundred at once`,
@@ -79,7 +79,7 @@ describe("huge-list", { timeout: 180_000 }, () => {
     expect(await ended(run_id)).toMatchObject({ outputs: { "out-0": String(count) } });
   });
 
-  it.runIf(LONG)("runs a loop of 5000 inline rounds", async () => {
+  it.runIf(LONG)("runs a loop of 5000 inline iterations", async () => {
     const definition = flow(
       [
         {
@@ -101,10 +101,10 @@ describe("huge-list", { timeout: 180_000 }, () => {
 });
 
 describe("regex-dos", { timeout: 180_000 }, () => {
-  /** Nearly all that one expression may do. */
+  /** Uses almost all the work that one expression may do. */
   const costly = 'nodes["in-0"].split(",").map(x, nodes["in-0"].split(",").filter(y, y == x).size()).size()';
 
-  it.skipIf(LONG)("fails a node whose expressions are costly one by one", async () => {
+  it.skipIf(LONG)("fails a node with many expressions that are costly one by one", async () => {
     const values = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`v${n}`, costly]));
     const definition = flow(
       [{ id: "in-0", type: "input" }, { id: "set-0", type: "set", config: { values } }, out("set-0")],
@@ -114,7 +114,7 @@ describe("regex-dos", { timeout: 180_000 }, () => {
     expect(run).toMatchObject({ state: "FAILED", error: { code: "expression_too_costly", node_id: "set-0" } });
   });
 
-  it.runIf(LONG)("runs many nodes that are costly one by one", async () => {
+  it.runIf(LONG)("runs many nodes that are each costly", async () => {
     const inner = nested(
       [
         { id: "s", type: "set", config: { values: { n: costly } } },
@@ -131,7 +131,7 @@ describe("regex-dos", { timeout: 180_000 }, () => {
     expect(await ended(run_id)).toMatchObject({ outputs: { "out-0": "40" } });
   });
 
-  it.skipIf(LONG)("answers others while many templates run at their limit side by side", async () => {
+  it.skipIf(LONG)("serves other runs while many templates run at their limit at the same time", async () => {
     const template = "{% for i in (1..9000000) %}{% for j in (1..9000000) %}{% endfor %}{% endfor %}";
     const definition = flow(
       [{ id: "in-0", type: "input" }, { id: "tpl-0", type: "template", config: { template } }, out("tpl-0")],
@@ -150,7 +150,7 @@ describe("regex-dos", { timeout: 180_000 }, () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     for (const run of await all) expect(run).toMatchObject({ state: "FAILED", error: { code: "template_failed" } });
-    // A process that a template holds up answers nothing until the template has ended: one answer a template, at most.
+    // A process that is blocked by a template responds only after it, so at most one response per template would arrive.
     expect(answers).toBeGreaterThan(2 * runs.length);
   });
 });

@@ -14,10 +14,10 @@ import type { Ids } from "./foreign-ids.ts";
 let victim: ApiTenant;
 let stranger: ApiTenant;
 let callers: Record<string, TestClient>;
-/** Ids of the victim. */
+/** IDs of the victim. */
 let theirs: Ids;
 let receiver: HttpTarget;
-/** What the victim had after the operation before. */
+/** The victim's data after the previous operation. */
 let held: Awaited<ReturnType<typeof holdings>> | undefined;
 
 beforeAll(async () => {
@@ -32,11 +32,11 @@ afterAll(() => receiver?.close());
 const guarded = operations.filter((operation) => operation.auth !== "none");
 const withIds = guarded.filter((operation) => idsOf(operation).some(({ name }) => isOwned(operation, name)));
 
-/** Other ids that are as good as none: a new one for each of the victim's. */
+/** A new unknown ID for each of the victim's IDs. */
 const unknown = (ids: Ids): Ids => Object.fromEntries(Object.keys(ids).map((name) => [name, randomUUID()]));
 
-describe("cross-tenant: another organisation's ids, in every operation of the document", () => {
-  it("knows an id for every parameter that is one (a new operation needs a line in test/security/foreign-ids.ts)", () => {
+describe("cross-tenant: another organisation's IDs, in every operation of the API", () => {
+  it("knows a foreign ID for every ID parameter (a new operation needs a line in test/security/foreign-ids.ts)", () => {
     const missing = guarded.flatMap((operation) =>
       idsOf(operation)
         .filter(({ name }) => idFor(theirs, operation, name) === undefined)
@@ -47,7 +47,7 @@ describe("cross-tenant: another organisation's ids, in every operation of the do
   });
 
   it.each(withIds.map((operation) => [operation.id, operation] as const))(
-    "%s answers them as ids that do not exist, in the same bytes, and changes nothing",
+    "%s responds byte for byte as for IDs that do not exist, and changes nothing",
     async (_, operation) => {
       const before = held ?? (await holdings(victim));
       const nothing: Ids = { ...theirs, ...unknown(theirs) };
@@ -56,12 +56,12 @@ describe("cross-tenant: another organisation's ids, in every operation of the do
       for (const [caller, api] of Object.entries(callers)) {
         if (caller === "public" && operation.auth !== "public") continue;
         const expected = await call(api, operation, { ...nothing, ...plain, ...mine });
-        // With the victim's address, and with the stranger's own where the operation takes an organisation.
+        // Once with the victim's organisation, and once with the stranger's own if the operation has one.
         for (const ids of [theirs, { ...theirs, ...mine }]) {
           const answer = await call(api, operation, ids);
           expect([answer.status, answer.text], caller).toEqual([expected.status, expected.text]);
         }
-        // A filtered list is empty; any other operation answers 404.
+        // A filtered list is empty; any other operation returns 404.
         if (expected.status === 200)
           expect(JSON.parse(expected.text)).toEqual({ data: [], cursor: null, has_more: false });
         else expect([expected.status, JSON.parse(expected.text).code], expected.text).toEqual([404, "not_found"]);
@@ -71,7 +71,7 @@ describe("cross-tenant: another organisation's ids, in every operation of the do
     },
   );
 
-  it("an Idempotency-Key of another organisation replays nothing of its", async () => {
+  it("an Idempotency-Key of another organisation does not replay its response", async () => {
     const options = { headers: { "idempotency-key": randomUUID() } };
     const first = await victim.secret.post("/v2/projects", { name: "kept" }, options);
     const second = await stranger.secret.post("/v2/projects", { name: "kept" }, options);
@@ -79,8 +79,8 @@ describe("cross-tenant: another organisation's ids, in every operation of the do
     expect(second.body.project_id).not.toBe(first.body.project_id);
   });
 
-  it("a cursor of another organisation is refused, and lists hold one's own only", async () => {
-    // Other ids than UUIDs are names: everybody may have them.
+  it("a cursor of another organisation is rejected, and lists contain only items of the caller's organisation", async () => {
+    // IDs that are not UUIDs are names, which any organisation may use.
     const owned = Object.values(theirs).filter((id) => /^[0-9a-f-]{36}$/.test(id));
     for (const operation of guarded.filter((each) => each.path.startsWith("/v2/") && each.query?.shape["cursor"])) {
       if (operation.path.includes("{")) continue;
@@ -95,8 +95,8 @@ describe("cross-tenant: another organisation's ids, in every operation of the do
     }
   });
 
-  it("finds each of them for their owner: the requests above failed for no other reason", async () => {
-    // What removes something comes last.
+  it("every ID is found for its owner, so the requests above fail only because of the organisation", async () => {
+    // Operations that delete come last.
     const inOrder = [...withIds].sort((a, b) => Number(a.method === "DELETE") - Number(b.method === "DELETE"));
     const notFound: string[] = [];
     for (const operation of inOrder) {
@@ -108,7 +108,7 @@ describe("cross-tenant: another organisation's ids, in every operation of the do
   });
 });
 
-/** Whether an entry of the ids, `name` or `operationId.name`, belongs to an organisation in this operation. */
+/** Whether an ID entry, `name` or `operationId.name`, is a name that belongs to an organisation in this operation. */
 function isOwnedName(operation: Operation, entry: string): boolean {
   const [id, name] = entry.includes(".") ? entry.split(".") : [operation.id, entry];
   return id !== operation.id || isOwned(operation, name ?? "");

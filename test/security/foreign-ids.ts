@@ -8,21 +8,23 @@ import { asking, echo, failing } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { edges, flow, node } from "../support/flows.ts";
 
-/** Ids by the name of their parameter or member; `operationId.name` where a name means several things. */
+/** IDs by the name of their parameter or field; `operationId.name` if a name has several meanings. */
 export type Ids = Readonly<Record<string, string>>;
 
-/** The handle under which the organisation has a document. */
+/** The user ID under which the organisation has a document. */
 const HANDLE = "ada-1";
-/** Handles under which it has conversations. */
+/** The user ID under which it has conversations. */
 const OTHER_HANDLE = "ada-2";
 
 const PASSWORD = "a long enough password";
-/** Of a user of each organisation. */
+/** The e-mail address of a user in each organisation. */
 const ADDRESS = "theirs@example.test";
 
-/** Parameters that belong to no organisation: the same in each call. */
+/** Parameters that belong to no organisation and are the same in each call. */
 const PLAIN: Ids = {
   version: "1",
+  // A revision of a draft.
+  revision: "1",
   node: "doc-0",
   node_id: "doc-0",
   template_id: "latency.latency",
@@ -34,24 +36,24 @@ const PLAIN: Ids = {
   "uploadDocumentOlderName.user_id": HANDLE,
   "getConversation.user_id": HANDLE,
   "deleteConversation.user_id": OTHER_HANDLE,
-  // Handles: they belong to the caller's organisation, and filter its lists or are stored with its runs.
+  // User IDs belong to the caller's organisation: they filter its lists or are stored with its runs.
   "listRuns.user_id": HANDLE,
   "createRun.user_id": HANDLE,
   "runDeployedFlow.user_id": HANDLE,
   "streamDeployedFlow.user_id": HANDLE,
-  // A user who has nothing.
+  // A user without any data.
   "createErasure.user_id": "nobody-1",
-  // A node of the run, which is scored.
+  // A node of the scored run.
   "listRunScores.node_id": "approval-0",
   "listScores.node_id": "approval-0",
-  // Of another organisation it is refused as one that is not there is (test/api/knowledge/bucket.test.ts).
+  // A connection of another organisation is refused like one that does not exist (test/api/knowledge/bucket.test.ts).
   "createKnowledgeBase.connection_id": "0197f0a0-0000-7000-8000-000000000000",
   "changeKnowledgeBase.connection_id": "0197f0a0-0000-7000-8000-000000000000",
   connection_source_ids: "bucket/prefix",
-  // Kinds of triggers are everybody's.
+  // Trigger types are shared by all organisations.
   "createTrigger.provider_id": "millrace",
   "createTrigger.trigger_id": "schedule",
-  // Built in, or the name of what is new.
+  // A built-in provider, or the name of a new one.
   "createConnection.provider_id": "http",
   "importProvider.provider_id": "http",
   "listProviderTriggers.provider_id": "http",
@@ -59,7 +61,7 @@ const PLAIN: Ids = {
   "getProviderTrigger.trigger_id": "http.changed",
 };
 
-/** Parameters without which an operation answers 422, and which are no ids. */
+/** Parameters that are not IDs but without which an operation returns 422. */
 export const NEEDED_QUERY: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   findProjectMemberCandidate: { email: ADDRESS },
   getRunNode: { path: "approval-0" },
@@ -67,8 +69,8 @@ export const NEEDED_QUERY: Readonly<Record<string, Readonly<Record<string, strin
 };
 
 /**
- * Creates one of everything through the API, and returns its ids. A new operation with an id of another kind needs its line
- * here. `receiver` is an address that answers webhooks with 200.
+ * Creates one of everything through the API; returns the IDs. A new operation with an ID of another kind needs a line
+ * here. `receiver` is a URL that accepts webhooks with 200.
  */
 export async function makeEverything(tenant: ApiTenant, receiver: string): Promise<Ids> {
   const { secret, org_id } = tenant;
@@ -79,7 +81,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   form.set("file", new Blob(["theirs"]), "theirs.txt");
   const query = { org: org_id, user_id: HANDLE, flow_id: documents, node_id: "doc-0" };
   expect((await secret.post("/upload_to_storage_user", form, { query })).status).toBe(200);
-  // A run waits until its documents have been read: nothing of them changes unasked from then on.
+  // The run waits until its documents have been processed, so they do not change on their own afterwards.
   const read = await secret.post("/v2/runs", { project_id: documents, inputs: {}, user_id: HANDLE, mode: "sync" });
   expect(read.body.state).toBe("COMPLETED");
   const start = async (project_id: string): Promise<string> =>
@@ -87,6 +89,8 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   const failed = await start(await tenant.deploy(failing()));
   const paused = await start(pausing);
   await tenant.until(failed, "FAILED");
+  for (const flow_id of [pausing, documents])
+    expect((await secret.put(`/v2/projects/${flow_id}/draft`, { flow: echo() })).status).toBe(201);
   const echoing = await tenant.deploy(echo());
   const calling = flow({
     nodes: [node("sub-0", "subflow", { project_id: echoing, inputs: { "in-0": "'x'" } }), node("out-0", "output")],
@@ -132,7 +136,9 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     provider_id: "millrace",
     trigger_id: "webhook",
   });
-  // Of an event that nothing from here on causes: once the test is delivered, nothing of it changes unasked.
+  await secret.post(new URL(trigger.body.address).pathname, {}, { headers: { authorization: "" } });
+  const { body: firings } = await secret.get(`/v2/triggers/${trigger.body.id}/firings`);
+  // The webhook selects an event that nothing below causes, so it does not change on its own after the test delivery.
   const hook = { url: receiver, events: ["skill.version.created"] };
   const { body: subscription } = await secret.post("/v2/webhooks/subscriptions", hook);
   const path = `/v2/webhooks/subscriptions/${subscription.subscription_id}`;
@@ -143,7 +149,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   }, 20_000);
   const { body: base } = await secret.post("/v2/knowledge-bases", { name: "theirs" });
   const { knowledge_base_id } = base;
-  // Deleted ahead of what is in the other one.
+  // Deleted before the items of the other knowledge base.
   const { body: emptyBase } = await secret.post("/v2/knowledge-bases", { name: "theirs and empty" });
   const text = { text: "theirs", name: "theirs.txt", external_id: "theirs" };
   const { body: resource } = await secret.post(resourcesPath(knowledge_base_id), text);
@@ -185,10 +191,10 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   await jobEnd(tenant, ran.experiment_id, job.job_id);
   const { body: exported } = await secret.post(`${experimentPath(ran.experiment_id)}/jobs`, { kind: "export" });
   await jobEnd(tenant, ran.experiment_id, exported.job_id);
-  // Deleted ahead of the dataset.
+  // Deleted before the dataset.
   const { body: draft } = await secret.post("/v2/evals/experiments", experiment);
   await vi.waitFor(async () => expect((await secret.get(monitorPath)).body.stats.scored).toBe(1), 30_000);
-  // Nothing of it changes unasked from here on.
+  // A disabled monitor does not change on its own.
   expect((await secret.patch(monitorPath, { enabled: false })).status).toBe(200);
   const paths = { "/theirs": { get: { operationId: "getTheirs", responses: { 200: { description: "theirs" } } } } };
   const openapi = { openapi: "3.1.0", info: { title: "theirs", version: "1" }, servers: [{ url: receiver }], paths };
@@ -209,7 +215,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   );
   const given = { name: "theirs", data_type: "boolean", value: true, node_id: "approval-0" };
   const { body: score } = await secret.post(`/v2/evals/runs/${paused}/scores`, given);
-  // One that every filter of the list holds for.
+  // A score that matches every filter of the list.
   await tenant.withDatabase((database) =>
     database.org(org_id, (connection) =>
       connection.query(
@@ -256,7 +262,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     "createDataset.project_id": echoing,
     "changeDataset.project_id": echoing,
     "listDatasets.project_id": echoing,
-    // What it has is deleted one by one.
+    // A project without conversations, because those of the other project are deleted one by one.
     "deleteConversations.project_id": echoing,
     org: org_id,
     org_id,
@@ -283,6 +289,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     "deleteKnowledgeBase.knowledge_base_id": emptyBase.knowledge_base_id,
     resource_id: resource.resource_id,
     id: trigger.body.id,
+    firing_id: firings.data[0].firing_id,
     skill_id: skill?.body.skill_id,
     "deleteSkill.skill_id": otherSkill?.body.skill_id,
     connection_id,
@@ -296,7 +303,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   };
 }
 
-/** Which of an operation's parameters and top-level body members are ids, or names beside ids. */
+/** The IDs among an operation's parameters and top-level body fields, including names that accompany IDs. */
 export function idsOf(operation: Operation): { readonly name: string; readonly in: "path" | "query" | "body" }[] {
   const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({ name, in: "path" as const }));
   const inQuery = Object.keys(operation.query?.shape ?? {}).map((name) => ({ name, in: "query" as const }));
@@ -304,17 +311,17 @@ export function idsOf(operation: Operation): { readonly name: string; readonly i
   const inBody = Object.keys(shape as object).map((name) => ({ name, in: "body" as const }));
   const isId = ({ name }: { name: string }): boolean => /(^|_)ids?$|^(org|flow|node|with)$/.test(name);
   return [...inPath, ...[...inQuery, ...inBody].filter(isId)].filter(
-    // The definition of a flow is no id.
+    // A flow definition is not an ID.
     (each) => !(each.in === "body" && each.name === "flow"),
   );
 }
 
-/** The value for a parameter of an operation, or undefined when it is not listed here. */
+/** The value of a parameter for an operation; undefined if it is not listed here. */
 export function idFor(ids: Ids, operation: Operation, name: string): string | undefined {
   return ids[`${operation.id}.${name}`] ?? ids[name];
 }
 
-/** Whether a parameter names something that one organisation has and another has not. */
+/** Whether a parameter names something that belongs to one organisation only. */
 export function isOwned(operation: Operation, name: string): boolean {
   return idFor(PLAIN, operation, name) === undefined;
 }

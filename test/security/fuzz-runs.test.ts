@@ -8,7 +8,7 @@ import type { Bench, NodeRun, Run } from "../engine/support.ts";
 import { endingFlows } from "../support/arbitrary-run.ts";
 import { brokenFlows, mutated } from "../support/arbitrary-flow.ts";
 
-// The same flows every time, so that a failure is found again; other numbers look further.
+// A fixed seed makes failures reproducible; other seeds search further.
 const seed = Number(process.env["MILLRACE_FUZZ_SEED"] ?? 20_261_121);
 const count = Number(process.env["MILLRACE_FUZZ_RUNS"] ?? 30);
 const AT_ONCE = 6;
@@ -29,7 +29,7 @@ async function inParallel<T>(values: readonly T[], work: (value: T) => Promise<v
   );
 }
 
-/** The handles that were live when a node had ended. */
+/** The handles that were active when a node had finished. */
 function liveHandles(record: NodeRun | undefined, node: Graph["nodes"][number]): readonly string[] {
   if (record?.state === "FAILED")
     return node.on_error === "branch" ? ["error"] : node.on_error === "continue" ? ["out"] : [];
@@ -39,7 +39,7 @@ function liveHandles(record: NodeRun | undefined, node: Graph["nodes"][number]):
   return matched === undefined ? ["out"] : [matched === "else" ? "else" : `case:${matched}`];
 }
 
-/** What is wrong with the records of a graph's nodes; `whole` where every one of them must be there. */
+/** Errors in the records of a graph's nodes; with `whole`, no record may be missing. */
 function faults(graph: Graph, records: ReadonlyMap<string, NodeRun>, prefix: string, whole: boolean): string[] {
   const found: string[] = [];
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
@@ -69,7 +69,7 @@ function faults(graph: Graph, records: ReadonlyMap<string, NodeRun>, prefix: str
   return found;
 }
 
-/** The same for every round of a nested flow; one that failed may lack records. */
+/** The same for every iteration of a nested flow; a failed iteration may lack records. */
 function innerFaults(inner: Graph, records: ReadonlyMap<string, NodeRun>, path: string): string[] {
   const rounds = new Set(
     [...records.keys()].flatMap((each) =>
@@ -98,16 +98,16 @@ function expectSettled(definition: FlowDefinition, run: Run): void {
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 
-/** What the outputs of a completed run have that the published schema does not allow, or lack. */
+/** Differences between the outputs of a completed run and the published schema. */
 async function unpublished(projectId: string, outputs: Readonly<Record<string, unknown>>): Promise<unknown> {
   const { body } = await bench.api.get(`/v2/projects/${projectId}/io-schema`);
   const isValid = ajv.compile({ ...body.outputs, required: Object.keys(body.outputs.properties) });
   return isValid(outputs) ? null : isValid.errors;
 }
 
-describe("made-up flows, run for real", () => {
+describe("generated flows that are run for real", () => {
   it(
-    "end, with records that agree with the graph and outputs that keep to the published schema",
+    "finish with records that match the graph and outputs that match the published schema",
     { timeout: 180_000 },
     async () => {
       const states: string[] = [];
@@ -118,12 +118,12 @@ describe("made-up flows, run for real", () => {
         expectSettled(definition, run);
         if (run.state === "COMPLETED")
           expect(await unpublished(projectId, run.outputs), JSON.stringify([definition, run.outputs])).toBeNull();
-        // Nothing continues after the terminal state.
+        // Nothing changes after the terminal state.
         expect((await bench.until(run.run_id)).nodes, JSON.stringify([definition, run])).toEqual(run.nodes);
         states.push(run.state);
       });
       expect(states).toHaveLength(count);
-      // Otherwise most of the above would say little.
+      // Otherwise most of the checks above would prove little.
       expect(states.filter((state) => state === "COMPLETED").length).toBeGreaterThan(count / 4);
       expect(states).toContain("FAILED");
     },
@@ -131,17 +131,17 @@ describe("made-up flows, run for real", () => {
 });
 
 describe("broken flows", () => {
-  it("get their problems in time, and nothing else", async () => {
+  it("get a validation response in time and no other error", async () => {
     await inParallel(fc.sample(brokenFlows, { seed, numRuns: 5 * count }), async (definition) => {
       const start = performance.now();
       const { status, body } = await bench.api.post("/v2/flows/validate", { flow: definition });
-      // 422: what no flow is looked at for (__proto__, a body that is no object).
+      // 422 for bodies that are rejected before they are validated as flows (`__proto__`, not an object).
       expect([200, 422], JSON.stringify([definition, body])).toContain(status);
       expect(performance.now() - start).toBeLessThan(25_000);
     });
   });
 
-  it("that are valid nevertheless settle within their time limit", { timeout: 180_000 }, async () => {
+  it("finish within their time limit if they are valid", { timeout: 180_000 }, async () => {
     let ran = 0;
     await inParallel(fc.sample(mutated(endingFlows, 1), { seed, numRuns: 4 * count }), async (definition) => {
       const deployed = await bench.api.post("/v2/projects", { name: "mutant", flow: definition });

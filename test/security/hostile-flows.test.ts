@@ -7,13 +7,13 @@ import type { OwnService } from "../support/service.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
 
-// Over HTTP, against processes of their own: what a flow, or the input of a run, tries on the service.
+// What a flow or a run's input can try over HTTP against a separate installation.
 
 let service: OwnService;
 let bench: Bench;
-/** On loopback, which this service may not call. */
+/** On loopback, which this installation may not call. */
 let target: HttpTarget;
-/** On the shared service, which may call loopback. */
+/** On the shared installation, which may call loopback. */
 let open: Bench;
 beforeAll(async () => {
   [service, target] = await Promise.all([
@@ -27,18 +27,18 @@ afterAll(() => Promise.all([service?.close(), target?.close()]));
 const input = { id: "in-0", type: "input" };
 const out = { id: "out-0", type: "output" };
 
-/** A flow of one node between its input and its output. */
+/** A flow with one node between its input and its output. */
 function through(type: string, config: Record<string, unknown>, more: Record<string, unknown> = {}) {
   return flow([input, { id: "x-0", type, config, ...more }, out], ["in-0>x-0", "x-0>out-0"]);
 }
 
-/** Expects that a harmless run still completes: the processes keep running. */
+/** Expects that a harmless run still completes, so the processes still work. */
 async function expectAlive(on: Bench = bench): Promise<void> {
   const run = await on.run(through("template", { template: "{{in-0}}!" }), { "in-0": "alive" });
   expect(run.outputs).toEqual({ "out-0": "alive!" });
 }
 
-/** Deploys and runs, or answers the problems of the deployment. */
+/** Deploys and runs a flow, or returns the problems of the deployment. */
 async function attempt(definition: object, text = "x"): Promise<Run | { readonly problems: unknown }> {
   const { status, body } = await bench.api.post("/v2/projects", { name: "hostile", flow: definition });
   if (status === 422) return { problems: body.detail };
@@ -57,7 +57,7 @@ describe("expression-escape", () => {
     ["set", { values: { x: "nodes.constructor.constructor('return process')()" } }],
     ["set", { values: { x: "process.env.MILLRACE_SECRET_MARK" } }],
     ["guard", { check: "globalThis.process.exit()", message: "x" }],
-  ])("a %s reaches nothing behind the language: %j", async (type, config) => {
+  ])("a %s cannot reach anything outside the language: %j", async (type, config) => {
     const result = await attempt(through(type, config));
     expect(JSON.stringify(result)).not.toMatch(/do-not-reveal|native code|root:.*:0:0|"dependencies"/);
     if ("state" in result && result.state === "COMPLETED") expect(result.outputs["out-0"]).toBe("");
@@ -65,7 +65,7 @@ describe("expression-escape", () => {
 });
 
 describe("double-render", () => {
-  it("what a user typed, and what a node made of it, is never rendered again", async () => {
+  it("text from a user is never rendered again, not even after a node has processed it", async () => {
     const text = '{{7*7}} {% assign x = 1 %} ${7*7} {{ nodes["in-0"] }} " + run.id + "';
     const definition = flow(
       [
@@ -85,7 +85,7 @@ describe("code-escape", () => {
   const code = (source: string) =>
     through("code", { source: `function main(args) { ${source} }`, args: { a: 'nodes["in-0"]' } });
 
-  it("finds no process, no modules, no network, no files", async () => {
+  it("a script finds no process, modules, network or files", async () => {
     const names = "process require fetch XMLHttpRequest WebSocket Deno Bun std os setTimeout".split(" ");
     const { outputs } = await bench.run(
       code(
@@ -108,7 +108,7 @@ describe("code-escape", () => {
     ["into all memory", "const all = []; for (;;) all.push(new Array(100000).fill('x'));"],
     ["into the stack", "const f = () => f() + 1; return f();"],
     ["into one long string", "let s = 'x'; for (;;) s += s;"],
-  ])("stops one that runs %s; the worker keeps running", async (_, source) => {
+  ])("a script that runs %s is stopped, and the worker keeps running", async (_, source) => {
     const definition = through("code", { source: `function main() { ${source} }`, args: {} }, { timeout_ms: 3000 });
     const run = (await attempt(definition)) as Run;
     expect(run.state).toBe("FAILED");
@@ -118,7 +118,7 @@ describe("code-escape", () => {
 });
 
 describe("proto-pollution", () => {
-  it.each(["__proto__", "constructor", "prototype"])("no node is called %s", async (id) => {
+  it.each(["__proto__", "constructor", "prototype"])("a node cannot be named %s", async (id) => {
     const text = `{"flow":{"schema_version":1,"name":"x","nodes":[{"id":"${id}","type":"input"},{"id":"out-0","type":"output"}],"edges":[]}}`;
     const { status, body } = await bench.api.post("/v2/flows/validate", text, {
       headers: { "content-type": "application/json" },
@@ -127,7 +127,7 @@ describe("proto-pollution", () => {
     else expect(status).toBe(422);
   });
 
-  it("names of members are data, through inputs, code and expressions", async () => {
+  it("field names such as __proto__ stay data in inputs, code and expressions", async () => {
     const definition = flow(
       [
         input,
@@ -170,7 +170,7 @@ describe("ssrf", () => {
     "gopher://127.0.0.1/",
   ];
 
-  it("http and url nodes reach no private address, however it is written", async () => {
+  it("http and url nodes cannot reach a private address, however it is written", async () => {
     const http = await bench.deploy(through("http", { url: "{{in-0}}" }));
     const url = await bench.deploy(flow([{ id: "url-0", type: "url" }, out], ["url-0>out-0"]));
     for (const address of addresses(target.port)) {
@@ -183,13 +183,13 @@ describe("ssrf", () => {
     expect(target.requests).toEqual([]);
   });
 
-  it("webhooks reach no private address either: neither when they are made nor when they are sent", async () => {
+  it("webhooks cannot reach a private address, neither at creation nor at delivery", async () => {
     const subscriptions = "/v2/webhooks/subscriptions";
     for (const url of addresses(target.port)) {
       const { status, body } = await bench.api.post(subscriptions, { url, events: ["*"] });
       expect([url, status, body.detail?.[0]?.loc]).toEqual([url, 422, ["body", "url"]]);
     }
-    // As a name does whose address was public when it was checked, and is private when it is called.
+    // As if a name's address had been public during the check and private during the call.
     const { body: made } = await bench.api.post(subscriptions, {
       url: "https://receiver.invalid/",
       events: ["skill.*"],
@@ -218,7 +218,7 @@ describe("ssrf", () => {
 });
 
 describe("run-carries-code", () => {
-  it("a run takes no definition, and validating one executes nothing", async () => {
+  it("a run accepts no flow definition, and validating one executes nothing", async () => {
     const definition = through("http", { url: `${target.url}/executed` });
     const own = await open.deploy(through("template", { template: "mine" }));
     const path = `/inference/v0/run/${open.org_id}/${own}`;
@@ -236,7 +236,7 @@ describe("run-carries-code", () => {
 });
 
 describe("secret-in-error", () => {
-  it("what a node sent with its request is in no record, answer or log", async () => {
+  it("secrets in a node's request are in no record, response or log", async () => {
     target.on("/leak", (request, response) => {
       response.writeHead(401).end(`refused: ${request.headers["authorization"]} token=${request.url}`);
     });
@@ -272,7 +272,7 @@ describe("half-character", () => {
     ],
     ["a guard says", "guard", { check: "false", message: "{{ in-0 | slice: 0, 3 }}" }],
     ["an expression names", "set", { values: { a: 'nodes["in-0"].substring(0, 3).missing' } }],
-  ])("what %s terminates no process", async (_, type, config) => {
+  ])("half a character in what %s crashes no process", async (_, type, config) => {
     const before = service.worker.map((each) => each.pid());
     const run = (await attempt(through(type, config), "ab\u{1f600}")) as Run;
     expect(run.state).toBe("FAILED");
@@ -283,7 +283,7 @@ describe("half-character", () => {
 });
 
 describe("crlf", () => {
-  it("a header that a value would break up is not sent", async () => {
+  it("a header that a value would split is not sent", async () => {
     const run = await open.run(through("http", { url: `${target.url}/crlf`, headers: { "X-Name": "{{in-0}}" } }), {
       "in-0": "a\r\nX-Injected: yes",
     });
@@ -293,14 +293,14 @@ describe("crlf", () => {
 });
 
 describe("regex-dos", () => {
-  it("patterns of expressions take time linear in the text", async () => {
+  it("patterns in expressions take time linear in the text", async () => {
     const run = await bench.run(through("set", { values: { x: 'nodes["in-0"].matches("^(a+)+$")' } }), {
       "in-0": `${"a".repeat(50_000)}!`,
     });
     expect([run.state, run.outputs["out-0"]]).toEqual(["COMPLETED", { x: false }]);
   });
 
-  it("an endless expression is aborted; the worker keeps running", async () => {
+  it("an endless expression is aborted, and the worker keeps running", async () => {
     const much = "[1,2,3,4,5,6,7,8,9,10]".replaceAll(/\d+/g, (n) => `${n}`);
     const nested = Array.from({ length: 9 }, (_, i) => `${much}.all(x${i}, `).join("") + "true" + ")".repeat(9);
     const result = await attempt(through("set", { values: { x: nested } }));
@@ -319,7 +319,7 @@ describe("oversized value", () => {
   it.each([
     ["exactly as long as it may be", "x".repeat(25 * 1024 * 1024)],
     ["whose JSON is twice as long", '"'.repeat(14 * 1024 * 1024)],
-  ])("an input %s goes through whole", async (_, text) => {
+  ])("an input %s is accepted and returned whole", async (_, text) => {
     const project = await bench.deploy(
       flow(
         [
@@ -337,7 +337,7 @@ describe("oversized value", () => {
     expect(run.outputs["out-0"] === text).toBe(true);
   });
 
-  it("of some megabytes is carried by reference, one above the limit is refused once", async () => {
+  it("a value of some megabytes is stored by reference, and a value above the limit fails without a retry", async () => {
     const make = (bytes: number) =>
       through(
         "code",

@@ -11,8 +11,8 @@ import type { HttpTarget } from "../support/http-target.ts";
 import { startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
 
-// Over HTTP, against processes of their own. What single operations refuse is in test/api; here is what must not harm the
-// service, or the work of other organisations, as a whole.
+// Requests over HTTP to a separate installation. What single operations refuse is tested in test/api; these must not
+// harm the installation or other organisations' work.
 
 let service: OwnService;
 let tenant: ApiTenant;
@@ -41,7 +41,7 @@ interface ReadDocument {
   readonly error?: { readonly code: string } | null;
 }
 
-/** A run that waits for the handle's documents and returns the status of each. */
+/** Runs a flow that waits for the user's documents; returns the status of each. */
 async function read(user_id: string): Promise<readonly ReadDocument[]> {
   const { status, body } = await tenant.secret.post("/v2/runs", {
     project_id: documents,
@@ -55,28 +55,32 @@ async function read(user_id: string): Promise<readonly ReadDocument[]> {
 }
 
 describe("pdf-bomb, zip-bomb", () => {
-  it("the document gets status error, its neighbours are read, the worker lives", { timeout: 150_000 }, async () => {
-    const blanks = deflateSync(Buffer.alloc(400 * MIB, " "), { level: 1 });
-    const { stream } = deflated(blanks, 1);
-    await upload("bomb-1", "good.txt", Buffer.from("good"));
-    await upload("bomb-1", "bomb.pdf", buildPdf([{ stream, filter: "[/FlateDecode /FlateDecode]" }]));
-    await upload("bomb-1", "broken.pdf", Buffer.from("%PDF-1.7 and then nothing"));
-    const pids = service.worker.map((each) => each.pid());
-    const found = Object.fromEntries((await read("bomb-1")).map((each) => [each.filename, each]));
-    expect(found["good.txt"]).toMatchObject({ text: "good" });
-    expect(found["bomb.pdf"]?.error?.code).toMatch(/^document_/);
-    expect(found["broken.pdf"]?.error?.code).toMatch(/^document_/);
-    const list = await tenant.public.get(`/documents/${tenant.org_id}/${documents}/doc-0/bomb-1`);
-    const states = list.body.data.map(
-      (each: { filename: string; status: string }) => `${each.filename} ${each.status}`,
-    );
-    expect(states.toSorted()).toEqual(["bomb.pdf error", "broken.pdf error", "good.txt indexed"]);
-    expect(service.worker.map((each) => [each.running(), each.pid()])).toEqual(pids.map((pid) => [true, pid]));
-  });
+  it(
+    "a hostile document gets status error, other documents are read, and the worker keeps running",
+    { timeout: 150_000 },
+    async () => {
+      const blanks = deflateSync(Buffer.alloc(400 * MIB, " "), { level: 1 });
+      const { stream } = deflated(blanks, 1);
+      await upload("bomb-1", "good.txt", Buffer.from("good"));
+      await upload("bomb-1", "bomb.pdf", buildPdf([{ stream, filter: "[/FlateDecode /FlateDecode]" }]));
+      await upload("bomb-1", "broken.pdf", Buffer.from("%PDF-1.7 and then nothing"));
+      const pids = service.worker.map((each) => each.pid());
+      const found = Object.fromEntries((await read("bomb-1")).map((each) => [each.filename, each]));
+      expect(found["good.txt"]).toMatchObject({ text: "good" });
+      expect(found["bomb.pdf"]?.error?.code).toMatch(/^document_/);
+      expect(found["broken.pdf"]?.error?.code).toMatch(/^document_/);
+      const list = await tenant.public.get(`/documents/${tenant.org_id}/${documents}/doc-0/bomb-1`);
+      const states = list.body.data.map(
+        (each: { filename: string; status: string }) => `${each.filename} ${each.status}`,
+      );
+      expect(states.toSorted()).toEqual(["bomb.pdf error", "broken.pdf error", "good.txt indexed"]);
+      expect(service.worker.map((each) => [each.running(), each.pid()])).toEqual(pids.map((pid) => [true, pid]));
+    },
+  );
 });
 
 describe("content-confusion", () => {
-  it("a body that only says it is a file reads none", async () => {
+  it("a body that only claims to contain an upload cannot make the server read a file", async () => {
     const query = `org=${tenant.org_id}&user_id=posing-1&flow_id=${documents}&node_id=doc-0`;
     const posing = JSON.stringify({ files: { file: [{ filepath: "/etc/passwd", originalFilename: "a.txt" }] } });
     for (const type of [
@@ -96,7 +100,7 @@ describe("content-confusion", () => {
 
 describe("path-traversal", () => {
   it.each(["..", "../../etc/passwd", "/etc/passwd", "..\\..\\x", "%2e%2e%2f", "a".repeat(256), "con", "."])(
-    "the handle %.20j is a name, and no other handle's",
+    "the user ID %.20j is only a name, and no other user ID gives its documents",
     async (user_id) => {
       await upload(user_id, "mine.txt", Buffer.from(`of ${user_id}`));
       expect((await read(user_id)).map(({ text }) => text)).toEqual([`of ${user_id}`]);
@@ -111,7 +115,7 @@ describe("webhook-abuse", () => {
   });
   afterAll(() => target?.close());
 
-  /** Subscribes, sends a test and answers its first attempt. */
+  /** Creates a webhook, sends a test event, and returns the first attempt. */
   async function tried(path: string, members: Record<string, unknown> = {}) {
     const subscription = await subscribe(tenant.secret, {
       url: `${target.url}${path}`,
@@ -126,13 +130,13 @@ describe("webhook-abuse", () => {
     return { attempt, secret: subscription.secret };
   }
 
-  it("a receiver sends the delivery nowhere else by a redirect", async () => {
+  it("a receiver cannot redirect a delivery", async () => {
     const { attempt } = await tried(`/redirect?code=307&to=${encodeURIComponent(`${target.url}/elsewhere`)}`);
     expect(attempt).toMatchObject({ status_code: 307, error: { code: "redirect" } });
     expect(target.hits("/elsewhere")).toBe(0);
   });
 
-  it("a port scanner learns little: of an answer only the beginning is kept, without secrets, and of no answer the code", async () => {
+  it("a port scanner sees only the redacted beginning of a response, or the error code without one", async () => {
     target.on("/chatty", (_, response) => {
       response.end(`password=hunter2-and-more token: abcdef0123456789abcdef ${"x".repeat(5 * MIB)}`);
     });
@@ -149,11 +153,11 @@ describe("webhook-abuse", () => {
     });
   });
 
-  it("an endless answer and none at all hold nothing up", async () => {
+  it("an endless response or no response delays no other delivery", async () => {
     await Promise.all([tried("/stream"), tried("/text?body=ok")]);
   });
 
-  it("forged and replayed deliveries are distinguished from real ones", async () => {
+  it("forged and replayed deliveries fail verification", async () => {
     const { secret } = await tried("/signed");
     const request = target.requests.find((each) => each.path === "/signed");
     if (!request) throw new Error("nothing has arrived");
@@ -169,7 +173,7 @@ describe("webhook-abuse", () => {
     ]).toEqual([true, false, false, false, false]);
   });
 
-  it("a subscription cannot sign or frame a delivery itself", async () => {
+  it("a subscription cannot set signing or framing headers", async () => {
     for (const name of ["webhook-signature", "Webhook-Id", "content-length", "Transfer-Encoding", "HOST"]) {
       const body = { url: target.url, events: ["*"], headers: { [name]: "1" } };
       const answer = await tenant.secret.post("/v2/webhooks/subscriptions", body);
@@ -205,7 +209,7 @@ describe("deep-json, huge-list, wide-flow", () => {
         `{"project_id":"${documents}","inputs":{${Array.from({ length: 1_000_001 }, (_, n) => `"k${n}":0`).join(",")}}}`,
     ],
     ["wide-flow", "/v2/projects", wide],
-  ])("%s is refused in time, and others are served meanwhile", async (_, path, body) => {
+  ])("%s is rejected in time, and other requests are served meanwhile", async (_, path, body) => {
     const text = body();
     const startedAt = performance.now();
     const refused = tenant.secret.post(path, text, { headers });
@@ -217,7 +221,7 @@ describe("deep-json, huge-list, wide-flow", () => {
 });
 
 describe("huge-list", () => {
-  it("members that no input takes are ignored, however many", async () => {
+  it("unknown inputs are ignored, however many", async () => {
     const flowId = await tenant.deploy(echo());
     const many = Array.from({ length: 240_000 }, (_, n) => `"k${n}":"\\u0041"`).join(",");
     const address = `/inference/v0/run/${tenant.org_id}/${flowId}`;
@@ -240,14 +244,14 @@ describe("trusted-header, host-header", () => {
     "x-request-from": "internal",
   };
 
-  it("no header lets a call without a credential pass, or says whose it is", async () => {
+  it("no header authenticates a request or changes its caller", async () => {
     const anonymous = await rawRequest(service, { method: "GET", path: "/v2/projects", headers: hostile });
     expect(anonymous.status).toBe(401);
     const headers = { ...hostile, authorization: `Bearer ${tenant.publicKey}` };
     expect((await rawRequest(service, { method: "GET", path: "/v2/runs", headers })).status).toBe(403);
   });
 
-  it("no address in an answer comes from them", async () => {
+  it("no URL in a response comes from them", async () => {
     const project = await tenant.deploy(echo());
     const headers = { ...hostile, authorization: `Bearer ${tenant.secretKey}`, "content-type": "application/json" };
     const body = [JSON.stringify({ "in-0": "x" })];
@@ -272,7 +276,7 @@ describe("trusted-header, host-header", () => {
 });
 
 describe("redos-in-path, crlf", () => {
-  it("hostile paths and headers are answered at once, with nothing of theirs in the headers", async () => {
+  it("hostile paths and headers get an immediate response without injected headers", async () => {
     const authorization = `Bearer ${tenant.secretKey}`;
     const paths = [
       `/v2/projects/${"%2f".repeat(2000)}`,

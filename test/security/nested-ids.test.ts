@@ -4,9 +4,9 @@ import { asking, echo, openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { edges, flow, node } from "../support/flows.ts";
 
-// cross-tenant.test.ts tries the ids in paths, queries and the top of bodies. These are below the top.
+// cross-tenant.test.ts tests IDs in paths, queries and top-level body fields; these are nested deeper.
 
-/** What the victim has, by the name of its id. */
+/** The victim's resources, by the name of their ID. */
 interface Ids {
   readonly project: string;
   readonly base: string;
@@ -15,7 +15,7 @@ interface Ids {
   readonly run: string;
 }
 
-/** What the stranger has. */
+/** The stranger's resources. */
 interface Mine {
   readonly project: string;
   readonly dataset: string;
@@ -130,7 +130,7 @@ const BODIES: Readonly<Record<string, (ids: Ids, own: Mine) => Request>> = {
   ],
 };
 
-/** An answer without what differs from call to call. */
+/** A response without the parts that differ between calls. */
 const comparable = ({ status, body }: { readonly status: number; readonly body: unknown }) => ({
   status,
   text: JSON.stringify(body)
@@ -138,8 +138,8 @@ const comparable = ({ status, body }: { readonly status: number; readonly body: 
     .replaceAll(/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, "TIME"),
 });
 
-describe("cross-tenant: another organisation's ids below the top of a body", () => {
-  it.each(Object.entries(BODIES))("%s: is answered like an id that does not exist", async (_, requestOf) => {
+describe("cross-tenant: another organisation's IDs inside a request body", () => {
+  it.each(Object.entries(BODIES))("%s: gets the same response as an ID that does not exist", async (_, requestOf) => {
     const nothing: Ids = {
       project: randomUUID(),
       base: randomUUID(),
@@ -160,7 +160,7 @@ describe("cross-tenant: another organisation's ids below the top of a body", () 
     expect(JSON.stringify(body)).not.toContain("unknown_");
   });
 
-  it("a job that cancels what it finds leaves the other organisation's run as it was", async () => {
+  it("a bulk job that cancels matching runs does not touch another organisation's run", async () => {
     const jobs = await stranger.secret.get("/v2/run-jobs");
     expect(jobs.body.data.length).toBeGreaterThan(0);
     for (const { job_id } of jobs.body.data)

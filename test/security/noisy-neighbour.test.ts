@@ -7,8 +7,8 @@ import type { HttpTarget } from "../support/http-target.ts";
 import { startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
 
-// One organisation does more than its share; what another does meanwhile ends before that does. On processes of their own,
-// with few places, so that little is enough.
+// One organisation uses more than its share; the work of another must finish first. A separate installation with few
+// slots makes small loads sufficient.
 
 let service: OwnService;
 let target: HttpTarget;
@@ -40,7 +40,7 @@ async function states(bench: Bench, runIds: readonly string[]): Promise<string[]
 }
 
 describe("noisy-neighbour", () => {
-  it("slow http nodes hold no more than their share, and what was handed back is done in the end, once each", async () => {
+  it("slow http nodes take no more than their share of slots, and each waiting node finishes after one attempt", async () => {
     const release = target.hold("/slow");
     const project = await noisy.deploy(asking("/slow"));
     const runs = await times(9, () => noisy.start(project, inputs));
@@ -56,7 +56,7 @@ describe("noisy-neighbour", () => {
     expect(target.hits("/slow")).toBe(9);
   });
 
-  it("a map of slow http nodes holds no more than its share", async () => {
+  it("a map of slow http nodes takes no more than its share of slots", async () => {
     const release = target.hold("/mapped");
     const item = { id: "http-1", type: "http", config: { url: `${target.url}/mapped` } };
     const items = {
@@ -73,8 +73,8 @@ describe("noisy-neighbour", () => {
     expect((await noisy.until(run_id)).state).toBe("COMPLETED");
   });
 
-  it("code that computes leaves processes to others, and fails nobody who waits for one", async () => {
-    // As many at once as there are processes for one organisation: the last of them wait longer than their time-out.
+  it("computing code leaves processes to other organisations, and no run fails while it waits for one", async () => {
+    // As many calls at one time as one organisation has processes; the last of them waits longer than its timeout.
     const busy = "function main() { const end = Date.now() + 900; while (Date.now() < end); return 1; }";
     const patient = await noisy.deploy(coding(busy, { timeout_ms: 2500 }));
     const endless = await noisy.deploy(coding("function main() { for (;;); }", { timeout_ms: 2500 }));
@@ -91,7 +91,7 @@ describe("noisy-neighbour", () => {
     expect(failed.map(({ error }) => error?.code)).toEqual(failed.map(() => "node_timeout"));
   });
 
-  it("slow receivers hold no more than their share of deliveries", async () => {
+  it("slow receivers take no more than their share of deliveries", async () => {
     const release = target.hold("/receiver");
     const subscribe = async (bench: Bench, path: string): Promise<string> => {
       const { status, body } = await bench.api.post("/v2/webhooks/subscriptions", {
@@ -114,7 +114,7 @@ describe("noisy-neighbour", () => {
     await Promise.all(subscriptions.map((id) => noisy.api.delete(`/v2/webhooks/subscriptions/${id}`)));
   });
 
-  it("every workflow has the organisation as its fairness key, and how urgent it is", async () => {
+  it("every workflow has its organisation as fairness key, and a priority", async () => {
     const connection = await Connection.connect({ address: service.temporalAddress });
     try {
       const { workflow } = new Client({ connection });
@@ -135,18 +135,18 @@ describe("noisy-neighbour", () => {
   });
 });
 
-describe("noisy-neighbour: where steps of workflows are taken by one process", () => {
+describe("noisy-neighbour: where one process handles all workflow steps", () => {
   let small: OwnService;
   beforeAll(async () => {
     small = await startService({ workers: 0 });
   });
   afterAll(() => small?.close());
 
-  it("templates at their limit hold no places that inline runs need", { timeout: 300_000 }, async () => {
+  it("templates at their limit take no slots that inline runs need", { timeout: 300_000 }, async () => {
     const [costly, neighbour] = await Promise.all([openBench(small), openBench(small)]);
     const template = "{% for i in (1..9000000) %}{% for j in (1..9000000) %}{% endfor %}{% endfor %}";
     const project = await costly.deploy(through({ id: "tpl-0", type: "template", config: { template } }));
-    // More of them than there are places.
+    // More runs than there are slots.
     const runIds: string[] = [];
     for (let batch = 0; batch < 11; batch += 1)
       runIds.push(...(await times(20, () => costly.start(project, inputs))).map(({ run_id }) => run_id));
@@ -163,7 +163,7 @@ describe("noisy-neighbour: where steps of workflows are taken by one process", (
     }
     const after = await open();
     expect(after).toBeGreaterThan(0);
-    // If each of the calls had to wait until a template had ended, as many would have ended.
+    // If each call had to wait for a template, as many templates would have finished.
     expect(before - after).toBeLessThan(calls);
   });
 });

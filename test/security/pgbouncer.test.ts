@@ -9,7 +9,7 @@ import { scratchDirectory } from "../support/scratch.ts";
 
 const found = findPgBouncer();
 
-/** A main's end. Not spawnSync: poolers are read from this process. */
+/** The exit code and output of a main file. Not spawnSync, because this process reads the poolers' output. */
 function run(name: string, databaseUrl: string): Promise<[number | null, string]> {
   const program = fileURLToPath(new URL(`../../dist/src/${name}-main.js`, import.meta.url));
   const env = {
@@ -44,9 +44,9 @@ describe.skipIf(typeof found !== "string")(
       ["in transaction mode, which ignores what a connection asks for", { pool_mode: "transaction" }, "options"],
       ["in session mode, which ignores it as well", { pool_mode: "session" }, "options"],
       ["that refuses what a connection asks for, as it does unless told otherwise", { pool_mode: "transaction" }, ""],
-    ])("pooler: %s, is refused by every process, with the reason alone", async (_, mode, ignored) => {
+    ])("pooler: %s, is rejected by every process, which prints only the reason", async (_, mode, ignored) => {
       const settings = { ...mode, ...(ignored === "" ? {} : { ignore_startup_parameters: ignored }) };
-      // A superuser, who may do everything, in one of these.
+      // In one of the cases a superuser, who may do everything.
       const users = ignored === "" ? [login, as(server.url, "root", "sesame")] : [login];
       for (const url of users) {
         const pooler = await startPgBouncer(program, url, settings);

@@ -30,7 +30,7 @@ function open(url: string): Database {
   return database;
 }
 
-/** What each of the three kinds of session says to whoever wants one; "served" where it is given out. */
+/** The result of opening each of the three types of session; "served" if it succeeds. */
 async function served(url: string): Promise<Record<"org" | "search" | "system", string>> {
   const database = open(url);
   const outcome = (work: Promise<unknown>): Promise<string> =>
@@ -38,25 +38,25 @@ async function served(url: string): Promise<Record<"org" | "search" | "system", 
       () => "served",
       (error: unknown) => {
         expect(error).toBeInstanceOf(UnsafeSession);
-        // Requests are answered 503, and work waits.
+        // Requests get a 503, and other work waits.
         expect(isConnectionError(error)).toBe(true);
         return (error as UnsafeSession).advice;
       },
     );
   return {
     org: await outcome(database.org(randomUUID(), (db) => db.query("select count(*) from runs"))),
-    search: await outcome(database.search((db) => db.query("select count(*) from knowledge_bases"))),
+    search: await outcome(database.search(randomUUID(), (db) => db.query("select count(*) from knowledge_bases"))),
     system: await outcome(database.system((db) => db.query("select count(*) from runs"))),
   };
 }
 
 const ALL_SERVED = { org: "served", search: "served", system: "served" };
 
-it("pooler: serves a login that owns the tables and takes the roles on", async () => {
+it("pooler: serves a login that owns the tables and can take the roles", async () => {
   expect(await served(login)).toEqual(ALL_SERVED);
 });
 
-it("pooler: serves nothing of an organisation where what is asked for at the start of a connection is lost", async () => {
+it("pooler: serves no organisation data if a pooler drops the options of a connection", async () => {
   for (const url of [login, server.url]) {
     const pooler = await startDatabaseProxy(url, { drops: ["options"] });
     onTestFinished(() => pooler.close());
@@ -65,7 +65,7 @@ it("pooler: serves nothing of an organisation where what is asked for at the sta
   }
 });
 
-// Each as the superuser would find the server; the advice is what mends it, and is carried out as it stands.
+// Each case breaks the server as a superuser could; the advice fixes it and is executed literally.
 it.each([
   [
     "app role is a superuser",
@@ -110,7 +110,7 @@ it.each([
     `alter role ${LOGIN} set role = millrace_app`,
     { system: `alter role "${LOGIN}" reset role;` },
   ],
-])("pooler: refuses where the %s, and says what mends it", async (_, fault, refused) => {
+])("pooler: refuses to serve if the %s, and says how to fix it", async (_, fault, refused) => {
   await administer(server.url, fault);
   const outcome = await served(login);
   for (const advice of new Set<string>(Object.values(refused))) await administer(server.url, advice);
@@ -119,7 +119,7 @@ it.each([
   expect(await served(login)).toEqual(ALL_SERVED);
 });
 
-it("pooler: refuses a login to whom every row is hidden, and says what mends it", async () => {
+it("pooler: refuses a login that cannot see any row, and says how to fix it", async () => {
   await administer(server.url, "create role stranger login password 'sesame' in role millrace_app, millrace_search");
   const url = as(server.url, "stranger", "sesame");
   const { system } = await served(url);
@@ -128,7 +128,7 @@ it("pooler: refuses a login to whom every row is hidden, and says what mends it"
   expect(await served(url)).toEqual(ALL_SERVED);
 });
 
-it("pooler: looks once at a new session, and never again", async () => {
+it("pooler: checks a session once, when it is new", async () => {
   const proxy = await startDatabaseProxy(login);
   onTestFinished(() => proxy.close());
   const database = open(proxy.url);
@@ -139,20 +139,20 @@ it("pooler: looks once at a new session, and never again", async () => {
   expect(proxy.take()).toEqual(["select 1 as one"]);
 });
 
-it("pooler: is not ready from the first session that is refused to the first that is not", async () => {
+it("pooler: reports not ready from the first refused session until a session passes", async () => {
   const database = open(login);
   const read = () => database.org(randomUUID(), (db) => db.query("select count(*) from runs"));
-  await database.ping();
+  // A pool keeps sessions that it has checked, so this pool has none yet.
   await administer(server.url, "alter role millrace_app bypassrls");
   await expect(read()).rejects.toBeInstanceOf(UnsafeSession);
   await expect(database.ping()).rejects.toBeInstanceOf(UnsafeSession);
   await administer(server.url, "alter role millrace_app nobypassrls");
-  // Nothing has been asked of it in the meantime but whether it is ready.
+  // Only readiness was checked in the meantime.
   await database.ping();
   await read();
 });
 
-it("pooler: processes end at once behind one, with the reason alone", async () => {
+it("pooler: processes exit immediately behind a pooler that drops options, and print only the reason", async () => {
   const { temporalAddress } = inject("millrace");
   const pooler = await startDatabaseProxy(login, { drops: ["options"] });
   onTestFinished(() => pooler.close());
@@ -171,7 +171,7 @@ it("pooler: processes end at once behind one, with the reason alone", async () =
   }
 });
 
-/** Runs a program to its end. Not spawnSync: the proxy is in this process. */
+/** Runs a program until it exits. Not spawnSync, because the proxy is in this process. */
 function run(program: string, env: Record<string, string>): Promise<{ status: number | null; stderr: string }> {
   return new Promise((resolve) => {
     const child = execFile(

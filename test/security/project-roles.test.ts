@@ -13,7 +13,7 @@ import type { Ids } from "./foreign-ids.ts";
 let tenant: ApiTenant;
 let member: TestClient;
 let project: string;
-/** Ids of the same organisation, of other projects than the member's. */
+/** IDs in the same organisation, but in projects without the caller as a member. */
 let theirs: Ids;
 let receiver: HttpTarget;
 
@@ -29,15 +29,15 @@ beforeAll(async () => {
 });
 afterAll(() => receiver?.close());
 
-// To sign out is a change of one's own.
+// Signing out would end the caller's own session.
 const guarded = operations.filter(({ auth, id }) => auth !== "none" && id !== "closeSession");
-/** What is about the caller or about nothing of the organisation's, and what lists only what may be seen. */
-const ANSWERED = ["getFlowSchema", "getLimits", "getMe", "getRunStatistics"];
+/** Operations about the caller, about nothing of the organisation, or that list only visible resources. */
+const ANSWERED = ["evaluateExpression", "getFlowSchema", "getLimits", "getMe", "getRunStatistics", "listNodeKinds"];
 
-describe("project-roles: a member with a role in one project, and everything of the others", () => {
-  it("reads none of it and changes none of it, by any operation of the document", async () => {
+describe("project-roles: a member with a role in one project", () => {
+  it("can neither read nor change other projects, by any operation of the API", async () => {
     const before = await holdings(tenant);
-    // Ids that nothing has; what is no id stays.
+    // Unknown IDs; values that are not IDs stay.
     const nothing = Object.fromEntries(
       Object.entries(theirs).map(([name, id]) => [name, /^[0-9a-f-]{36}$/.test(id) ? randomUUID() : id]),
     );
@@ -53,7 +53,7 @@ describe("project-roles: a member with a role in one project, and everything of 
       expect([operation.id, answer.status, answer.text]).toEqual([operation.id, unknown.status, unknown.text]);
       for (const id of owned) expect([operation.id, answer.text.includes(id)]).toEqual([operation.id, false]);
       if (ANSWERED.includes(operation.id)) continue;
-      // A list is empty or has the member's own; anything else is refused, or not there.
+      // A list is empty or contains the member's own resources; any other operation returns 403 or 404.
       if (answer.status === 200) {
         const listed = JSON.parse(answer.text).data;
         expect([operation.id, operation.method, Array.isArray(listed)]).toEqual([operation.id, "GET", true]);
@@ -62,7 +62,7 @@ describe("project-roles: a member with a role in one project, and everything of 
     expect(await holdings(tenant)).toEqual(before);
   });
 
-  it("sees no project, run, pause and trigger but the member's own in lists", async () => {
+  it("sees only the project, runs, pauses and triggers of that project in lists", async () => {
     const { body: run } = await member.post("/v2/runs", { project_id: project, inputs: { "in-0": "x" }, mode: "sync" });
     const schedule = { provider_id: "millrace", trigger_id: "schedule", config: { cron: "0 9 * * *" }, enabled: false };
     const { body: trigger } = await member.post("/v2/triggers", {
@@ -83,7 +83,7 @@ describe("project-roles: a member with a role in one project, and everything of 
     expect(statistics.live).toEqual([]);
   });
 
-  it("does not reach them by a flow or a trigger of the member's own project", async () => {
+  it("cannot reach other projects by a flow or a trigger", async () => {
     const other = theirs["flow_id"];
     const nodes = [
       { id: "sub-0", type: "subflow", config: { project_id: other, inputs: { "in-0": "'x'" } } },
@@ -106,7 +106,7 @@ describe("project-roles: a member with a role in one project, and everything of 
       inputs: { "in-0": "'x'" },
     });
     expect(own.status).toBe(201);
-    for (const config of [{}, { project_id: other }])
+    for (const config of [{ project_id: null }, { project_id: other }])
       expect((await member.patch(`/v2/triggers/${own.body.id}`, { config })).status).toBe(422);
     const path = `/mcp?flow_id=${project}`;
     const waits = { name: "get_run", arguments: { run_id: theirs["run_id"] } };
@@ -115,7 +115,7 @@ describe("project-roles: a member with a role in one project, and everything of 
     expect((await member.post(`${path}&flow_id=${other}`, { jsonrpc: "2.0", id: 1, method: "ping" })).status).toBe(404);
   });
 
-  it("is given no kept answer of them", async () => {
+  it("gets no stored response of other projects by an Idempotency-Key", async () => {
     const options = { headers: { "idempotency-key": randomUUID() } };
     const body = { project_id: theirs["flow_id"], inputs: { "in-0": "kept" } };
     expect((await tenant.secret.post("/v2/runs", body, options)).status).toBe(201);

@@ -10,7 +10,7 @@ const document = new URL("../../openapi.json", import.meta.url);
 const base = new URL("./schemathesis.toml", import.meta.url);
 const hooks = fileURLToPath(new URL("./schemathesis_hooks.py", import.meta.url));
 
-/** Ids that stand for themselves in the requests schemathesis makes; the others it makes up or takes from answers. */
+/** Fixed IDs for the requests of schemathesis; it generates all others or takes them from responses. */
 export interface KnownIds {
   readonly org: string;
   readonly projects: readonly string[];
@@ -20,7 +20,7 @@ export interface KnownIds {
   readonly deliveries: readonly string[];
   /** Projects that may be deleted. */
   readonly disposable: readonly string[];
-  /** Subscriptions that may be. */
+  /** Webhooks that may be deleted. */
   readonly spare: readonly string[];
 }
 
@@ -34,20 +34,19 @@ export interface SchemathesisOptions {
   readonly args: readonly string[];
 }
 
-/** The command that runs schemathesis, or why there is none. */
+/** The command that runs schemathesis, or the reason why it is not available. */
 export function installSchemathesis(): { readonly command: readonly string[] } | { readonly skipped: string } {
   const installed = installPythonTool("schemathesis", VERSION);
   return "skipped" in installed ? installed : { command: [installed.python, "-m", "schemathesis.cli"] };
 }
 
-/** Runs schemathesis against a service. Answers its exit code, 0 when every check held, and what it printed. */
+/** Runs schemathesis against an installation; returns its output and exit code, 0 if all checks passed. */
 export async function runSchemathesis(options: SchemathesisOptions): Promise<{ code: number | null; output: string }> {
   const { command, url, credential, ids, dir, args } = options;
   const config = join(dir, "schemathesis.toml");
   writeFileSync(config, `hooks = ${JSON.stringify(hooks)}\n${readFileSync(base, "utf8")}\n${parameters(ids)}`);
   const [program = "", ...first] = command;
-  // Speed is measured by the benchmarks. Two answers may wait on purpose: a synchronous run (5 s here) and a connection's check (5 s);
-  // anything beyond half a minute is a request that hangs.
+  // Benchmarks measure speed. A synchronous run and a connection check may each wait 5 s on purpose; a request of more than 30 s hangs.
   const limits = "--request-timeout 30 --max-response-time 30";
   const fixed = `--checks all --continue-on-failure ${limits} --no-color --output-truncate true`.split(" ");
   const target = [`${url}/openapi.json`, "--header", `Authorization: Bearer ${credential}`];
@@ -66,39 +65,42 @@ export async function runSchemathesis(options: SchemathesisOptions): Promise<{ c
   return { code, output };
 }
 
-/** Operations that refuse with 422 what fits their schema, because more than the shape of a request counts. */
+/** Operations that return 422 for bodies that match their schema, because further rules apply. */
 const RULES_BEYOND_SCHEMA = new Set([
-  // A flow is more than its schema: edges that lead somewhere, expressions that compile, no cycle.
+  // A flow also needs edges between existing nodes, expressions that compile, and no cycle.
   "createProject",
   "createFlowVersion",
-  // A run's inputs depend on its flow; project_id and flow_id must agree; times must lie ahead; a pause must take the action;
-  // a job that cancels runs has no version of a flow.
+  // The draft, which may be invalid, has to be valid to be described; a trigger's expressions must fit the payload of its test.
+  "getIoSchema",
+  "testTrigger",
+  // Inputs must match the flow, project_id and flow_id must agree, times must be in the future, a pause must offer the
+  // action, and a job that cancels runs takes no flow version.
   "createRun",
   "createRunJob",
   "resumeRun",
   "runDeployedFlow",
   "streamDeployedFlow",
   "createApiKey",
-  // `assignee=me` asks for a user, which an API key is not.
+  // `assignee=me` needs a user, and an API key is not one.
   "listPauses",
-  // A receiver's address must be public, events and projects must be there, headers such as HTTP has, times such as are kept.
+  // A receiver's URL must be public, events and projects must exist, headers must be valid in HTTP, and times must be within retention.
   "createWebhookSubscription",
   "changeWebhookSubscription",
   "listWebhookDeliveries",
   "replayWebhookEvents",
-  // Sources need a connection that is there, recognition of characters its data, overlaps a longer chunk; a filter's fields
-  // are those of the metadata schemas, as the metadata of a resource is, which is either a file, an address or a text.
+  // Sources need an existing connection, text recognition needs its data, and an overlap must be shorter than the
+  // chunk; filters and metadata may use only declared fields; a resource is a file, a URL or a text.
   "createUser",
   "changeUser",
-  // Not every address that the format allows is one that a user can have.
+  // The format allows e-mail addresses that no user can have.
   "findProjectMemberCandidate",
   "createKnowledgeBase",
   "changeKnowledgeBase",
   "queryKnowledgeBase",
   "createKnowledgeBaseResources",
   "changeKnowledgeBaseResource",
-  // What an evaluator's config may be depends on its type; a sample is written out or named. The schema of a dataset may
-  // restrict its rows; a source is a text or an address; a monitor is held to limits, its statistics to a number of buckets.
+  // An evaluator's config depends on its type; a sample is inline or referenced. A dataset's schema may restrict its
+  // rows; a source is a text or a URL; a monitor has limits, and its statistics a maximum number of buckets.
   "createDataset",
   "changeDataset",
   "addDatasetRows",
@@ -114,12 +116,12 @@ const RULES_BEYOND_SCHEMA = new Set([
   "changeMonitor",
   "changeMonitorAlert",
   "getMonitorScoreStats",
-  // What a credential, an action's inputs and a trigger's config may be depends on the provider; skills and documents of OpenAPI
-  // have a format of their own; a score's value is of its data_type, at a node of its run.
+  // Credentials, action inputs and trigger configs depend on the provider; skills and OpenAPI documents have their own
+  // formats; a score's value must match its data_type and a node of its run.
   "createConnection",
   "changeConnection",
   "changeSettings",
-  // At most what the organisation has.
+  // The value must not exceed the organisation's limit.
   "changeKeyQuotas",
   "changeRetention",
   "changeProjectRetention",
@@ -132,18 +134,18 @@ const RULES_BEYOND_SCHEMA = new Set([
   "createRunScore",
   "changeScore",
   "giveFeedback",
-  // An offset beyond 2^53 - 1, which the document does not give as a bound.
+  // An offset beyond 2^53 - 1, a bound that the document does not state.
   "getRunNodeValue",
-  // The file's bytes decide: empty or not for this flow.
+  // Whether this flow accepts the file depends on whether its bytes are empty.
   "uploadDocument",
   "uploadDocumentOlderName",
 ]);
 
-/** Operations that refuse with 400 what fits their schema, besides operations with a cursor. */
+/** Operations that return 400 for bodies that match their schema, besides operations with a cursor. */
 const BAD_REQUESTS = new Set([
   // RFC 6749: a wrong password or refresh token is a 400 invalid_grant.
   "createToken",
-  // A version of the protocol that is not spoken must be a 400.
+  // An unsupported protocol version must be a 400.
   "callMcp",
 ]);
 
@@ -154,9 +156,9 @@ interface Operation {
 }
 
 /**
- * The statuses each operation may answer a request that fits its schema: all it declares, because what is stored decides about the
- * others (404, 409, 410, 412 for an ETag, 416 for a range), but 400 and 422, which say that the request itself is wrong. A cursor is
- * opaque: only the server knows which ones it gave (400).
+ * The statuses that each operation may return for a request that matches its schema: all declared ones (404, 409, 410,
+ * 412 and 416 depend on stored data), except 400 and 422, which mean an invalid request. Cursors are opaque, so only
+ * the server knows valid ones (400).
  */
 function acceptance(): string[] {
   const { paths } = JSON.parse(readFileSync(document, "utf8")) as { paths: Record<string, Record<string, Operation>> };
@@ -178,7 +180,7 @@ function acceptance(): string[] {
   });
 }
 
-/** Real ids in most requests, so that they reach what lies behind the 404s; made-up ones in the others. */
+/** Real IDs in most requests, so that they get past the 404s, and generated ones in the others. */
 function parameters(ids: KnownIds): string {
   const dictionaries = {
     org: [ids.org],

@@ -10,7 +10,7 @@ import type { HttpTarget } from "../support/http-target.ts";
 import { startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
 
-/** Planted as credentials. Neither they nor another form of them may be anywhere but in the connections, where they are sealed. */
+/** Planted as credentials. They may be in encrypted connections only, in no form anywhere else. */
 const TOKEN = "planted/secret+7b1d09f4e2";
 const CLIENT_SECRET = "planted client secret 93c5aa";
 const ACCESS_TOKEN = "planted-access-token-55e0";
@@ -41,7 +41,7 @@ it("a credential is in no table, log, workflow history or webhook (secret-in-err
   const api = tenant.secret;
   await subscribe(api, { url: `${upstream.url}/hook`, events: ["*"] });
   upstream.on("/hook", (_, response) => void response.writeHead(200).end());
-  // Answers with what it was sent, in more than one form.
+  // Returns the credential that it received, in several forms.
   upstream.on("/leak", (request, response) => {
     const sent = request.headers["authorization"] ?? "";
     const status = request.method === "GET" ? 401 : 500;
@@ -102,7 +102,7 @@ it("a credential is in no table, log, workflow history or webhook (secret-in-err
     answers.push((await api.post(`/v2/connections/${connection_id}/check`)).body);
     workflows.push(`check-${connection_id}-1`);
   }
-  // The secrets did reach the service.
+  // The secrets did reach the target.
   const sent = upstream.requests.map(({ headers }) => headers["authorization"]);
   expect(sent).toContain(`Bearer ${TOKEN}`);
   expect(sent).toContain(`Bearer ${ACCESS_TOKEN}`);
@@ -124,7 +124,7 @@ it("a credential is in no table, log, workflow history or webhook (secret-in-err
   grep("tables", await tables());
   const kept = await histories(workflows);
   grep("histories", kept.map(textOf).join());
-  // What is encrypted there would only hide a secret.
+  // Encrypted payloads could hide a secret, so they are decrypted and searched, too.
   grep("decrypted histories", (await Promise.all(kept.map(decoded))).map(textOf).join());
   expect(found).toEqual([]);
 });

@@ -5,7 +5,7 @@ import type { ApiTenant } from "../api/tenant.ts";
 import type { Answer } from "../support/client.ts";
 import { echoFlow } from "../api/echo-flow.ts";
 
-// What an editor tries out before it is published is nobody else's: a public key stands in web pages.
+// A public key is visible in web pages, so it must not reach versions that an editor has not published.
 
 let tenant: ApiTenant;
 let flowId: string;
@@ -18,7 +18,7 @@ beforeAll(async () => {
 const inputs = { "in-0": "x" };
 const address = (kind: "run" | "stream") => `/inference/v0/${kind}/${tenant.org_id}/${flowId}`;
 
-/** Deploys a version that is not published. */
+/** Deploys a version without publishing it. */
 async function draft(text: string): Promise<number> {
   const flow = echoFlow(`${text} {{in-0}}`);
   const { status, body } = await tenant.secret.post(`/v2/projects/${flowId}/versions`, { flow, publish: false });
@@ -26,7 +26,7 @@ async function draft(text: string): Promise<number> {
   return body.version;
 }
 
-/** The same 404, in the same words. */
+/** Expects the same 404 with the same text. */
 function expectSame(answers: ReadonlyArray<Answer | undefined>): void {
   expect(answers.map((answer) => answer?.status)).toEqual([404, 404]);
   expect(new Set(answers.flatMap((answer) => (answer ? [problemText(answer)] : []))).size).toBe(1);
@@ -36,7 +36,7 @@ const publish = (version: number) => tenant.secret.post(`/v2/projects/${flowId}/
 
 const called = (version: number) => tenant.public.post(address("run"), inputs, { query: { version, verbose: false } });
 
-it.each(["run", "stream"] as const)("unpublished-version: to a public key it is unknown to %s", async (kind) => {
+it.each(["run", "stream"] as const)("unpublished-version: is not found by a public key with %s", async (kind) => {
   const version = await draft(`draft of ${kind}`);
   const [never, unknown] = await Promise.all(
     [version, 4711].map((each) => tenant.public.post(address(kind), inputs, { query: { version: each } })),
@@ -49,7 +49,7 @@ it.each(["run", "stream"] as const)("unpublished-version: to a public key it is 
   expect(body.data.filter((run: { version: number }) => run.version === version)).toEqual([]);
 });
 
-it("unpublished-version: secret keys and users run it", async () => {
+it("unpublished-version: can be run with a secret key and by a user", async () => {
   const version = await draft("for members");
   const editor = await tenant.user("editor");
   for (const member of [tenant.secret, editor]) {
@@ -58,7 +58,7 @@ it("unpublished-version: secret keys and users run it", async () => {
   }
 });
 
-it("unpublished-version: what was published once a public key may run, also when another is published", async () => {
+it("unpublished-version: a version that was once published can be run with a public key, even after another is published", async () => {
   const version = await draft("was");
   expect((await called(version)).status).toBe(404);
   await publish(version);
@@ -68,7 +68,7 @@ it("unpublished-version: what was published once a public key may run, also when
   expect((await called(version)).body).toEqual({ "out-0": "was x" });
 });
 
-it("unpublished-version: a version that is found again by its content and published counts as well", async () => {
+it("unpublished-version: a draft that is published by deploying its content again can be run with a public key", async () => {
   const version = await draft("again");
   await tenant.secret.post(`/v2/projects/${flowId}/versions`, { flow: echoFlow("again {{in-0}}") });
   await publish(1);
@@ -76,7 +76,7 @@ it("unpublished-version: a version that is found again by its content and publis
   expect((await called(version)).status).toBe(200);
 });
 
-it("unpublished-version: the runs of one are unknown to a public key, whoever began them", async () => {
+it("unpublished-version: its runs are not found by a public key, whoever started them", async () => {
   const version = await draft("tried out");
   const { body: run } = await tenant.secret.post(address("run"), inputs, { query: { version } });
   const unknown = "0197f0a0-0000-7000-8000-000000000000";
@@ -102,7 +102,7 @@ it("unpublished-version: the runs of one are unknown to a public key, whoever be
   expect([own.status, own.body.outputs]).toEqual([200, { "out-0": "tried out x" }]);
 });
 
-it("unpublished-version: an Idempotency-Key of a member's call does not open it", async () => {
+it("unpublished-version: a public key cannot run it with the Idempotency-Key of a member's call", async () => {
   const version = await draft("with a key");
   for (const kind of ["run", "stream"] as const) {
     const options = { query: { version }, headers: { "Idempotency-Key": `shared-${kind}` } };
@@ -112,7 +112,7 @@ it("unpublished-version: an Idempotency-Key of a member's call does not open it"
   }
 });
 
-it("unpublished-version: the tools of MCP and uploads use the published version", async () => {
+it("unpublished-version: MCP tools and uploads use the published version", async () => {
   await publish(1);
   await draft("hidden from tools");
   const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };

@@ -6,7 +6,7 @@ import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
 import type { TestClient } from "../support/client.ts";
 
-// Who may only look must not learn what would let them do more.
+// A viewer must not learn secrets that give more rights.
 
 const SECRET = "hunter2-hunter2";
 let tenant: ApiTenant;
@@ -28,7 +28,7 @@ function calling(headers: Record<string, string>, path = "/called") {
   return flow([input, { id: "http-0", type: "http", config }, out], ["in-0>http-0", "http-0>out-0"]);
 }
 
-/** What each of them is answered; the viewer must not see the secret, the others must. */
+/** Expects that the viewer's response hides the secret and the others' responses show it. */
 async function expectMaskedFor(path: string, members: Record<string, string> = {}): Promise<void> {
   const answers = await Promise.all([viewer, editor, admin, tenant.secret].map((each) => each.get(path)));
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
@@ -44,13 +44,13 @@ describe("viewer-secrets: a flow", () => {
     ["Authorization", `Bearer ${SECRET}`],
     ["x-api-key", SECRET],
     ["Cookie", `session=${SECRET}`],
-  ])("with a written %s header", async (name, value) => {
+  ])("with a literal %s header is masked", async (name, value) => {
     const project_id = await tenant.deploy(calling({ [name]: value, "X-Trace": "kept" }));
     await expectMaskedFor(`/v2/projects/${project_id}/versions/1`, { other: "kept" });
     await expectMaskedFor(`/v2/projects/${project_id}/versions/-1`);
   });
 
-  it("with a secret in its address, in a map", async () => {
+  it("with a secret in a URL inside a map is masked", async () => {
     const inner = calling({}, `/called?token=${SECRET}&page=7`);
     const map = {
       id: "map-0",
@@ -65,7 +65,14 @@ describe("viewer-secrets: a flow", () => {
     await expectMaskedFor(`/v2/projects/${body.project_id}/versions/1`, { page: "page=7" });
   });
 
-  it("that an editor reads and deploys again goes on working", async () => {
+  it("in a draft, and in a step of it, is masked", async () => {
+    const path = `/v2/projects/${await tenant.deploy(calling({}))}/draft`;
+    const saved = await editor.put(path, { flow: calling({ Authorization: `Bearer ${SECRET}` }) });
+    await expectMaskedFor(path);
+    await expectMaskedFor(`${path}/steps/${saved.body.revision}`);
+  });
+
+  it("still works after an editor reads it and deploys it again", async () => {
     const project_id = await tenant.deploy(calling({ Authorization: `Bearer ${SECRET}` }, "/again"));
     const { body: read } = await editor.get(`/v2/projects/${project_id}/versions/1`);
     const same = await editor.post(`/v2/projects/${project_id}/versions`, { flow: read.flow });
@@ -77,7 +84,7 @@ describe("viewer-secrets: a flow", () => {
     expect(target.requests.find(({ path }) => path === "/again")?.headers["authorization"]).toBe(`Bearer ${SECRET}`);
   });
 
-  it("is warned of, with the way to connections", async () => {
+  it("gets a warning that points to connections", async () => {
     const { body } = await viewer.post("/v2/flows/validate", { flow: calling({ "X-Api-Key": SECRET }) });
     expect(body.valid).toBe(true);
     const problem = body.problems.find(({ code }: { code: string }) => code === "secret_in_flow");
@@ -96,8 +103,8 @@ describe("viewer-secrets: a flow", () => {
   });
 });
 
-describe("viewer-secrets: what events are sent to", () => {
-  it("comes without its parameters, in lists, alone and in deliveries", async () => {
+describe("viewer-secrets: the URL of a webhook", () => {
+  it("is shown without query parameters in the list, in the webhook and in deliveries", async () => {
     const url = `${target.url}/hook?code=${SECRET}`;
     const made = await tenant.secret.post("/v2/webhooks/subscriptions", { url, events: ["run.*"] });
     expect(made.status).toBe(201);
@@ -112,8 +119,8 @@ describe("viewer-secrets: what events are sent to", () => {
   });
 });
 
-describe("viewer-secrets: other settings with addresses", () => {
-  it("come without secrets: triggers", async () => {
+describe("viewer-secrets: other settings with URLs", () => {
+  it("are shown without secrets: triggers", async () => {
     const project_id = await tenant.deploy(flow([input, out], ["in-0>out-0"]));
     const { status, body } = await tenant.secret.post("/v2/triggers", {
       project_id,
@@ -128,7 +135,7 @@ describe("viewer-secrets: other settings with addresses", () => {
     await expectMaskedFor(`/v2/triggers/${body.id}`);
   });
 
-  it("come without secrets: evaluators", async () => {
+  it("are shown without secrets: evaluators", async () => {
     const config = { url: `${target.url}/score?token=${SECRET}` };
     const { status, body } = await tenant.secret.post("/v2/evals/evaluators", {
       name: "asks",

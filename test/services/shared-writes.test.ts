@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ShareOptions } from "../../src/services/shared-writes.ts";
 import { shareWrites } from "../../src/services/shared-writes.ts";
 
-/** Writes that the test ends. */
+/** Writes that last until the test ends them. */
 function begin(isPassing: (error: unknown) => boolean = () => false, options?: ShareOptions) {
   const written: Array<{ items: readonly string[]; end: (error?: Error) => void }> = [];
   const write = shareWrites<string, string>(
@@ -16,8 +16,8 @@ function begin(isPassing: (error: unknown) => boolean = () => false, options?: S
   return { write, written, turn: () => new Promise((resolve) => setImmediate(resolve)) };
 }
 
-describe("writes that go together", () => {
-  it("the first at once, later ones as one batch, in their order", async () => {
+describe("shared writes", () => {
+  it("write the first immediately and later ones as one batch, in order", async () => {
     const { write, written, turn } = begin();
     const results = ["a", "b", "c"].map((item) => write("run", item));
     expect(written.map(({ items }) => items)).toEqual([["a"]]);
@@ -31,7 +31,7 @@ describe("writes that go together", () => {
     expect(written).toHaveLength(3);
   });
 
-  it("from the first on, where they are gathered, but not too many of them", async () => {
+  it("include the first in a batch if writes are gathered, up to a maximum", async () => {
     const { write, written } = begin(undefined, { gatherMs: 1, maxTogether: 2 });
     const results = ["a", "b", "c"].map((item) => write("run", item));
     await expect.poll(() => written.length).toBe(1);
@@ -41,14 +41,14 @@ describe("writes that go together", () => {
     expect(await Promise.all(results)).toEqual(["a+b", "a+b", "c"]);
   });
 
-  it("of different keys not at all", async () => {
+  it("keep different keys apart", async () => {
     const { write, written } = begin();
     const results = [write("one", "a"), write("other", "b")];
     for (const { end } of written) end();
     expect(await Promise.all(results)).toEqual(["a", "b"]);
   });
 
-  it("that fail for one fail for that one alone", async () => {
+  it("fail only for the item that is invalid", async () => {
     const { write, written, turn } = begin();
     const results = Promise.allSettled(["a", "b", "c"].map((item) => write("run", item)));
     written[0]?.end();
@@ -63,7 +63,7 @@ describe("writes that go together", () => {
     expect(await Promise.all([write("run", "d"), turn().then(() => written.at(-1)?.end())])).toEqual(["d", undefined]);
   });
 
-  it("fail together when the database is away", async () => {
+  it("fail together if the database is unavailable", async () => {
     const { write, written, turn } = begin(() => true);
     const results = Promise.allSettled(["a", "b", "c"].map((item) => write("run", item)));
     written[0]?.end(new Error("away"));

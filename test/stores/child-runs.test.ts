@@ -30,7 +30,7 @@ beforeAll(async () => {
   await own.database.system((db) => db.query("analyze runs"));
 });
 
-/** The plan of a statement, as the role that is held to the organisation's rows runs it. */
+/** The plan of a statement, executed as the role that row-level security restricts. */
 async function planOf(query: (db: Db) => Promise<unknown>): Promise<string> {
   let plan: unknown;
   await own.database.org(tenant.org_id, (db) => {
@@ -48,10 +48,10 @@ async function planOf(query: (db: Db) => Promise<unknown>): Promise<string> {
   return JSON.stringify(plan);
 }
 
-describe("the child of a run that a node has called", () => {
+describe("the child run that a node started", () => {
   const end = childRunEnd(parent, "sub-0");
 
-  it("is found by the end of its id", async () => {
+  it("is found by the end of its ID", async () => {
     const found = await own.database.org(tenant.org_id, (db) => findChildRun(db, parent, end));
     expect(found?.run_id).toBe(child);
     expect(await own.database.org(tenant.org_id, (db) => childRunIds(db, parent, [end, "nothing"]))).toEqual([child]);
@@ -59,7 +59,7 @@ describe("the child of a run that a node has called", () => {
     expect(await own.database.org(other.org_id, (db) => findChildRun(db, parent, end))).toBeNull();
   });
 
-  it("is found without looking at the other children", async () => {
+  it("is found without reading the other children", async () => {
     for (const plan of [
       await planOf((db) => findChildRun(db, parent, end)),
       await planOf((db) => childRunIds(db, parent, [end])),

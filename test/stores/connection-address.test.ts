@@ -29,7 +29,7 @@ function open(url: string): Database {
   return database;
 }
 
-it("reads a password's file for every connection", async () => {
+it("the password file is read for every connection", async () => {
   const role = `token_${randomBytes(6).toString("hex")}`;
   const { adminUrl } = inject("millrace");
   await administer(adminUrl, `create role ${role} superuser login password 'first'`);
@@ -40,7 +40,7 @@ it("reads a password's file for every connection", async () => {
   const url = address.href;
 
   await expect(open(url).ping()).rejects.toThrow("ENOENT");
-  // It would wait for a session that has not been given its password.
+  // Dropping the database would wait for a session that has not sent its password.
   const another = await cloneDatabase();
   await Promise.race([another.drop(), late(20_000, "a session was left behind")]);
   writeFileSync(file, "wrong\n");
@@ -58,7 +58,7 @@ it("reads a password's file for every connection", async () => {
   await eventually("it listens", () => heard === 1);
   expect((await migrate(url, MIGRATIONS)).applied).toEqual([]);
 
-  // Renewed, as a token is: what is connected stays so, what connects from now on has the new one.
+  // The password is renewed like a token: open connections continue, and new ones use the new password.
   await administer(adminUrl, `alter role ${role} password 'second'`);
   writeFileSync(file, "second");
   await database.ping();
@@ -75,31 +75,34 @@ it("reads a password's file for every connection", async () => {
   await expect(open(url).ping()).rejects.toThrow("ENOENT");
 });
 
-it.skipIf(!hasOpenssl)("shows its certificate to a server that asks for one, and looks at the server's", async () => {
-  const authority = makeCertificate("authority");
-  const [server, own] = [makeCertificate("localhost", authority), makeCertificate("millrace", authority)];
-  const folder = scratchDirectory();
-  const file = (name: string, text: string): string => {
-    writeFileSync(join(folder, name), text);
-    return join(folder, name);
-  };
-  const target = new URL(clone.url);
-  const postgres = await startTlsPostgres(
-    { host: target.hostname, port: Number(target.port) },
-    { ...server, clientAuthority: authority.cert },
-  );
-  onTestFinished(() => postgres.close());
-  const address = (parameters: Record<string, string>): string => {
-    const url = new URL(clone.url);
-    [url.hostname, url.port] = ["localhost", String(postgres.port)];
-    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-    return url.href;
-  };
-  const trusted = { sslmode: "verify-full", sslrootcert: file("ca.pem", authority.cert) };
-  const certified = { ...trusted, sslcert: file("tls.crt", own.cert), sslkey: file("tls.key", own.key) };
-  await open(address(certified)).verify();
-  expect((await migrate(address(certified), MIGRATIONS)).applied).toEqual([]);
-  await expect(open(address(trusted)).ping()).rejects.toThrow();
-  const stranger = { sslrootcert: file("stranger.pem", makeCertificate("stranger").cert) };
-  await expect(open(address({ ...certified, ...stranger })).ping()).rejects.toThrow(/certificate|issuer/);
-});
+it.skipIf(!hasOpenssl)(
+  "the driver sends its certificate if the server asks for one, and verifies the server's",
+  async () => {
+    const authority = makeCertificate("authority");
+    const [server, own] = [makeCertificate("localhost", authority), makeCertificate("millrace", authority)];
+    const folder = scratchDirectory();
+    const file = (name: string, text: string): string => {
+      writeFileSync(join(folder, name), text);
+      return join(folder, name);
+    };
+    const target = new URL(clone.url);
+    const postgres = await startTlsPostgres(
+      { host: target.hostname, port: Number(target.port) },
+      { ...server, clientAuthority: authority.cert },
+    );
+    onTestFinished(() => postgres.close());
+    const address = (parameters: Record<string, string>): string => {
+      const url = new URL(clone.url);
+      [url.hostname, url.port] = ["localhost", String(postgres.port)];
+      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+      return url.href;
+    };
+    const trusted = { sslmode: "verify-full", sslrootcert: file("ca.pem", authority.cert) };
+    const certified = { ...trusted, sslcert: file("tls.crt", own.cert), sslkey: file("tls.key", own.key) };
+    await open(address(certified)).verify();
+    expect((await migrate(address(certified), MIGRATIONS)).applied).toEqual([]);
+    await expect(open(address(trusted)).ping()).rejects.toThrow();
+    const stranger = { sslrootcert: file("stranger.pem", makeCertificate("stranger").cert) };
+    await expect(open(address({ ...certified, ...stranger })).ping()).rejects.toThrow(/certificate|issuer/);
+  },
+);

@@ -38,7 +38,7 @@ const inOrg: <T>(work: Parameters<typeof own.database.org<T>>[1]) => Promise<T> 
 const all: Keyset = { beyond: null, ascending: true, limit: 10 };
 
 describe("documents", () => {
-  it("are inserted once, however often the upload is tried", async () => {
+  it("are inserted once, however often the upload is retried", async () => {
     const document = await insert();
     expect(await inOrg((db) => documents.insertDocument(db, document))).toBe(false);
     expect(await inOrg((db) => documents.getDocument(db, document.file_id))).toMatchObject({
@@ -51,7 +51,7 @@ describe("documents", () => {
     });
   });
 
-  it("belong to exactly their handle, node and project", async () => {
+  it("belong to exactly one user ID, node and project", async () => {
     const { file_id } = await insert();
     await insert({ user_id: "ada-10" });
     await insert({ user_id: "ADA-1" });
@@ -62,7 +62,7 @@ describe("documents", () => {
     expect(await inOrg((db) => documents.listDocuments(db, { ...handle, user_id: "ada_1" }, null, all))).toEqual([]);
   });
 
-  it("are listed by file name and in pages", async () => {
+  it("are listed by file name, page by page", async () => {
     const [a, b, c] = [await insert(), await insert({ filename: "b.txt" }), await insert({ filename: "c.txt" })];
     const list = async (filename: string | null, page = all) =>
       (await inOrg((db) => documents.listDocuments(db, handle, filename, page))).map((row) => row.file_id);
@@ -72,7 +72,7 @@ describe("documents", () => {
     expect(await list(null, { beyond: b.file_id, ascending: false, limit: 2 })).toEqual([a.file_id]);
   });
 
-  it("are settled once: the first of text and error stays", async () => {
+  it("are finalised once: the first of text and error stays", async () => {
     const [a, b] = [await insert(), await insert()];
     expect(await inOrg((db) => documents.markIndexed(db, a.file_id, { v: "text" }, 2))).toBe(true);
     expect(await inOrg((db) => documents.markError(db, a.file_id, { code: "late", message: "" }))).toBe(false);
@@ -92,7 +92,7 @@ describe("documents", () => {
     });
   });
 
-  it("are removed by name or all at once, and tell what is to be deleted with them", async () => {
+  it("are deleted by name or all together, and the result lists the blobs to delete", async () => {
     const [a, b] = [await insert(), await insert({ filename: "b.txt" })];
     await insert({ user_id: "someone-else" });
     expect(await inOrg((db) => documents.deleteDocuments(db, handle, "a.txt", 10))).toEqual([
@@ -107,7 +107,7 @@ describe("documents", () => {
     ).toHaveLength(1);
   });
 
-  it("replace the one of the same name, also when many come at once", async () => {
+  it("replace the document of the same name, also in concurrent uploads", async () => {
     await insert({ filename: "b.txt" });
     const uploads = Array.from({ length: 12 }, () => draft());
     const removed = await Promise.all(
@@ -124,7 +124,7 @@ describe("documents", () => {
     expect(await inOrg((db) => documents.listDocuments(db, handle, "b.txt", all))).toHaveLength(1);
   });
 
-  it("that wait too long are found by the sweeper, of every organisation", async () => {
+  it("that wait too long are found by the sweeper, for every organisation", async () => {
     const { file_id } = await insert();
     const indexed = await insert();
     await inOrg((db) => documents.markIndexed(db, indexed.file_id, { v: "" }, null));
@@ -134,7 +134,7 @@ describe("documents", () => {
     expect(await own.database.system((db) => documents.pendingDocuments(db, 60_000, 1000))).toEqual([]);
   });
 
-  it("keep names that look like something else as they are", async () => {
+  it("keep file names that look like paths or code unchanged", async () => {
     for (const filename of ["../../etc/passwd", "%2e%2e%2f", "a'; drop table documents; --", "𝕏.txt", "__proto__"]) {
       await insert({ filename });
       expect(await inOrg((db) => documents.listDocuments(db, handle, filename, all))).toMatchObject([{ filename }]);

@@ -2,7 +2,7 @@ import { Client } from "pg";
 import { expect, inject, it } from "vitest";
 import { createGuardedSockets } from "../../src/platform/fetch/guarded-sockets.ts";
 
-it("the driver of Postgres connects through a guarded socket, where the address is allowed", async () => {
+it("the Postgres driver connects through a guarded socket if the address is allowed", async () => {
   const { adminUrl } = inject("millrace");
   const ask = async (allow: readonly string[]) => {
     const client = new Client({ connectionString: adminUrl, stream: () => createGuardedSockets({ allow }).socket() });

@@ -27,7 +27,7 @@ const action = (...names: string[]): JsonObject => ({
 const put = (each: JsonObject) => inOrg((db) => replaceImportedActions(db, tenant.org_id, "p", JSON.stringify([each])));
 const shown = async () => JSON.stringify(await inOrg((db) => findImportedAction(db, "p", "a")));
 
-it("an action has the order of its last import; another order alone is no change", async () => {
+it("an action keeps its last import's field order; a new order alone is not reported as a change", async () => {
   for (const names of [
     ["surname", "name"],
     ["name", "surname"],
@@ -39,7 +39,7 @@ it("an action has the order of its last import; another order alone is no change
   expect(await inOrg((db) => compareImportedActions(db, "p", again))).toEqual([]);
 });
 
-it("an action that a process without texts replaced is the one of that process, until it is imported again", async () => {
+it("an action replaced by an older process is shown as that process stored it, until the next import", async () => {
   await put(action("surname", "name"));
   await inOrg((db) =>
     db.query("update imported_actions set action = $1::jsonb", [JSON.stringify(action("street", "no"))]),
@@ -49,7 +49,7 @@ it("an action that a process without texts replaced is the one of that process, 
   expect(await shown()).toBe(JSON.stringify(action("surname", "name")));
 });
 
-it("an action of before is shown as it was stored", async () => {
+it("an action imported by an older release is shown as it was stored", async () => {
   await put(action("surname", "name"));
   await inOrg((db) => db.query("update imported_actions set written_action = null"));
   expect(await shown()).toBe(JSON.stringify(action("name", "surname")));

@@ -10,7 +10,7 @@ describe("jsonb", () => {
     ["\\\\u0000 \u0000", "\\\\u0000 \ufffd"],
     ["😀", "😀"],
     [{ "k\u0000": ["\udc00"] }, { "k\ufffd": ["\ufffd"] }],
-  ])("makes %j what Postgres can hold", (value, expected) => {
+  ])("converts %j to what Postgres can store", (value, expected) => {
     expect(JSON.parse(jsonb(value))).toEqual(expected);
   });
 });

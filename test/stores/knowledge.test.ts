@@ -27,7 +27,7 @@ beforeAll(async () => {
 const inOrg = <T>(work: (db: Db) => Promise<T>): Promise<T> => own.database.org(base.org_id, work);
 
 describe("knowledge bases as rows", () => {
-  it("are listed with their totals, changed at the revision that was read, and those of others are not there", async () => {
+  it("are listed with their totals, changed only at the revision that was read, and hidden from others", async () => {
     const resource_id = await buildResource(own.database, base, { path: "docs/a.md" });
     await buildResource(own.database, base, { path: "notes/b.md" });
     await inOrg(async (db) => {
@@ -53,7 +53,7 @@ describe("knowledge bases as rows", () => {
     });
   });
 
-  it("have resources, listed by status, path and more, whose steps are those of the present revision", async () => {
+  it("have resources, listed by status, path and more, with the steps of the current revision", async () => {
     await inOrg(async (db) => {
       const id = base.knowledge_base_id;
       const paths = async (search: Partial<ResourceSearch>): Promise<string[]> =>
@@ -82,7 +82,7 @@ describe("knowledge bases as rows", () => {
     });
   });
 
-  it("have one index that is being built at most", async () => {
+  it("have at most one index that is being built", async () => {
     await inOrg(async (db) => {
       const building = { ...base.index, state: "building" as const };
       const first = await insertIndex(db, building);

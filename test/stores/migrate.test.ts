@@ -28,7 +28,7 @@ async function asked<T>(url: string, work: (db: Db) => Promise<T>): Promise<T> {
 
 const gaps = (url: string) => asked(url, findAccessGaps);
 
-it("each migration has a number of its own", () => {
+it("each migration has a unique number", () => {
   const numbers = files.map((name) => name.slice(0, 4));
   expect(numbers.filter((number, index) => number === numbers[index - 1])).toEqual([]);
 });
@@ -39,7 +39,7 @@ it("one of several concurrent migrators applies everything, and the others find 
   expect(outcomes.map(({ applied }) => applied.length).toSorted((a, b) => a - b)).toEqual([0, 0, 0, files.length]);
 });
 
-it("an index that is built while others write is built anew where that was broken off", async () => {
+it("an index that is built concurrently is rebuilt if its build was interrupted", async () => {
   const { url, drop } = await cloneDatabase();
   onTestFinished(drop);
   const sql = "select indexrelid::regclass::text as name from pg_index where not indisvalid";
@@ -56,14 +56,14 @@ it("an index that is built while others write is built anew where that was broke
   expect((await migrate(url, MIGRATIONS)).applied).toEqual([]);
 });
 
-it("no migration that is new since 0.1.0 keeps runs from being written while it makes an index", () => {
+it("no migration since 0.1.0 blocks writes to runs while it builds an index", () => {
   const texts = files.filter((name) => name >= "0068").map((name) => readFileSync(join(MIGRATIONS, name), "utf8"));
   const indexes = texts.flatMap((text) => text.match(/create (unique )?index [^(]* on runs /g) ?? []);
   expect(indexes.length).toBeGreaterThan(0);
   expect(indexes.filter((each) => !each.includes(" concurrently "))).toEqual([]);
 });
 
-it("migrations make every policy and grant", async () => {
+it("migrations create every policy and grant", async () => {
   const url = await empty();
   expect(await migrate(url, MIGRATIONS)).toEqual({ applied: files, mended: [] });
   expect(await gaps(url)).toEqual([]);
@@ -79,16 +79,57 @@ it.each([
   ["row-level security of users", "alter table users disable row level security"],
   ["insert, delete on projects for millrace_app", "revoke insert, delete on projects from millrace_app"],
   ["select on knowledge_bases for millrace_search", "revoke select on knowledge_bases from millrace_search"],
-])("what is missing is named and made anew, whatever the version: %s", async (what, fault) => {
+])(
+  "a missing policy, grant or row-level security is named and restored, whatever the version: %s",
+  async (what, fault) => {
+    const { url, drop } = await cloneDatabase();
+    onTestFinished(drop);
+    await administer(url, fault);
+    expect((await gaps(url)).map((gap) => gap.what)).toEqual([what]);
+    expect(await migrate(url, MIGRATIONS)).toEqual({ applied: [], mended: [what] });
+    expect(await gaps(url)).toEqual([]);
+  },
+);
+
+it("a judge stored with 0.7 on another scale gets the threshold of its scale, also inside a composite", async () => {
   const { url, drop } = await cloneDatabase();
   onTestFinished(drop);
-  await administer(url, fault);
-  expect((await gaps(url)).map((gap) => gap.what)).toEqual([what]);
-  expect(await migrate(url, MIGRATIONS)).toEqual({ applied: [], mended: [what] });
-  expect(await gaps(url)).toEqual([]);
+  const judge = (scale: object | undefined, pass_threshold: number | null, direction = "maximize") => ({
+    type: "llm_judge",
+    config: { rubric: "r", ...(scale && { scale }) },
+    score: { data_type: "numeric", direction, pass_threshold },
+  });
+  const wide = { min: 1, max: 10 };
+  const stored = [
+    judge(wide, 0.7),
+    judge(wide, 0.7, "minimize"),
+    judge(wide, 5),
+    judge(wide, null),
+    judge({ min: 0, max: 1 }, 0.7),
+    judge(undefined, 0.7),
+  ];
+  const composite = { type: "composite", config: { parts: stored }, score: { pass_threshold: 0.5 } };
+  const values = [...stored, composite].map((each, i) => `(${i + 1}, '${JSON.stringify(each)}')`).join(",");
+  const id = "00000000-0000-7000-8000-000000000001";
+  await administer(
+    url,
+    `insert into organisations (org_id, name) values ('${id}', 'o');
+     insert into evaluators (evaluator_id, org_id, name) values ('${id}', '${id}', 'e');
+     insert into evaluator_versions (evaluator_id, org_id, version, definition)
+       select '${id}', '${id}', version, definition::jsonb from (values ${values}) v(version, definition);
+     delete from migrations where name = '0093_thresholds_of_judges.sql'`,
+  );
+  await migrate(url, MIGRATIONS);
+  const found = await asked(url, (db) =>
+    db.query<{ definition: typeof composite }>("select definition from evaluator_versions order by version"),
+  );
+  const right = [7.3, 3.7, 5, null, 0.7, 0.7];
+  expect(found.slice(0, -1).map(({ definition }) => definition.score.pass_threshold)).toEqual(right);
+  const parts = found.at(-1)?.definition.config.parts ?? [];
+  expect(parts.map(({ score }) => score.pass_threshold)).toEqual(right);
 });
 
-it("a dump of an older version that was restored without its roles is migrated all the same", async () => {
+it("a dump of an older version restored without its roles can be migrated", async () => {
   const server = await bareServer("sesame");
   onTestFinished(() => server.close());
   await administer(server.admin, "create role millrace login createrole password 'sesame'");
@@ -96,7 +137,7 @@ it("a dump of an older version that was restored without its roles is migrated a
   const older = scratchDirectory();
   for (const name of files.filter((file) => file < "0043")) cpSync(join(MIGRATIONS, name), join(older, name));
   await migrate(server.url, older);
-  // What is left in a dump of what roles had.
+  // As after restoring a dump without the roles and their privileges.
   await administer(server.url, "drop owned by millrace_app, millrace_search");
   await administer(server.admin, "drop role millrace_app, millrace_search");
   const { applied, mended } = await migrate(server.url, MIGRATIONS);
@@ -107,13 +148,13 @@ it("a dump of an older version that was restored without its roles is migrated a
   expect(await gaps(server.url)).toEqual([]);
 });
 
-it("a policy that is not ours is named, with what removes it, and left", async () => {
+it("an unknown policy is named with the statement that removes it, and is not removed", async () => {
   const { url, drop } = await cloneDatabase();
   onTestFinished(drop);
   await administer(url, "create policy everybody on runs to millrace_app using (true)");
   expect((await migrate(url, MIGRATIONS)).mended).toEqual([]);
   const [gap, ...others] = await gaps(url);
-  expect([gap?.what, others]).toEqual(["policy everybody on runs, which is not ours", []]);
+  expect([gap?.what, others]).toEqual(["policy everybody on runs, which Millrace did not create", []]);
   await administer(url, gap?.statement ?? "");
   expect(await gaps(url)).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { whileDatabaseIsAway } from "../../src/stores/patience.ts";
 
 const away = (code = "ECONNREFUSED"): Error => Object.assign(new Error("connect"), { code });
 
-/** Work that fails so before it succeeds; no time passes. */
+/** Work that fails with these errors before it succeeds, without waiting. */
 function failing(errors: readonly Error[]) {
   const left = [...errors];
   const waits: number[] = [];
@@ -21,8 +21,8 @@ function failing(errors: readonly Error[]) {
   };
 }
 
-describe("while the database is away", () => {
-  it("work is tried again, at ever longer intervals up to a limit", async () => {
+describe("while the database is unavailable", () => {
+  it("work is retried at growing intervals up to a limit", async () => {
     const { work, waits, sleep } = failing(
       Array.from({ length: 6 }, (_, n) => away(n % 2 === 0 ? "ECONNREFUSED" : "EAI_AGAIN")),
     );
@@ -30,7 +30,7 @@ describe("while the database is away", () => {
     expect(waits).toEqual([100, 200, 400, 500, 500, 500]);
   });
 
-  it("it fails when the time is over, or when the wait does", async () => {
+  it("work fails when the time limit is reached or the waiting is stopped", async () => {
     const late = failing([away(), away()]);
     await expect(whileDatabaseIsAway(late.work, { maxMs: -1, sleep: late.sleep })).rejects.toThrow("connect");
     const { work } = failing([away()]);
@@ -38,7 +38,7 @@ describe("while the database is away", () => {
     await expect(whileDatabaseIsAway(work, stopped)).rejects.toThrow("stopping");
   });
 
-  it("a failure of another kind is final, but for as many as are allowed", async () => {
+  it("an error of another kind is final, except for as many as are allowed", async () => {
     const once = failing([new Error("constraint")]);
     await expect(whileDatabaseIsAway(once.work, { maxMs: 60_000, sleep: once.sleep })).rejects.toThrow("constraint");
     const errors = [new Error("one"), away(), new Error("two"), new Error("three")];

@@ -11,10 +11,10 @@ import { recordRun } from "../../src/stores/runs/run-record.ts";
 import { emptyDatabase } from "../support/database.ts";
 import { MIGRATIONS } from "../support/own-postgres.ts";
 import { scratchDirectory } from "../support/scratch.ts";
-import { buildRun, buildTenant, ownDatabase, pauseOpening, update } from "./rows.ts";
+import { buildEarlierRun, buildRun, buildTenant, ownDatabase, pauseOpening, update } from "./rows.ts";
 
 const own = ownDatabase();
-/** Not in the order in which jsonb has them: shorter names first. */
+/** Not in the order of jsonb, which puts shorter names first. */
 const DATA = { street: "Mill Lane", no: 7 };
 const FORM = { type: "object", properties: { surname: { type: "string" }, name: { type: "string" } } };
 const asked = (of: Partial<PauseOpening> = {}) => pauseOpening({ data: DATA, form: FORM, ...of });
@@ -29,7 +29,7 @@ const SORTED = JSON.stringify([
   { type: "object", properties: { name: { type: "string" }, surname: { type: "string" } } },
 ]);
 
-/** A write of a process that sends no texts. */
+/** A write by a process of an earlier version, which sends no texts. */
 const recordBefore = (db: Db, runId: string, pause: PauseOpening) =>
   db.query(
     `select new_state from record_run($1::uuid, 't-1', 'PAUSED', now(), null, null, '[]'::jsonb, '[]'::jsonb, $2::jsonb,
@@ -37,7 +37,7 @@ const recordBefore = (db: Db, runId: string, pause: PauseOpening) =>
     [runId, JSON.stringify([pause])],
   );
 
-it("pauses of before, and of processes of before, stay readable; those of now keep the order of members", async () => {
+it("old pauses stay readable; new pauses keep field order", async () => {
   const { url, drop } = await emptyDatabase();
   onTestFinished(drop);
   const files = readdirSync(MIGRATIONS).toSorted();
@@ -48,11 +48,11 @@ it("pauses of before, and of processes of before, stay readable; those of now ke
   onTestFinished(() => database.close());
   const tenant = await buildTenant(database);
   const [first, second, third] = [
-    await buildRun(database, tenant),
-    await buildRun(database, tenant),
-    await buildRun(database, tenant),
+    await buildEarlierRun(database, tenant),
+    await buildEarlierRun(database, tenant),
+    await buildEarlierRun(database, tenant),
   ];
-  // As processes of before read them, in a session that stays open.
+  // Read as a process of an earlier version does, in a session that stays open.
   const text = "select p.* from run_pauses p where run_id = $1::uuid";
   const readBefore = (runId: string) => database.org(tenant.org_id, (db) => db.query<PauseOpening>(text, [runId]));
 
@@ -68,7 +68,7 @@ it("pauses of before, and of processes of before, stay readable; those of now ke
   expect(await readBefore(third)).toMatchObject([{ form: FORM, data: DATA }]);
 });
 
-it("a pause whose data has what Postgres cannot hold is opened with its replacement, and one without either as well", async () => {
+it("a pause is opened even if Postgres cannot store its data unchanged, or if it has neither data nor form", async () => {
   const tenant = await buildTenant(own.database);
   const runId = await buildRun(own.database, tenant);
   const pauses_opened = [

@@ -4,13 +4,13 @@ import { isConnectionError, openDatabase } from "../../src/stores/db.ts";
 import type { Database, Db } from "../../src/stores/db.ts";
 import { emptyDatabase } from "../support/database.ts";
 
-// Processes of before go on while a migration adds a column to a table that a prepared statement selects whole.
+// Running processes must survive a migration that adds a column to a table that one of their prepared statements selects with `*`.
 
 const STATEMENT = "select *, pg_backend_pid() as session from things where id = $1::int";
 const readFirst = (db: Db) => db.first<{ readonly name: string; readonly session: number }>(STATEMENT, [1]);
 const WITH_COLUMN = expect.objectContaining({ name: "first", added: null }) as unknown;
 
-/** A database with a session that has prepared the statement, and a migration since. */
+/** A database with a session that prepared the statement before a migration. */
 async function migratedSince(): Promise<{ readonly database: Database; readonly session: number }> {
   const { url, drop } = await emptyDatabase();
   const database = openDatabase({ url, poolSize: 1, applicationName: "test", onError: () => undefined });
@@ -25,7 +25,7 @@ async function migratedSince(): Promise<{ readonly database: Database; readonly 
   return { database, session };
 }
 
-it("executes the statement all the same, and closes its connection afterwards", async () => {
+it("an outdated prepared statement is executed anyway and its connection closed afterwards", async () => {
   const { database, session } = await migratedSince();
   expect(await database.system(readFirst)).toEqual({ id: 1, name: "first", added: null, session });
   const next = await database.system(readFirst);
@@ -33,7 +33,7 @@ it("executes the statement all the same, and closes its connection afterwards", 
   expect(next?.session).not.toBe(session);
 });
 
-it("rolls a transaction back with an error after which one tries again", async () => {
+it("a transaction with an outdated statement is rolled back with an error that allows a retry", async () => {
   const { database } = await migratedSince();
   const work = async (db: Db) => {
     await db.query("insert into things values (2, 'second')");
@@ -44,7 +44,7 @@ it("rolls a transaction back with an error after which one tries again", async (
   expect(await database.systemTransaction(work)).toEqual([WITH_COLUMN, 2]);
 });
 
-it("refuses what Postgres does not support as before", async () => {
+it("statements that Postgres does not support are still refused", async () => {
   const { database } = await migratedSince();
   const unsupported = "select distinct name from things where id = $1::int for update";
   const error: unknown = await database.system((db) => db.query(unsupported, [1])).catch((reason: unknown) => reason);
@@ -52,7 +52,7 @@ it("refuses what Postgres does not support as before", async () => {
   expect(isConnectionError(error)).toBe(false);
 });
 
-it("prepares each statement with values once a connection, unless it says otherwise", async () => {
+it("each statement with values is prepared once per connection, unless it opts out", async () => {
   const { database } = await migratedSince();
   const texts = ["select $1::int as one", "select $1::int as other"];
   const prepared = await database.org(randomUUID(), async (db) => {

@@ -8,7 +8,7 @@ import { getRun } from "../../src/stores/runs/runs.ts";
 import { buildRun, buildTenant, moveRun, ownDatabase, pauseOpening, update } from "./rows.ts";
 import type { Tenant } from "./rows.ts";
 
-// A worker that dies after a write and before Temporal knows of it leaves a step that is done again, write and all.
+// A worker that dies after a write, before Temporal knows of it, causes a retry that repeats the write.
 
 const own = ownDatabase();
 let tenant: Tenant;
@@ -29,8 +29,8 @@ const event = (type: RunEventDraft["type"], data: object = {}): RunEventDraft =>
 const eventsOf = async (runId: string): Promise<string[]> =>
   (await inOrg((db) => listRunEvents(db, runId, 0, 1000))).map(({ type }) => type);
 
-describe("a write that is repeated", () => {
-  it("tells nothing twice", async () => {
+describe("a repeated write", () => {
+  it("writes no event twice", async () => {
     const runId = await buildRun(own.database, tenant);
     const writes = [
       () => recordStep([node("RUNNING")], [event("node.started")]),
@@ -70,7 +70,7 @@ describe("a write that is repeated", () => {
     expect(await inOrg((db) => getRun(db, runId))).toMatchObject({ event_seq: 6 });
   });
 
-  it("does not pause a run again whose pause has been answered in between", async () => {
+  it("does not pause a run again whose pause was answered in between", async () => {
     const runId = await buildRun(own.database, tenant);
     const pause = pauseOpening();
     const open = () =>

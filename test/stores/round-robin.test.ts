@@ -9,12 +9,12 @@ import { takeUnrelayed } from "../../src/stores/webhooks/outbox.ts";
 import { buildRun, buildTenant, ownDatabase } from "./rows.ts";
 import type { Tenant } from "./rows.ts";
 
-// Whatever is looped over for all organisations: one that has queued much holds up nobody.
+// Every loop over all organisations: one with a long queue must not delay others.
 
 const own = ownDatabase();
 const MANY = 12;
 
-/** An organisation with a backlog, and one that came last with one thing. */
+/** An organisation with a backlog, and one that came last with a single item. */
 async function neighbours(add: (tenant: Tenant, at: number) => Promise<unknown>): Promise<{ quiet: string }> {
   const [noisy, quiet] = [await buildTenant(own.database), await buildTenant(own.database)];
   for (let at = 0; at < MANY; at += 1) await add(noisy, at);
@@ -25,7 +25,7 @@ async function neighbours(add: (tenant: Tenant, at: number) => Promise<unknown>)
 const orgs = (rows: ReadonlyArray<{ readonly org_id: string }>): string[] => rows.map(({ org_id }) => org_id);
 const firstFew = { limit: 4 };
 
-it("noisy-neighbour: firings are taken round robin by organisation, and few at once", async () => {
+it("noisy-neighbour: firings are taken round robin by organisation, a few at a time", async () => {
   const { quiet } = await neighbours(async ({ org_id }, at) => {
     await own.database.system((db) =>
       db.query(
@@ -68,7 +68,7 @@ it("noisy-neighbour: events are relayed round robin by organisation, each one's 
   expect(places).toEqual(places.toSorted((a, b) => a - b));
 });
 
-it("noisy-neighbour: abandoned documents are read again round robin by organisation", async () => {
+it("noisy-neighbour: abandoned documents are retried round robin by organisation", async () => {
   const { quiet } = await neighbours(({ org_id, project_id }) =>
     own.database.system((db) =>
       db.query(
@@ -82,7 +82,7 @@ it("noisy-neighbour: abandoned documents are read again round robin by organisat
   expect(orgs(pending)).toContain(quiet);
 });
 
-it("noisy-neighbour: abandoned jobs are taken round robin by organisation, each once in a while", async () => {
+it("noisy-neighbour: abandoned jobs are taken round robin by organisation, each once per interval", async () => {
   const start = async ({ org_id }: Tenant): Promise<string> => {
     const job = { job_id: uuidv7(), org_id, action: "cancel", filter: {}, version: null } as const;
     const by = { created_by_type: "user", created_by_id: uuidv7() } as const;

@@ -80,7 +80,7 @@ const FAILED = {
 };
 const RETRYING = { status: "retrying", failure_reason: null, delay_ms: 60_000, hold_ms: null } as const;
 
-/** A subscription with a delivery that has failed once, and a replay under way. */
+/** A webhook with a delivery that has failed once, and a replay in progress. */
 async function buildWebhook({ org_id }: Tenant): Promise<Webhook> {
   const [subscription_id, delivery_id, event_id] = [uuidv7(), uuidv7(), uuidv7()];
   await own.database.orgTransaction(org_id, async (db) => {
@@ -96,7 +96,7 @@ async function buildWebhook({ org_id }: Tenant): Promise<Webhook> {
   return { subscription_id, delivery_id };
 }
 
-/** The tables with row-level security, as the database knows them; partitions are reached through their tables. */
+/** The tables with row-level security, from the catalogue; partitions are accessed through their tables. */
 async function guarded(partitions = false): Promise<string[]> {
   const rows = await own.database.system((db) =>
     db.query<{ name: string }>(
@@ -107,11 +107,11 @@ async function guarded(partitions = false): Promise<string[]> {
   return rows.map((row) => row.name);
 }
 
-/** Whose rows carry no organisation of their own: the index they belong to tells. */
+/** Tables whose rows have no organisation of their own; the index they belong to has it. */
 const THROUGH_INDEX = ["knowledge_postings"];
 
 describe("cross-tenant: row-level security", () => {
-  it("guards every table that carries an organisation", async () => {
+  it("guards every table with data of an organisation", async () => {
     const rows = await own.database.system((db) =>
       db.query<{ name: string }>(
         "select table_name as name from information_schema.columns where column_name = 'org_id' and table_schema = current_schema() order by 1",
@@ -120,7 +120,7 @@ describe("cross-tenant: row-level security", () => {
     expect(await guarded(true)).toEqual([...rows.map((row) => row.name), ...THROUGH_INDEX].toSorted());
   });
 
-  it("shows a query without any filter only the organisation's own rows", async () => {
+  it("shows a query without a filter only the organisation's own rows", async () => {
     for (const table of (await guarded()).filter((name) => !THROUGH_INDEX.includes(name))) {
       const rows = await own.database.org(mine.org_id, (db) =>
         db.query<{ org_id: string }>(`select org_id from ${table}`),
@@ -131,7 +131,7 @@ describe("cross-tenant: row-level security", () => {
     expect(runs).toHaveLength(1);
   });
 
-  it("shows nothing at all to a connection that has not said whose it is", async () => {
+  it("shows nothing to a connection that has not set an organisation", async () => {
     await expect(own.database.org("", async () => undefined)).rejects.toThrow("must be a UUID");
     await expect(own.database.org("' or true --", async () => undefined)).rejects.toThrow("must be a UUID");
     const nobody = uuidv7();
@@ -150,7 +150,7 @@ describe("cross-tenant: row-level security", () => {
     ).rejects.toMatchObject({ code: "42501" });
   });
 
-  it("changes nothing of another organisation's, by id or wholesale", async () => {
+  it("changes no rows of another organisation, by ID or in bulk", async () => {
     await own.database.org(mine.org_id, async (db) => {
       expect(await getRun(db, theirRun)).toBeNull();
       expect(await requestCancel(db, theirRun, null)).toBeNull();
@@ -163,7 +163,7 @@ describe("cross-tenant: row-level security", () => {
     expect(await own.database.org(theirs.org_id, (db) => db.query("select 1 from node_runs"))).toHaveLength(1);
   });
 
-  it("finds and changes no webhook of another organisation's, by id or wholesale", async () => {
+  it("finds and changes no webhook of another organisation, by ID or in bulk", async () => {
     const { subscription_id: id, delivery_id } = theirWebhook;
     const rows = (): Promise<unknown[][]> =>
       own.database.org(theirs.org_id, async (db) => {
@@ -201,7 +201,7 @@ describe("cross-tenant: row-level security", () => {
     expect(await rows()).toEqual(before);
   });
 
-  it("keeps one connection's organisation from the next borrower", async () => {
+  it("does not pass one connection's organisation to its next user", async () => {
     const seen = await Promise.all(
       Array.from({ length: 40 }, (_, i) => {
         const tenant = i % 2 === 0 ? mine : theirs;

@@ -9,7 +9,7 @@ import type { NewSubscription } from "../../src/stores/webhooks/subscriptions.ts
 import type { PauseOpening, Progress, RunState, RunUpdate } from "../../src/domain/runs/run.ts";
 import { testDatabase } from "../support/database.ts";
 
-/** A migrated database for the calling test file, removed after its last test. */
+/** A migrated database for one test file, dropped after its last test. */
 export function ownDatabase(): { readonly database: Database } {
   let own: Awaited<ReturnType<typeof testDatabase>> | undefined;
   beforeAll(async () => {
@@ -52,7 +52,7 @@ export async function buildProject(database: Database, orgId: string): Promise<s
   return project_id;
 }
 
-/** A PENDING run; answers its id. */
+/** A PENDING run; returns its ID. */
 export async function buildRun(database: Database, tenant: Tenant, overrides: Partial<NewRun> = {}): Promise<string> {
   const run: NewRun = {
     run_id: uuidv7(),
@@ -78,7 +78,19 @@ export async function buildRun(database: Database, tenant: Tenant, overrides: Pa
   return run.run_id;
 }
 
-/** A write of a run's record as its workflow makes it. */
+/** A run in tables of an earlier version, which lack some of the current columns. */
+export async function buildEarlierRun(database: Database, tenant: Tenant, run_id = uuidv7()): Promise<string> {
+  await database.org(tenant.org_id, (db) =>
+    db.query(
+      `insert into runs (run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, start_input, timeout_seconds,
+          total_nodes) values ($1::uuid, $2::uuid, $3::uuid, 1, '{}', 'api', 'system', '{}', 60, 0)`,
+      [run_id, tenant.org_id, tenant.project_id],
+    ),
+  );
+  return run_id;
+}
+
+/** A write to a run's record as its workflow makes it. */
 export function update(tenant: Tenant, runId: string, overrides: Partial<RunUpdate> = {}): RunUpdate {
   return {
     org_id: tenant.org_id,
@@ -111,14 +123,14 @@ export function pauseOpening(overrides: Partial<PauseOpening> = {}): PauseOpenin
   };
 }
 
-/** Takes a run through these states, one write each. */
+/** Moves a run through these states, one write each. */
 export async function moveRun(database: Database, tenant: Tenant, runId: string, ...states: RunState[]): Promise<void> {
   for (const state of states) {
     await database.org(tenant.org_id, (db) => recordRun(db, update(tenant, runId, { state }), []));
   }
 }
 
-/** A webhook subscription to all events. */
+/** A webhook for all events. */
 export async function putSubscription(
   db: Db,
   org_id: string,

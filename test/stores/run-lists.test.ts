@@ -29,14 +29,14 @@ describe("listRuns", () => {
     expect(await ids({}, { ...down, ascending: true })).toEqual([a, b, c]);
   });
 
-  it("goes on beyond an id in either direction", async () => {
+  it("continues after an ID in either direction", async () => {
     const all: string[] = [];
     for (let i = 0; i < 5; i++) all.push(await buildRun(own.database, tenant));
     expect(await ids({}, { beyond: all[3] ?? "", ascending: false, limit: 2 })).toEqual([all[2], all[1]]);
     expect(await ids({}, { beyond: all[1] ?? "", ascending: true, limit: 2 })).toEqual([all[2], all[3]]);
   });
 
-  it("narrows by each filter", async () => {
+  it("applies each filter", async () => {
     const parent = uuidv7();
     const project_id = await buildProject(own.database, tenant.org_id);
     await buildRun(own.database, tenant);
@@ -67,7 +67,7 @@ describe("listRuns", () => {
     expect(await ids({ tag: "red", user_id: "u-2" })).toEqual([]);
   });
 
-  it("merges several states in the order of the ids, with and without a tag", async () => {
+  it("merges several states in the order of IDs, with and without a tag", async () => {
     const all: string[] = [];
     for (let i = 0; i < 6; i++) all.push(await buildRun(own.database, tenant, { tags: i < 4 ? ["t"] : [] }));
     const [a, b, c, , e] = all as [string, string, string, string, string];
@@ -81,7 +81,7 @@ describe("listRuns", () => {
     expect(await ids({ states: ["FAILED", "RUNNING"] }, { beyond: a, ascending: true, limit: 1 })).toEqual([b]);
   });
 
-  it("takes the times as clients see them, both exclusive", async () => {
+  it("filters by times as clients see them, both bounds exclusive", async () => {
     const made: Array<{ id: string; at: string }> = [];
     for (let i = 0; i < 3; i++) {
       const id = await buildRun(own.database, tenant);
@@ -100,7 +100,7 @@ describe("listRuns", () => {
     expect(await ids({ created_after: "2999-01-01T00:00:00Z" })).toEqual([]);
   });
 
-  it("shows the beginning of long values and passes short ones and references on", async () => {
+  it("shows a preview of long values and returns short ones and references unchanged", async () => {
     const long = { text: "x".repeat(20_000) };
     const ref = { $blob: "somewhere", size: 100_000 };
     await buildRun(own.database, tenant, { inputs: { "in-0": { v: "short" }, "in-1": { v: long }, "in-2": { ref } } });
@@ -124,12 +124,12 @@ describe("listRuns", () => {
       { states: ["PENDING", "RUNNING"] },
     ] satisfies RunFilter[]) {
       expect(await ids(filter)).toEqual([]);
-      // Not even when the query names the other one.
+      // The list is empty even if the query names the other organisation.
       expect(await own.database.org(tenant.org_id, (db) => listRuns(db, other.org_id, filter, down))).toEqual([]);
     }
   });
 
-  it("walks along an index for every filter that can be long", async () => {
+  it("uses an index for every filter that can match many runs", async () => {
     await own.database.system((db) =>
       db.query(
         `insert into runs (run_id, org_id, project_id, flow_version, state, inputs, run_type, ran_by_type, start_input, timeout_seconds, tags, user_id)

@@ -15,15 +15,15 @@ import { purgeRuns } from "../../src/stores/runs/run-retention.ts";
 import { administer, cloneDatabase } from "../support/database.ts";
 import { MIGRATIONS } from "../support/own-postgres.ts";
 import { scratchDirectory } from "../support/scratch.ts";
-import { buildProject, buildRun, buildTenant } from "./rows.ts";
+import { buildEarlierRun, buildProject, buildRun, buildTenant } from "./rows.ts";
 import type { Tenant } from "./rows.ts";
 
 const DAY = 86_400_000;
 const WEEK = 7 * DAY;
-/** Some Monday: partitions begin at one. */
+/** Any Monday, because partitions begin on Mondays. */
 const MONDAY = Date.parse("2024-01-01T00:00:00Z");
 const monday = (weeks: number): number => MONDAY + (Math.floor((Date.now() - MONDAY) / WEEK) + weeks) * WEEK;
-/** A run's id of a time, with an end of its own. */
+/** A run ID with this timestamp and a unique end. */
 const idAt = (ms: number): string => `${firstIdOf(ms).slice(0, 14)}${uuidv7().slice(14)}`;
 const ANY_TIME = "f47ac10b-58cc-4372-a567-0e02b2c3d479";
 
@@ -45,7 +45,7 @@ async function open(): Promise<void> {
 const query = <Row extends Record<string, unknown>>(sql: string, values: readonly unknown[] = []): Promise<Row[]> =>
   database.system((db) => db.query<Row>(sql, values));
 
-/** Puts partitions of weeks in the place of the first: as they are long after the migration. `from` and `to` are weeks from now. */
+/** Replaces the first partitions by weekly ones, as they are long after the migration. `from` and `to` are weeks relative to now. */
 async function haveWeeks(from: number, to: number): Promise<void> {
   for (const table of PARTITIONED) {
     await query(`drop table ${table}_first`);
@@ -60,7 +60,7 @@ async function haveWeeks(from: number, to: number): Promise<void> {
 const nameOf = (table: string, week: number): string =>
   `${table}_${new Date(monday(week)).toISOString().slice(0, 10).replaceAll("-", "")}`;
 
-/** Writes what is recorded of a run. */
+/** Writes the records of a run. */
 async function record(run_id: string, seq = 1): Promise<void> {
   await query("insert into run_events (run_id, seq, org_id, type, at, data) values ($1, $2, $3, 't', now(), '{}')", [
     run_id,
@@ -78,9 +78,9 @@ async function record(run_id: string, seq = 1): Promise<void> {
   ]);
 }
 
-/** A run with records, of a time; ended then, or at `endedAt`, or not at all. */
-async function runOf(at: number, endedAt: number | null = at, of: Tenant = tenant, id = idAt(at)): Promise<string> {
-  const run_id = await buildRun(database, of, { run_id: id });
+/** A run with records, created at this time; finished at the same time, at `endedAt`, or not at all. */
+async function runOf(at: number, endedAt: number | null = at, of: Tenant = tenant, run_id = idAt(at)): Promise<string> {
+  await buildEarlierRun(database, of, run_id);
   await record(run_id);
   if (endedAt !== null)
     await query("update runs set state = 'COMPLETED', created_at = $2, finished_at = $3 where run_id = $1", [
@@ -102,7 +102,7 @@ async function placesOf(runId: string): Promise<string[]> {
   return rows.map(({ place }) => place);
 }
 
-/** The partitions that a plan reads, as it was executed. */
+/** The partitions that an executed plan has read. */
 const readIn = (plan: string): string[] => [
   ...new Set([...plan.matchAll(/ on (\w+)/g)].map(([, name = ""]) => name.replace(/_pkey$/, ""))),
 ];
@@ -126,8 +126,8 @@ async function purgeAll(days: number | null): Promise<number> {
   }
 }
 
-describe("the migration", () => {
-  /** A database as it was before there were partitions. */
+describe("the migration to partitions", () => {
+  /** A database before the migration to partitions. */
   async function before(): Promise<{ url: string; upTo: (name: string) => Promise<string> }> {
     const { adminUrl } = inject("millrace");
     const name = `partitioned_${uuidv7().replaceAll("-", "")}`;
@@ -155,14 +155,14 @@ describe("the migration", () => {
   const contents = async (): Promise<unknown> =>
     Promise.all(PARTITIONED.map((table) => query(`select to_jsonb(t) as row from ${table} t order by run_id`)));
 
-  it("keeps every row, copies none of them but the ones of no known time, and leaves no access behind", async () => {
+  it("keeps every row, copies only rows with an unknown time, and leaves no access gap", async () => {
     const { upTo } = await before();
     const [old, now, any] = [await runOf(Date.now() - 400 * DAY), await runOf(Date.now(), null), ANY_TIME];
     await runOf(Date.now(), null, tenant, any);
     const rows = await contents();
     const files = await query<{ file: number }>("select pg_relation_filenode('run_events')::int as file");
     await upTo("0072");
-    // The program of before goes on between the two.
+    // A program of the earlier version continues between the two migrations.
     await record(now, 2);
     await query("delete from run_events where seq = 2");
     await query("delete from node_runs where path = 'p2'");
@@ -178,7 +178,7 @@ describe("the migration", () => {
     await expect(record(idAt(Date.now()))).rejects.toThrow(/run_events_run_id_fkey/);
   });
 
-  it("gives processes of before no more turns at the sweep of blobs, which do not know partitions", async () => {
+  it("stops the blob sweep of older processes, which do not know partitions", async () => {
     await before();
     await runOf(Date.now());
     await query("insert into housekeeping (job, done_at) values ('sweep of blobs', now() - interval '2 days')");
@@ -186,7 +186,7 @@ describe("the migration", () => {
     expect(await query("select done_at = 'infinity' as never from housekeeping")).toEqual([{ never: true }]);
   });
 
-  it("waits neither for a sweep of blobs that is under way nor for a long read, changes nothing then, and can be repeated", async () => {
+  it("fails without changes during a blob sweep or a long read, and can be repeated", async () => {
     const { upTo } = await before();
     const run_id = await runOf(Date.now());
     await upTo("0072");
@@ -210,11 +210,11 @@ describe("the migration", () => {
     expect(await placesOf(run_id)).toHaveLength(2 * PARTITIONED.length);
   });
 
-  it("waits for a write that is under way, which goes on without a deadlock", async () => {
+  it("waits for a write in progress, which continues without a deadlock", async () => {
     const { upTo } = await before();
     const run_id = await runOf(Date.now(), null);
     for (const last of ["0072", "0073"]) {
-      // As record_run does it: run, records, run.
+      // In the order in which record_run writes: run, records, run.
       const written = database.systemTransaction(async (db) => {
         await db.query("select from runs where run_id = $1 for update", [run_id]);
         await db.query("update node_runs set attempts = attempts + 1 where run_id = $1", [run_id]);
@@ -229,12 +229,12 @@ describe("the migration", () => {
   });
 });
 
-describe("partitions of what is recorded of runs", () => {
+describe("partitions of run records", () => {
   beforeEach(open);
 
-  it("are made four weeks ahead, of a week or of four, each without a gap to the one before", async () => {
+  it("are created four weeks ahead, each of one or four weeks, without gaps", async () => {
     const make = (days: number | null): Promise<boolean> => database.system((db) => makePartition(db, days));
-    // After the migration the first reaches far enough.
+    // After the migration, the first partition extends far enough.
     expect(await make(30)).toBe(false);
     await haveWeeks(-1, 1);
     const made = async (days: number | null): Promise<number> => {
@@ -255,12 +255,12 @@ describe("partitions of what is recorded of runs", () => {
     const widths = await query<{ days: number }>(
       "select extract(epoch from run_time(upper) - run_time(lower))::int / 86400 as days from run_partitions() where upper = (select max(upper::text)::uuid from run_partitions())",
     );
-    // To the next border of four weeks first.
+    // The first one ends at the next multiple of four weeks.
     expect(widths.every(({ days }) => days % 7 === 0 && days <= 28)).toBe(true);
     expect(widths.length).toBe(PARTITIONED.length);
   });
 
-  it("take rows of any time: without one of their own they go into another, and the next are made beside them", async () => {
+  it("accept rows of any time: rows without a partition go to the one for others, and new partitions follow", async () => {
     await haveWeeks(-9, -6);
     const late = await runOf(monday(-4) + DAY, null);
     const any = await runOf(Date.now(), null, tenant, ANY_TIME);
@@ -272,7 +272,7 @@ describe("partitions of what is recorded of runs", () => {
     expect(await placesOf(await runOf(Date.now()))).toEqual(PARTITIONED.map((table) => nameOf(table, 0)));
   });
 
-  it("show an organisation its own rows alone, read by their table or by their own names", async () => {
+  it("show an organisation only its own rows, read through the table or through the partition", async () => {
     await haveWeeks(-1, 0);
     while (await database.system((db) => makePartition(db, 30)));
     const other = await buildTenant(database);
@@ -280,7 +280,7 @@ describe("partitions of what is recorded of runs", () => {
     await runOf(Date.now() - WEEK, null, tenant);
     await runOf(Date.now(), null, tenant, ANY_TIME);
     const gaps = await database.system(findAccessGaps);
-    // What a restore may leave so, `migrate` mends.
+    // `migrate` repairs what a restore may leave without access rights.
     expect(gaps.every(({ what }) => PARTITIONED.some((table) => what.includes(nameOf(table, -1))))).toBe(true);
     await migrate(url, MIGRATIONS);
     expect(await database.system(findAccessGaps)).toEqual([]);
@@ -304,7 +304,7 @@ describe("partitions of what is recorded of runs", () => {
       );
   });
 
-  it("are read one at a time by the statements of one run, and written one at a time", async () => {
+  it("are read and written one at a time by the statements of one run", async () => {
     await haveWeeks(-9, 1);
     const run_id = await runOf(Date.now() - 2 * WEEK);
     for (const table of PARTITIONED) {
@@ -318,7 +318,7 @@ describe("partitions of what is recorded of runs", () => {
       expect(plan).toContain(`${nameOf(table, -2)}_pkey`);
       expect(plan).not.toContain("Seq Scan");
     }
-    // As the services plan: once a connection, for any run.
+    // The plan is made once per connection and must suit any run, as in production.
     await database.system(async (db) => {
       await db.query(
         "prepare one (uuid) as select * from run_events where run_id = $1 and seq > 0 order by seq limit 10",
@@ -330,7 +330,7 @@ describe("partitions of what is recorded of runs", () => {
     });
   });
 
-  it("are named with what mends them where one is open", async () => {
+  it("without row-level security are reported with the statement that fixes them", async () => {
     await query("alter table node_runs_first disable row level security");
     const gaps = await database.system(findAccessGaps);
     expect(gaps.map(({ what }) => what)).toEqual(["row-level security of node_runs_first"]);
@@ -338,7 +338,7 @@ describe("partitions of what is recorded of runs", () => {
     expect(await database.system(findAccessGaps)).toEqual([]);
   });
 
-  it("are removed whole when every run of theirs has had its days, and no other", async () => {
+  it("are dropped whole when all of their runs have passed the retention period, and not before", async () => {
     await haveWeeks(-9, 1);
     const runs = new Map<number, string>();
     for (let week = -9; week <= 0; week += 1) runs.set(week, await runOf(monday(week)));
@@ -353,14 +353,14 @@ describe("partitions of what is recorded of runs", () => {
       expect(await placesOf(id)).toEqual(due(week) ? [] : there);
       for (const name of there) expect(names.includes(name)).toBe(!due(week));
     }
-    // Their own rows follow, and the ones that wait for their partition stay.
+    // Their own rows are purged, and runs that wait for their partition stay.
     expect(await purgeAll(30)).toBe(expected.length);
     expect(await dropAll(30)).toBe(0);
     const left = await query<{ run_id: string }>("select run_id from runs order by run_id");
     expect(left.map(({ run_id }) => run_id)).toEqual([...runs].filter(([week]) => !due(week)).map(([, id]) => id));
   });
 
-  it("stay while a run of theirs is under way, has ended late, is resumed by one, or has a sub-run", async () => {
+  it("are kept while one of their runs is unfinished, finished late, was resumed or has a child run", async () => {
     await haveWeeks(-9, 1);
     const old = [-9, -8, -7, -6].map((week) => monday(week) + DAY);
     const [open, late, resumed, parent] = [
@@ -382,14 +382,14 @@ describe("partitions of what is recorded of runs", () => {
       await query("update runs set state = 'COMPLETED', finished_at = now() - interval '20 days' where run_id = $1", [
         id,
       ]);
-    // The one has ended 20 days ago, long after its own week.
+    // One of the runs finished 20 days ago, long after its own week.
     expect(await dropAll(21)).toBe(2 * PARTITIONED.length);
     expect(await placesOf(open)).toHaveLength(PARTITIONED.length);
     expect(await dropAll(19)).toBe(PARTITIONED.length);
     expect(await placesOf(open)).toEqual([]);
   });
 
-  it("lose the rows of fewer days one by one, and go once they are empty, also where runs are kept for ever", async () => {
+  it("lose rows of shorter retention one by one and are dropped when empty, also if runs are kept forever", async () => {
     await haveWeeks(-9, 1);
     const short = { ...tenant, project_id: await buildProject(database, tenant.org_id) };
     await database.org(tenant.org_id, (db) => setRetention(db, short.project_id, 3));
@@ -406,19 +406,19 @@ describe("partitions of what is recorded of runs", () => {
     expect(await placesOf(kept)).toEqual(PARTITIONED.map((table) => nameOf(table, -4)));
     const names = await partitions();
     expect(names).not.toContain(nameOf("run_events", -3));
-    // Rows of a run may still come.
+    // More rows of a run may still arrive.
     const after = await runOf(monday(-3), null);
     expect(await placesOf(after)).toEqual(PARTITIONED.map((table) => `${table}_other`));
   });
 
-  it("let runs of few days go one by one, and the others wait for a day at most beyond their partition", async () => {
+  it("lose runs of shorter retention one by one; other runs wait at most a day beyond their partition", async () => {
     await haveWeeks(-9, 1);
     const [first, recent] = [await runOf(monday(-6)), await runOf(monday(-3))];
     const open = await runOf(monday(-6), null);
-    /** So many days ago the partition of a week ended, rounded down. */
+    /** Days since the partition of a week ended, rounded down. */
     const endOf = (week: number): number => Math.floor((Date.now() - monday(week + 1)) / DAY);
     expect(await purgeAll(endOf(-6))).toBe(0);
-    // It cannot go, because of the open run: from two days after its end on nobody waits for it.
+    // The partition cannot be dropped because of the unfinished run; two days after its end, purging no longer waits for it.
     expect(await purgeAll(endOf(-6) - 2)).toBe(1);
     expect([await placesOf(first), await placesOf(recent)]).toEqual([[], expect.arrayContaining([expect.anything()])]);
     expect(endOf(-3)).toBeLessThan(28);
@@ -427,7 +427,7 @@ describe("partitions of what is recorded of runs", () => {
     expect(await placesOf(open)).toHaveLength(PARTITIONED.length);
   });
 
-  it("are not waited for by what others write meanwhile, and are tried again", async () => {
+  it("give up and retry later rather than block writes of others", async () => {
     await haveWeeks(-9, -1);
     const old = await runOf(monday(-9));
     const client = new Client({ connectionString: url });
@@ -445,13 +445,13 @@ describe("partitions of what is recorded of runs", () => {
     expect([await drop(30), await database.system((db) => makePartition(db, 30))]).toEqual([true, true]);
   });
 
-  it("are removed without a lock that stops what is written of runs", async () => {
+  it("are dropped without a lock that blocks writes of runs", async () => {
     await haveWeeks(-9, 1);
     await runOf(monday(-9));
     const client = new Client({ connectionString: url });
     await client.connect();
     onTestFinished(() => client.end());
-    // Of whoever writes a run's state at that moment.
+    // The lock of a process that is writing a run's state.
     await client.query("begin");
     await client.query("lock table runs in row exclusive mode");
     expect(await drop(30)).toBe(true);

@@ -38,7 +38,7 @@ async function begin(overrides: Partial<NewRun> = {}) {
 }
 
 describe("a pause", () => {
-  it("is given up with its node, and its run is not PAUSED for it", async () => {
+  it("is closed when its node ends, and no longer keeps the run PAUSED", async () => {
     const { write, pauses } = await begin();
     expect(await write({ state: "PAUSED", pauses_opened: [pauseOpening({ path: "a" })] })).toBe("PAUSED");
     await write({ nodes: [node("a", { ...ended, state: "CANCELLED" })] });
@@ -47,14 +47,14 @@ describe("a pause", () => {
     expect(await write({ state: "PAUSED" })).toBe("RESUMED");
   });
 
-  it("that is opened by a write that comes after its node's end is none", async () => {
+  it("is closed immediately if it is opened after its node ended", async () => {
     const { write, pauses } = await begin();
     await write({ nodes: [node("a", { ...ended, state: "CANCELLED" })] });
     expect(await write({ state: "PAUSED", pauses_opened: [pauseOpening({ path: "a" })] })).toBe("RUNNING");
     expect(await pauses()).toEqual(["cancelled"]);
   });
 
-  it("whose answer the workflow has is not waited for", async () => {
+  it("does not keep the run PAUSED once the workflow has its answer", async () => {
     const { write } = await begin();
     const opened = pauseOpening();
     await write({ pauses_opened: [opened] });
@@ -63,7 +63,7 @@ describe("a pause", () => {
 });
 
 describe("a run", () => {
-  it("keeps its input until it has started, and counts that do not fall", async () => {
+  it("keeps its start input only until it starts, and its counts never fall", async () => {
     const { write, row } = await begin({ start_input: { plan: 1 } as never });
     const progress = { total_nodes: 3, started_nodes: 2, completed_nodes: 2, skipped_nodes: 0, current_node: "b" };
     await write({ progress });
@@ -72,13 +72,13 @@ describe("a run", () => {
     expect([after?.start_input, after?.completed_nodes]).toEqual([{}, 2]);
   });
 
-  it("that is part of another has no events", async () => {
+  it("that is a child run has no events of its own", async () => {
     const [part, whole] = await Promise.all([begin({ run_type: "sub_workflow" }), begin()]);
     await Promise.all([part.write({ state: "COMPLETED" }), whole.write({ state: "COMPLETED" })]);
     expect([await part.told(), await whole.told()]).toEqual([[], ["run.started", "run.completed"]]);
   });
 
-  it("cites what its models cite, where they were given what was found", async () => {
+  it("cites only what its models cite from the chunks that were found", async () => {
     const { write, row } = await begin();
     const found = node("kb", { ...ended, type: "knowledge", citations: [{ chunk_id: "1" }, { chunk_id: "2" }] });
     const answer = node("llm", { ...ended, type: "llm", citations: [{ chunk_id: "2" }] });
@@ -87,7 +87,7 @@ describe("a run", () => {
     expect((await row())?.citations).toEqual([{ chunk_id: "2", node_id: "llm" }]);
   });
 
-  it("has used what its calls have, at a cost that is known only where all have one", async () => {
+  it("sums usage of its calls; cost is null if any call has none", async () => {
     const { runId, write, row } = await begin();
     for (const cost of [1, null])
       await inOrg((db) =>

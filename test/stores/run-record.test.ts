@@ -45,11 +45,11 @@ const node = (id: string, overrides: object = {}) =>
     ...overrides,
   }) as const;
 
-describe("what SQL knows of states and events", () => {
+describe("the states and events defined in SQL", () => {
   const inSql = async <T>(expression: string, values: unknown[] = []): Promise<T | undefined> =>
     (await own.database.system((db) => db.query<{ value: T }>(`select ${expression} as value`, values)))[0]?.value;
 
-  it("is what the program knows", async () => {
+  it("match the states and transitions in TypeScript", async () => {
     const following = (from: RunState): string[] => [
       ...RUN_TRANSITIONS[from],
       ...COALESCED_TRANSITIONS.filter(([first]) => first === from).map(([, second]) => second),
@@ -66,7 +66,7 @@ describe("what SQL knows of states and events", () => {
     expect(await inSql("event_outputs($1, 5)", [{ out: { v: "long" } }])).toEqual({ [OVERSIZE]: 13 });
   });
 
-  it("are the types of events that there are", async () => {
+  it("match the event types in TypeScript", async () => {
     const text = await inSql<string>("(select prosrc from pg_proc where proname = 'record_run')");
     const written = [...(text ?? "").matchAll(/'((?:run|node)\.\w+)'/g)].map(([, type = ""]) => type);
     expect(written).toContain("run.finished");
@@ -77,7 +77,7 @@ describe("what SQL knows of states and events", () => {
 });
 
 describe("the state of a run", () => {
-  it("moves as the table says, and SQL refuses every other change", async () => {
+  it("follows the table of transitions, and SQL refuses every other change", async () => {
     const coalesced = COALESCED_TRANSITIONS.map((pair) => pair.join(">"));
     for (const from of RUN_STATES) {
       for (const to of RUN_STATES) {
@@ -95,7 +95,7 @@ describe("the state of a run", () => {
     }
   });
 
-  it("takes nothing more once it is terminal: no node, no pause, no event", async () => {
+  it("accepts nothing more once it is terminal: no node, no pause, no event", async () => {
     const runId = await buildRun(own.database, tenant);
     await moveRun(own.database, tenant, runId, "RUNNING", "CANCELLED");
     const before = await eventsOf(runId);
@@ -118,7 +118,7 @@ describe("the state of a run", () => {
     expect(await inOrg((db) => listNodeRuns(db, runId, 10))).toEqual([]);
   });
 
-  it("stays what it is once it is terminal, whoever writes later", async () => {
+  it("does not change once it is terminal, whatever is written later", async () => {
     const runId = await buildRun(own.database, tenant);
     await moveRun(own.database, tenant, runId, "RUNNING", "FAILED");
     const late = await inOrg((db) =>
@@ -128,7 +128,7 @@ describe("the state of a run", () => {
     expect(await inOrg((db) => getRun(db, runId))).toMatchObject({ state: "FAILED", outputs: null });
   });
 
-  it("one of many concurrent ends decides", async () => {
+  it("is set by one of many concurrent ends", async () => {
     const runId = await buildRun(own.database, tenant);
     await moveRun(own.database, tenant, runId, "RUNNING");
     const ends = ["COMPLETED", "FAILED", "CANCELLED"] as const;
@@ -145,7 +145,7 @@ describe("the state of a run", () => {
     expect(outbox).toHaveLength(2);
   });
 
-  it("writes one event a change, with ids in the order of time", async () => {
+  it("causes one event per change, with IDs in the order of time", async () => {
     const runId = await buildRun(own.database, tenant);
     const end = () => inOrg((db) => recordRun(db, update(tenant, runId, { state: "FAILED" }), []));
     await end();
@@ -162,7 +162,7 @@ describe("the state of a run", () => {
     expect(ids).toEqual(ids.toSorted());
   });
 
-  it("is not PAUSED by a write that comes after the last answer", async () => {
+  it("is not set back to PAUSED by a write that arrives after the last answer", async () => {
     const runId = await buildRun(own.database, tenant);
     const opened = pauseOpening();
     await inOrg((db) => recordRun(db, update(tenant, runId, { state: "PAUSED", pauses_opened: [opened] }), []));
@@ -182,7 +182,7 @@ describe("the state of a run", () => {
     expect(await stateOf(runId)).toBe("RESUMED");
   });
 
-  it("is not PAUSED by a write that waits while the last answer is given", async () => {
+  it("is not set back to PAUSED by a write that waited while the last answer was given", async () => {
     const runId = await buildRun(own.database, tenant);
     const opened = pauseOpening();
     await inOrg((db) => recordRun(db, update(tenant, runId, { pauses_opened: [opened] }), []));
@@ -204,7 +204,7 @@ describe("the state of a run", () => {
     expect(await write).toMatchObject({ state: "RUNNING" });
   });
 
-  it("is written by sessions that wrote before a migration changed the table", async () => {
+  it("can be written by sessions from before a migration of the table", async () => {
     const runId = await buildRun(own.database, tenant);
     const alter = (change: string) => own.database.system((db) => db.query(`alter table runs ${change}`));
     // One session, whose plans are made by the first writes.
@@ -216,7 +216,7 @@ describe("the state of a run", () => {
     expect(await inOrg((db) => write(db, "COMPLETED"))).toMatchObject({ row: { run_id: runId, state: "COMPLETED" } });
   });
 
-  it("ends its pauses with it", async () => {
+  it("closes the run's pauses when it becomes terminal", async () => {
     const runId = await buildRun(own.database, tenant);
     const opened = pauseOpening();
     await inOrg((db) => recordRun(db, update(tenant, runId, { state: "PAUSED", pauses_opened: [opened] }), []));
@@ -228,7 +228,7 @@ describe("the state of a run", () => {
 });
 
 describe("the events of a run", () => {
-  it("are numbered without gaps, also when branches write at once", async () => {
+  it("are numbered without gaps, even with concurrent branches", async () => {
     const runId = await buildRun(own.database, tenant);
     await moveRun(own.database, tenant, runId, "RUNNING");
     const draft = { type: "node.finished", at: new Date().toISOString(), data: {} } as const;
@@ -243,7 +243,7 @@ describe("the events of a run", () => {
     expect((await inOrg((db) => getRun(db, runId)))?.event_seq).toBe(43);
   });
 
-  it("are read on from a number, a page at a time", async () => {
+  it("are read after a given number, page by page", async () => {
     const runId = await buildRun(own.database, tenant);
     await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
     expect(await eventsOf(runId)).toEqual(["1 run.state", "2 run.state", "3 run.finished"]);
@@ -253,7 +253,7 @@ describe("the events of a run", () => {
 });
 
 describe("the nodes of a run", () => {
-  it("are listed with the top level first, and keep their end", async () => {
+  it("are listed with the top level first and keep their final state", async () => {
     const runId = await buildRun(own.database, tenant);
     await inOrg((db) =>
       recordRun(
@@ -278,8 +278,8 @@ describe("the nodes of a run", () => {
   });
 });
 
-describe("who waits for a run", () => {
-  it("gets its row only once it is terminal or paused", async () => {
+describe("a caller that waits for a run", () => {
+  it("gets the row only once the run is terminal or paused", async () => {
     const runId = await buildRun(own.database, tenant);
     expect(await inOrg((db) => getSettledRun(db, runId))).toBeNull();
     await moveRun(own.database, tenant, runId, "RUNNING");
@@ -288,7 +288,7 @@ describe("who waits for a run", () => {
     expect(await inOrg((db) => getSettledRun(db, runId))).toMatchObject({ run_id: runId, state: "FAILED" });
   });
 
-  it("gets its row once it is beyond where he saw it", async () => {
+  it("gets the row once the run has advanced beyond the position it saw", async () => {
     const runId = await buildRun(own.database, tenant);
     const position = { run_id: runId, state: "PENDING", event_seq: 0 } as const;
     expect(await inOrg((db) => getRunBeyond(db, position))).toBeNull();
@@ -301,7 +301,7 @@ describe("who waits for a run", () => {
 });
 
 describe("pauses of many runs", () => {
-  it("come with at most so many of each", async () => {
+  it("are listed up to a limit per run", async () => {
     const runs = [await buildRun(own.database, tenant), await buildRun(own.database, tenant)];
     for (const [index, runId] of runs.entries()) {
       const opened = Array.from({ length: index + 2 }, (_, i) => pauseOpening({ path: `map-0[${i}]/approval-0` }));
@@ -313,7 +313,7 @@ describe("pauses of many runs", () => {
 });
 
 describe("insertRun", () => {
-  it("makes one run of an id, however many try at once", async () => {
+  it("inserts one run per ID, however many try concurrently", async () => {
     const run_id = uuidv7();
     const made = await Promise.all(
       Array.from({ length: 10 }, () => buildRun(own.database, tenant, { run_id, tags: ["a", "a"] })),

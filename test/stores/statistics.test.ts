@@ -3,19 +3,19 @@ import { analyseGrownTables } from "../../src/stores/statistics.ts";
 import { ownDatabase } from "./rows.ts";
 
 const own = ownDatabase();
-// Postgres's own look at it would come in between now and then.
+// Autovacuum would otherwise analyse the table during the test.
 beforeAll(() => own.database.system((db) => db.query("alter table rate_limits set (autovacuum_enabled = false)")));
 
 const fill = (rows: number) =>
   own.database.system(async (db) => {
     await db.query("insert into rate_limits (key) select gen_random_uuid() from generate_series(1, $1)", [rows]);
-    // What a session has counted is reported a while later otherwise.
+    // Otherwise a session reports its counts only after a delay.
     await db.query("select pg_stat_force_next_flush()");
     await db.query("select 1");
   });
 const analyse = () => own.database.system(analyseGrownTables);
 
-it("has tables analysed that have grown several times over, and no other", async () => {
+it("analyses tables that have grown several times over, and no others", async () => {
   expect(await analyse()).not.toContain("rate_limits");
   await fill(499);
   expect(await analyse()).not.toContain("rate_limits");
@@ -31,7 +31,7 @@ it("has tables analysed that have grown several times over, and no other", async
   expect(await analyse()).toContain("rate_limits");
 });
 
-it("leaves the tables of another owner alone", async () => {
+it("skips the tables of another owner", async () => {
   await fill(9000);
   const stranger = `stranger_${process.pid}`;
   await own.database.system(async (db) => {

@@ -5,7 +5,7 @@ import { buildTenant, ownDatabase } from "./rows.ts";
 
 const own = ownDatabase();
 
-it("takes what is due, however often one of the firings has been tried", async () => {
+it("takes all due firings, however often one of them has been attempted", async () => {
   const { org_id, project_id } = await buildTenant(own.database);
   const trigger = uuidv7();
   const runs = await own.database.system(async (db) => {
@@ -21,7 +21,7 @@ it("takes what is due, however often one of the firings has been tried", async (
       [org_id, trigger],
     );
   });
-  // A few of an organisation at once.
+  // One call takes only a few firings per organisation.
   const take = () => own.database.system((db) => takeDueFirings(db, 10));
   const taken = [...(await take()), ...(await take())];
   expect(taken.map(({ run_id }) => run_id).toSorted()).toEqual(runs.map(({ run_id }) => run_id).toSorted());

@@ -29,7 +29,7 @@ const RESULT = {
 const RETRYING: DeliveryVerdict = { status: "retrying", failure_reason: null, delay_ms: 60_000, hold_ms: null };
 const DELIVERED: DeliveryVerdict = { status: "delivered", failure_reason: null, delay_ms: null, hold_ms: null };
 
-// Races show in one round of twenty: this file is run often, not long.
+// A race shows in about one round of twenty, so short runs of this file are repeated often.
 const rounds = Array.from({ length: 10 }, (_, n) => n + 1);
 
 it.each(rounds)("attempts, retries, replays, disabling and deleting never deadlock: round %i", async () => {
@@ -55,7 +55,7 @@ it.each(rounds)("attempts, retries, replays, disabling and deleting never deadlo
   });
 
   let stopped = false;
-  /** Does it again and again, until all are done. */
+  /** Repeats the work until all of it has finished. */
   const again = async (work: () => Promise<unknown>): Promise<void> => {
     while (!stopped) await work();
   };
@@ -82,7 +82,7 @@ it.each(rounds)("attempts, retries, replays, disabling and deleting never deadlo
     database.systemTransaction(async (db) => {
       const replay = await takeReplay(db);
       if (!replay) return;
-      // The events have deliveries already, under other ids.
+      // The events already have deliveries, under other IDs.
       const mine = deliveries
         .filter((each) => each.subscription_id === subscription_id)
         .map((each) => ({ ...each, delivery_id: uuidv7() }));
@@ -103,7 +103,7 @@ it.each(rounds)("attempts, retries, replays, disabling and deleting never deadlo
     attempts(true, deliveries),
   ]);
   try {
-    // A deadlock shows as an error: Postgres ends it after a second.
+    // A deadlock shows as an error, because Postgres aborts it after a second.
     await Promise.race([work, disabling, replaying, retrying, claiming]);
     await work;
     expect(await database.orgTransaction(org_id, (db) => deleteSubscription(db, subscription_id))).toBe(true);

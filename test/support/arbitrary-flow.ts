@@ -5,7 +5,7 @@ import { node } from "./flows.ts";
 
 type Node = FlowDefinition["nodes"][number];
 
-/** Nodes that are allowed anywhere. They read the nodes `earlier`, which are settled when they run. */
+/** Nodes that are allowed anywhere. They read the nodes in `earlier`, which have finished before they run. */
 function anyNode(id: string, earlier: readonly string[], depth: number): fc.Arbitrary<Node> {
   const read = earlier.length === 0 ? fc.constant("1") : fc.constantFrom(...earlier).map((from) => `nodes["${from}"]`);
   const text =
@@ -41,7 +41,7 @@ function anyNode(id: string, earlier: readonly string[], depth: number): fc.Arbi
     .map(([[kind, parts], extra]) => node(id, kind, parts as Record<string, unknown>, extra));
 }
 
-/** A graph whose node n may read, and has an edge from, nodes before it; one output has an edge from the last. */
+/** A graph whose node n may read, and has an edge from, earlier nodes; one output has an edge from the last node. */
 function anyGraph(around: readonly string[], depth: number): fc.Arbitrary<Pick<FlowDefinition, "nodes" | "edges">> {
   return fc.integer({ min: 1, max: 5 }).chain((count) => {
     const ids = Array.from({ length: count }, (_, index) => `${"nmk"[depth] ?? "x"}-${index}`);
@@ -63,7 +63,7 @@ function anyGraph(around: readonly string[], depth: number): fc.Arbitrary<Pick<F
   });
 }
 
-/** Valid flows, nested ones among them; nodes in no particular order. */
+/** Valid flows, some of them nested; the nodes are in no particular order. */
 export const validFlows: fc.Arbitrary<FlowDefinition> = anyGraph(["in-0"], 2).chain(({ nodes, edges }) => {
   const first = nodes[0]?.id ?? "";
   const all = [node("in-0", "input"), ...nodes];
@@ -91,7 +91,7 @@ const junk = fc.oneof(
   ),
 );
 
-/** These flows, with up to `most` of their members replaced by junk or removed. */
+/** These flows, with up to `most` of their fields replaced by junk or removed. */
 export function mutated(flows: fc.Arbitrary<FlowDefinition>, most: number): fc.Arbitrary<unknown> {
   const places = fc.array(fc.tuple(fc.nat(10_000), fc.option(junk)), { minLength: 1, maxLength: most });
   return fc.tuple(flows, places).map(([flow, faults]) => {
@@ -115,5 +115,5 @@ export function mutated(flows: fc.Arbitrary<FlowDefinition>, most: number): fc.A
   });
 }
 
-/** Valid flows with some of their members replaced by junk or removed. */
+/** Valid flows with some of their fields replaced by junk or removed. */
 export const brokenFlows: fc.Arbitrary<unknown> = mutated(validFlows, 5);

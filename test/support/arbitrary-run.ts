@@ -5,7 +5,7 @@ import { node } from "./flows.ts";
 type Node = FlowDefinition["nodes"][number];
 type Graph = Pick<FlowDefinition, "nodes" | "edges">;
 
-/** Nodes that complete unaided and reach nothing outside; some fail, some are skipped. */
+/** Nodes that finish without help and access nothing outside; some fail, some are skipped. */
 function endingNode(id: string, depth: number): fc.Arbitrary<Node> {
   const value = 'nodes["in-0"]';
   const config: Array<fc.Arbitrary<readonly [string, object]>> = [
@@ -48,12 +48,12 @@ function endingNode(id: string, depth: number): fc.Arbitrary<Node> {
     .map(([[kind, parts], extra]) => node(id, kind, parts as Record<string, unknown>, extra));
 }
 
-/** The handles that edges may leave a node by. */
+/** The handles at which edges may leave a node. */
 function handlesOf({ type, on_error }: Node): readonly string[] {
   return [...(type === "condition" ? ["case:a", "else"] : ["out"]), ...(on_error === "branch" ? ["error"] : [])];
 }
 
-/** Makes each template read the nodes that lead to it. Some of them may have been skipped. */
+/** Makes each template read its predecessors; some may have been skipped. */
 function reading(edges: Graph["edges"]): (node: Node) => Node {
   return (node) => {
     const sources = edges.filter(({ target }) => target === node.id).map(({ source }) => `{{ nodes["${source}"] }}`);
@@ -61,7 +61,7 @@ function reading(edges: Graph["edges"]): (node: Node) => Node {
   };
 }
 
-/** Every node but the first has one to three edges from nodes before it, by any of their handles. */
+/** Every node but the first has one to three edges from earlier nodes, at any of their handles. */
 function endingGraph(depth: number, outermost: boolean): fc.Arbitrary<Graph> {
   const prefix = "abc"[depth] ?? "x";
   return fc.integer({ min: 1, max: outermost ? 7 : 3 }).chain((count) => {

@@ -15,7 +15,7 @@ const ORG = "018f0000-0000-7000-8000-000000000001";
 const OTHER_ORG = "018f0000-0000-7000-8000-000000000002";
 const MIB = 1024 * 1024;
 
-/** What every blob store does. `everything` names all that is in its place, drafts included. */
+/** The tests of every blob store. `everything` lists all that is stored, including drafts. */
 export function itIsABlobStore(blobs: () => BlobStore, everything: () => Promise<string[]>): void {
   it("gives back what was put, whole", async () => {
     const content = randomBytes(3 * MIB);
@@ -163,7 +163,7 @@ export function itIsABlobStore(blobs: () => BlobStore, everything: () => Promise
     ]).toEqual([21_000_000, hash]);
     const end = await blobs().openRead(stored.key, { start: 20_999_998 });
     expect(await buffer(end.stream)).toEqual(chunk.subarray(-2));
-    // A reader that stops early is no error.
+    // A reader may stop early without an error.
     for await (const _ of (await blobs().openRead(stored.key)).stream) break;
     const before = await everything();
     await expect(blobs().put(ORG, Readable.from(content), { maxBytes: 20 * MIB })).rejects.toThrow(BlobTooLarge);

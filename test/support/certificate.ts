@@ -11,8 +11,8 @@ export interface Certificate {
 }
 
 /**
- * A certificate for a name, signed by `authority` or, without one, self-signed. Made when a test runs: a private key in the repository
- * would trip every secret scanner.
+ * A certificate for a name, signed by `authority` or else self-signed. It is created during the test, because a private
+ * key in the repository would trigger secret scanners.
  */
 export function makeCertificate(name: string, authority?: Certificate): Certificate {
   const folder = mkdtempSync(join(tmpdir(), "millrace-tls-"));

@@ -6,14 +6,14 @@ import { expect, inject } from "vitest";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /**
- * A condition for `changedBuild`: delays set one more timer, but only in runs that this build has started. `sdk` stands for the
- * bundle's own name of Temporal's package.
+ * A condition for `changedBuild`: delays set one more timer, but only in runs that this build has started. `sdk` stands
+ * for the name that the bundle gives Temporal's package.
  */
 export const PATCHED = 'sdk.patched("delay-with-a-timer-more")';
-/** Another condition: they do so in all runs, also in the ones under way. */
+/** Another condition: delays set one more timer in all runs, including unfinished ones. */
 export const CARELESS = "true";
 
-/** Copies the build, and lets delays set one more timer where `condition` holds; their value says so. Returns the copy's dist/. */
+/** Copies the build so that delays set one more timer if `condition` holds, which their output states. Returns the copy's dist/. */
 export function changedBuild(condition: string): string {
   const folder = mkdtempSync(join(inject("millrace").stateDir, "build-"));
   const dist = join(folder, "dist");

@@ -1,7 +1,7 @@
 const bytes = (hex: string) => Buffer.from(hex.replaceAll(" ", ""), "hex");
 const utf16 = (text: string) => Buffer.from(text, "utf16le");
 
-/** Texts byte by byte, as they are written in a charset: its name, the bytes, the charset declared with them, the text. */
+/** Texts in several charsets: charset, bytes, declared charset, expected text. */
 export const CHARSET_ROWS: ReadonlyArray<readonly [string, Buffer, string | null, string]> = [
   ["windows-1252", bytes("80 20 93 6e 61 ef 76 65 94 20 96 20 9e"), "windows-1252", "€ “naïve” – ž"],
   ["windows-1252 called Latin-1", bytes("80 20 93 6e 61 ef 76 65 94"), "ISO-8859-1", "€ “naïve”"],
@@ -47,7 +47,7 @@ export const CHARSET_ROWS: ReadonlyArray<readonly [string, Buffer, string | null
   ["an unknown charset", Buffer.from("naïve ☃"), "nonsense", "naïve ☃"],
 ];
 
-/** A page in windows-1252 that says so in a `<meta>`, and its text. */
+/** A page in windows-1252 that declares it in a `<meta>` element, and its text. */
 export const META_PAGE = {
   bytes: Buffer.from(
     "<html><head><meta charset='windows-1252'></head><body><p>\x80 \x93na\xefve\x94</p></body></html>",

@@ -1,4 +1,4 @@
-/** An answer of the API; `body` is parsed if it is JSON, otherwise text. */
+/** A response of the API; `body` is parsed if it is JSON, otherwise text. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -9,7 +9,7 @@ export interface Answer {
 
 export interface RequestOptions {
   readonly headers?: Record<string, string>;
-  /** Query parameters; an undefined one is left out. */
+  /** Query parameters; an undefined one is omitted. */
   readonly query?: Record<string, string | number | boolean | undefined>;
   readonly signal?: AbortSignal;
 }
@@ -20,13 +20,13 @@ export interface TestClient {
   patch(path: string, body: unknown, options?: RequestOptions): Promise<Answer>;
   put(path: string, body: unknown, options?: RequestOptions): Promise<Answer>;
   delete(path: string, options?: RequestOptions): Promise<Answer>;
-  /** Any method, and the raw response: for streams. */
+  /** Sends any method and returns the raw response, for streams. */
   raw(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<Response>;
 }
 
 /**
- * Calls the API at `target` with a credential (or none). Objects are sent as JSON; strings, bytes, streams and FormData
- * as they are.
+ * Calls the API at `target` with a credential, or without one. Objects are sent as JSON; strings, bytes, streams and
+ * FormData as they are.
  */
 export function client(target: { readonly url: string }, credential?: string): TestClient {
   async function raw(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<Response> {

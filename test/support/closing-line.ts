@@ -3,7 +3,7 @@ import type { Reporter, SerializedError, TestModule } from "vitest/node";
 
 interface Counts {
   passed: number;
-  /** A file that could not be loaded and a hook that threw count as one failure. */
+  /** A file that could not be loaded, or a hook that threw, counts as one failure. */
   failed: number;
   skipped: number;
 }
@@ -14,7 +14,7 @@ interface Summary {
   inOtherFiles: Counts;
   /** Files with a failure, and the full names of their failed tests. */
   failedFiles: { file: string; tests: string[] }[];
-  /** Failures outside any file: errors that nobody handled, a set-up that failed. */
+  /** Failures outside any file: unhandled errors, or a failed setup. */
   errors: number;
 }
 
@@ -33,13 +33,13 @@ function countIn(modules: readonly TestModule[]): Counts {
 }
 
 /**
- * Closes a test run with one plain line, `N passed, N failed`, for people and for machines that read it. Writes the same as
- * JSON to the file MILLRACE_TEST_SUMMARY.
+ * Ends a test run with one plain line, `N passed, N failed`, for people and programs. Also writes it as JSON to the
+ * file MILLRACE_TEST_SUMMARY.
  */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
     const { passed, failed, skipped } = countIn(modules);
-    // No file at all: the set-up failed (vitest then says that it found none).
+    // If there are no files, the setup failed, but vitest only reports that it found no tests.
     const errors = unhandled.length + (modules.length === 0 ? 1 : 0);
     const skippedToo = skipped > 0 ? `, ${skipped} skipped` : "";
     process.stdout.write(`${passed} passed, ${failed + errors} failed${skippedToo}\n`);

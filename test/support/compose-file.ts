@@ -3,7 +3,7 @@ import { parseEnv } from "node:util";
 import { parse } from "yaml";
 import { CHECKOUT, imageEnvironment } from "./dockerfile.ts";
 
-/** The members of a service that tests look at; the schema has the others. */
+/** The fields of a service that tests use; the schema defines the others. */
 export interface ComposeService {
   readonly image: string;
   readonly build?: string;
@@ -13,6 +13,13 @@ export interface ComposeService {
   readonly stop_grace_period?: string;
   readonly ports?: readonly string[];
   readonly volumes?: readonly string[];
+  readonly profiles?: readonly string[];
+  readonly mem_limit?: string;
+  readonly pids_limit?: number;
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly tmpfs?: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly env_file?: ReadonlyArray<{ readonly path: string; readonly required: boolean }>;
   readonly healthcheck?: { readonly disable?: boolean; readonly test?: readonly [string, ...string[]] };
@@ -21,17 +28,18 @@ export interface ComposeService {
 
 export interface Compose {
   readonly services: Readonly<Record<string, ComposeService>>;
+  readonly volumes: Readonly<Record<string, unknown>>;
   readonly configs: Readonly<Record<string, { readonly content: string }>>;
 }
 
 export const composeText = readFileSync(`${CHECKOUT}/docker-compose.yml`, "utf8");
 
-/** The file as it is: the variables of .env are not put in. */
+/** The raw file, without the variables of .env. */
 export function rawCompose(): Compose {
   return parse(composeText, { merge: true }) as Compose;
 }
 
-/** The file as `docker compose` reads it beside this .env. Throws where a variable is missing that has to be set. */
+/** The file as `docker compose` reads it with this .env. Throws if a required variable is missing. */
 export function readCompose(dotenv: string): Compose {
   const variables = parseEnv(dotenv) as Record<string, string>;
   const resolved = (value: unknown): unknown => {
@@ -43,7 +51,7 @@ export function readCompose(dotenv: string): Compose {
   return resolved(rawCompose()) as Compose;
 }
 
-/** The environment of one of our processes: of its image, then of .env if the service takes that, then of the service itself. */
+/** The environment of a Millrace process: from the image, then from .env if the service uses it, then from the service. */
 export function environmentOf(name: string, dotenv: string): Record<string, string> {
   const { env_file = [], environment } = serviceOf(readCompose(dotenv), name);
   const takes = env_file.some(({ path }) => path === ".env");
@@ -56,7 +64,7 @@ export function serviceOf({ services }: Compose, name: string): ComposeService {
   return service;
 }
 
-/** `${NAME}`, `${NAME:-otherwise}` and `${NAME:?why}`, also in each other; `$$` is a dollar. Empty counts as unset. */
+/** Replaces `${NAME}`, `${NAME:-otherwise}` and `${NAME:?why}`, also nested; `$$` is a dollar sign. An empty value counts as unset. */
 function interpolated(text: string, variables: Readonly<Record<string, string>>): string {
   const at = text.indexOf("$");
   if (at < 0) return text;
@@ -72,7 +80,7 @@ function interpolated(text: string, variables: Readonly<Record<string, string>>)
   return `${before}${value}${interpolated(text.slice(end + 1), variables)}`;
 }
 
-/** Where the brace that opens at `from` is closed. */
+/** Index of the brace that closes the one at `from`. */
 function closing(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length; at++) {

@@ -1,18 +1,18 @@
 import { connect, createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 
-/** A TCP proxy in front of Postgres that notes each round trip its clients make. */
+/** A TCP proxy in front of Postgres that records each round trip of its clients. */
 export interface DatabaseProxy {
-  /** The database's address, through the proxy. */
+  /** URL of the database through the proxy. */
   readonly url: string;
-  /** What has been asked since the last call, in order. */
+  /** The statements since the last call, in order. */
   take(): string[];
   close(): Promise<void>;
 }
 
 /**
- * Starts a proxy for the database at `url`. It reads the frontend's messages: each Sync or simple Query is a round trip. With
- * `drops`, it leaves out these parameters of the start-up, as poolers do with `options`.
+ * Starts a proxy for the database at `url`. It parses the client's messages: each Sync or simple Query is a round trip.
+ * With `drops`, it removes these start-up parameters, as poolers do with `options`.
  */
 export async function startDatabaseProxy(
   url: string,
@@ -38,7 +38,7 @@ export async function startDatabaseProxy(
     let started = false;
     client.on("data", (bytes) => {
       read(bytes);
-      // Clients send the whole of it at once.
+      // Clients send the complete start-up message at one time.
       database.write(started ? bytes : withoutParameters(bytes, drops));
       started = true;
     });
@@ -62,7 +62,7 @@ export async function startDatabaseProxy(
   };
 }
 
-/** A start-up message without some of its parameters: its length, the protocol's version, then pairs of texts. */
+/** A start-up message without some of its parameters. It consists of length, protocol version, and pairs of texts. */
 function withoutParameters(message: Buffer, drops: readonly string[]): Buffer {
   if (drops.length === 0) return message;
   const texts = message.subarray(8).toString("latin1").split("\0");
@@ -75,11 +75,11 @@ function withoutParameters(message: Buffer, drops: readonly string[]): Buffer {
   return kept;
 }
 
-/** Cuts a client's bytes into messages; the first one, of the start-up, has no type. */
+/** Splits a client's bytes into messages; the first one, the start-up message, has no type. */
 function createMessageReader(onRoundTrip: (statement: string) => void): (bytes: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   let started = false;
-  /** The texts of statements by their names; the unnamed one is the last without a name. */
+  /** Texts of prepared statements by name; the unnamed one is replaced each time. */
   const texts = new Map<string, string>();
   let bound = "";
   return (bytes) => {

@@ -5,20 +5,20 @@ import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
 import type { SharedParts } from "./shared-parts.ts";
 
-/** Creates a separate database from the migrated template, in some 50 ms. `drop` cuts its sessions and removes it. */
+/** Creates a separate database from the migrated template, which takes about 50 ms. `drop` ends its sessions and deletes it. */
 export function cloneDatabase(
   parts: Pick<SharedParts, "adminUrl" | "template"> = inject("millrace"),
 ): Promise<{ url: string; drop(): Promise<void> }> {
   return createDatabase(parts.adminUrl, `template ${parts.template}`);
 }
 
-/** Creates a database without any table. `drop` cuts its sessions and removes it. */
-export function emptyDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
-  return createDatabase(inject("millrace").adminUrl);
+/** Creates a database without tables, with these SQL options. `drop` ends its sessions and deletes it. */
+export function emptyDatabase(options = ""): Promise<{ url: string; drop(): Promise<void> }> {
+  return createDatabase(inject("millrace").adminUrl, options);
 }
 
 async function createDatabase(adminUrl: string, options = ""): Promise<{ url: string; drop(): Promise<void> }> {
-  // Not a counter: vitest loads this module more than once in a process, each time with a count of its own.
+  // A counter would repeat names, because vitest loads this module several times per process.
   const name = `test_${process.pid}_${randomBytes(6).toString("hex")}`;
   await administer(adminUrl, `create database ${name} ${options}`);
   const url = new URL(adminUrl);
@@ -26,7 +26,7 @@ async function createDatabase(adminUrl: string, options = ""): Promise<{ url: st
   return { url: url.href, drop: () => administer(adminUrl, `drop database if exists ${name} with (force)`) };
 }
 
-/** Opens a new migrated, empty database, without a data key, for tests of stores. `close` removes it. */
+/** Opens a new migrated, empty database without a data key, for tests of stores. `close` deletes it. */
 export async function testDatabase(): Promise<{ database: Database; url: string; close(): Promise<void> }> {
   const clone = await cloneDatabase();
   const database = openDatabase({
@@ -47,8 +47,8 @@ export async function testDatabase(): Promise<{ database: Database; url: string;
 }
 
 /**
- * A database whose server pretends to be another one: functions and views that `definitions` puts into the schema `claimed`
- * hide the server's own. `drop` removes it.
+ * A database whose server pretends to be another one: the functions and views in `definitions`, in the schema
+ * `claimed`, hide the server's own. `drop` deletes it.
  */
 export async function claimingDatabase(definitions: string): Promise<{ url: string; drop(): Promise<void> }> {
   const clone = await cloneDatabase();
@@ -58,7 +58,7 @@ export async function claimingDatabase(definitions: string): Promise<{ url: stri
   return clone;
 }
 
-/** A definition for such a database: its server answers `value` for this setting. */
+/** A definition for such a database: its server returns `value` for this setting. */
 export function claimedSetting(name: string, value: string): string {
   return `create function claimed.current_setting(name text) returns text language sql as
     $$ select case name when '${name}' then '${value}' else pg_catalog.current_setting(name) end $$;`;

@@ -4,9 +4,9 @@ import { fileURLToPath } from "node:url";
 /** A stage of the Dockerfile. */
 export interface Stage {
   readonly base: string;
-  /** Undefined is the last one, which becomes the image. */
+  /** Undefined for the last stage, which becomes the image. */
   readonly name: string | undefined;
-  /** In order, FROM left out; continued lines are one. */
+  /** In order, without FROM; continued lines are joined. */
   readonly instructions: readonly Instruction[];
 }
 
@@ -16,7 +16,7 @@ interface Instruction {
 }
 
 export interface Copy {
-  /** The stage that it is copied from; undefined is the checkout. */
+  /** The stage from which files are copied; undefined means the checkout. */
   readonly from: string | undefined;
   readonly source: string;
   readonly target: string;
@@ -46,7 +46,7 @@ export function stageOf(name: string | undefined): Stage {
   return stage;
 }
 
-/** The texts of the instructions with this word. */
+/** The arguments of all instructions with this keyword. */
 export function textsOf(stage: Stage, word: string): string[] {
   return stage.instructions.filter((each) => each.word === word).map(({ text }) => text);
 }
@@ -60,13 +60,13 @@ export function copiesOf(stage: Stage): Copy[] {
   });
 }
 
-/** The environment that the image gives its processes. */
+/** The environment variables that the image sets. */
 export function imageEnvironment(): Record<string, string> {
   const pairs = textsOf(stageOf(undefined), "ENV").flatMap((text) => text.split(" "));
   return Object.fromEntries(pairs.map((pair) => [pair.split("=")[0], pair.slice(pair.indexOf("=") + 1)]));
 }
 
-/** The command of an instruction in its form of a JSON list, which no shell stands in front of. */
+/** The command of an instruction in JSON form, which runs without a shell. */
 export function commandOf(stage: Stage, word: "CMD" | "HEALTHCHECK"): string[] {
   const text = textsOf(stage, word).at(-1) ?? "";
   return JSON.parse(text.slice(text.indexOf("["))) as string[];

@@ -1,6 +1,6 @@
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 
-/** The NodeFailure that `run` throws; anything else it throws, or nothing, fails the test. */
+/** The NodeFailure that `run` throws; the test fails if it throws anything else, or nothing. */
 export const failureOf = (run: () => unknown): NodeFailure => {
   try {
     run();

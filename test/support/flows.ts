@@ -2,12 +2,12 @@ import type { FlowDefinition } from "../../src/domain/flow/definition/definition
 
 type Node = FlowDefinition["nodes"][number];
 
-/** A node, its configuration empty unless given. */
+/** A node with an empty configuration unless one is given. */
 export function node(id: string, type: string, config: Record<string, unknown> = {}, more: Partial<Node> = {}): Node {
   return { id, type: type as Node["type"], config, ...more };
 }
 
-/** Edges written as "in-0 > tpl-0" or "if-0:case:a > out-0"; "a > b > c" is two. */
+/** Edges written as "in-0 > tpl-0" or "if-0:case:a > out-0"; "a > b > c" stands for two edges. */
 export function edges(...paths: string[]): FlowDefinition["edges"] {
   return paths.flatMap((path) => {
     const steps = path.split(">").map((step) => step.trim());

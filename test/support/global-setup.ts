@@ -17,7 +17,7 @@ import type { SharedParts } from "./shared-parts.ts";
 import { makeTemplate } from "./template.ts";
 
 const PREFIX = "millrace-test-";
-/** The projects whose files share a service. */
+/** The projects whose test files share an installation. */
 const WITH_SHARED_SERVICE: readonly string[] = ["service", "web"];
 
 type Servers = Omit<SharedParts, "service">;
@@ -29,15 +29,15 @@ interface StartedServers {
 interface Shared {
   users: number;
   readonly servers: Promise<StartedServers>;
-  /** Why there is no usable dist/; tests that start no service still run. */
+  /** Why there is no usable dist/; tests that need no processes still run. */
   readonly build: Promise<string | undefined>;
   service?: Promise<SharedParts["service"]>;
 }
 
-// Vitest loads this file once a project; the servers are nevertheless shared between projects.
+// Vitest loads this file once per project, so the servers are stored globally to share them between projects.
 const shared = globalThis as typeof globalThis & { millrace?: Shared | undefined };
 
-/** Starts, with temporary state, what the tests of a project need, and stops it after the last project. */
+/** Starts the servers that the tests of a project need, with temporary state, and stops them after the last project. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   shared.millrace ??= { users: 0, servers: startServers(), build: build() };
   const state = shared.millrace;
@@ -59,12 +59,12 @@ export default async function setUp(project: TestProject): Promise<() => Promise
 async function startServers(): Promise<StartedServers> {
   removeLeftovers();
   const stateDir = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
-  // Under root, Postgres runs as another user, who has to pass through.
+  // Under root, Postgres runs as another user, who must be able to traverse this folder.
   chmodSync(stateDir, 0o711);
   const started = await Promise.allSettled([
     postgresOptions().then((options) => startPostgres({ dir: join(stateDir, "postgres"), durable: false, ...options })),
     findTemporal({ say: (line) => console.error(line) }).then((binary) =>
-      // Its own watchdog kills it when it hangs.
+      // Temporal's own watchdog kills it when it hangs, so it is restarted.
       supervise<RunningTemporal>({
         name: "Temporal",
         say: (line) => console.error(line),
@@ -79,7 +79,7 @@ async function startServers(): Promise<StartedServers> {
       }),
     ),
   ]);
-  // Tests of semantic search say that they are skipped where there is none.
+  // Without the model, tests of semantic search report that they are skipped.
   const model = await fetchModel({ say: (line) => console.error(line) });
   if ("no" in model) console.error(model.no);
   const [postgres, temporal] = started;
@@ -93,7 +93,7 @@ async function startServers(): Promise<StartedServers> {
   return { servers: { ...parts, temporalAddress: first.address, stateDir }, stop };
 }
 
-/** Which Postgres: the newest, which comes with the packages, or the oldest that is supported. */
+/** The Postgres to use: the newest, which comes with the packages, or the oldest supported one. */
 async function postgresOptions(): Promise<Partial<PostgresOptions>> {
   return process.env["MILLRACE_TEST_POSTGRES"] === "oldest" ? oldestPostgres((line) => console.error(line)) : {};
 }
@@ -114,12 +114,12 @@ async function startShared(servers: Servers, problem: string | undefined): Promi
     const { url, databaseUrl } = await startService({}, servers);
     return { url, databaseUrl };
   } catch (error) {
-    // Thrown by every test that uses it; the others can still run.
+    // Every test that uses it throws this error; other tests can still run.
     return { problem: error instanceof Error ? error.message : String(error) };
   }
 }
 
-/** Kills every process of a test run and removes its files. Nothing of it is kept, so nothing needs a graceful stop. */
+/** Kills every process of a test run and deletes its files. No state is kept, so nothing needs a graceful stop. */
 function cleanUp(stateDir: string): void {
   const pids = join(stateDir, "pids");
   for (const pid of existsSync(pids) ? readdirSync(pids) : []) endRecorded(stateDir, Number(pid));
@@ -127,7 +127,7 @@ function cleanUp(stateDir: string): void {
     rmSync(stateDir, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** Test runs that were killed could not clean up: the next one does. */
+/** Removes what killed test runs have left behind. */
 function removeLeftovers(): void {
   for (const name of readdirSync(tmpdir())) {
     const owner = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];

@@ -7,12 +7,12 @@ const INSTALL_TIMEOUT_MS = 900_000;
 
 type Installed = { readonly program: string } | { readonly skipped: string };
 
-/** Builds a program from a Go module, once. Answers where it is, or why it is not there. */
+/** Builds a program from a Go module, once. Returns its path, or the reason why it is missing. */
 export function installGoTool(module: string, version: string): Installed {
   return buildOnce(basename(module), version, [["install", "-ldflags=-s -w", `${module}@${version}`]]);
 }
 
-/** Builds a program from a folder with its sources and a go.mod, once for each `version`. */
+/** Builds a program from a folder with its sources and a go.mod, once per `version`. */
 export function buildGoProgram(name: string, version: string, sources: string): Installed {
   const commands = [
     ["mod", "tidy"],

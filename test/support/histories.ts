@@ -9,7 +9,7 @@ import { dataConverter } from "./payloads.ts";
 
 const { History } = temporal.api.history.v1;
 
-/** The histories that Temporal keeps of one workflow. */
+/** The Temporal histories of one workflow. */
 export interface WorkflowHistory {
   readonly workflowId: string;
   readonly history: temporal.api.history.v1.IHistory;
@@ -21,7 +21,7 @@ export interface HistoryJson {
   readonly events: ReadonlyArray<Readonly<Record<string, unknown>>>;
 }
 
-// The SDK's own conversion asks for one copy of protobufjs in the whole tree; this one does not.
+// The SDK's own conversion requires a single copy of protobufjs in the whole tree; this one does not.
 export function toJson({ workflowId, history }: WorkflowHistory): HistoryJson {
   const plain = History.toObject(History.fromObject(history), { longs: String, bytes: String, enums: String });
   return { workflowId, events: plain["events"] as HistoryJson["events"] };
@@ -31,10 +31,10 @@ export function fromJson({ workflowId, events }: HistoryJson): WorkflowHistory {
   return { workflowId, history: History.fromObject({ events }) };
 }
 
-/** The bundle that `npm run build` made, which is what workers run. */
+/** The bundle from `npm run build`, which workers execute. */
 const BUILT_BUNDLE = fileURLToPath(new URL("../../dist/workflow-bundle.js", import.meta.url));
 
-/** Opens a client of the Temporal server at `address` for as long as `work` takes. */
+/** Opens a client of the Temporal server at `address` while `work` runs. */
 export async function withTemporal<T>(address: string, work: (client: Client) => Promise<T>): Promise<T> {
   const connection = await Connection.connect({ address });
   try {
@@ -44,12 +44,12 @@ export async function withTemporal<T>(address: string, work: (client: Client) =>
   }
 }
 
-/** The history of a run's workflow and of all that it has started, slices and sub-flows. */
+/** The histories of a run's workflow and of everything it started: slices and child runs. */
 export async function historiesOf(client: Client, runId: string): Promise<WorkflowHistory[]> {
   return historiesFrom(client, runWorkflowId(runId));
 }
 
-/** The history of a workflow and of all that it has started. */
+/** The histories of a workflow and of everything it started. */
 export async function historiesFrom(client: Client, workflowId: string): Promise<WorkflowHistory[]> {
   const found: WorkflowHistory[] = [];
   const open = [workflowId];
@@ -62,9 +62,9 @@ export async function historiesFrom(client: Client, workflowId: string): Promise
   return found;
 }
 
-/** The same history with every payload in clear text. */
+/** The same history with every payload decrypted. */
 export async function decoded({ workflowId, history }: WorkflowHistory): Promise<WorkflowHistory> {
-  // A copy: fromObject would hand back what is a History already.
+  // A copy, because fromObject returns its argument if it already is a History.
   const clear = History.decode(History.encode(history).finish());
   await decodePayloads(clear);
   return { workflowId, history: clear };
@@ -80,12 +80,12 @@ async function decodePayloads(value: unknown): Promise<void> {
   for (const each of Object.values(value)) await decodePayloads(each);
 }
 
-/** The places of a history where a payload, or the message of a failure, is in clear text; none of what the SDK notes itself. */
+/** The paths in a history of plaintext payloads or failure messages, except the ones that the SDK writes itself. */
 export function inClear({ workflowId, history }: WorkflowHistory): string[] {
   return (history.events ?? []).flatMap((event) => placesInClear(event, `${workflowId} #${String(event.eventId)}`));
 }
 
-/** What the SDK's core writes into markers: which activity it was, and which patches there are. */
+/** What the SDK's core writes into markers: the activity, and the patches. */
 const OF_THE_SDK = /\.markerRecordedEventAttributes\.details\.(data|patch-data)\./;
 
 function placesInClear(value: unknown, place: string): string[] {
@@ -98,7 +98,7 @@ function placesInClear(value: unknown, place: string): string[] {
   return [...failure, ...below];
 }
 
-/** Everything a history says, bytes too, as text to look for something in. */
+/** Everything in a history as text, including bytes, for searching. */
 export function textOf({ history }: WorkflowHistory): string {
   return textsIn(history).join("\n");
 }
@@ -109,14 +109,14 @@ function textsIn(value: unknown): string[] {
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
-/** The first argument that a workflow was started with. */
+/** The first argument of a workflow. */
 export async function inputOf(history: WorkflowHistory): Promise<Record<string, unknown>> {
   const [first] = (await decoded(history)).history.events ?? [];
   const [payload] = first?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
   return JSON.parse(Buffer.from(payload?.data ?? []).toString()) as Record<string, unknown>;
 }
 
-/** Replays histories with the code of a bundle. Returns the failures by workflow id; empty when all replay. */
+/** Replays histories with the code of a bundle. Returns the failures by workflow ID; empty if all replays succeed. */
 export async function replay(
   histories: readonly WorkflowHistory[],
   codePath = BUILT_BUNDLE,
@@ -129,7 +129,7 @@ export async function replay(
   return failures;
 }
 
-/** Without it the SDK prints each failure to standard error. Where the process has a runtime already, that one stays. */
+/** Otherwise the SDK prints each failure to standard error. A runtime that the process already has stays. */
 function quiet(): void {
   const logging = { forward: {}, filter: makeTelemetryFilterString({ core: "ERROR" }) };
   try {

@@ -11,9 +11,9 @@ export interface ReceivedRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Its Idempotency-Key, or undefined. */
+  /** The request's Idempotency-Key, or undefined. */
   readonly key: string | undefined;
-  /** The address it was sent to. */
+  /** The local address that received the request. */
   readonly localAddress: string | undefined;
   readonly at: number;
 }
@@ -26,10 +26,10 @@ export type TargetHandler = (
 
 /** A real HTTP server that represents external services. */
 export interface HttpTarget {
-  /** Like "http://127.0.0.1:40123", without a final slash. */
+  /** Like "http://127.0.0.1:40123", without a trailing slash. */
   readonly url: string;
   readonly port: number;
-  /** Every request that arrived whole, in order. */
+  /** Every request that arrived completely, in order. */
   readonly requests: readonly ReceivedRequest[];
   /** Requests that carried this Idempotency-Key. */
   count(key: string): number;
@@ -37,30 +37,30 @@ export interface HttpTarget {
   counts(): ReadonlyMap<string, number>;
   /** Requests to this path. */
   hits(path: string): number;
-  /** Connections that are open now, idle ones too. */
+  /** Open connections, including idle ones. */
   connections(): number;
-  /** Requests that are being answered now. */
+  /** Requests without a response so far. */
   active(): number;
-  /** Answers a path from now on, before any built-in one. */
+  /** Sets the handler of a path, before any built-in one. */
   on(path: string, handler: TargetHandler): void;
-  /** Answers every path from now on. */
+  /** Sets the handler of every path. */
   onEvery(handler: TargetHandler): void;
-  /** Holds the answers of a path back until the function it returns is called. */
+  /** Holds back the responses of a path until the returned function is called. */
   hold(path: string): () => void;
-  /** Forgets requests, counts and handlers. */
+  /** Deletes requests, counts and handlers. */
   reset(): void;
   close(): Promise<void>;
 }
 
 /**
  * Starts a target on a free port. Built-in paths (parameters by query, all optional):
- * - `/echo` answers method, url, headers and body as JSON; so does every path without a handler
- * - `/status?code=500&body=&retry_after=` answers that status
- * - `/flaky?times=2&code=503` fails that often for each Idempotency-Key (or for all requests without one), then answers 200
- * - `/delay?ms=1000` answers after a while
- * - `/stream?chunk=16384&every=0` sends chunks without end; `/hang` takes the request and never answers
+ * - `/echo` returns method, url, headers and body as JSON; so does every path without a handler
+ * - `/status?code=500&body=&retry_after=` returns that status
+ * - `/flaky?times=2&code=503` fails that often per Idempotency-Key (or for all requests without one), then returns 200
+ * - `/delay?ms=1000` responds after a delay
+ * - `/stream?chunk=16384&every=0` sends chunks without end; `/hang` accepts the request and never responds
  * - `/redirect?to=<url>&code=302` and `/loop`
- * - `/reset?after=0` breaks the connection, after so many bytes of a body
+ * - `/reset?after=0` closes the connection after this many bytes of a body
  * - `/bytes?n=1024&type=` sends n bytes; `/text?type=text/plain&body=` sends that text
  */
 export async function startHttpTarget(options: { host?: string; port?: number } = {}): Promise<HttpTarget> {
@@ -139,7 +139,7 @@ export async function startHttpTarget(options: { host?: string; port?: number } 
   };
 }
 
-/** The query of a request. */
+/** The query parameters of a request. */
 function parameters(request: ReceivedRequest): URLSearchParams {
   return new URL(request.url, "http://target").searchParams;
 }

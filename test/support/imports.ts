@@ -5,16 +5,16 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 export interface Import {
-  /** The importing file, from the root. */
+  /** The importing file, by its path from the root. */
   readonly from: string;
-  /** A package ("@temporalio/client", "node:fs"), or a file from the root. */
+  /** A package ("@temporalio/client", "node:fs"), or a file by its path from the root. */
   readonly to: string;
   readonly isFile: boolean;
-  /** Whether compilation removes it. */
+  /** Whether compilation removes the import. */
   readonly typeOnly: boolean;
 }
 
-/** Every TypeScript file below the folders, from the root. */
+/** Every TypeScript file in the folders, by its path from the root. */
 export function sourceFiles(...folders: string[]): string[] {
   return folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
@@ -26,7 +26,7 @@ export function sourceFiles(...folders: string[]): string[] {
 const STATIC = /^(?:import|export)\s+(type\s+)?(?:([\w*\s{},$]*?)\s+from\s+)?"([^"]+)"/gm;
 const DYNAMIC = /\bimport\(\s*"([^"]+)"\s*\)/g;
 
-/** The imports and re-exports of a file. Types are spelled as such here (verbatimModuleSyntax), so text distinguishes them. */
+/** The imports and re-exports of a file. Type imports are marked in the source (verbatimModuleSyntax), so the text shows them. */
 export function importsOf(file: string): Import[] {
   const text = readFileSync(join(root, file), "utf8");
   const made = (specifier: string, typeOnly: boolean): Import => {
@@ -55,13 +55,13 @@ function packageOf(specifier: string): string {
   return parts.slice(0, specifier.startsWith("@") ? 2 : 1).join("/");
 }
 
-/** A file's text without comments, strings and templates: what is left is code. */
+/** A file's code without comments, strings and templates. */
 export function codeOf(file: string): string {
   const text = readFileSync(join(root, file), "utf8");
   return text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/[^\n]*|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g, " ");
 }
 
-/** The groups of files that import each other in a circle, by values or types (Tarjan's strongly connected components). */
+/** Groups of files with circular imports, of values or types (Tarjan's strongly connected components). */
 export function circles(files: readonly string[]): string[][] {
   const order = new Map<string, number>();
   const stack: string[] = [];

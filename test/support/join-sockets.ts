@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 
-/** Forwards all bytes between two sockets. When one of them ends, so does the other. */
+/** Forwards all bytes between two sockets; when one ends, the other ends as well. */
 export function joinSockets(one: Duplex, other: Duplex): void {
   for (const [from, to] of [
     [one, other],

@@ -1,7 +1,7 @@
-// Files that `npm run test:long` has, and `npm test` has not, so that `npm test` ends within 8 minutes. Each takes long for what it
-// shows, and something shorter in `npm test` shows that the capability works. A file that is named runs with either.
+// Files that run in `npm run test:long` only, so that `npm test` ends within 8 minutes. Each takes long, and a shorter
+// test in `npm test` covers the same capability. A file named on the command line runs with either command.
 
-/** They start services of their own. */
+/** Files that start their own processes. */
 export const LONG_OWN: string[] = [
   "test/api/documents/upload-backlog.test.ts",
   "test/api/erasures/erasures.test.ts",
@@ -15,7 +15,9 @@ export const LONG_OWN: string[] = [
   "test/cli/doctor.test.ts",
   "test/cli/explain.test.ts",
   "test/cli/processes.test.ts",
+  "test/engine/cancel-many-children.test.ts",
   "test/kill/actions.test.ts",
+  "test/kill/chains.test.ts",
   "test/kill/clients.test.ts",
   "test/kill/closed-workflows.test.ts",
   "test/kill/erasures.test.ts",
@@ -31,6 +33,7 @@ export const LONG_OWN: string[] = [
   "test/operation/node-quota.test.ts",
   "test/operation/read-replica.test.ts",
   "test/operation/retention.test.ts",
+  "test/operation/stopping-worker.test.ts",
   "test/operation/temporal-tls.test.ts",
   "test/operation/trace-content.test.ts",
   "test/operation/trace-queue.test.ts",
@@ -49,14 +52,16 @@ export const LONG_OWN: string[] = [
   "test/stores/webhook-locks.test.ts",
 ];
 
-/** They use the service that the tests share. */
+/** Files that use the shared installation. */
 export const LONG_SHARED: string[] = [
   "test/api/accounts/project-members.test.ts",
   "test/api/accounts/revoked-streams.test.ts",
   "test/api/accounts/sign-in.test.ts",
+  "test/api/erasures/copies.test.ts",
   "test/api/erasures/mentions.test.ts",
   "test/api/erasures/requests.test.ts",
   "test/api/evals/monitors.test.ts",
+  "test/api/http/long-numbers.test.ts",
   "test/api/http/lost-updates.test.ts",
   "test/api/knowledge/sync-sources.test.ts",
   "test/api/providers/actions.test.ts",
@@ -66,16 +71,25 @@ export const LONG_SHARED: string[] = [
   "test/api/runs/round-trips.test.ts",
   "test/cli/erasures.test.ts",
   "test/cli/eval-session.test.ts",
+  "test/engine/cancel-children.test.ts",
   "test/engine/subflow-pauses.test.ts",
   "test/security/audit-coverage.test.ts",
   "test/security/hostile-flows.test.ts",
+  "test/services/schedules/clock-changes.test.ts",
 ];
 
-/** They use that service from a browser. */
+/** Files that use the shared installation from a browser. */
 export const LONG_WEB: string[] = [
   "test/web/access.test.ts",
+  "test/web/after-refusals.test.ts",
   "test/web/background.test.ts",
   "test/web/changed-meanwhile.test.ts",
+  "test/web/editor-hostile.test.ts",
+  "test/web/editor-large.test.ts",
+  "test/web/editor-mouse.test.ts",
+  "test/web/editor-panel.test.ts",
+  "test/web/editor-together.test.ts",
+  "test/web/editor-undo.test.ts",
   "test/web/home.test.ts",
   "test/web/inbox-decisions.test.ts",
   "test/web/inbox-forms.test.ts",
@@ -89,5 +103,6 @@ export const LONG_WEB: string[] = [
   "test/web/run-actions.test.ts",
   "test/web/run-compare.test.ts",
   "test/web/run-view.test.ts",
+  "test/web/shown-texts.test.ts",
   "test/web/webhooks.test.ts",
 ];

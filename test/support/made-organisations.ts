@@ -6,12 +6,12 @@ export interface MadeOrganisation {
 
 const organisations: MadeOrganisation[] = [];
 
-/** Notes an organisation of the present test file. */
+/** Records an organisation of the current test file. */
 export function noteOrganisation(organisation: MadeOrganisation): void {
   organisations.push(organisation);
 }
 
-/** Returns the organisations of this test file, and forgets them: the next file may run in the same process. */
+/** Returns the organisations of this test file and clears the list, because the next file may run in the same process. */
 export function takeMadeOrganisations(): MadeOrganisation[] {
   return organisations.splice(0);
 }

@@ -15,8 +15,8 @@ export interface MailTarget {
 }
 
 /**
- * A mail server with one user. Recipients at `refused@` are not taken; a message whose subject is "busy" is answered 451, one with
- * "spam" 554, and at "cut" the connection is cut in the middle of it.
+ * A mail server with one user. It rejects recipients at `refused@`; replies 451 to a message with the subject "busy"
+ * and 554 to "spam"; and at "cut" it closes the connection in the middle of the message.
  */
 export async function startMailServer(
   login: { readonly user: string; readonly pass: string },
@@ -29,7 +29,7 @@ export async function startMailServer(
     authOptional: false,
     ...(options.tls ? {} : { disabledCommands: ["STARTTLS"], allowInsecureAuth: true }),
     onAuth({ username, password }, _session, done) {
-      // Some servers really repeat the password in their answer.
+      // Some real servers repeat the password in their reply.
       if (username === login.user && password === login.pass) done(null, { user: username });
       else done(new Error(`no: ${password}`));
     },

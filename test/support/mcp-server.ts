@@ -14,7 +14,7 @@ const object = (properties: Record<string, object> = {}, required: string[] = []
   required,
 });
 
-/** What the server has from the beginning. */
+/** The tools that the server has at the start. */
 const TOOLS: readonly Tool[] = [
   {
     name: "add",
@@ -40,13 +40,13 @@ const TOOLS: readonly Tool[] = [
   { name: "huge", inputSchema: object(), annotations: { readOnlyHint: true } },
 ];
 
-/** A real MCP server over Streamable HTTP, by the official SDK. */
+/** A real MCP server over Streamable HTTP, built with the official SDK. */
 export interface McpTestServer {
   readonly url: string;
   readonly port: number;
-  /** The tools by name; what is changed here is what the next listing shows. */
+  /** The tools by name; changes appear in the next listing. */
   tools: Tool[];
-  /** Names of tools that were called, in order. */
+  /** Names of called tools, in order. */
   readonly calls: string[];
   /** Calls of `slow` that the client has cancelled. */
   cancelled: number;
@@ -56,14 +56,14 @@ export interface McpTestServer {
     readonly headers: IncomingMessage["headers"];
     readonly url: string;
   }>;
-  /** Sessions that are open now. */
+  /** Number of open sessions. */
   sessions(): number;
-  /** Every session is unknown from now on, as after a restart, once. */
+  /** Forgets all sessions once, as after a restart. */
   forgetAtNextCall(): void;
   close(): Promise<void>;
 }
 
-/** `allow` tells whether a request may pass; otherwise it is answered 401. `json`: JSON answers in place of event streams. */
+/** `allow` decides whether a request may pass; otherwise the response is 401. With `json`, responses are JSON instead of event streams. */
 export async function startMcpServer(
   options: { json?: boolean; stateless?: boolean; allow?: (request: IncomingMessage) => boolean } = {},
 ): Promise<McpTestServer> {
@@ -95,6 +95,8 @@ export async function startMcpServer(
           return { content: [{ type: "text", text: `It is ${sum}` }], structuredContent: { sum } };
         }
         case "fail":
+          if (args["structured"] === true)
+            return { isError: true, content: [], structuredContent: { reason: "no_stock", left: 0 } };
           return { isError: true, content: [{ type: "text", text: "The shelf is empty" }] };
         case "slow": {
           const progressToken = extra._meta?.progressToken;

@@ -1,24 +1,24 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A server with the interfaces of embedding and reranking models. */
+/** A server with the APIs of embedding and reranking models. */
 export interface ModelServer {
   /** Like "http://127.0.0.1:40123". */
   readonly url: string;
-  /** Bodies of the requests that were answered with vectors, in order. */
+  /** Inputs of the embedding requests that succeeded, in order. */
   readonly embedded: readonly string[][];
-  /** When requests came, in ms. */
+  /** Times of all requests (ms). */
   readonly askedAt: readonly number[];
-  /** Answers the next requests with this status and these headers; 0: breaks the connection. */
+  /** Returns this status and these headers for the next requests; 0 closes the connection. */
   failNext(times: number, status: number, headers?: Readonly<Record<string, string>>): void;
   close(): Promise<void>;
 }
 
 const DIMENSIONS = 64;
-/** Words that mean the same point the same way: what embeddings find and keywords do not. */
+/** Synonyms map to the same vector, so embeddings find them and keywords do not. */
 const SYNONYMS: Readonly<Record<string, string>> = { automobile: "car", vehicle: "car", physician: "doctor" };
 
-/** A vector of a text: its words, each in a direction of its own. */
+/** A vector for a text, in which each word has its own direction. */
 function embedText(text: string): number[] {
   const vector = Array.from({ length: DIMENSIONS }, () => 0.01);
   for (const [word] of text.toLowerCase().matchAll(/[\p{L}\p{N}]+/gu)) {
@@ -29,7 +29,10 @@ function embedText(text: string): number[] {
   return vector;
 }
 
-/** Starts one on a free port. Embeds `/v1/embeddings` as OpenAI does and ranks `/v1/rerank` as Cohere does: longest texts first. */
+/**
+ * Starts a server on a free port. `/v1/embeddings` works like OpenAI's and `/v1/rerank` like Cohere's; it ranks the
+ * longest texts first.
+ */
 export async function startModelServer(apiKey: string): Promise<ModelServer> {
   const embedded: string[][] = [];
   const askedAt: number[] = [];
@@ -54,7 +57,7 @@ export async function startModelServer(apiKey: string): Promise<ModelServer> {
         return answer(200, { results: results.toSorted((a, b) => b.relevance_score - a.relevance_score) });
       }
       embedded.push(body.input);
-      // In another order than asked, as the interface allows.
+      // In another order than the request, which the API allows.
       const data = body.input.map((text, index) => ({ object: "embedding", index, embedding: embedText(text) }));
       return answer(200, { object: "list", data: data.toReversed() });
     });

@@ -1,4 +1,4 @@
-/** Characters that patterns are about, of every class. */
+/** Characters of every class that patterns mention. */
 const CHARS = [..."aeJ0_-.:/ \"'\\\n\t=+@#<>()[]{},;%?&*!|~^$`", "é", "\u{FFFD}", "Z", "7", "x", "\0"];
 const QUANTIFIER = /[*+?]\??|\{(\d+)(,?)(\d*)\}\??/y;
 const ESCAPE = /\\(?:u\{[^}]*\}|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[pP]\{[^}]*\}|k<[^>]*>|[\s\S])/y;
@@ -6,8 +6,8 @@ const CLASS = /\[(?:[^\]\\]|\\[\s\S])*\]/y;
 const GROUP = /\((?:\?(?::|<[A-Za-z]\w*>|(<?[=!])))?/y;
 
 /**
- * Makes a text that a pattern matches, or nearly does, since assertions are ignored. `pick` chooses among so many
- * possibilities; the same choices make the same text.
+ * Generates a text that a pattern matches or almost matches, because assertions are ignored. `pick` chooses one of this
+ * many possibilities; the same choices give the same text.
  */
 export function nearMatch(source: string, flags: string, pick: (among: number) => number): string {
   let at = 0;

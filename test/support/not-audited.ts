@@ -1,2 +1,2 @@
-/** The audit of services that a test calls itself, without a request: it notes nothing. */
+/** An audit for services that a test calls directly, without a request; it records nothing. */
 export const NOT_AUDITED = { audit: async () => undefined, view: (row: object) => row };

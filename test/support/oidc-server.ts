@@ -1,45 +1,49 @@
+import { generateKeyPairSync, sign } from "node:crypto";
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import Provider from "oidc-provider";
 import type { Configuration } from "oidc-provider";
 
-/** A person whom the provider signs in, with the claims it has of them. */
+/** A person who can sign in at the provider, with the claims about the person. */
 export interface Person {
   readonly sub: string;
   readonly email?: string;
   readonly email_verified?: boolean;
   readonly groups?: readonly string[];
-  /** As Entra ID says that it has left out the groups. */
+  /** Set by Entra ID when it omits the groups. */
   readonly hasgroups?: boolean;
 }
 
-/** A real OpenID provider on this machine, which signs in whom the test says without asking. */
+/** A real OpenID provider on this machine that signs in the person chosen by the test without a prompt. */
 export interface OidcServer {
   readonly issuer: string;
   readonly client_id: string;
   readonly client_secret: string;
-  /** Allows these addresses to come back to; before, and while it is down, nothing is answered. */
+  /** Sets the allowed redirect URIs. Before that, and while `down` is set, nothing responds. */
   register(redirectUris: readonly string[], afterSignOut?: readonly string[]): void;
-  /** How often somebody was asked who they are. */
+  /** How often the provider prompted for a sign-in. */
   asked: number;
-  /** What its description of itself has in place of what it is. */
+  /** Fields that replace those of its metadata document. */
   described: Readonly<Record<string, unknown>>;
-  /** Who signs in next; null declines. */
+  /** The person who signs in next; null declines. */
   person: Person | null;
-  /** Changes the ID tokens that it issues from now on. */
+  /** Changes the ID tokens that are issued from now on. */
   tamper: ((idToken: string) => string) | null;
+  /** Claims that are added to its ID tokens or replace its own. */
+  claims: Readonly<Record<string, unknown>>;
   down: boolean;
-  /** Takes requests and answers none. */
+  /** Accepts requests without responding. */
   silent: boolean;
-  /** Requests by path. */
+  /** Number of requests to a path. */
   hits(path: string): number;
   close(): Promise<void>;
 }
 
+const KEY = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
 const CLIENT = { client_id: "millrace", client_secret: "a secret: of millrace/ + the provider" };
 
-/** `thin`: the ID token has the subject alone, and the rest is at the userinfo endpoint. */
+/** With `thin`, the ID token contains only the subject, and other claims come from the userinfo endpoint. */
 export async function startOidcServer({ thin }: { readonly thin: boolean }): Promise<OidcServer> {
   const people = new Map<string, Person>();
   const counts = new Map<string, number>();
@@ -49,7 +53,8 @@ export async function startOidcServer({ thin }: { readonly thin: boolean }): Pro
     counts.set(path, (counts.get(path) ?? 0) + 1);
     if (state.silent) return;
     if (handle === null || state.down) return void res.writeHead(503).end();
-    const { tamper } = state;
+    const { claims, tamper } = state;
+    if (path === "/token" && Object.keys(claims).length > 0) changeIdToken(res, (token) => withClaims(token, claims));
     if (path === "/token" && tamper) changeIdToken(res, tamper);
     if (path === "/.well-known/openid-configuration") changeBody(res, (body) => ({ ...body, ...state.described }));
     handle(req, res);
@@ -62,6 +67,7 @@ export async function startOidcServer({ thin }: { readonly thin: boolean }): Pro
     issuer,
     person: null,
     tamper: null,
+    claims: {},
     down: false,
     silent: false,
     asked: 0,
@@ -94,15 +100,16 @@ export async function startOidcServer({ thin }: { readonly thin: boolean }): Pro
       claims: { openid: ["sub"], email: ["email", "email_verified"], groups: ["groups", "hasgroups"] },
       conformIdTokenClaims: thin,
       cookies: { keys: ["a key of cookies"] },
+      jwks: { keys: [{ ...KEY.export({ format: "jwk" }), kty: "RSA", alg: "RS256", use: "sig" }] },
       features: { devInteractions: { enabled: false } },
       interactions: { url: (_, { uid }) => `/interaction/${uid}` },
       pkce: { required: () => true },
       findAccount: (_, sub) => ({
         accountId: sub,
-        // As they are now: who has a session at the provider is not asked again.
+        // Current claims, because a person with a session at the provider is not prompted again.
         claims: async () => ({ ...(state.person?.sub === sub ? state.person : people.get(sub)), sub }),
       }),
-      // Everybody has agreed to everything.
+      // Consent always exists.
       async loadExistingGrant({ oidc }) {
         const { clientId = "" } = oidc.client ?? {};
         const earlier = await oidc.provider.Grant.find(oidc.session?.grantIdFor(clientId) ?? "");
@@ -125,6 +132,14 @@ function changeIdToken(res: ServerResponse, tamper: (idToken: string) => string)
   }));
 }
 
+/** The token with other claims, signed with the provider's key. */
+function withClaims(idToken: string, claims: object): string {
+  const [head = "", body = ""] = idToken.split(".");
+  const own = JSON.parse(Buffer.from(body, "base64url").toString()) as object;
+  const signed = `${head}.${Buffer.from(JSON.stringify({ ...own, ...claims })).toString("base64url")}`;
+  return `${signed}.${sign("RSA-SHA256", Buffer.from(signed), KEY).toString("base64url")}`;
+}
+
 function changeBody(res: ServerResponse, change: (body: Record<string, unknown>) => object): void {
   const end = res.end.bind(res) as (text: string) => ServerResponse;
   res.end = ((text: string) => {
@@ -134,7 +149,7 @@ function changeBody(res: ServerResponse, change: (body: Record<string, unknown>)
   }) as ServerResponse["end"];
 }
 
-/** A browser as far as sign-ins need one: it keeps cookies by host and follows redirects. */
+/** A minimal browser for sign-ins: it stores cookies by host and follows redirects. */
 export function cookieBrowser() {
   const jars = new Map<string, Map<string, string>>();
   const jarOf = (url: URL): Map<string, string> => {
@@ -158,7 +173,7 @@ export function cookieBrowser() {
   return {
     get,
     send,
-    /** Follows redirects from here to the first address that `stops`, which is not asked for. */
+    /** Follows redirects to the first URL that `stops` accepts, and does not request that one. */
     async follow(from: string, stops: (url: URL) => boolean): Promise<URL> {
       let url = new URL(from);
       for (let hops = 0; hops < 20; hops++) {

@@ -10,8 +10,8 @@ const VERSION = "15.18.0-beta.17";
 const INSTALL_TIMEOUT_MS = 180_000;
 
 /**
- * The oldest PostgreSQL that is supported: installed once, apart from our own packages, as only these tests run it. Throws
- * where it cannot be installed.
+ * The oldest supported PostgreSQL, installed once and separately from the packages, because only these tests use it.
+ * Throws if it cannot be installed.
  */
 export async function oldestPostgres(
   say: (line: string) => void,
@@ -22,7 +22,7 @@ export async function oldestPostgres(
   if (!existsSync(home)) {
     say(`  installing ${name} ${VERSION}, once ...`);
     mkdirSync(cache, { recursive: true });
-    // Under a temporary name first: a partial installation must not be taken for a complete one.
+    // Installed under a temporary name first, so that a partial installation is not mistaken for a complete one.
     const fresh = mkdtempSync(join(cache, "postgres-new-"));
     try {
       const args = ["install", "--prefix", fresh, "--no-audit", "--no-fund", "--ignore-scripts", `${name}@${VERSION}`];
@@ -34,6 +34,6 @@ export async function oldestPostgres(
     }
   }
   const binaries = await runnablePostgres(join(home, "node_modules", name, "dist/index.js"));
-  // Sorts words in another order than the builtin locale of the newest version does: nothing may depend on either.
+  // This locale sorts differently from the builtin one of the newest version, so the tests show that nothing depends on the order.
   return { binaries, locale: ["--locale-provider=icu", "--icu-locale=und", "--locale=C"] };
 }

@@ -5,7 +5,7 @@ import { gunzipSync } from "node:zlib";
 import { ProtoReader } from "./proto-reader.ts";
 import { eventually } from "./scratch.ts";
 
-/** A span as a collector gets it. */
+/** A span as a collector receives it. */
 export interface ReceivedSpan {
   readonly trace_id: string;
   readonly span_id: string;
@@ -25,16 +25,16 @@ export interface OtlpReceiver {
   readonly url: string;
   readonly spans: readonly ReceivedSpan[];
   readonly headers: readonly IncomingHttpHeaders[];
-  /** Everything that has come, as bytes. */
+  /** All received bytes. */
   bytes(): Buffer;
-  /** Waits for a span, which may come from any process. */
+  /** Waits for a span from any process. */
   find(what: string, matches: (span: ReceivedSpan) => boolean): Promise<ReceivedSpan>;
-  /** Takes requests from now on without answering them. What has come is not among the spans then. */
+  /** Stops responding to requests; spans that arrive afterwards are not recorded. */
   hold(): void;
   close(): Promise<void>;
 }
 
-/** Takes spans by OTLP over HTTP with protobuf, as a collector does. */
+/** Receives spans by OTLP over HTTP with protobuf, as a collector does. */
 export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const headers: IncomingHttpHeaders[] = [];
@@ -79,7 +79,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   };
 }
 
-// The numbers are those of opentelemetry/proto/trace/v1/trace.proto.
+// Field numbers are those of opentelemetry/proto/trace/v1/trace.proto.
 function readRequest(body: Buffer): ReceivedSpan[] {
   return new ProtoReader(body).messages(1).flatMap((resourceSpans) => {
     const service = attributesOf(resourceSpans.messages(1)[0], 1)["service.name"];

@@ -8,12 +8,12 @@ import { administer } from "./database.ts";
 
 export const MIGRATIONS = fileURLToPath(new URL("../../migrations", import.meta.url));
 
-/** Starts a server for one test, as roles belong to a whole server. `close` removes it. */
+/** Starts a server for one test, because roles belong to a whole server. `close` deletes it. */
 export async function ownPostgres(
   options: Partial<PostgresOptions> = {},
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
   const dir = mkdtempSync(join(tmpdir(), "millrace-postgres-"));
-  // Under root, Postgres runs as another user, who has to pass through.
+  // Under root, Postgres runs as another user, who must be able to traverse this folder.
   chmodSync(dir, 0o711);
   const postgres = await startPostgres({ dir: join(dir, "postgres"), durable: false, ...options });
   return {
@@ -26,8 +26,8 @@ export async function ownPostgres(
 }
 
 /**
- * Starts such a server without anything of Millrace. Its superuser is admin. The test makes the user and the database millrace,
- * to which `url` leads.
+ * Starts such a server without any Millrace data. Its superuser is admin. The test creates the user and the database
+ * millrace, which `url` uses.
  */
 export async function bareServer(
   password: string,
@@ -42,7 +42,7 @@ export async function bareServer(
   return { admin: admin.href, url: as(server.url, "millrace", password), close: server.close };
 }
 
-/** The same database for another user. */
+/** URL of the same database for another user. */
 export function as(url: string, user: string, password: string): string {
   const other = new URL(url);
   [other.username, other.password] = [user, password];

@@ -6,10 +6,10 @@ import { sourceFiles } from "./imports.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** Files that match texts of ours with the patterns of our own schemas, which are literals elsewhere. */
+/** Files that match trusted texts with patterns from Millrace's own schemas, which are literals elsewhere. */
 const OWN_SCHEMAS = ["src/api/http/openapi/examples.ts"];
 
-/** A regular expression of the sources. */
+/** A regular expression in the source code. */
 export interface SourcePattern {
   /** "src/domain/uuid.ts:4" */
   readonly where: string;
@@ -23,12 +23,12 @@ interface Node {
   readonly [member: string]: unknown;
 }
 
-/** Constants of a module: those it declares at its top, and those it imports. */
+/** Constants of a module: those declared at its top level, and imported ones. */
 type Constants = (name: string) => string | number | undefined;
 
 /**
- * Every regular expression of the folders: literals, and what `new RegExp` is given. Throws where that is not put together
- * from constants: a pattern that is made of something else cannot be checked.
+ * Every regular expression in the folders: literals, and arguments of `new RegExp`. Throws if an argument is not built
+ * from constants, because such a pattern cannot be checked.
  */
 export function sourcePatterns(...folders: readonly string[]): SourcePattern[] {
   return sourceFiles(...folders).flatMap(patternsOf);
@@ -100,6 +100,13 @@ function valueOf(node: Node, constants: Constants): string | number | undefined 
     case "TemplateLiteral": {
       const values = all(node["expressions"]);
       const texts = (node["quasis"] as Node[]).map(({ value }) => (value as { readonly cooked: string }).cooked);
+      return values && texts.map((text, at) => text + String(values[at] ?? "")).join("");
+    }
+    // String.raw`…`
+    case "TaggedTemplateExpression": {
+      const { expressions, quasis } = node["quasi"] as Readonly<Record<string, Node[]>>;
+      const values = (node["tag"] as Node)["object"] === undefined ? undefined : all(expressions);
+      const texts = (quasis ?? []).map(({ value }) => (value as { readonly raw: string }).raw);
       return values && texts.map((text, at) => text + String(values[at] ?? "")).join("");
     }
     case "BinaryExpression": {

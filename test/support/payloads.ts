@@ -5,7 +5,7 @@ import { openDatabase } from "../../src/stores/db.ts";
 import { insertDataKey } from "../../src/stores/secrets/data-keys.ts";
 import { temporalDataConverter } from "../../src/temporal/payloads.ts";
 
-// The keys of every service in tests are fixed, so that a test reads any history without asking a database for a key.
+// All test processes use fixed keys, so that a test can read any history without loading a key from a database.
 
 const masterKey = Buffer.alloc(32, 7);
 const dataKey = { key_id: "01890000-0000-7000-8000-000000000001", key: Buffer.alloc(32, 9) };
@@ -18,13 +18,13 @@ const cipher = createPayloadCipher({
   find: async (keyId) => (keyId === dataKey.key_id ? dataKey : undefined),
 });
 
-/** The data converter that services give their Temporal clients. */
+/** The data converter that Millrace's Temporal clients use. */
 export const dataConverter = temporalDataConverter(cipher, { encrypts: true });
 
-/** Encrypts what rows of runs keep for their start, as the services do. */
+/** Encrypts the start inputs in rows of runs as the processes do. */
 export const startInputs = createStartInputs(cipher, { seals: true });
 
-/** Makes the tests' data key that of a migrated database. */
+/** Stores the tests' data key in a migrated database. */
 export async function putDataKey(url: string): Promise<void> {
   const database = openDatabase({ url, poolSize: 2, applicationName: "millrace-test", onError: () => undefined });
   try {

@@ -8,7 +8,7 @@ import { eventually } from "./scratch.ts";
 
 const PATHS = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"];
 
-/** PgBouncer's program: of the system, or else, as root on Debian, installed once. */
+/** The PgBouncer program of the system, or else, as root on Debian, installed once. */
 export function findPgBouncer(): string | { readonly no: string } {
   return find() ?? install() ?? { no: "skipped: there is no pgbouncer, and apt-get cannot install it" };
 }
@@ -21,7 +21,7 @@ function install(): string | undefined {
   if (process.getuid?.() !== 0) return undefined;
   console.error("Installing PgBouncer for the tests of poolers.");
   for (const args of [["update"], ["install", "-y", "--no-install-recommends", "pgbouncer"]]) {
-    // Debian starts what it installs, on a port that may be somebody's.
+    // Run level 1 prevents Debian from starting the service, whose port may be in use.
     const env = { ...process.env, RUNLEVEL: "1", DEBIAN_FRONTEND: "noninteractive" };
     if (spawnSync("apt-get", ["-qq", ...args], { stdio: "ignore", env }).status !== 0) return undefined;
   }
@@ -29,12 +29,12 @@ function install(): string | undefined {
 }
 
 export interface PgBouncer {
-  /** The address of the database behind it. */
+  /** URL of the database behind the pooler. */
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** Starts a PgBouncer in front of the database of `url`, with these settings beside those it needs. */
+/** Starts a PgBouncer in front of the database at `url`, with these additional settings. */
 export async function startPgBouncer(
   program: string,
   url: string,
@@ -56,7 +56,7 @@ export async function startPgBouncer(
   const text = Object.entries({ ...lines, ...settings }).map(([name, value]) => `${name} = ${value}`);
   const file = join(dir, "pgbouncer.ini");
   writeFileSync(file, ["[databases]", `* = host=${hostname} port=${port}`, "[pgbouncer]", ...text, ""].join("\n"));
-  // It does not run as root.
+  // PgBouncer refuses to run as root.
   const user = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
   const child = spawn(program, [...user, file], { stdio: ["ignore", "ignore", "pipe"] });
   let said = "";

@@ -5,8 +5,8 @@ import { createSecureContext, TLSSocket } from "node:tls";
 import { joinSockets } from "./join-sockets.ts";
 
 /**
- * Speaks TLS before a Postgres that does not: answers the client's question for it, as a server with a certificate would. With
- * `clientAuthority`, clients without a certificate of it are turned away.
+ * Terminates TLS in front of a Postgres without it: accepts the client's TLS request, as a server with a certificate
+ * would. With `clientAuthority`, clients need a certificate signed by it.
  */
 export async function startTlsPostgres(
   target: { readonly host: string; readonly port: number },
@@ -21,7 +21,7 @@ export async function startTlsPostgres(
       socket.write("S");
       const secure = new TLSSocket(socket, { isServer: true, secureContext, ...asking });
       secure.on("error", () => undefined);
-      // Only then: a session that waits for its first message holds up every `drop database` for a minute.
+      // Connects only after the handshake, because a session without a first message blocks every `drop database` for a minute.
       secure.once("secure", () => joinSockets(secure, connect(target.port, target.host)));
     });
   });

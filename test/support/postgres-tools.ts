@@ -8,8 +8,8 @@ const DEBIAN = "/usr/lib/postgresql";
 const OLDEST = 15;
 
 /**
- * The folder of pg_dump, pg_restore and psql: of the system, or else, as root on Debian, installed once. The packages that bring
- * the server do not have them.
+ * The folder of pg_dump, pg_restore and psql: of the system, or else, as root on Debian, installed once. The packages
+ * that contain the server lack them.
  */
 export function findPostgresTools(): string | { readonly no: string } {
   return (
@@ -18,7 +18,7 @@ export function findPostgresTools(): string | { readonly no: string } {
   );
 }
 
-/** A server that pg_dump of that folder reads: it refuses newer servers. */
+/** A server whose version pg_dump in that folder supports; it refuses newer servers. */
 export async function serverForTools(folder: string): Promise<Partial<PostgresOptions>> {
   return majorOf(folder) >= 18 ? {} : oldestPostgres((line) => console.error(line));
 }

@@ -1,10 +1,10 @@
 import type { TestProjectInlineConfiguration } from "vitest/config";
 
-// The two groups of tests that `npm test` and `npm run test:long` both have, each with other files.
+// The two groups of tests that both `npm test` and `npm run test:long` have, with different files.
 
 /**
- * The limits of `expect.poll` are generous, since what a test waits for comes soon or never, and a busy machine must not decide
- * which. It does not look all the time, which would take the processor from what it waits for.
+ * Timeouts of `expect.poll` are generous, because a condition becomes true soon or never, and load must not decide
+ * which. The interval leaves CPU time to the processes that a test waits for.
  */
 export const poll = { expect: { poll: { timeout: 60_000, interval: 100 } } };
 const times = { testTimeout: 90_000, hookTimeout: 120_000 };
@@ -12,15 +12,15 @@ const times = { testTimeout: 90_000, hookTimeout: 120_000 };
 type Files = Pick<NonNullable<TestProjectInlineConfiguration["test"]>, "include" | "exclude">;
 
 /**
- * Against one api and one worker, on a real Postgres and a real Temporal server, all on throw-away state. These tests
- * wait more than they compute, so more files run at once than there are cores.
+ * Tests against one API and one worker, with real Postgres and Temporal servers and temporary state. They mostly wait,
+ * so more files run at one time than there are cores.
  */
 export const onSharedService = (files: Files, groupOrder: number): TestProjectInlineConfiguration => ({
   test: {
     name: "service",
     ...files,
     globalSetup: ["test/support/global-setup.ts"],
-    // Replays what each file ran: whatever is not deterministic shows there.
+    // replay-runs.ts replays the runs of each file, which reveals non-deterministic workflow code.
     setupFiles: ["test/support/seed.ts", "test/support/replay-runs.ts", "test/support/stop-monitors.ts"],
     ...times,
     ...poll,
@@ -30,7 +30,7 @@ export const onSharedService = (files: Files, groupOrder: number): TestProjectIn
   },
 });
 
-/** The console in one Chromium, on the same service. What its runs do is replayed with the tests of that service. */
+/** Tests of the console in one Chromium, on the same installation; its runs are replayed together with those of the other tests. */
 export const inBrowser = (files: Files, groupOrder: number): TestProjectInlineConfiguration => ({
   test: {
     name: "web",

@@ -1,4 +1,4 @@
-/** A message in protobuf's wire format, whose fields are read by their numbers. */
+/** Reads a message in protobuf's wire format by field numbers. */
 export class ProtoReader {
   readonly #fields = new Map<number, Array<Buffer | bigint>>();
 

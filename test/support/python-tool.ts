@@ -7,8 +7,8 @@ const INSTALL_TIMEOUT_MS = 180_000;
 const PYTHON_IS_NEW_ENOUGH = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
 
 /**
- * Installs a package of Python into a virtual environment of its own, once, with `others` beside it. Answers the Python that runs it,
- * or why there is none: no Python, or a package registry that does not answer.
+ * Installs a Python package and `others` into its own virtual environment, once. Returns the path of its Python, or the
+ * reason why it is missing: no Python, or an unavailable package registry.
  */
 export function installPythonTool(
   name: string,
@@ -22,7 +22,7 @@ export function installPythonTool(
   const python = ["python3", "python"].find((each) => spawnSync(each, ["-c", PYTHON_IS_NEW_ENOUGH]).status === 0);
   if (python === undefined) return { skipped: "there is no Python 3.10 or later" };
   mkdirSync(cache, { recursive: true });
-  // Under a temporary name first: a partial installation must not be taken for a complete one.
+  // Installed under a temporary name first, so that a partial installation is not mistaken for a complete one.
   const fresh = mkdtempSync(join(cache, `${name}-new-`));
   const pip = [
     join(fresh, "bin/python"),

@@ -2,19 +2,19 @@ import { createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** What a raw target does once a request has come whole. */
+/** What a raw target does after a request has arrived completely. */
 export type RawAnswer = (socket: Socket) => void;
 
-/** A server that takes HTTP requests and answers with the given bytes, HTTP or not. */
+/** A server that accepts HTTP requests and sends the given bytes, whether they are valid HTTP or not. */
 export interface RawTarget {
   /** Like "http://127.0.0.1:40123", without a final slash. */
   readonly url: string;
   readonly port: number;
-  /** Every request that came whole, in order: its bytes as text. */
+  /** Every request that arrived completely, in order, as text. */
   readonly requests: readonly string[];
 }
 
-/** Starts a raw target for one test. Text and bytes are sent, and then the connection is closed. */
+/** Starts a raw target for one test. It sends text or bytes and then closes the connection. */
 export async function startRawTarget(answer: string | Uint8Array | RawAnswer): Promise<RawTarget> {
   const requests: string[] = [];
   const sockets = new Set<Socket>();

@@ -2,11 +2,10 @@ import { Client as Postgres } from "pg";
 import { afterAll, expect } from "vitest";
 import { takeOrganisations } from "./replayed-organisations.ts";
 
-// A setup file of the service tests: after each file, what its runs left in Temporal is replayed by the same code, step by
-// step. A workflow that decides by anything but its history fails here, without every test running twice; so does one that leaves
-// a value in clear text there.
+// A setup file of the service tests: after each file, the histories of its runs are replayed with the same code. The
+// test fails if a workflow depends on anything but its history, or if it left a value in plain text in Temporal.
 
-/** Runs replayed after one file; the histories of more would take longer than the tests. */
+/** Number of runs replayed per file; more histories would take longer than the tests. */
 const MAX_RUNS = 150;
 
 afterAll(async () => {
@@ -39,7 +38,7 @@ async function runsOf(databaseUrl: string, organisations: readonly string[]): Pr
   }
 }
 
-/** A run whose workflow a test has deleted has nothing to replay. */
+/** A run whose workflow was deleted by a test has nothing to replay. */
 function gone(error: unknown): [] {
   if (error instanceof Error && error.name === "WorkflowNotFoundError") return [];
   throw error;

@@ -10,24 +10,21 @@ import { eventually } from "./scratch.ts";
 const PACKAGE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0";
 const BIN = join(homedir(), ".cache", "millrace", "bin");
 
-/** A server that speaks the protocol of S3, with one empty bucket. */
+/** A server that implements the S3 protocol, with one empty bucket. */
 export interface S3Server {
-  /** For MILLRACE_BLOB_URL. */
+  /** The value of MILLRACE_BLOB_URL. */
   readonly url: string;
   readonly endpoint: string;
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
   close(): Promise<void>;
 }
 
-/**
- * The program: versitygw from the cache, or built with Go into it, which takes one to three minutes. A reason where there is
- * neither.
- */
+/** The program versitygw: from the cache, or built with Go, which takes one to three minutes; otherwise the reason why neither works. */
 export async function findS3Program(): Promise<{ readonly path: string } | { readonly no: string }> {
   const path = join(BIN, "versitygw");
   if (existsSync(path)) return { path };
   mkdirSync(BIN, { recursive: true });
-  // Test files that need it run side by side.
+  // Test files that need it run in parallel, so a lock prevents concurrent builds.
   return whileInstalling(join(BIN, ".versitygw.lock"), async () =>
     existsSync(path) ? { path } : buildS3Program(path),
   );
@@ -47,15 +44,15 @@ async function buildS3Program(path: string): Promise<{ readonly path: string } |
   }
 }
 
-/** Starts it on a free port; its state goes below `directory`. */
+/** Starts the server on a free port, with its state in `directory`. */
 export async function startS3Server(program: string, directory: string): Promise<S3Server> {
   const credentials = { accessKeyId: "test-key", secretAccessKey: "test-secret" };
   const [data, metadata] = [join(directory, "data"), join(directory, "metadata")];
-  // A folder at the top is a bucket.
+  // A top-level folder is a bucket.
   mkdirSync(join(data, "blobs"), { recursive: true });
   mkdirSync(metadata, { recursive: true });
   const port = await freePort();
-  // Beside the files, since not every file system has extended attributes.
+  // Metadata is stored in a separate folder, because not every file system has extended attributes.
   const child = spawn(program, ["--quiet", "--port", `127.0.0.1:${port}`, "posix", "--sidecar", metadata, data], {
     env: { ...process.env, ROOT_ACCESS_KEY: credentials.accessKeyId, ROOT_SECRET_KEY: credentials.secretAccessKey },
     stdio: "ignore",

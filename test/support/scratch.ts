@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
-/** An empty folder for one test, removed afterwards. Other users may pass through: a Postgres of root's runs as one. */
+/** An empty folder for one test, deleted afterwards. Other users may traverse it, because Postgres runs as another user under root. */
 export function scratchDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), "millrace-scratch-"));
   chmodSync(directory, 0o711);
@@ -11,16 +11,13 @@ export function scratchDirectory(): string {
   return directory;
 }
 
-/**
- * Waits before a test looks again, longer each time. A test that looks all the time takes the processor from what it
- * waits for.
- */
+/** Waits before the next check, longer each time. Constant checking would take CPU time from what the test waits for. */
 export async function aMoment(since: number): Promise<void> {
   const ms = Math.min(Math.max((Date.now() - since) / 10, 25), 100);
   await new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Waits until `probe` answers something other than undefined or false. Throws after `timeoutMs`, naming what it waited for. */
+/** Waits until `probe` returns a value other than undefined or false. Throws after `timeoutMs`, with the name of what it waited for. */
 export async function eventually<T>(
   what: string,
   probe: () => T | undefined | false | Promise<T | undefined | false>,

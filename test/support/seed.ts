@@ -1,6 +1,6 @@
 import fc from "fast-check";
 
-// A setup file: properties try the same cases in every run, so that results compare between changes. MILLRACE_TEST_SEED has
-// others tried.
+// A setup file: property tests use the same cases in every run, so that results can be compared between changes.
+// MILLRACE_TEST_SEED selects other cases.
 export const SEED = Number(process.env["MILLRACE_TEST_SEED"] ?? 7);
 fc.configureGlobal({ seed: SEED });

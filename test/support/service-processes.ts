@@ -13,24 +13,24 @@ const built = fileURLToPath(new URL("../../dist", import.meta.url));
 
 export interface ServiceProcess {
   readonly kind: "api" | "worker";
-  /** Address of its HTTP server: the API's, or the worker's /healthz and /metrics. Kept across restarts. */
+  /** URL of its HTTP server: the API, or the worker's /healthz and /metrics. It stays the same across restarts. */
   readonly url: string;
-  /** Process id of the present incarnation. */
+  /** ID of the current process. */
   pid(): number;
   running(): boolean;
   /** Sends SIGKILL; resolves when the process has exited. */
   kill(): Promise<void>;
-  /** SIGTERM, as an orchestrator would; resolves with "exit code 0" or the like. */
+  /** Sends SIGTERM, as an orchestrator would; resolves with "exit code 0" or similar. */
   terminate(graceMs?: number): Promise<string>;
-  /** Any signal, without waiting (SIGSTOP and SIGCONT, say). */
+  /** Sends any signal without waiting, for example SIGSTOP and SIGCONT. */
   signal(signal: NodeJS.Signals): void;
-  /** Starts it again on the same port (stopping it first if it runs) and waits until it is ready. */
+  /** Stops the process if it runs, starts it on the same port, and waits until it is ready. */
   restart(): Promise<void>;
-  /** Everything it has printed, over all incarnations. */
+  /** The output of the process, over all restarts. */
   logs(): string;
 }
 
-/** Starts an api or worker process of the compiled code (in `dist`) and waits until it says it is ready. */
+/** Starts an API or worker process of the compiled code in `dist` and waits until it reports that it is ready. */
 export async function startServiceProcess(
   kind: "api" | "worker",
   env: Record<string, string>,
@@ -92,19 +92,19 @@ async function untilReady(url: string): Promise<string | undefined> {
       if (response.ok) return undefined;
       last = `${response.status} ${await response.text()}`;
     } catch {
-      // Not listening yet.
+      // The process does not listen yet.
     }
   }
   return `${url}: ${last}`;
 }
 
-/** Records a process, so that the end of the run can kill what a test file, or a killed vitest, left behind. */
+/** Records a process, so that the end of the test run can kill what a test file or a killed vitest left behind. */
 export function recordPid(stateDir: string, pid: number): void {
   mkdirSync(join(stateDir, "pids"), { recursive: true });
   writeFileSync(join(stateDir, "pids", String(pid)), identity(pid));
 }
 
-/** Kills a recorded process if it is still the one that was recorded. */
+/** Kills a recorded process if its ID still belongs to the same process. */
 export function endRecorded(stateDir: string, pid: number): void {
   const recorded = readFileSync(join(stateDir, "pids", String(pid)), "utf8");
   if (recorded !== "" && identity(pid) === recorded) process.kill(pid, "SIGKILL");

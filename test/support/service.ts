@@ -19,7 +19,7 @@ export interface Service {
   readonly temporalAddress: string;
 }
 
-/** The api and worker that all test files share. Use your own organisations; change nothing global. */
+/** The API and the worker that all test files share. Create your own organisations, and change nothing global. */
 export function service(): Service {
   const { service: shared, temporalAddress } = inject("millrace");
   if (shared === null) throw new Error("This vitest project has no shared service; use startService().");
@@ -32,24 +32,24 @@ export interface OwnService extends Service {
   readonly worker: readonly ServiceProcess[];
   readonly blobDir: string;
   readonly taskQueue: string;
-  /** The environment that all its processes were started with. */
+  /** The environment of all its processes. */
   readonly env: Readonly<Record<string, string>>;
   /** The output of all its processes. */
   logs(): string;
-  /** Kills its processes and removes its database. */
+  /** Kills its processes and deletes its database. */
   close(): Promise<void>;
 }
 
 export interface ServiceOptions {
-  /** Overrides of the environment of every process; see src/config.ts. An empty string unsets. */
+  /** Environment variables that override those of every process; see src/config.ts. An empty string unsets one. */
   readonly env?: Record<string, string>;
-  /** How many api processes; default 1. */
+  /** Number of API processes; default 1. */
   readonly apis?: number;
-  /** How many worker processes; default 1. */
+  /** Number of worker processes; default 1. */
   readonly workers?: number;
 }
 
-/** Starts separate api and worker processes: new database, blobs and task queue, on the shared servers. */
+/** Starts separate API and worker processes with a new database, blobs and task queue, on the shared servers. */
 export async function startService(
   options: ServiceOptions = {},
   parts: Omit<SharedParts, "service"> = inject("millrace"),
@@ -65,9 +65,9 @@ export async function startService(
     MILLRACE_TASK_QUEUE: taskQueue,
     MILLRACE_BLOB_URL: blobDir,
     MILLRACE_MASTER_KEY: MASTER_KEY,
-    // The targets that tests build listen on loopback; tests of the guard set this to "".
+    // Test targets listen on loopback; tests of the address check set this to "".
     MILLRACE_PRIVATE_HOSTS: "loopback",
-    // Repairs that take minutes in production should show within a test.
+    // Repairs that take minutes in production should happen within a test.
     MILLRACE_SWEEP_INTERVAL_MS: "300",
     MILLRACE_ERASURE_QUIET_MS: "1000",
     MILLRACE_STUCK_AFTER_MS: "3000",
@@ -76,6 +76,7 @@ export async function startService(
     MILLRACE_MONITOR_INTERVAL_SECONDS: "1",
     MILLRACE_MONITOR_MIN_WINDOW_SECONDS: "1",
     MILLRACE_SHUTDOWN_GRACE_MS: "5000",
+    MILLRACE_DRAIN_MS: "0",
     MILLRACE_SITE_DELAY_MS: "0",
     MILLRACE_SYNC_MAX_PAGES: "150",
     ...options.env,
@@ -114,7 +115,7 @@ export interface TestOrganisation {
   readonly secretKey: string;
 }
 
-/** Creates an organisation with one key of each kind, as the command line does. */
+/** Creates an organisation with one key of each type, as the command line does. */
 export async function createOrganisation(
   target: Pick<Service, "databaseUrl">,
   name = "test",

@@ -2,13 +2,13 @@ import { readFileSync } from "node:fs";
 import type { TestSpecification } from "vitest/node";
 import { BaseSequencer } from "vitest/node";
 
-/** Matches the text of test files that start processes or servers of their own. */
+/** Matches the text of test files that start their own processes or servers. */
 const STARTS =
   /\b(installSchemathesis|startServiceProcess|startService|startInProcess|openOwnConsole|ownPostgres|bareServer|startTemporal|install|spawn)\(/;
 
 /**
- * Files that start processes of their own take longest, whatever their size: they come first, so that none is left to
- * run alone at the end. Vitest orders the others, by how long they took the last time or else by their size.
+ * Files that start their own processes take longest, so they run first and none is left alone at the end. Vitest orders
+ * the others by their last duration, or else by size.
  */
 export class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -18,7 +18,7 @@ export class SlowFirst extends BaseSequencer {
   }
 }
 
-/** The place of a file: Schemathesis and `millrace dev` first, then files with processes of their own, then the others. */
+/** The rank of a file: Schemathesis and `millrace dev` first, then files with their own processes, then the others. */
 function rankOf(text: string): number {
   if (/\b(installSchemathesis|millrace dev)\b/.test(text)) return 0;
   return STARTS.test(text) ? 1 : 2;

@@ -5,7 +5,7 @@ import { Client } from "pg";
 import { startPostgres } from "../../src/dev/postgres.ts";
 import type { RunningPostgres } from "../../src/dev/postgres.ts";
 
-/** Makes a streaming replica of a server whose folder is `from`, in the folder `to`, and starts it on a port of its own. */
+/** Creates a streaming replica of the server in the folder `from`, in the folder `to`, and starts it on its own port. */
 export async function startStandby(primary: RunningPostgres, from: string, to: string): Promise<RunningPostgres> {
   const client = new Client({ connectionString: primary.url });
   await client.connect();
@@ -13,7 +13,7 @@ export async function startStandby(primary: RunningPostgres, from: string, to: s
     await client.query("select pg_backup_start('standby', true)");
     mkdirSync(to, { mode: 0o711 });
     const data = join(to, "data");
-    // With its owner: under root, Postgres runs as another user.
+    // The copy keeps the owner, because Postgres runs as another user under root.
     copy(join(from, "password"), join(to, "password"));
     copy(join(from, "data"), data);
     rmSync(join(data, "postmaster.pid"), { force: true });
@@ -35,7 +35,7 @@ export async function startStandby(primary: RunningPostgres, from: string, to: s
 }
 
 function copy(from: string, to: string): void {
-  // Files of a server that runs may go while they are copied.
+  // Files of a running server may disappear while they are copied.
   const { error } = spawnSync("cp", ["-a", from, to]);
   if (error) throw error;
 }

@@ -3,8 +3,8 @@ import { afterAll, expect, inject } from "vitest";
 import { client } from "./client.ts";
 import { takeMadeOrganisations } from "./made-organisations.ts";
 
-// A setup file of the service tests: after each file, its monitors are switched off. There they look for runs once a second, each
-// with a workflow of its own: twenty of them kept a third of a core busy until the last file had ended.
+// A setup file of the service tests: disables the monitors of each file after it. In tests every monitor checks for
+// runs once a second in its own workflow, and twenty of them used a third of a core until the last file ended.
 
 afterAll(async () => {
   const { service } = inject("millrace");

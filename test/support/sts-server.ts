@@ -5,20 +5,20 @@ import type { AddressInfo } from "node:net";
 import { AwsV4Signer } from "aws4fetch";
 import type { S3Server } from "./s3-server.ts";
 
-/** Amazon's STS as far as AssumeRoleWithWebIdentity: a form in, XML out, errors as it says them. */
+/** A stand-in for Amazon's STS that implements AssumeRoleWithWebIdentity, with the same XML responses and errors. */
 export interface StsServer {
   readonly url: string;
-  /** The forms that have come. */
+  /** The received forms. */
   readonly forms: ReadonlyArray<Readonly<Record<string, string>>>;
-  /** Whom it gives credentials: all others are refused. */
+  /** Sets the role and token that get credentials; all others are refused. */
   trust(role: string, token: string): void;
-  /** How long credentials hold from now on. */
+  /** Sets how long new credentials are valid. */
   lasting(ms: number): void;
-  /** Answers this in place of the next so many answers. */
+  /** Returns this error instead of the next responses. */
   fail(times: number, status: number, code: string, message: string): void;
-  /** Holds all answers back until the function it returns is called. */
+  /** Holds back all responses until the returned function is called. */
   hold(): () => void;
-  /** What has been given with this session token, while it holds. */
+  /** The session with this token while it is valid. */
   session(sessionToken: string): Session | undefined;
   close(): Promise<void>;
 }
@@ -57,7 +57,7 @@ export async function startStsServer(): Promise<StsServer> {
     if (form["RoleArn"] !== trusted.role) {
       return failure(403, "AccessDenied", "Not authorized to perform sts:AssumeRoleWithWebIdentity");
     }
-    // As in real ones, some characters have to be escaped in XML, in forms and in headers.
+    // As in real tokens, some characters must be escaped in XML, forms and headers.
     const sessionToken = `Fwo&GZXI/+<${randomBytes(12).toString("base64")}>=`;
     const accessKeyId = `ASIA${randomBytes(8).toString("hex").toUpperCase()}`;
     const secretAccessKey = randomBytes(30).toString("base64");
@@ -118,8 +118,8 @@ export async function startStsServer(): Promise<StsServer> {
 }
 
 /**
- * Puts an S3 server in front of the real one, which knows no session tokens. It answers a request that is not signed with
- * credentials of that STS, session token included, as Amazon's S3 does, and sends all others on, signed with the real keys.
+ * A proxy in front of the S3 server, which does not support session tokens. It rejects requests that are not signed
+ * with session credentials of that STS, as Amazon S3 does, and forwards all others, signed with the real keys.
  */
 export async function startRoleGate(
   s3: S3Server,
@@ -171,7 +171,7 @@ function scopeOf({ headers }: IncomingMessage) {
   return { key, date, region, service, names: of("SignedHeaders").split(";"), signature: of("Signature") };
 }
 
-/** Why S3 refuses a request; undefined where its signature (version 4) is that of a session of the STS. */
+/** The reason why S3 refuses a request; undefined if its signature (version 4) belongs to a session of the STS. */
 function refusalOf(request: IncomingMessage, body: Buffer, sts: StsServer): string | undefined {
   const { key, date, region, service, names, signature } = scopeOf(request);
   const token = request.headers["x-amz-security-token"];

@@ -6,7 +6,7 @@ import type { SharedParts } from "./shared-parts.ts";
 
 const TEMPLATE = "millrace_template";
 
-/** Makes the migrated database with the tests' data key, from which those of a server's tests are cloned. */
+/** Creates the migrated database with the tests' data key, from which the databases of tests are cloned. */
 export async function makeTemplate(adminUrl: string): Promise<Pick<SharedParts, "adminUrl" | "template">> {
   await administer(adminUrl, `create database ${TEMPLATE}`);
   const template = new URL(adminUrl);

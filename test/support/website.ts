@@ -2,18 +2,18 @@ import { gzipSync } from "node:zlib";
 import { startHttpTarget } from "./http-target.ts";
 import type { HttpTarget, ReceivedRequest } from "./http-target.ts";
 
-/** A real site: pages with validators, a robots.txt, and a gzipped sitemap that a sitemap index names. */
+/** A real website: pages with validators, a robots.txt, and a gzipped sitemap behind a sitemap index. */
 export interface Website {
   readonly url: string;
   readonly target: HttpTarget;
-  /** The texts of its pages by path; what is set is served, and listed, from then on. */
+  /** The texts of its pages by path; changes are served and listed immediately. */
   readonly pages: Map<string, string>;
-  /** Listed pages that are served in another way. */
+  /** Additional listed pages, which a test serves in its own way. */
   readonly others: string[];
-  /** Requests to a page that gave a content, and requests that gave 304. */
+  /** Number of responses with content, and of 304 responses, for a page. */
   served(path: string): { readonly whole: number; readonly unchanged: number };
   address(path: string): string;
-  /** How requests are answered while it is set. */
+  /** Replaces the response to any request while it is set. */
   override:
     | ((request: ReceivedRequest) => { status: number; headers?: Record<string, string>; body?: string } | null)
     | null;
@@ -23,7 +23,7 @@ export interface Website {
 const html = (text: string): string =>
   `<!doctype html><html><head><title>Page</title></head><body><main><p>${text}</p></main></body></html>`;
 
-/** Starts one with these pages; `forbidden` is the folder that its robots.txt forbids. */
+/** Starts a website with these pages; robots.txt forbids the folder `forbidden`. */
 export async function startWebsite(pages: Record<string, string>, forbidden = "/private/"): Promise<Website> {
   const target = await startHttpTarget();
   const served = new Map<string, { whole: number; unchanged: number }>();

@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-// `npm run histories:record`: writes what Temporal holds of the example flows and of each other workflow, for replay.test.ts.
+// `npm run histories:record`: stores Temporal's histories of the example flows and of every other workflow, for replay.test.ts.
 export default defineConfig({
   test: {
     projects: [

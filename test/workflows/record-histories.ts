@@ -15,7 +15,7 @@ import {
   triggerScheduleId,
 } from "../../src/temporal/ids.ts";
 import { openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
+import type { Bench, Run } from "../engine/support.ts";
 import { decoded, historiesFrom, historiesOf, toJson, withTemporal } from "../support/histories.ts";
 import type { WorkflowHistory } from "../support/histories.ts";
 import { startHttpTarget } from "../support/http-target.ts";
@@ -28,7 +28,7 @@ import { engineScenarios } from "./recorded-scenarios.ts";
 const examples = fileURLToPath(new URL("../../examples", import.meta.url));
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const histories = fileURLToPath(new URL("../histories/", import.meta.url));
-// Those of the last version alone: runs that began under an earlier one may still be waiting somewhere.
+// Only those of the latest version are replaced, because runs that began under an earlier version may still be waiting somewhere.
 const folder = join(histories, readdirSync(histories).toSorted().at(-1) ?? "");
 
 let bench: Bench;
@@ -58,13 +58,13 @@ describe("the histories", () => {
     for (const [at, { inputs }] of read(name).examples.entries()) {
       const { user_id, ...rest } = inputs;
       if (typeof user_id === "string") await upload(projectId, user_id);
-      // The server that the example asks is the one under test.
+      // The example calls the installation under test.
       const here = JSON.parse(JSON.stringify(rest).replaceAll("http://127.0.0.1:8080", service().url)) as object;
       const { run_id } = await bench.start(projectId, { ...here }, user_id === undefined ? {} : { user_id });
       const first = await settled(run_id);
       if (first.state === "PAUSED") {
-        const data = { signature: "Ada" };
-        const { status } = await bench.api.post(`/v2/runs/${run_id}/resume`, { action: "approve", data });
+        const data = first.pauses[0]?.form === null ? {} : { data: { signature: "Ada" } };
+        const { status } = await bench.api.post(`/v2/runs/${run_id}/resume`, { action: "approve", ...data });
         expect(status).toBe(202);
       }
       await bench.until(run_id);
@@ -146,7 +146,7 @@ describe("the histories", () => {
     await made("/v2/providers", { mcp: { url: server.url } });
     await server.close();
     await keepOf("importTools");
-    // Of the stand-in for a model.
+    // Checks the connection of the stand-in model.
     await keepOf("checkConnection");
     await keepOf("ingestDocument");
   });
@@ -170,7 +170,7 @@ describe("the histories", () => {
   });
 });
 
-/** The workflow of a shard, whose first activity is still under way. */
+/** The workflow of a webhook shard whose first activity is still running. */
 async function shardOfDeliveries(): Promise<void> {
   await withTemporal(service().temporalAddress, async (client) => {
     const { value: shard } = await client.workflow
@@ -189,7 +189,7 @@ async function made(path: string, body: object): Promise<Record<string, string>>
   return answer.body as Record<string, string>;
 }
 
-/** Has Temporal do now what a schedule does at its times. */
+/** Triggers a schedule in Temporal immediately. */
 async function trigger(scheduleId: string): Promise<void> {
   await withTemporal(service().temporalAddress, (client) =>
     eventually(`${scheduleId} is there`, () =>
@@ -202,7 +202,7 @@ async function trigger(scheduleId: string): Promise<void> {
   );
 }
 
-/** Keeps the first workflow of a type that completes, with all that it has started. */
+/** Stores the first workflow of a type that completes, with everything it started. */
 async function keepOf(type: string): Promise<void> {
   await withTemporal(service().temporalAddress, async (client) => {
     const workflowId = await eventually(`a ${type} has completed`, async () => {
@@ -214,12 +214,12 @@ async function keepOf(type: string): Promise<void> {
   });
 }
 
-async function settled(runId: string): Promise<{ state: string }> {
+async function settled(runId: string): Promise<Pick<Run, "state" | "pauses">> {
   const { body } = await bench.api.get(`/v2/runs/${runId}`, { query: { wait_seconds: 30 } });
-  return body as { state: string };
+  return body as Run;
 }
 
-/** In the examples flows name the flows they call, and the knowledge bases they search. */
+/** Examples refer to other flows and to knowledge bases by name; this replaces the names by IDs. */
 async function withIdsOf(definition: Example): Promise<FlowDefinition> {
   const file = definition as unknown as FlowFile;
   const ids = new Map<string, string>();
@@ -244,7 +244,7 @@ async function keep(name: string, runId: string): Promise<void> {
   await writeAll(name, await withTemporal(service().temporalAddress, (client) => historiesOf(client, runId)));
 }
 
-/** One file a workflow; that which has started the others first. */
+/** Writes one file per workflow; the workflow that started the others comes first. */
 async function writeAll(name: string, histories: readonly WorkflowHistory[]): Promise<void> {
   for (const [at, history] of histories.entries()) {
     const file = at === 0 ? `${name}.json` : `${name}.child-${at}.json`;
@@ -252,7 +252,7 @@ async function writeAll(name: string, histories: readonly WorkflowHistory[]): Pr
   }
 }
 
-/** In clear text, and without the addresses of this machine that failures carry in their stack traces. */
+/** Decrypted, and without the paths of this machine that stack traces of failures contain. */
 async function write(file: string, history: WorkflowHistory): Promise<void> {
   const text = JSON.stringify(toJson(await decoded(history)), (_key, value: unknown) =>
     typeof value === "string" ? value.replaceAll(root, "/app/") : value,

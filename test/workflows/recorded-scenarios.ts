@@ -3,18 +3,18 @@ import type { Bench } from "../engine/support.ts";
 import { flow, nested } from "../engine/support.ts";
 import { eventually } from "../support/scratch.ts";
 
-/** A run whose history is kept: beside the examples, the ways of the engine that none of them takes. */
+/** A run whose history is stored, for parts of the engine that no example uses. */
 export interface Scenario {
   readonly name: string;
   readonly definition: FlowDefinition | ((bench: Bench) => Promise<FlowDefinition>);
   readonly inputs?: Record<string, unknown>;
-  /** What happens to it once it runs. */
+  /** What happens while the run is in progress. */
   readonly meanwhile?: (bench: Bench, runId: string) => Promise<void>;
 }
 
 const out = { id: "out-0", type: "output" };
 
-/** `target` is the address of an HTTP target. */
+/** `target` is the URL of an HTTP target. */
 export function engineScenarios(target: string): Scenario[] {
   const flaky = { id: "http-0", type: "http", config: { url: `${target}/flaky?times=1` } };
   const ask = { id: "approval-0", type: "approval", config: { message: "?", expires_in_seconds: 1 } };
@@ -81,7 +81,7 @@ export function engineScenarios(target: string): Scenario[] {
       },
     },
     {
-      // Recorded before such work left the workflow's own steps: runs of that time still do it there.
+      // Recorded before such work moved out of workflow code; runs from that time still do it there.
       name: "long-steps",
       definition: flow(
         [
@@ -121,7 +121,7 @@ export function engineScenarios(target: string): Scenario[] {
       inputs: { "in-0": "x".repeat(1200) },
     },
     {
-      // Recorded before ends were written while other nodes are in flight.
+      // Recorded before ends were written while other nodes are in progress.
       name: "told-late",
       definition: flow(
         [
@@ -136,7 +136,7 @@ export function engineScenarios(target: string): Scenario[] {
       ),
     },
     {
-      // Recorded before a run got its own signal of its parent's cancellation.
+      // Recorded before a child run received its own signal when its parent is cancelled.
       name: "cancelled-child",
       async definition(bench) {
         const nodes = [

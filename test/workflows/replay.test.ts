@@ -6,8 +6,9 @@ import * as workflows from "../../workflows/index.ts";
 import { fromJson, replay } from "../support/histories.ts";
 import type { HistoryJson } from "../support/histories.ts";
 
-// A run that began under older code goes on under this one, from its history. Where a change of the workflows breaks a
-// replay here, it breaks runs under way: give it a patch (docs/operation.md, "Upgrade"), and record what it does from now on.
+// A run that began under older code continues under this code, from its history. If a change of the workflows breaks a
+// replay here, it breaks runs in progress: give it a patch (docs/operation.md, "Upgrade"), and record its histories
+// from then on.
 
 const folder = fileURLToPath(new URL("../histories/", import.meta.url));
 const examples = readdirSync(fileURLToPath(new URL("../../examples/flows", import.meta.url)));
@@ -19,18 +20,18 @@ const read = (version: string, file: string): HistoryJson =>
   JSON.parse(readFileSync(join(folder, version, file), "utf8")) as HistoryJson;
 
 describe.each(versions)("histories recorded under version %s", (version) => {
-  it("are replayed by today's code, step by step", async () => {
+  it("replay with the current code, step by step", async () => {
     const kept = filesOf(version).map((file) => fromJson(read(version, file)));
     expect(await replay(kept)).toEqual({});
   });
 
-  it("are there of each example flow", () => {
+  it("exist for each example flow", () => {
     for (const example of examples)
       expect(filesOf(version)).toContain(example.replace(/^(.*)\.json$/, "example-$1-0.json"));
   });
 });
 
-it("the newest histories are of every workflow there is", () => {
+it("the newest histories cover every workflow", () => {
   const version = versions.at(-1) ?? "";
   const types = filesOf(version).map((file) => {
     const [first] = read(version, file).events as Array<{
@@ -41,14 +42,14 @@ it("the newest histories are of every workflow there is", () => {
   expect([...new Set(types)].toSorted()).toEqual(Object.keys(workflows).toSorted());
 });
 
-describe("a history that is not of this code", () => {
+describe("a history that the current code would not produce", () => {
   const version = versions.at(-1) ?? "";
 
   it.each([
     ["another activity", "example-fetch-0.json", /"name":"executeNode"/, '"name":"ingestDocument"'],
     ["another child", "example-review-0.json", /(Child.*?"workflowType":{"name":")runFlow/, "$1runSlice"],
     ["no timer where the code sets one", "engine-cancelled.json", /_TIMER_STARTED/, "_TIMER_CANCELED"],
-  ])("is distinguished: %s", async (_what, file, is, becomes) => {
+  ])("is detected: %s", async (_what, file, is, becomes) => {
     const kept = read(version, file);
     const text = JSON.stringify(kept.events);
     expect(text).toMatch(is);

@@ -1,48 +1,45 @@
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 
 /**
- * The most work (see workOf) that a workflow does itself: in one evaluation, and in total, because a process that takes it
- * over repeats all of it. Each takes a small part of the time after which Temporal considers a step dead.
+ * The most work (see workOf) that a workflow does itself: in one evaluation, and in total, because a process that takes over the workflow
+ * repeats all of it. Each limit is a small part of the time after which Temporal considers a workflow task dead.
  */
 const MAX_WORK_AT_ONCE = 1_000_000;
 const MAX_WORK_IN_ALL = 10_000_000;
-/**
- * Iterations of inline flows that one workflow runs, for the same reason. Maps with fewer than FEW_ITEMS always run in
- * it.
- */
+/** Most iterations of inline flows in one workflow, for the same reason. Maps with at most FEW_ITEMS items always run in the workflow. */
 export const MAX_INLINE_ITEMS = 1000;
 const FEW_ITEMS = 50;
 
-/** The remaining budget of one workflow of a run: the run's iterations, and the workflow's own work. */
+/** The remaining budget of one of a run's workflows: the run's iterations, and the workflow's own work. */
 export class Budgets {
   readonly #maxIterations: number;
   #iterations: number;
   #inlineItems = 0;
   #workLeft = MAX_WORK_IN_ALL;
 
-  /** `spent`: iterations of the run before this workflow. */
+  /** `spent`: iterations that the run used before this workflow. */
   constructor(maxIterations: number, spent: number) {
     this.#maxIterations = maxIterations;
     this.#iterations = spent;
   }
 
-  /** Iterations of the run's maps and loops so far. */
+  /** Number of iterations of the run's maps and loops so far. */
   get iterations(): number {
     return this.#iterations;
   }
 
-  /** Counts iterations of maps and loops against the run's limit. Throws NodeFailure beyond it. */
+  /** Counts iterations against the run's limit. Throws NodeFailure beyond it. */
   spendIterations(count: number): void {
     this.#iterations += count;
     if (this.#iterations > this.#maxIterations) {
       throw new NodeFailure(
         "iteration_limit_reached",
-        `The run would have more than ${this.#maxIterations} iterations of its maps and loops. Give them less, or split the run.`,
+        `Limit of ${this.#maxIterations} map and loop iterations reached. Reduce the items or split the run.`,
       );
     }
   }
 
-  /** Whether this workflow may run this many more items of inline flows; counts them. */
+  /** Whether this workflow may run this many more iterations of inline flows; if so, counts them. */
   takesInline(items: number): boolean {
     if (items > FEW_ITEMS && this.#inlineItems + items > MAX_INLINE_ITEMS) return false;
     this.#inlineItems += items;

@@ -1,6 +1,6 @@
 import { CancellationScope } from "@temporalio/workflow";
 
-/** The two ways to stop a run before its end: a cancellation or its time limit. The first one counts. */
+/** Stops a run before its end, by a cancellation or by its time limit; whichever comes first counts. */
 export class Cancellation {
   readonly #parent = CancellationScope.current();
   #scope: CancellationScope | undefined;
@@ -29,7 +29,7 @@ export class Cancellation {
     this.#scope?.cancel();
   }
 
-  /** Whether nothing new may start in the run. */
+  /** Whether the run must not start anything new. */
   get stopped(): boolean {
     return this.#stopped !== undefined;
   }
@@ -42,7 +42,7 @@ export class Cancellation {
     return this.#stopped === "timed out";
   }
 
-  /** The reason for the cancellation, in its author's words. */
+  /** The reason that the canceller gave. */
   get reason(): string | null {
     return this.#reason;
   }

@@ -4,7 +4,7 @@ import type { Cancellation } from "./cancellation.ts";
 /** The time limit of a run, counted from its start. */
 export class Clock {
   readonly #cancellation: Cancellation;
-  /** The end of the run's time (ms since 1970); null for a slice, because its run watches the time. */
+  /** The end of the run's time limit (ms since 1970); null for a slice, because the run's own workflow watches the time. */
   readonly #endsAt: number | null;
   #timer: CancellationScope | undefined;
 
@@ -13,7 +13,7 @@ export class Clock {
     this.#endsAt = endsAt;
   }
 
-  /** Starts the timer once. The first asynchronous work calls it, so a run of inline nodes needs no timer. */
+  /** Starts the timer once. The first asynchronous work calls this, so that a run of inline nodes needs no timer. */
   start(): void {
     if (this.#timer || this.#endsAt === null) return;
     const left = Math.max(1, this.#endsAt - Date.now());

@@ -1,7 +1,9 @@
 import { getExternalWorkflowHandle, workflowInfo } from "@temporalio/workflow";
+import { keepsClock } from "../../src/domain/flow/expressions/rules.ts";
 import type { RunWorkflowInput } from "../../src/domain/runs/run.ts";
 import type { RunIdentity } from "../../src/domain/runs/run-report.ts";
 import { childIdleSignal } from "../messages.ts";
+import { Ahead } from "./ahead.ts";
 import { Budgets } from "./budgets.ts";
 import { Cancellation } from "./cancellation.ts";
 import { Clock } from "./clock.ts";
@@ -9,7 +11,7 @@ import { Pauses } from "./pauses.ts";
 import { RunRecord } from "./record.ts";
 import { Work } from "./work.ts";
 
-/** The state that the nodes of one workflow of a run share. */
+/** The state that all nodes in one of a run's workflows share. */
 export interface RunContext {
   readonly input: RunWorkflowInput;
   readonly identity: RunIdentity;
@@ -19,9 +21,12 @@ export interface RunContext {
   readonly budgets: Budgets;
   readonly clock: Clock;
   readonly cancellation: Cancellation;
+  /** Whether this workflow is a slice instead of the run's own workflow. */
+  readonly sliced: boolean;
+  readonly ahead: Ahead;
 }
 
-/** What a slice knows about its run. */
+/** What a slice needs to know about its run. */
 export interface SliceOf {
   readonly identity: RunIdentity;
   readonly iterations: number;
@@ -48,17 +53,22 @@ export function createRunContext(input: RunWorkflowInput, slice?: SliceOf): RunC
     unattended: input.unattended === true,
   });
   const budgets = new Budgets(input.limits.max_iterations, slice?.iterations ?? 0);
-  return { input, identity, record, work, pauses, budgets, clock, cancellation };
+  const ahead = new Ahead();
+  return { input, identity, record, work, pauses, budgets, clock, cancellation, ahead, sliced: slice !== undefined };
 }
 
 /** Stops the background work. Returns the writes that nothing awaits, if any. */
-export function closeRunContext({ clock, pauses, record }: RunContext): Promise<unknown> | undefined {
-  clock.stop();
+export function closeRunContext(
+  { clock, pauses, record }: RunContext,
+  rules: number | undefined,
+): Promise<unknown> | undefined {
+  // Temporal drops timers when the workflow ends; cancelling one first would cost an event.
+  if (keepsClock(rules)) clock.stop();
   pauses.close();
   return record.close();
 }
 
-/** Tells another workflow whether this one only waits for people. An ended one need not know. */
+/** Tells another workflow whether this one waits only for people. Errors are ignored, because a finished workflow need not know. */
 function notifyIdle(parentWorkflowId: string): (idle: boolean) => Promise<void> {
   const parent = getExternalWorkflowHandle(parentWorkflowId);
   const { workflowId } = workflowInfo();

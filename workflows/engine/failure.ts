@@ -2,11 +2,12 @@ import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure } from "@temp
 import { NodeFailure, statusIn } from "../../src/domain/runs/failure.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { RunError } from "../../src/domain/runs/run.ts";
+import type { FailureDetails } from "../../src/domain/runs/run-report.ts";
 
-/** Thrown inside the interpreter when a node has failed for good; carries the error for the run's record. */
+/** Thrown in the interpreter when a node has failed and will not be retried; carries the error for the run's record. */
 export class NodeFailed extends Error {
   readonly error: RunError;
-  /** The path of the node whose activity has already recorded this failure. */
+  /** Path of the node whose activity has already recorded this failure; null if none has. */
   readonly recordedAt: string | null;
 
   constructor(error: RunError, recordedAt: string | null = null) {
@@ -17,19 +18,7 @@ export class NodeFailed extends Error {
   }
 }
 
-/** The details that an activity attaches to a node's own failure. */
-export interface FailureDetails {
-  readonly retryable: boolean;
-  readonly upstream: boolean;
-  readonly retry_after_ms?: number;
-  readonly upstream_status?: number;
-  /** The failed attempt, if the activity has made several. */
-  readonly attempt?: number;
-  /** A failure inside a nested flow or a sub-flow keeps the node where it began. */
-  readonly origin?: RunError;
-}
-
-/** Turns an error of a node's execution into a run error; null if it is not the node's failure. */
+/** Converts an error of a node's execution to a run error; null if the node itself did not fail. */
 export function toRunError(
   error: unknown,
   node: { readonly node_id: string; readonly path: string },
@@ -68,7 +57,7 @@ export function toRunError(
   };
 }
 
-/** An error as a value for the nodes after it. */
+/** An error as the value that nodes after it can read. */
 export function errorValue({ code, message, node_id, path, attempt, retryable }: RunError): JsonObject {
   return { code, message, node_id, path, attempt, retryable };
 }

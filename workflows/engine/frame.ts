@@ -10,26 +10,26 @@ import type { CheckpointNode } from "../../src/domain/runs/run.ts";
 import type { NodeAddress, StoredScope } from "../../src/domain/runs/run-report.ts";
 import type { RunContext } from "./context.ts";
 
-/** The end of a node, for the nodes after it. */
+/** The result of a node, for the nodes after it. */
 export interface Settled {
   readonly value: StoredValue;
   readonly handles: readonly string[];
   readonly state: "COMPLETED" | "FAILED" | "SKIPPED";
 }
 
-/** The variables that an iteration adds for its expressions. */
+/** The variables of an iteration's expressions. */
 export interface Iteration {
   readonly item?: StoredValue;
   readonly index?: number;
   readonly last?: StoredValue;
 }
 
-/** One flow in execution: the run's own, or one iteration of a map or loop inside it. */
+/** A flow during its execution: the run's own flow, or one iteration of a map or loop. */
 export interface Frame {
   readonly ctx: RunContext;
   readonly plan: Plan;
   readonly walk: Walk;
-  /** "" at the top, "map-0[3]/" in an iteration. */
+  /** "" at the top level, "map-0[3]/" in an iteration. */
   readonly prefix: string;
   /** The same without iterations: "map-0/". */
   readonly planPrefix: string;
@@ -73,14 +73,14 @@ export function address(frame: Frame, node: PlanNode): NodeAddress {
   return { plan_path: frame.planPrefix + node.id, path: frame.prefix + node.id };
 }
 
-/** The resumed run, unless it has completed this node or the node around it. */
+/** The run that this one resumes, if that run did not finish this node or the top-level node around it. */
 export function earlierRunOf(frame: Frame, node: PlanNode): string | undefined {
   const { resumes } = frame.ctx.input;
   const [top = ""] = address(frame, node).path.split(/[[/]/, 1);
   return resumes?.nodes.includes(top) === true ? resumes.run_id : undefined;
 }
 
-/** How long a node ran in an earlier, lost workflow of the run (ms). */
+/** How long a node had already run in an earlier, lost workflow of the run (ms). */
 export function passedBefore(frame: Frame, node: PlanNode): number {
   const began = frame.ctx.input.restart?.began[address(frame, node).path];
   return began === undefined ? 0 : Math.max(0, Date.now() - Date.parse(began));
@@ -88,7 +88,7 @@ export function passedBefore(frame: Frame, node: PlanNode): number {
 
 const inputReaders = new WeakMap<PlanNode, boolean>();
 
-/** Whether an expression of the node may read the run's inputs, judged by its text; true in doubt. */
+/** Whether an expression of the node may read the run's inputs. Judged by its text, so it may be true without need. */
 function readsInputs(node: PlanNode): boolean {
   let known = inputReaders.get(node);
   if (known === undefined) {
@@ -100,7 +100,7 @@ function readsInputs(node: PlanNode): boolean {
   return known;
 }
 
-/** The values that the node's expressions can read, inline or by reference, and no others. */
+/** Exactly those values that the node's expressions can read, inline or by reference. */
 export function storedScope(frame: Frame, node: PlanNode): StoredScope {
   const nodes: Record<string, StoredValue> = {};
   if (node.reads === "*") {
@@ -134,7 +134,7 @@ function lookUp(frame: Frame, id: string): StoredValue | undefined {
   return undefined;
 }
 
-/** `item`, `index` and `last`, each from the innermost map or loop that has it. */
+/** `item`, `index` and `last`, each from the innermost map or loop that provides it. */
 function innermost(frame: Frame): Iteration {
   let seen: Iteration | undefined;
   for (let at: Frame | null = frame; at; at = at.outer) {
@@ -147,7 +147,7 @@ function innermost(frame: Frame): Iteration {
 
 const redactPaths = new WeakMap<Plan, readonly RedactPath[]>();
 
-/** A message with redacted values removed, as far as this workflow has the values. */
+/** Masks redacted values in a message, as far as this workflow has them inline. */
 export function withoutRedacted(frame: Frame, message: string): string {
   let top = frame;
   while (top.outer) top = top.outer;

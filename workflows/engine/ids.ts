@@ -1,15 +1,15 @@
 import { uuid7Of } from "../../src/domain/uuid.ts";
 
 /**
- * The id of something that a node creates: a UUIDv7 with the time of the run's id. It depends only on the two names. A
- * lost workflow task is executed again, with another clock and perhaps in another order, after its local activities
- * have written their rows. Those rows must be found under the same id.
+ * The ID of something that a node creates: a UUIDv7 with the time of the run's ID that depends only on the run's ID and the path. After a
+ * lost workflow task, local activities are executed again, at another time and possibly in another order, and must find the rows they wrote
+ * before under the same IDs.
  */
 export function nodeUuid7(runId: string, path: string): string {
   return uuid7Of(runId, hash128(`${runId} ${path}`));
 }
 
-/** 128 well-mixed bits of a text, as 32 hexadecimal digits. Four lanes of MurmurHash3's mixing; no secret depends on it. */
+/** 128 well-mixed bits of a text, as 32 hexadecimal digits, by four lanes of MurmurHash3's mixing. Not suitable for secrets. */
 function hash128(text: string): string {
   const lanes = [0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344];
   for (let at = 0; at < text.length; at += 1) {

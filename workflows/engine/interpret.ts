@@ -12,16 +12,15 @@ import { withinTimeLimit } from "./node-time-limit.ts";
 import { evaluate, evaluateHere, passThroughValue, isPassThrough } from "./values.ts";
 import type { Evaluated } from "./values.ts";
 
-/** An in-flight node, and when it started. */
+/** A node in progress, and when it started. */
 interface Timed {
   readonly node: PlanNode;
   readonly startedAt: string;
 }
 
 /**
- * Executes a frame's flow to its end. Inline nodes settle synchronously; the others run concurrently. With only inline
- * nodes it returns synchronously, otherwise when no node is left. A node that fails for good cancels the others and
- * throws NodeFailed; a cancellation is thrown as such.
+ * Executes a frame's flow to its end. Inline nodes settle synchronously, other nodes run concurrently. Returns undefined if all nodes were
+ * inline, otherwise a promise. A node that fails for good cancels the others and throws NodeFailed; a cancellation is thrown as such.
  */
 export function runFrame(frame: Frame): Promise<void> | undefined {
   const timed = walk(frame);
@@ -29,7 +28,7 @@ export function runFrame(frame: Frame): Promise<void> | undefined {
   return first.done ? undefined : runTimed(frame, first.value, timed);
 }
 
-/** Settles the reachable inline nodes, and yields the other reachable nodes. Throws if one fails for good. */
+/** Settles the inline nodes that become ready, and yields the other nodes that do. Throws if one fails for good. */
 function* walk(frame: Frame): Generator<Timed, void> {
   for (let ready = frame.walk.takeReady(); ready.length > 0; ready = frame.walk.takeReady()) {
     for (const node of ready) {
@@ -43,13 +42,13 @@ function* walk(frame: Frame): Generator<Timed, void> {
 }
 
 /**
- * Runs asynchronous nodes and their successors. Inline nodes get no scopes and promises: the SDK keeps a stack trace of each
- * promise, and a scope makes nine.
+ * Runs asynchronous nodes and the nodes after them. Inline nodes get no scopes and promises, because the SDK keeps a stack trace of each
+ * promise, and a scope creates nine.
  */
 async function runTimed(frame: Frame, first: Timed, others: Iterable<Timed>): Promise<void> {
   const { cancellation, record } = frame.ctx;
   record.writeWhileWaiting();
-  // A nested flow stops with the node around it, the run's own flow with the run.
+  // A nested flow stops with the node around it; the run's own flow stops with the run.
   const parent = frame.outer ? CancellationScope.current() : cancellation.scope;
   const scope = new CancellationScope({ cancellable: true, parent });
   let underWay = 0;
@@ -96,7 +95,7 @@ function settle(frame: Frame, node: PlanNode, settled: Settled): void {
   }
 }
 
-/** Starts a node. Settles it synchronously where possible; undefined for an asynchronous node. */
+/** Starts a node, and settles it synchronously if possible; otherwise returns undefined. */
 function begin(frame: Frame, node: PlanNode, startedAt: string): Settled | undefined {
   const reused = frame.reuse && Object.hasOwn(frame.reuse, node.id) ? frame.reuse[node.id] : undefined;
   if (reused) {
@@ -121,7 +120,8 @@ function begin(frame: Frame, node: PlanNode, startedAt: string): Settled | undef
 }
 
 /**
- * Executes an inline node; undefined if a value is in the blob store, the work is too much, or the result is too long.
+ * Executes an inline node; undefined if it must run asynchronously, because a value is in the blob store, it is too much work, or the
+ * result is too long.
  */
 function inline(frame: Frame, node: PlanNode): Evaluated | "skip" | undefined {
   const needsScope = node.skip_if !== undefined || !isPassThrough(node);
@@ -142,7 +142,7 @@ function inline(frame: Frame, node: PlanNode): Evaluated | "skip" | undefined {
   return { value: { v: result.output }, ...(result.handles ? { handles: result.handles } : {}) };
 }
 
-/** Executes an asynchronous node. */
+/** Executes a node asynchronously. */
 async function execute(frame: Frame, node: PlanNode, startedAt: string): Promise<Settled> {
   const { path } = address(frame, node);
   frame.ctx.work.running.add(path);
@@ -158,8 +158,8 @@ async function execute(frame: Frame, node: PlanNode, startedAt: string): Promise
         onAttempt(attempt) {
           seen.attempts = attempt;
         },
-        announce(state = "RUNNING") {
-          note(frame, node, { ...seen, state });
+        announce(state = "RUNNING", more = {}) {
+          note(frame, node, { ...seen, state, ...more });
           seen.announced = true;
         },
         complete: (value) => completed(frame, node, seen, value),
@@ -182,7 +182,7 @@ async function execute(frame: Frame, node: PlanNode, startedAt: string): Promise
 interface Seen {
   readonly startedAt: string | null;
   attempts: number;
-  /** Whether a report already has its start. */
+  /** Whether an earlier report contained the node's start. */
   announced: boolean;
 }
 
@@ -198,13 +198,13 @@ function skipped(frame: Frame, node: PlanNode): Settled {
   return { value: { v: null }, handles: [], state: "SKIPPED" };
 }
 
-/** The consequence of a failure for the flow: its end, a default value, or the error branch. */
+/** Applies the node's `on_error`: fails the flow, continues with a default value, or takes the error branch. */
 function failed(frame: Frame, node: PlanNode, seen: Seen, thrown: unknown): Settled {
   const attempt = seen.attempts;
   const { path } = address(frame, node);
   const known = toRunError(thrown, { node_id: node.id, path }, attempt);
   if (!known && isCancellation(thrown)) throw thrown;
-  // A bug must fail the run with a message. Otherwise Temporal would retry the workflow task for ever.
+  // An unexpected error must fail the run with a message. If it were thrown, Temporal would retry the workflow task forever.
   const error: RunError = (known && { ...known.error, message: withoutRedacted(frame, known.error.message) }) ?? {
     code: "internal_error",
     message: `The node could not be executed: ${thrown instanceof Error ? thrown.name : "unknown error"}.`,
@@ -239,8 +239,9 @@ function failed(frame: Frame, node: PlanNode, seen: Seen, thrown: unknown): Sett
 function note(
   frame: Frame,
   node: PlanNode,
-  { startedAt, announced, ...what }: Seen & Pick<NodeReport, "state" | "value" | "error" | "reused">,
+  { startedAt, announced, ...what }: Seen & Pick<NodeReport, "state" | "value" | "error" | "reused" | "due_at">,
 ): void {
+  if (what.state === "COMPLETED" && frame.outer === null && frame.ctx.ahead.hasRecorded(node.id)) return;
   const running = what.state === "RUNNING" || what.state === "PAUSED";
   frame.ctx.record.note({
     node_id: node.id,

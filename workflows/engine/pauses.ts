@@ -11,18 +11,15 @@ export interface PausesDeps {
   readonly record: RunRecord;
   readonly clock: Clock;
   readonly cancellation: Cancellation;
-  /** Whether this workflow writes the state of its run; a slice leaves that to the run's own workflow. */
+  /** Whether this workflow writes the run's state; a slice leaves that to the run's own workflow. */
   readonly writesState: boolean;
-  /** Whether the run is cancelled instead of being paused. */
+  /** Whether the run is cancelled instead of paused. */
   readonly unattended: boolean;
-  /** Tells the parent workflow whether this one only waits for people. */
+  /** Tells the parent workflow whether this one waits only for people. */
   readonly notifyParent: ((idle: boolean) => Promise<void>) | undefined;
 }
 
-/**
- * The pauses of one workflow of a run: opens them, waits for answers, and reports when the workflow only waits for
- * people.
- */
+/** The pauses of one of a run's workflows: opens them, waits for answers, and reports when the workflow waits only for people. */
 export class Pauses {
   readonly #deps: PausesDeps;
   readonly #waiting = new Map<string, (resolution: PauseResolution) => void>();
@@ -30,7 +27,7 @@ export class Pauses {
   #ended = 0;
   #watching = false;
   #closed = false;
-  /** The count of changes at which PAUSED was written or reported to the parent; undefined once the run has gone on. */
+  /** The value of `#changes` when PAUSED was written, and when it was reported to the parent; undefined once the run has continued. */
   #pausedAt: number | undefined;
   #reportedAt: number | undefined;
 
@@ -38,12 +35,12 @@ export class Pauses {
     this.#deps = deps;
   }
 
-  /** Ids of the pauses without an answer. */
+  /** IDs of the unanswered pauses. */
   get open(): string[] {
     return [...this.#waiting.keys()];
   }
 
-  /** Opens a pause and waits for its answer; null if `expiresInMs` ended first. */
+  /** Opens a pause and waits for its answer; null if `expiresInMs` passed first. */
   async wait(opening: PauseOpening, expiresInMs: number | null): Promise<PauseResolution | null> {
     const { pause_id } = opening;
     this.#deps.clock.start();
@@ -66,12 +63,12 @@ export class Pauses {
     }
   }
 
-  /** Takes an answer. A second answer, or one for a pause that is gone, changes nothing. */
+  /** Passes an answer to the waiting node. A repeated answer, or one for a pause that no longer waits, has no effect. */
   answer(pauseId: string, resolution: PauseResolution): void {
     this.#waiting.get(pauseId)?.(resolution);
   }
 
-  /** From now on, reports when this workflow or a child only waits for people. */
+  /** Starts to report when this workflow or a child waits only for people. */
   watch(): void {
     if (this.#watching) return;
     this.#watching = true;
@@ -82,7 +79,7 @@ export class Pauses {
     this.#closed = true;
   }
 
-  /** Records that the run has gone on if the record still says PAUSED: a paused run cannot complete. */
+  /** Records that the run has resumed if its recorded state is PAUSED, because a paused run cannot complete. */
   writeResumed(): Promise<unknown> | undefined {
     if (this.#pausedAt === undefined) return undefined;
     this.#pausedAt = undefined;
@@ -92,7 +89,8 @@ export class Pauses {
   async #watch(): Promise<void> {
     const { cancellation, record, notifyParent, writesState } = this.#deps;
     for (;;) {
-      // When idle: pauses that open together are written together, so that a reader of a paused run sees all of them.
+      // Waits until the workflow is idle, so that pauses that open together are written together and a reader of a paused run sees all of
+      // them.
       await whenStepEnds(
         () => !this.#closed && !cancellation.stopped && (this.#openings.length > 0 || this.#isNews(this.#idle)),
       );
@@ -112,10 +110,9 @@ export class Pauses {
         });
         for (const { written } of openings) written();
       }
-      // An answer has recorded this already. Other ends of a pause have not: a time limit, or the end of a sub-flow's
-      // run.
+      // An answer has already recorded this. A pause that ended in another way, by a time limit or the end of a child run, has not.
       if (!idle) await this.writeResumed();
-      // The child's result reports the end to its parent.
+      // This workflow's result tells its parent that it has ended.
       if (this.#closed) return;
       if (notifyParent && (idle ? this.#reportedAt !== changes : this.#reportedAt !== undefined)) {
         this.#reportedAt = idle ? changes : undefined;
@@ -124,13 +121,13 @@ export class Pauses {
     }
   }
 
-  /** Whether the workflow only waits for people. */
+  /** Whether the workflow waits only for people. */
   get #idle(): boolean {
     const { work } = this.#deps;
     return work.pending === 0 && (this.#waiting.size > 0 || work.anyChildIdle);
   }
 
-  /** A count that grows with every start of work and every end of a pause. */
+  /** Increases with every start of work and every end of a pause. */
   get #changes(): number {
     return this.#deps.work.changes + this.#ended;
   }
@@ -142,7 +139,7 @@ export class Pauses {
   }
 }
 
-/** A promise that also rejects when the current scope is cancelled. */
+/** Like the promise, but also rejects when the current scope is cancelled. */
 function cancellable<T>(promise: Promise<T>): Promise<T> {
   const scope = CancellationScope.current();
   return Promise.race([promise, scope.cancelRequested]);

@@ -7,19 +7,16 @@ import { whenStepEnds } from "./step-end.ts";
 import type { Cancellation } from "./cancellation.ts";
 import type { Work } from "./work.ts";
 
-/** The input of an activity stays in the history, so longer reports (characters) are written alone. */
+/** Longer reports (characters) are not passed to an activity, because its input stays in the history. */
 const MAX_CARRIED_CHARS = 16 * 1024;
-/** Reports that a long map gathers before it writes them, so that its progress can be read. */
+/** How many reports are gathered before they are written, so that the progress of a long map becomes visible. */
 const MAX_GATHERED = 200;
-/** Reports that no activity has carried within this time (ms) are written alone, because outputs are among them. */
+/** Reports that no activity has carried within this time (ms) are written separately, because there may be outputs among them. */
 const FLUSH_AFTER_MS = 250;
 
 type ReportedState = Omit<RunReport, "run" | "progress" | "nodes">;
 
-/**
- * The unwritten part of a run's record: it gathers reports of nodes and writes them together, or along with something
- * else.
- */
+/** The unwritten part of a run's record. Gathers reports of nodes and writes them together, or along with something else. */
 export class RunRecord {
   readonly identity: RunIdentity;
   readonly #work: Work;
@@ -27,7 +24,7 @@ export class RunRecord {
   readonly #progress: { -readonly [Key in keyof Progress]: Progress[Key] };
   #settled = 0;
   #reports: NodeReport[] = [];
-  /** The order of the reports: how many there were before each. */
+  /** The number of each report, in the order in which they were noted. */
   readonly #order = new WeakMap<NodeReport, number>();
   #noted = 0;
   #watching = false;
@@ -48,7 +45,7 @@ export class RunRecord {
     return { ...this.#progress };
   }
 
-  /** How many nodes have settled, iterations included. */
+  /** Number of settled nodes, including those in iterations. */
   get settled(): number {
     return this.#settled;
   }
@@ -70,32 +67,28 @@ export class RunRecord {
     else this.#progress.completed_nodes += 1;
   }
 
-  /** Gathers a report, to be written with the next write. */
+  /** Adds a report to the next write. */
   note(report: NodeReport): void {
     this.#noted += 1;
     this.#order.set(report, this.#noted);
     this.#reports.push(report);
   }
 
-  /**
-   * From now on, when only long work is left (a request, or a delay of days), writes the reports that no activity
-   * carries.
-   */
+  /** From now on, writes reports that no activity carries once only long work is left, such as a request or a delay of days. */
   writeWhileWaiting(): void {
     if (this.#watching) return;
     this.#watching = true;
     void CancellationScope.nonCancellable(() => this.#flushWhileWaiting());
   }
 
-  /** Lets the next write record that the workflow has the answer to a pause, so that it is not sent again. */
+  /** The next write records that the workflow has received a pause's answer, so that the answer is not sent again. */
   pauseTaken(pauseId: string): void {
     this.#pausesTaken.push(pauseId);
   }
 
   /**
-   * Gives the gathered reports to an activity, which writes them with its own; many reports are written here instead.
-   * If the activity fails they come back: it may never have started (cancelled in the step that scheduled it), and
-   * writing a report twice changes nothing.
+   * Passes the gathered reports to an activity, which writes them with its own; if they are many, they are written here instead. If the
+   * activity fails, the reports come back, because it may never have started. Writing a report twice has no effect.
    */
   async carry<T>(activity: (reports: NodeReport[]) => Promise<T>): Promise<T> {
     if (this.#reports.length > MAX_GATHERED || JSON.stringify(this.#reports).length > MAX_CARRIED_CHARS)
@@ -104,7 +97,7 @@ export class RunRecord {
     try {
       return await activity(carried);
     } catch (error) {
-      // Activities fail in any order; the later of two reports of a node counts.
+      // Activities may fail in any order, and of two reports of a node the later one must win.
       this.#reports.push(...carried);
       this.#reports.sort((one, other) => (this.#order.get(one) ?? 0) - (this.#order.get(other) ?? 0));
       throw error;
@@ -112,8 +105,8 @@ export class RunRecord {
   }
 
   /**
-   * Called between items: writes reports once there are many. Items continue meanwhile, but only until there are as
-   * many again, which bounds the work of one workflow step.
+   * Called after each item: writes the reports once there are many. Other items continue meanwhile, but only until as many reports have
+   * been gathered again, which limits the work of one workflow step.
    */
   async flushIfMany(): Promise<void> {
     while (this.#reports.length >= MAX_GATHERED) {
@@ -129,12 +122,12 @@ export class RunRecord {
     }
   }
 
-  /** Writes the gathered reports as part of a node's work. */
+  /** Writes the gathered reports, counted as work of a node. */
   flush(): Promise<unknown> {
     return this.#work.whileLocalActivityRuns(() => this.write());
   }
 
-  /** Writes the gathered reports and `more` into the run's record; resolves with the run's state after that. */
+  /** Writes the gathered reports and `more` to the run's record. Resolves with the run's state after the write. */
   async write(more: ReportedState = {}): Promise<RunState> {
     const report = this.#takeReport(more);
     const writing = CancellationScope.nonCancellable(() => local.recordReport(report));
@@ -146,12 +139,12 @@ export class RunRecord {
     }
   }
 
-  /** Writes the gathered reports and the end at the end of this step of the workflow. Nothing may follow it. */
+  /** Writes the gathered reports and the run's end when this workflow step ends. Nothing may be written after it. */
   writeEnd(more: ReportedState): void {
     record.end(this.#takeReport(more));
   }
 
-  /** From now on only the end is written. Returns the writes that nothing else awaits, if any. */
+  /** After this, only the end may be written. Returns the pending writes that nothing else awaits, if any. */
   close(): Promise<unknown> | undefined {
     this.#closed = true;
     this.#timer?.cancel();
@@ -171,8 +164,8 @@ export class RunRecord {
 
   async #flushWhileWaiting(): Promise<void> {
     for (;;) {
-      // A local activity's next write may carry the reports. Replay gives the same result, although local activities
-      // end at once in it.
+      // While a local activity runs, what follows it may carry the reports. This is the same on replay, where local activities end
+      // immediately.
       await whenStepEnds(() => this.#reports.length > 0 && this.#work.localActivities === 0 && !this.#stopped);
       await this.#later(FLUSH_AFTER_MS);
       if (this.#stopped) return;
@@ -184,7 +177,7 @@ export class RunRecord {
     return this.#closed || this.#cancellation.stopped;
   }
 
-  /** Resolves after a time, or as soon as the run ends or is stopped. */
+  /** Resolves after a time, or earlier if the run ends or stops. */
   async #later(ms: number): Promise<void> {
     this.#timer = new CancellationScope({ cancellable: true, parent: this.#cancellation.scope });
     await this.#timer

@@ -1,15 +1,15 @@
 import { condition } from "@temporalio/workflow";
 
 interface StepEnd {
-  /** The conditions checked at the end of a step. */
+  /** Conditions to check at the end of a step. */
   readonly waiting: Set<() => boolean>;
-  /** Undelivered results of local activities, in the order of their arrival. */
+  /** Undelivered results of local activities, in order of arrival. */
   readonly results: object[];
 }
 
 /**
- * The state of this workflow. The workflows of a process share their modules, which are loaded once (see
- * scripts/build-workflows.mjs); a global variable belongs to one workflow and ends with it.
+ * The state of this workflow. The workflows of a process share their modules, which are loaded only once (see scripts/build-workflows.mjs),
+ * but a global variable belongs to one workflow and ends with it.
  */
 function stepEndOfWorkflow(): StepEnd {
   const own = globalThis as { millraceStepEnd?: StepEnd };
@@ -18,7 +18,7 @@ function stepEndOfWorkflow(): StepEnd {
 }
 
 /**
- * Resolves at the end of the first step (Temporal calls it an activation) in which `holds` is true. By then everything that
+ * Resolves at the end of the first workflow step (Temporal calls it an activation) in which `holds` is true. By then, everything that
  * follows from the step's events has started, so counts of pending work are exact.
  */
 export async function whenStepEnds(holds: () => boolean): Promise<void> {
@@ -32,9 +32,9 @@ export async function whenStepEnds(holds: () => boolean): Promise<void> {
 }
 
 /**
- * Delivers the result of a local activity after all consequences of earlier results. In the first execution results
- * arrive one by one; on replay several arrive in one step. Without this order their consequences would interleave on
- * replay, and commands would come in another order.
+ * Delivers the result of a local activity only after everything that follows from earlier results. In the first execution, results arrive
+ * one by one, but on replay several arrive in one step; without this order, their consequences would interleave and commands would be
+ * created in another order.
  */
 export async function inOrder<T>(activity: Promise<T>): Promise<T> {
   const { waiting, results } = stepEndOfWorkflow();
@@ -49,8 +49,8 @@ export async function inOrder<T>(activity: Promise<T>): Promise<T> {
 }
 
 function atStepEnd(holds: () => boolean): Promise<void> {
-  // Temporal's condition asks immediately, which may be in the middle of a step. Later it asks after each event, when the
-  // consequences have yet to run and still count as pending, and at the end of each step.
+  // Temporal checks a condition immediately, which may be in the middle of a step, so the first check does not count. Later it checks after
+  // each event, when consequences that have yet to run still count as pending, and at the end of each step.
   let asked = false;
   return condition(() => {
     const again = asked;

@@ -12,13 +12,13 @@ import { local } from "../activities.ts";
 import { address, inlineScope, storedScope } from "./frame.ts";
 import type { Frame } from "./frame.ts";
 
-/** A value with the live handles, if the kind chooses them. */
+/** A value with its active handles, if the node type chooses them. */
 export interface Evaluated {
   readonly value: StoredValue;
   readonly handles?: readonly string[];
 }
 
-/** The result of the flow: the value of each output node; null if its branch was not taken. */
+/** The flow's outputs: the value of each output node, or null if its branch was inactive. */
 export function outputsOf(frame: Frame): Record<string, StoredValue> {
   const outputs: Record<string, StoredValue> = {};
   for (const node of frame.plan.nodes) {
@@ -27,7 +27,7 @@ export function outputsOf(frame: Frame): Record<string, StoredValue> {
   return outputs;
 }
 
-/** The outputs so far of a flow that has not completed. */
+/** The outputs that are already known of a flow that has not completed. */
 export function outputsSoFar(frame: Frame): Record<string, StoredValue> {
   return Object.fromEntries(
     Object.entries(outputsOf(frame)).filter(([id]) => frame.values.get(id)?.state === "COMPLETED"),
@@ -35,20 +35,19 @@ export function outputsSoFar(frame: Frame): Record<string, StoredValue> {
 }
 
 /**
- * Evaluates a part of a node's configuration in the workflow itself. Undefined if machines may differ in the result,
- * or if it may be too much work: Temporal considers a step that takes seconds dead and repeats it, and the SDK ends
- * its process.
+ * Evaluates a part of a node's configuration in the workflow itself. Undefined if the result may differ between machines, or if it may be
+ * too much work: Temporal repeats a workflow task that takes seconds, and the SDK then ends the process.
  */
 export function evaluateHere(frame: Frame, node: PlanNode, part: NodePart, scope: Scope): NodeResult | undefined {
   const sources = sourcesOf(node, part);
   if (!isForWorkflow(sources, frame.plan.rules)) return undefined;
   const work = workOf(sources, charsOf(scope));
-  return frame.ctx.budgets.takesWork(work) ? evaluatePart(node, part, scope) : undefined;
+  return frame.ctx.budgets.takesWork(work) ? evaluatePart(node, part, scope, frame.plan.rules ?? 1) : undefined;
 }
 
 const lengths = new WeakMap<object, number>();
 
-/** Characters of JSON in a scope. A long value, which many nodes may read, counts once. */
+/** Characters of JSON in a scope. The length of a value is computed only once, because many nodes may read it. */
 function charsOf({ nodes, inputs, run, item, last }: Scope): number {
   let chars = 0;
   for (const value of [...Object.values(nodes), ...Object.values(inputs), run.metadata, item, last]) {
@@ -63,8 +62,7 @@ function charsOf({ nodes, inputs, run, item, last }: Scope): number {
 }
 
 /**
- * Evaluates a part of a node's configuration: here if its values are inline and the work is little, otherwise in an
- * activity.
+ * Evaluates a part of a node's configuration: in the workflow if the values are inline and the work is little, otherwise in an activity.
  */
 export async function evaluate(frame: Frame, node: PlanNode, part: NodePart): Promise<Evaluated> {
   const stored = storedScope(frame, node);
@@ -79,7 +77,7 @@ export async function evaluate(frame: Frame, node: PlanNode, part: NodePart): Pr
   );
 }
 
-/** The value itself, or a reference if it is long. */
+/** The value itself, or a reference to it if it is long. */
 async function fit(frame: Frame, result: NodeResult): Promise<Evaluated> {
   const handles = result.handles ? { handles: result.handles } : {};
   if (jsonLength(result.output) <= INLINE_VALUE_BYTES) return { value: { v: result.output }, ...handles };
@@ -90,15 +88,12 @@ async function fit(frame: Frame, result: NodeResult): Promise<Evaluated> {
   };
 }
 
-/** Whether the node's value is an input or another node's value, unchanged. */
+/** Whether the node's value is a run's input or another node's value, unchanged. */
 export function isPassThrough(node: PlanNode): boolean {
   return hasTrait(node, "given", "value") || (node.type === "output" && node.config.value === undefined);
 }
 
-/**
- * The value of a pass-through node; undefined if it is a member of a value in the blob store: see
- * `loadPassThroughValue`.
- */
+/** The value of a pass-through node; undefined if it is a field of a value in the blob store (see `loadPassThroughValue`). */
 export function passThroughValue(frame: Frame, node: PlanNode): StoredValue | undefined {
   if (node.type === "output") {
     const { value, member } = sourceOf(frame, node);
@@ -122,11 +117,11 @@ export async function loadPassThroughValue(frame: Frame, node: PlanNode): Promis
   return frame.ctx.work.whileLocalActivityRuns(() => local.takeMember({ org_id, value, member }));
 }
 
-/** The source of an output: its first live source, and which member of its value is the output. */
+/** The source of an output: the value of its first active source, and which of the value's fields is the output. */
 function sourceOf(frame: Frame, node: PlanNode): { readonly value: StoredValue; readonly member?: string | undefined } {
   const source = frame.walk.liveSources(node.id)[0];
   const settled = source === undefined ? undefined : frame.values.get(source);
   if (source === undefined || settled === undefined) return { value: { v: null } };
-  // The replacement for a failed node's value has no members to choose from.
+  // The value that replaces a failed node's value has no such field.
   return { value: settled.value, member: settled.state === "COMPLETED" ? node.shown?.[source] : undefined };
 }

@@ -3,15 +3,15 @@ import { isHandedBack } from "../../src/domain/runs/handed-back.ts";
 import type { HandedBack } from "../../src/domain/runs/handed-back.ts";
 import type { Clock } from "./clock.ts";
 
-/** Most concurrent activities of one workflow; Temporal refuses 2000. */
+/** Most concurrent activities of one workflow; Temporal rejects more than 2000. */
 const MAX_ACTIVITIES = 200;
 
 /**
- * Counts the pending work of one workflow of a run. Between two workflow steps the counts are exact: a node waits
- * either for something counted here, or for a person.
+ * Counts the pending work of one of a run's workflows. Between two workflow steps the counts are exact: a node waits either for something
+ * counted here, or for a person.
  */
 export class Work {
-  /** Paths of the nodes that have started and not settled. */
+  /** Paths of the nodes that have started but not settled. */
   readonly running = new Set<string>();
   readonly #clock: Clock;
   #pending = 0;
@@ -19,29 +19,29 @@ export class Work {
   #changes = 0;
   #slots = MAX_ACTIVITIES;
   readonly #waitingForSlot: Array<() => void> = [];
-  /** The open child workflows; false for one that only waits for people. */
+  /** The unfinished child workflows, with false for one that waits only for people. */
   readonly #children = new Map<string, boolean>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** The amount of pending work that ends without a person. */
+  /** Amount of pending work that does not need a person to end. */
   get pending(): number {
     return this.#pending;
   }
 
-  /** How many local activities are running: evaluations and writes, which end within moments. */
+  /** Number of running local activities: evaluations and writes, which end quickly. */
   get localActivities(): number {
     return this.#localActivities;
   }
 
-  /** A count of starts of work and changes of children; an equal number means that nothing happened in between. */
+  /** Counts starts of work and changes of children; if it is unchanged, nothing happened in between. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** Whether a child workflow only waits for people. */
+  /** Whether a child workflow waits only for people. */
   get anyChildIdle(): boolean {
     return [...this.#children.values()].includes(false);
   }
@@ -58,14 +58,14 @@ export class Work {
     return this.#counted(activity, { inSlot: true });
   }
 
-  /** Runs a local activity. It ends soon, so it neither starts the run's clock nor needs a record of its own. */
+  /** Runs a local activity. It ends soon, so it neither starts the run's clock nor needs its own record. */
   whileLocalActivityRuns<T>(work: () => Promise<T>): Promise<T> {
     return this.#counted(work, { local: true });
   }
 
   /**
-   * The same, once one of the workflow's slots is free. A process with enough of the organisation's work hands it
-   * back; then the workflow waits and asks again, which counts as long work.
+   * The same, once one of the workflow's slots is free. A process in which the organisation has used its share hands the work back; the
+   * workflow then waits, which counts as long work, and tries again.
    */
   async whileLocalActivityRunsInSlot<T>(work: () => Promise<T | HandedBack>): Promise<T> {
     for (;;) {
@@ -75,7 +75,7 @@ export class Work {
     }
   }
 
-  /** Runs a child workflow, which counts as pending except while it only waits for people. */
+  /** Runs a child workflow, which counts as pending unless it waits only for people. */
   async whileChildRuns<T>(workflowId: string, child: () => Promise<T>): Promise<T> {
     this.#clock.start();
     this.#children.set(workflowId, true);
@@ -83,14 +83,14 @@ export class Work {
     try {
       return await child();
     } finally {
-      // Also for a child that was idle until its end: its pause has ended, so the record may say that the run goes on.
+      // Also counts the end of a child that was idle, because its pause has ended and the run must be recorded as resumed.
       this.#changes += 1;
       if (this.#children.get(workflowId)) this.#change(-1);
       this.#children.delete(workflowId);
     }
   }
 
-  /** A child's report of whether it only waits for people. */
+  /** Receives a child's report on whether it waits only for people. */
   childIdle(workflowId: string, idle: boolean): void {
     const counted = this.#children.get(workflowId);
     if (counted === undefined) return;

@@ -4,7 +4,6 @@ import {
   CancellationScope,
   ChildWorkflowFailure,
   continueAsNew,
-  executeChild,
   condition,
   isCancellation,
   workflowInfo,
@@ -13,19 +12,19 @@ import { runWorkflowId } from "../../src/temporal/ids.ts";
 import type { ExperimentJobInput, LaneInput, LaneRow } from "../../src/domain/evals/experiment.ts";
 import type { RunOutcome, RunWorkflowInput } from "../../src/domain/runs/run.ts";
 import { ownActivities } from "../activities.ts";
-import { ENDS_WITH_PARENT } from "../ends-with-parent.ts";
+import { executeEndingChild } from "../ends-with-parent.ts";
 import type { EvalActivities } from "../../activities/index.ts";
 
 const STEP_TIMEOUT_MS = 600_000;
-/** Scoring every row again, or writing all of them into a file. */
+/** For scoring all rows again, or writing all rows to a file. */
 const JOB_TIMEOUT_MS = 12 * 3_600_000;
-/** A lane continues as a new workflow before its history is longer than this (events, bytes). */
+/** A lane continues as a new workflow before its history exceeds this (events, bytes). */
 const MAX_HISTORY_EVENTS = 4000;
 const MAX_HISTORY_BYTES = 4 * 1024 * 1024;
-/** Most rows that are scored together. */
+/** Most rows that are scored in one activity. */
 const MAX_SCORED = 100;
 
-/** Does a job of an experiment. The rows of the job and the experiment have the result. */
+/** Runs a job of an experiment. The result is in the rows of the job and of the experiment. */
 export async function runExperiment(job: ExperimentJobInput): Promise<void> {
   const steps = ownActivities<EvalActivities>(STEP_TIMEOUT_MS);
   const long = ownActivities<EvalActivities>(JOB_TIMEOUT_MS);
@@ -48,7 +47,7 @@ export async function runExperiment(job: ExperimentJobInput): Promise<void> {
   await CancellationScope.nonCancellable(() => steps.endExperiment({ ...job, cancelled, ...failed }));
 }
 
-/** The cause of a failed step, here or in a lane. */
+/** The cause of a failed step in this workflow or in a lane. */
 function failureOf(error: unknown): { readonly failure: string; readonly code?: string } {
   let reason = error;
   while (reason instanceof ActivityFailure || reason instanceof ChildWorkflowFailure) reason = reason.cause;
@@ -58,14 +57,13 @@ function failureOf(error: unknown): { readonly failure: string; readonly code?: 
 }
 
 async function runLane(input: LaneInput): Promise<void> {
-  await executeChild<(input: LaneInput) => Promise<void>>("runExperimentLane", {
+  await executeEndingChild<(input: LaneInput) => Promise<void>>("runExperimentLane", {
     workflowId: `${workflowInfo().workflowId}/${input.lane}`,
     args: [input],
-    ...ENDS_WITH_PARENT,
   });
 }
 
-/** Runs its share of an experiment's rows, some concurrently, and has them scored in batches as they end. */
+/** Runs a lane's share of an experiment's rows, several concurrently, and has them scored in batches as they finish. */
 export async function runExperimentLane(input: LaneInput): Promise<void> {
   const { scoreRows, nextRows } = ownActivities<EvalActivities>(STEP_TIMEOUT_MS);
   let { after } = input;
@@ -89,7 +87,7 @@ export async function runExperimentLane(input: LaneInput): Promise<void> {
       fetching ??= loadNext().finally(() => (fetching = undefined));
       await fetching;
     }
-    // Fetched rows are finished here: the next workflow starts after them.
+    // All fetched rows must be run here, because the next workflow starts after them.
     const row = waiting.shift();
     if (row !== undefined) after = row.place;
     return row;
@@ -117,7 +115,7 @@ export async function runExperimentLane(input: LaneInput): Promise<void> {
   try {
     await Promise.all([...Array.from({ length: input.concurrency }, work), score()]);
   } catch (error) {
-    // Runs that ended before the cancellation are scored.
+    // After a cancellation, runs that had already finished are still scored.
     if (isCancellation(error) && ended.length > 0) {
       await CancellationScope.nonCancellable(() => scoreRows({ ...input, places: ended.splice(0) }));
     }
@@ -126,17 +124,14 @@ export async function runExperimentLane(input: LaneInput): Promise<void> {
   if (!isAtEnd) await continueAsNew<typeof runExperimentLane>({ ...input, after });
 }
 
-/**
- * Runs one row. The run's record has the result, even if the run's workflow was terminated or belongs to another job.
- */
+/** Runs one row. The result is in the run's record, even if the run's workflow was terminated or belongs to another job. */
 async function runRow(start: RunWorkflowInput, taskQueue: string): Promise<void> {
   try {
-    await executeChild<(input: RunWorkflowInput) => Promise<RunOutcome>>("runFlow", {
+    await executeEndingChild<(input: RunWorkflowInput) => Promise<RunOutcome>>("runFlow", {
       workflowId: runWorkflowId(start.run_id),
       args: [start],
       taskQueue,
       workflowIdReusePolicy: "REJECT_DUPLICATE",
-      ...ENDS_WITH_PARENT,
     });
   } catch (error) {
     if (isCancellation(error) && CancellationScope.current().consideredCancelled) throw error;

@@ -3,15 +3,15 @@ import type { EvalActivities } from "../../activities/index.ts";
 import type { WatchInput } from "../../src/domain/evals/monitor.ts";
 
 const STEP_TIMEOUT_MS = 900_000;
-/** Most batches before the schedule's next workflow takes over, so that this one's history stays short. */
+/** Most batches in one workflow, so that its history stays short. The schedule's next workflow continues. */
 const MAX_BATCHES = 100;
 
-/** Scores the runs sampled by a monitor since the last time, and checks its alert after each batch. */
+/** Scores the runs that a monitor has sampled since the last time, and evaluates its alert after each batch. */
 export async function watchMonitor(input: WatchInput): Promise<void> {
   const { scoreTaken, checkAlert } = ownActivities<EvalActivities>(STEP_TIMEOUT_MS);
   for (let batch = 0; batch < MAX_BATCHES; batch++) {
     const { more } = await scoreTaken(input);
-    // Even when nothing was scored, because time windows move.
+    // Needed even if nothing was scored, because time windows move.
     await checkAlert(input);
     if (!more) return;
   }

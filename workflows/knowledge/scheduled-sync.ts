@@ -4,7 +4,7 @@ import type { SyncInput } from "../../src/domain/knowledge/sync.ts";
 
 const TIMEOUT_MS = 60_000;
 
-/** Starts the sync of a schedule unless one is running. */
+/** Starts a scheduled sync, unless one is already running. */
 export async function scheduledSync(base: Omit<SyncInput, "sync_id">): Promise<void> {
   await ownActivities<SyncActivities>(TIMEOUT_MS).beginScheduledSync(base);
 }

@@ -1,7 +1,7 @@
 import { providerActivities } from "../activities.ts";
 import type { ToolsImportInput, ToolsImportResult } from "../../src/domain/providers/jobs.ts";
 
-/** The import has a shorter limit of its own. */
+/** The import itself has a shorter limit. */
 const IMPORT_TIMEOUT_MS = 60_000;
 
 /** Creates a provider from the tools of an MCP server. */

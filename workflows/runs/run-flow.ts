@@ -20,12 +20,12 @@ import { runFrame } from "../engine/interpret.ts";
 import { outputsOf, outputsSoFar } from "../engine/values.ts";
 import { cancelSignal, positionQuery, resumeSignal, childIdleSignal } from "../messages.ts";
 
-/** Longer outputs (characters in all) are in the workflow's result by reference. */
+/** Longer outputs (characters in total) are in the workflow's result by reference. */
 const MAX_RESULT_CHARS = 256 * 1024;
 
 /**
- * One run of a flow, from its inputs to its terminal state. The run's record has the end before the workflow closes;
- * if that write was lost, the reconciler completes the record from the workflow's result.
+ * Runs a flow from its inputs to a terminal state. The run's record has the end before the workflow closes; if that write was lost, the
+ * sweeper completes the record from the workflow's result.
  */
 export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   const ctx = createRunContext(input);
@@ -35,8 +35,8 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   setHandler(childIdleSignal, ({ workflow_id, idle }) => work.childIdle(workflow_id, idle));
   setHandler(positionQuery, () => ({ running: [...work.running], paused: pauses.open, settled: record.settled }));
 
-  // The parent cancels a sub-flow's run. Recorded immediately: Temporal refuses a step when another event has arrived,
-  // and repeats it with that event. The repeated step must end the same way.
+  // The parent cancels a child run in this way. Recorded immediately: if another event has arrived, Temporal rejects the workflow step and
+  // repeats it with that event, and the repeated step must end the same way.
   CancellationScope.current().cancelRequested.catch(() => cancellation.cancel(null));
 
   let frame: Frame | undefined;
@@ -50,7 +50,7 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
       const walk = runFrame(frame);
       if (walk) await walk;
     }
-    // Stopped between two nodes: no node was running to notice.
+    // If the run was stopped between two nodes, no running node has thrown, so the check is made here.
     if (frame?.walk.done || !cancellation.stopped) end = { state: "COMPLETED", reason: null, error: null };
     else end = cancellation.timedOut ? timedOut(input) : cancelled(ctx);
   } catch (error) {
@@ -61,8 +61,8 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   }
 
   const { state, reason, error } = end;
-  // Awaited only when asynchronous: the SDK keeps a stack trace of each promise.
-  const writes = closeRunContext(ctx);
+  // Awaited only if necessary, because the SDK keeps a stack trace of each promise.
+  const writes = closeRunContext(ctx, frame?.plan.rules);
   if (writes) await writes;
   const resumed = state === "COMPLETED" ? pauses.writeResumed() : undefined;
   if (resumed) await resumed;
@@ -77,8 +77,8 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
     ...(frame ? checkpointAt(state, frame) : {}),
   };
   if (cancellation.stopped) {
-    // Temporal refuses the step that ends a run when a cancellation, or the end of a node, has arrived meanwhile. The repeated
-    // step may reach another end than the recorded one: the recorded one counts.
+    // Temporal rejects the step that ends a run if a cancellation or the end of a node has arrived in the meantime. The repeated step may
+    // come to another end than the recorded one, and then the recorded one counts.
     const recorded = await record.write(written);
     if (recorded !== state && isTerminal(recorded))
       return { state: recorded, reason: null, outputs: carried, error: null, progress };
@@ -86,7 +86,7 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   return { state, reason, outputs: carried, error, progress };
 }
 
-/** The plan of a run that starts late or without its plan; undefined for a run that was cancelled before it started. */
+/** The plan of a run that starts late or was passed without its plan; undefined if the run was cancelled before it started. */
 async function planFor({ input, cancellation }: RunContext, isLate: boolean): Promise<Plan | undefined> {
   const { org_id, run_id, project_id, flow_version, plan } = input;
   if (isLate) {
@@ -96,7 +96,10 @@ async function planFor({ input, cancellation }: RunContext, isLate: boolean): Pr
       return undefined;
     }
   }
-  return plan ?? local.loadPlan({ org_id, project_id, flow_version });
+  if (plan) return plan;
+  const loaded = await local.loadPlan({ org_id, project_id, flow_version, run_id });
+  if (!loaded) cancellation.cancel(null);
+  return loaded ?? undefined;
 }
 
 function areLong(outputs: Readonly<Record<string, StoredValue>>): boolean {
@@ -105,7 +108,7 @@ function areLong(outputs: Readonly<Record<string, StoredValue>>): boolean {
   return chars > MAX_RESULT_CHARS;
 }
 
-/** Also where the run is cancelled. */
+/** Also works when the run is cancelled. */
 function storeOutputs(
   { input }: RunContext,
   outputs: Readonly<Record<string, StoredValue>>,
@@ -118,7 +121,7 @@ function cancelled(ctx: RunContext): { state: "CANCELLED"; reason: string | null
 }
 
 function timedOut(input: RunWorkflowInput): { state: "FAILED"; reason: string; error: RunError } {
-  const message = `The run did not end within its time limit of ${input.timeout_seconds} seconds.`;
+  const message = `The run did not finish within its time limit of ${input.timeout_seconds} seconds.`;
   return {
     state: "FAILED",
     reason: "run_timeout",
@@ -126,7 +129,7 @@ function timedOut(input: RunWorkflowInput): { state: "FAILED"; reason: string; e
   };
 }
 
-/** The state of the nodes for a run that resumes this one. The record has nearly all of it for a completed node. */
+/** The nodes' state for a later run that resumes this one. For a completed run, only what the nodes' records lack. */
 function checkpointAt(state: TerminalState, frame: Frame): { checkpoint?: Record<string, CheckpointNode> } {
   const checkpoint = checkpointOf(frame);
   if (state !== "COMPLETED") return { checkpoint };
@@ -135,13 +138,13 @@ function checkpointAt(state: TerminalState, frame: Frame): { checkpoint?: Record
   return untold.length === 0 ? {} : { checkpoint: Object.fromEntries(untold) };
 }
 
-/** Whether a node's record has everything that later nodes need. */
+/** Whether a node's record contains everything that later nodes need. */
 function isRecorded({ value, handles, state }: CheckpointNode): boolean {
   const isPlain = state === "COMPLETED" && handles.length === 1 && handles[0] === "out";
   return isPlain && "v" in value && JSON.stringify(value.v).length <= RECORDED_CHARS;
 }
 
-/** The nodes that a run which resumes this one can reuse. */
+/** The nodes that a run can reuse when it resumes this one. */
 function checkpointOf(frame: Frame): Record<string, CheckpointNode> {
   return Object.fromEntries(
     [...frame.values].flatMap(([id, { value, handles, state }]) =>

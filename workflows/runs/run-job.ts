@@ -3,15 +3,15 @@ import { ownActivities } from "../activities.ts";
 import type { RunJobActivities } from "../../activities/index.ts";
 import type { RunJobInput } from "../../src/domain/runs/run-job.ts";
 
-/** Activities hand the work back much earlier. */
+/** Only an upper limit: activities hand the work back much earlier. */
 const STEP_TIMEOUT_MS = 600_000;
-/** Wait for room for more runs. */
+/** How long to wait for room for more runs (ms). */
 const WAIT_MS = 2000;
-/** Activities after which the workflow continues as new. */
+/** Number of activities after which the workflow continues as new. */
 const MAX_ACTIVITIES = 200;
 
 /**
- * Keeps a worker on a job over many runs until the job has ended. Its progress is in its row, and the workflow holds nothing,
+ * Keeps a worker on a job over many runs until the job has ended. The progress is in the job's row, and the workflow itself has no state,
  * however many runs there are.
  */
 export async function runJob(input: RunJobInput): Promise<void> {

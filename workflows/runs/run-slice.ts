@@ -29,14 +29,15 @@ export async function runSlice(slice: SliceInput): Promise<SliceOutcome> {
   });
   setHandler(resumeSignal, ({ pause_id, resolution }) => ctx.pauses.answer(pause_id, resolution));
   setHandler(childIdleSignal, ({ workflow_id, idle }) => ctx.work.childIdle(workflow_id, idle));
-  // The parent cancels the workflows that it has started.
+  // The parent cancels its child workflows in this way.
   CancellationScope.current().cancelRequested.catch(() => ctx.cancellation.cancel(null));
   ctx.record.writeWhileWaiting();
   try {
-    const { org_id, project_id, flow_version } = identity;
-    const plan = await local.loadPlan({ org_id, project_id, flow_version });
+    const { org_id, project_id, flow_version, run_id } = identity;
+    const plan = await local.loadPlan({ org_id, project_id, flow_version, run_id });
+    if (!plan) throw new CancelledFailure("the run was cancelled");
     const { frame, node } = enter(ctx, plan, slice);
-    // The map or loop itself is recorded by the workflow with its node.
+    // The workflow that contains the map or loop records it, not its slices.
     const nothing = () => undefined;
     const interpreter = { runFrame, onAttempt: nothing, announce: nothing, complete: nothing };
     const outcome = await ctx.cancellation.scope.run(async () => {
@@ -52,12 +53,12 @@ export async function runSlice(slice: SliceInput): Promise<SliceOutcome> {
       }
       const { items } = await local.splitItems({ org_id, items: work.items, from: work.from, to: work.to });
       return {
-        value: await mapItems(frame, ofKind(node, "map"), items, work.from, interpreter),
+        value: await mapItems(frame, ofKind(node, "map"), items, work.from, interpreter, work.max_concurrency),
         index: work.to,
         finished: true,
       };
     });
-    // Stopped between two iterations: none was running to notice.
+    // If the slice was stopped between two iterations, no running node has thrown, so the check is made here.
     if (ctx.cancellation.stopped) throw new CancelledFailure("the run was cancelled");
     return { ...outcome, iterations: ctx.budgets.iterations - slice.iterations_before };
   } catch (error) {
@@ -70,13 +71,13 @@ export async function runSlice(slice: SliceInput): Promise<SliceOutcome> {
     });
   } finally {
     await CancellationScope.nonCancellable(async () => {
-      await closeRunContext(ctx);
+      await closeRunContext(ctx, undefined);
       await ctx.record.write();
     });
   }
 }
 
-/** Rebuilds the part of the outer frames that the nested flow can read. */
+/** Rebuilds the outer frames as far as the nested flow can read them. */
 function enter(ctx: RunContext, plan: Plan, slice: SliceInput): { frame: Frame; node: PlanNode } {
   let flow = plan;
   let node: PlanNode | undefined;

@@ -1,10 +1,10 @@
 import type { TriggerActivities } from "../../activities/index.ts";
 import { ownActivities } from "../activities.ts";
 
-/** Longer than one request may take. */
+/** Longer than a single request may take. */
 const POLL_TIMEOUT_MS = 150_000;
 
-/** Checks once what a trigger watches. */
+/** Checks once what a polling trigger watches. */
 export async function pollTrigger(input: { readonly org_id: string; readonly id: string }): Promise<void> {
   await ownActivities<TriggerActivities>(POLL_TIMEOUT_MS).pollTrigger(input);
 }

@@ -2,12 +2,12 @@ import { continueAsNew, setWorkflowOptions, workflowInfo } from "@temporalio/wor
 import type { ShardInput } from "../../src/domain/webhooks/shards.ts";
 import { webhooks } from "../activities.ts";
 
-/** Activities after which the workflow continues as new. */
+/** Number of activities after which the workflow continues as new. */
 const MAX_ACTIVITIES = 200;
 
 /**
- * Keeps a worker on the deliveries of a shard: one long activity after the other. When its worker dies, heartbeats
- * stop, and Temporal gives the activity to another one. The deliveries' rows say what is due, and when.
+ * Keeps a worker on the deliveries of a shard, in one long activity after another. If the worker dies, its heartbeats stop, and Temporal
+ * gives the activity to another worker. The deliveries' rows say what is due when.
  */
 export async function deliverWebhooks(input: ShardInput): Promise<void> {
   const { deliverShard } = webhooks(input.activity_queue);
@@ -18,8 +18,8 @@ export async function deliverWebhooks(input: ShardInput): Promise<void> {
   await continueAsNew<typeof deliverWebhooks>(input);
 }
 
-// It never ends, so it moves to the current build; one that stayed would keep its build's workers for ever. Temporal
-// refuses a behaviour from a worker without a deployment.
+// This workflow never ends, so it must move to new builds; otherwise it would keep the workers of its first build forever. The option is
+// set only in a deployment, because Temporal rejects it from a worker without one.
 setWorkflowOptions(
   () => (workflowInfo().currentDeploymentVersion?.deploymentName ? { versioningBehavior: "AUTO_UPGRADE" } : {}),
   deliverWebhooks,

@@ -7,7 +7,7 @@ import type { ToolCallDeps } from "./call-tool.ts";
 import { createAgentStep } from "./step.ts";
 import type { AgentStepDeps } from "./step.ts";
 
-/** Executes a part of an `llm` node that calls tools; the workflow puts the parts together. */
+/** Executes a part of an `llm` node that calls tools; the workflow combines the parts. */
 export type AgentExecutor = (execution: NodeExecution<LlmConfig>, part: AgentPart) => Promise<NodeOutcome>;
 
 export function createAgentExecutor(deps: AgentStepDeps & ToolCallDeps): AgentExecutor {

@@ -21,11 +21,11 @@ const MAX_OUTPUT_CHARS = 256 * 1024;
 interface Answers {
   readonly messages: readonly ChatMessage[];
   readonly made: readonly Json[];
-  /** The whole conversation so far. */
+  /** The sources of the whole conversation so far. */
   readonly sources: readonly Citation[];
 }
 
-/** The results of the calls: for the model, and for the node's value. */
+/** The results of the tool calls, for the model and for the node's value. */
 export async function readAnswers(
   deps: { readonly blobs: BlobStore; readonly evaluation: Evaluation },
   execution: NodeExecution<LlmConfig>,
@@ -58,7 +58,7 @@ export async function readAnswers(
   return { messages, made, sources };
 }
 
-/** Numbers a search's passages after the ones that the model already has. */
+/** Numbers a search's passages, continuing after the ones that the model already has. */
 function numbered({ config }: NodeExecution<LlmConfig>, { tool }: OpenCall, output: Json, sources: Citation[]): Json {
   if (tool === null || config.tools?.[tool]?.type !== "knowledge") return output;
   const { text, citations } = numberedFrom(output as unknown as FoundSources, sources.length);
@@ -66,7 +66,7 @@ function numbered({ config }: NodeExecution<LlmConfig>, { tool }: OpenCall, outp
   return { text: text === "" ? "Nothing was found." : `${CITE_SOURCES}\n\n${text}` };
 }
 
-/** The message of a failed call may quote values that the model must not see. */
+/** Loads a call's output; in that of a failed action, the flow's fixed inputs are masked because the model must not see them. */
 async function readOutput(
   { blobs, evaluation }: { readonly blobs: BlobStore; readonly evaluation: Evaluation },
   { org_id, config, scope }: NodeExecution<LlmConfig>,

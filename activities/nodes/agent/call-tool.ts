@@ -29,12 +29,10 @@ export interface ToolCallDeps {
 
 type ToolCall = (execution: NodeExecution<LlmConfig>, call: AgentCall) => Promise<NodeOutcome>;
 
-/**
- * Makes a call of a tool. The model's arguments are data: they are never rendered, and they never replace a fixed
- * input.
- */
+/** Executes a tool call. The model's arguments are data: they are never rendered, and they never replace a fixed input. */
 export function createToolCall({ db, blobs, evaluation, executeAction, query }: ToolCallDeps): ToolCall {
-  return async ({ org_id, config, scope, idempotency_key, signal }, call) => {
+  return async (execution, call) => {
+    const { org_id, config, scope, idempotency_key, signal } = execution;
     const given = (await loadValue(blobs, call.arguments)) as JsonObject;
     const tool = call.tool === null ? undefined : config.tools?.[call.tool];
     const inputs =
@@ -53,6 +51,7 @@ export function createToolCall({ db, blobs, evaluation, executeAction, query }: 
           connection_id: tool.connection_id ?? null,
           inputs: { ...given, ...fixed },
           rendered: true,
+          version: execution,
           idempotency_key,
           signal,
         });
@@ -72,7 +71,7 @@ export function createToolCall({ db, blobs, evaluation, executeAction, query }: 
   };
 }
 
-/** The kept part of a search: the passages with their numbers and sources. */
+/** The part of a search's result that is kept: the passages with their numbers and sources. */
 function passagesOf(knowledgeBaseId: string, answer: Json): Json {
   const { text, results } = answer as unknown as { text: string; results: readonly KnowledgeResult[] };
   const found: FoundSources = { text, citations: citationsOf(knowledgeBaseId, results) };
@@ -80,8 +79,8 @@ function passagesOf(knowledgeBaseId: string, answer: Json): Json {
 }
 
 /**
- * The inputs that the flow, not the model, gives an action. By the schema, a template's text for a non-string is read
- * as JSON.
+ * The action's inputs that the flow, not the model, determines. A template's text is parsed as JSON if the schema does
+ * not expect a string.
  */
 export async function fixedInputs(
   evaluation: Evaluation,

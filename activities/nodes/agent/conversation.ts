@@ -9,11 +9,11 @@ export interface Conversation {
   readonly messages: readonly ChatMessage[];
   /** The position of the node's prompt in the messages. Its pictures are not kept. */
   readonly asked_at?: number;
-  /** The replies of the steps so far, without earlier texts: for their usage. */
+  /** The replies of the steps so far, without their texts, to add up the usage. */
   readonly replies: readonly Pick<ModelReply, "usage">[];
-  /** Calls whose answers come next. */
+  /** Tool calls whose results the next step adds. */
   readonly open: readonly OpenCall[];
-  /** The calls that were answered, as the node's value lists them. */
+  /** The calls that have results, as the node's value lists them. */
   readonly made: readonly Json[];
   /** The node's prompt. */
   readonly question: string;
@@ -25,7 +25,7 @@ export interface Conversation {
   readonly sources: readonly Citation[];
   /** The versions of the node's skills, the same for all its steps. */
   readonly skills: readonly PinnedSkill[];
-  /** Whether the model has had an answer back that broke the schema. */
+  /** Whether the model was already asked to repair an answer that broke the schema. */
   readonly repaired: boolean;
 }
 

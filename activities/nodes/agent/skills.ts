@@ -27,7 +27,7 @@ const [LOAD, READ] = SKILL_TOOLS;
 /** Longest file for a model (bytes). */
 const MAX_FILE_BYTES = 256 * 1024;
 
-/** The present versions of a node's skills. Throws NodeFailure if one does not exist. */
+/** The current versions of a node's skills. Throws NodeFailure if one does not exist. */
 export async function pinSkills(deps: SkillDeps, orgId: string, references: readonly string[]): Promise<PinnedSkill[]> {
   return Promise.all(
     references.map(async (reference) => {
@@ -60,7 +60,7 @@ export function skillTools(skills: readonly PinnedSkill[]): FoundTool[] {
   ];
 }
 
-/** The version that a call of such a tool reads: "id@version". */
+/** The skill version that a call of a skill tool reads, as "id@version". */
 export function skillOf(skills: readonly PinnedSkill[], name: string, input: Json): string | undefined {
   if (name !== LOAD && name !== READ) return undefined;
   const wanted = (input as JsonObject)["skill"];
@@ -68,7 +68,7 @@ export function skillOf(skills: readonly PinnedSkill[], name: string, input: Jso
   return found && `${found.skill_id}@${found.version}`;
 }
 
-/** The result of a call of such a tool. Throws NodeFailure. */
+/** The result of a call of a skill tool. Throws NodeFailure. */
 export async function readSkill(
   deps: SkillDeps,
   orgId: string,
@@ -83,13 +83,13 @@ export async function readSkill(
   }
   const listed = files.find((file) => file.path === path);
   if (!listed) throw new NodeFailure("skill_file_not_found", `The skill ${name} has no file ${path}.`);
-  const tooLong = `The file has ${listed.size} bytes, and a model is given at most ${MAX_FILE_BYTES}.`;
+  const tooLong = `The file has ${listed.size} bytes; a model can read at most ${MAX_FILE_BYTES}.`;
   if (listed.size > MAX_FILE_BYTES) throw new NodeFailure("skill_file_too_long", tooLong);
   const bytes = (await skill.read(path)) ?? Buffer.alloc(0);
   try {
     return { path, content: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
   } catch {
-    throw new NodeFailure("skill_file_is_no_text", `The file ${path} of the skill ${name} is no text.`);
+    throw new NodeFailure("skill_file_is_no_text", `The file ${path} of the skill ${name} is not text.`);
   }
 }
 

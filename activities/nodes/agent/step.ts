@@ -16,7 +16,7 @@ import type { Database } from "../../../src/stores/db.ts";
 import { askModel } from "../ask-model.ts";
 import type { AskDeps } from "../ask-model.ts";
 import type { NodeExecution, NodeOutcome } from "../executor.ts";
-import { outputOf, readAnswer, repairOf, requestOf } from "../llm-answer.ts";
+import { cutAnswer, outputOf, readAnswer, repairOf, requestOf } from "../llm-answer.ts";
 import { loadImages, withImages } from "../llm-images.ts";
 import type { ImagesDeps } from "../llm-images.ts";
 import { citationsIn, closeConversation, openConversation, withSystemText } from "../open-conversation.ts";
@@ -67,9 +67,9 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, load, li
     const { sources } = answered;
     const { skills } = before;
 
-    const tools = [...skillTools(skills), ...(await findTools(db, org_id, config.tools ?? [], limits))];
+    const tools = [...skillTools(skills), ...(await findTools(db, execution, config.tools ?? [], limits))];
     const offered = tools.map(({ name, description, input_schema }) => ({ name, description, input_schema }));
-    // Loaded at each step: in the conversation they would be stored once for each step.
+    // Pictures are loaded again at each step, because the stored conversation would hold a copy for each step.
     const pictured = withImages(messages, await loadImages({ evaluation, load }, execution), before.asked_at);
     const earlier = before.reusing === true ? part.earlier_run : undefined;
     const place = { ...execution, asked: before.asked ?? "", earlier_run: earlier };
@@ -87,10 +87,13 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, load, li
 
     if (reply.tool_calls.length > 0) {
       if (part.calls_before + reply.tool_calls.length > MAX_TOOL_CALLS) {
-        const message = `The model has asked for more than ${MAX_TOOL_CALLS} calls of tools. Give it fewer tools, or a narrower question.`;
+        const message = `The model requested more than ${MAX_TOOL_CALLS} tool calls. Give it fewer tools, or a narrower question.`;
         throw new NodeFailure("tool_calls_exhausted", message);
       }
-      const calls = await readCalls({ blobs, evaluation }, org_id, { tools, skills }, reply.tool_calls);
+      // After the last step the model cannot repeat a call that was cut, so the cut fails the node.
+      const cut = part.step === config.max_steps ? cutAnswer(reply, config.max_tokens) : null;
+      if (cut) throw cut;
+      const calls = await readCalls({ blobs, evaluation }, org_id, { tools, skills }, reply, config.max_tokens);
       const open = reply.tool_calls.map(({ call_id, input }, at): OpenCall => ({
         call_id,
         name: calls[at]?.name ?? "",
@@ -115,7 +118,7 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, load, li
       const read = await readAnswer(evaluation, org_id, config.schema, reply.text);
       if ("fault" in read) {
         if (before.repaired) {
-          const message = `The model's answer breaks the node's schema. ${read.fault}`;
+          const message = `The model's answer does not match the node's schema. ${read.fault}`;
           throw new NodeFailure("model_answer_invalid", message, { retryable: true, upstream: true });
         }
         const again = [...messages, ...repairOf(reply.text, read.fault)];
@@ -153,7 +156,7 @@ function withAnswers(calls: readonly AgentCall[], answers: ReadonlyArray<ReusedA
   });
 }
 
-/** Both protocols accept arguments in a later request only as an object, even unreadable ones. */
+/** Both model protocols accept a call's arguments in later requests only as an object, so unreadable ones are replaced. */
 function asObject(input: Json): Json {
   return isObject(input) ? input : { invalid: input };
 }

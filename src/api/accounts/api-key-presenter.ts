@@ -9,24 +9,33 @@ export const apiKeySchema = z
     key_id: z.uuid(),
     name: z.string(),
     kind: z.enum(API_KEY_KINDS),
-    prefix: z.string().describe("The first characters of the key, to recognise it by."),
-    created_by: z.uuid().nullable().describe("Id of the user or API key that made it."),
+    prefix: z.string().describe("The first characters of the key, to recognise it."),
+    created_by: z.uuid().nullable().describe("ID of the user or API key that created it."),
     created_at: z.iso.datetime(),
     expires_at: z.iso.datetime().nullable(),
-    last_used_at: z.iso.datetime().nullable().describe("To the minute."),
+    last_used_at: z.iso
+      .datetime()
+      .nullable()
+      .describe("Time of the last request with the key, accurate to the minute. `null` if it was never used."),
     scopes: z
       .array(z.enum(SCOPES as [string, ...string[]]))
       .nullable()
-      .describe("Only these operations; null: all."),
+      .describe("Allowed operations; `null` means all."),
     read_only: z.boolean(),
-    projects: z.array(z.uuid()).nullable().describe("Only requests about these projects; null: all."),
-    allowed_origins: z.array(z.string()).nullable().describe("Only web pages of these origins; null: any client."),
-    allowed_addresses: z.array(z.string()).nullable().describe("Only these addresses and networks; null: all."),
+    projects: z.array(z.uuid()).nullable().describe("Projects the key is restricted to; `null` means all."),
+    allowed_origins: z
+      .array(z.string())
+      .nullable()
+      .describe("Origins of the web pages that can use the key; `null` means any client."),
+    allowed_addresses: z
+      .array(z.string())
+      .nullable()
+      .describe("IP addresses and networks that can use the key; `null` means all."),
   })
   .meta({ id: "ApiKey" });
 
 export const newApiKeySchema = apiKeySchema
-  .extend({ key: z.string().describe("The key itself. Only this answer has it.") })
+  .extend({ key: z.string().describe("The key itself. Only this response contains it.") })
   .meta({ id: "NewApiKey" });
 
 export function presentApiKey(key: ApiKey): z.infer<typeof apiKeySchema> {

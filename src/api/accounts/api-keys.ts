@@ -19,18 +19,22 @@ import { apiKeySchema, newApiKeySchema, presentApiKey } from "./api-key-presente
 const createBody = z
   .strictObject({
     name: apiKeyName,
-    kind: z.enum(API_KEY_KINDS).describe("public: runs flows and uploads, safe in a web page. secret: everything."),
+    kind: z
+      .enum(API_KEY_KINDS)
+      .describe("`public`: runs flows and uploads documents, safe in a web page. `secret`: can do everything."),
     expires_at: timeText
       .nullish()
-      .describe("null: never. Left out: never, or of a secret key after the days that the installation sets."),
+      .describe(
+        "Time at which the key expires. `null`: never expires. If omitted, secret keys use the installation's default lifetime; public keys never expire.",
+      ),
     ...keyLimits,
   })
   .meta({ id: "ApiKeyCreate" });
 
-/** Throws 422 unless the organisation has all of these projects. */
+/** Throws 422 if a project does not exist in the organisation. */
 async function requireKnown(db: Database, orgId: string, projects: readonly string[] | null): Promise<void> {
   const [at] = projects === null ? [] : await unknownProjects(db, orgId, projects);
-  if (at !== undefined) throw invalid(["body", "projects", at], "There is no such project");
+  if (at !== undefined) throw invalid(["body", "projects", at], "Project not found");
 }
 
 const COMMON = { tag: "API keys", auth: "secret", role: "admin" } as const;
@@ -45,7 +49,7 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
       path: "/v2/api-keys",
       summary: "Create an API key",
       description:
-        "The value is shown in this answer and never again. A public key runs published flows and uploads documents; a secret one may do everything. It ends when the user who made it is deleted, locked out or no admin any more. With any of `scopes`, `read_only`, `projects`, `allowed_origins` and `allowed_addresses` it may do less, and never makes keys or users.",
+        "Creates an API key. The response contains the key: copy it now, you cannot see it again. Public keys run published flows and upload documents; secret keys can do everything. `scopes`, `read_only`, `projects`, `allowed_origins` and `allowed_addresses` restrict a key; a restricted key can never create keys or users. The key is revoked when the user who created it is deleted, disabled or loses the admin role.",
       body: createBody,
       idempotent: true,
       confidential: true,
@@ -56,7 +60,7 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
       },
       success: {
         201: {
-          description: "The key, with its value.",
+          description: "The key with its value.",
           schema: newApiKeySchema,
           links: { revoke: linkTo("revokeApiKey", ["key_id"]) },
         },
@@ -65,7 +69,7 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
         const expires_at =
           body.expires_at === undefined ? defaultExpiry(body.kind, config.MILLRACE_SECRET_KEY_DAYS) : body.expires_at;
         if (expires_at !== null && hasExpired(expires_at)) {
-          throw invalid(["body", "expires_at"], "The time has passed already");
+          throw invalid(["body", "expires_at"], "Must be in the future");
         }
         const secret = generateApiKey(body.kind);
         const key = {
@@ -82,7 +86,7 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
         await requireKnown(db, principal.org_id, key.projects);
         const row = await db.orgTransaction(principal.org_id, async (connection) => {
           if (!(await holdAdmin(connection, principal)))
-            throw unauthorized("The credential has ended meanwhile.", true);
+            throw unauthorized("The credential that creates this key has expired.", true);
           await requireHeld(connection);
           const created = await insertApiKey(connection, key);
           await audit(connection, { target: { type: "key", id: created.key_id }, after: presentApiKey(created) });
@@ -97,7 +101,7 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
       method: "GET",
       path: "/v2/api-keys",
       summary: "List API keys",
-      description: "Without their values, and without revoked ones.",
+      description: "Lists API keys that are not revoked, newest first, without their values.",
       query: listQuery,
       success: { 200: { description: "A page of keys.", schema: pageOf(apiKeySchema, "ApiKeyPage") } },
       async handler({ query, principal }) {
@@ -117,9 +121,9 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
       method: "DELETE",
       path: "/v2/api-keys/{key_id}",
       summary: "Revoke an API key",
-      description: "It works for at most five more seconds.",
+      description: "Revokes the key. Requests that use it are rejected within five seconds.",
       params: z.object({ key_id: pathId("API key") }),
-      success: { 204: { description: "It is revoked." } },
+      success: { 204: { description: "Revoked." } },
       async handler({ params: { key_id }, principal, audit }) {
         await db.orgTransaction(principal.org_id, async (connection) => {
           const revoked = required(await revokeApiKey(connection, key_id), "API key");

@@ -28,35 +28,37 @@ const memberSchema = z
     project_name: z.string(),
     user_id: z.uuid(),
     email: z.string(),
-    role: z.enum(PROJECT_ROLES).describe("In this project. A higher role in the organisation holds here too."),
+    role: z.enum(PROJECT_ROLES).describe("Role in this project. A higher role in the organisation applies here too."),
     created_at: z.iso.datetime(),
   })
   .meta({ id: "ProjectMember" });
 const memberPage = pageOf(memberSchema, "ProjectMemberPage");
 
-// What the list of members shows of a person, and nothing else of the user.
+// The fields of a user that the list of project members shows, and no others.
 const candidateSchema = z
   .object({
     user_id: z.uuid(),
     email: z.string(),
-    role: z.enum(PROJECT_ROLES).nullable().describe("In this project; null for a user who has none there."),
+    role: z.enum(PROJECT_ROLES).nullable().describe("Role in this project; `null` if the user has none."),
   })
   .meta({ id: "ProjectMemberCandidate" });
 const candidatesSchema = z
-  .object({ data: z.array(candidateSchema).describe("One user, or none.") })
+  .object({ data: z.array(candidateSchema).describe("One user or none.") })
   .meta({ id: "ProjectMemberCandidates" });
 
 const projectParams = z.object({ project_id: pathId("project") });
 const userParams = z.object({ user_id: pathId("user") });
 const memberParams = projectParams.extend(userParams.shape);
 const body = z
-  .strictObject({ role: z.enum(PROJECT_ROLES).describe("An admin of a project sets the roles in it.") })
+  .strictObject({
+    role: z.enum(PROJECT_ROLES).describe("Role in this project. An `admin` of a project can set its roles."),
+  })
   .meta({ id: "ProjectMemberSet" });
 
 const COMMON = { tag: "Users", auth: "secret", role: "admin" } as const;
 const LIST = { ...COMMON, method: "GET", query: listQuery } as const;
 
-/** `/v2/projects/{project_id}/members`: who may do what in one project. For admins of the organisation or of the project. */
+/** `/v2/projects/{project_id}/members`: roles of users in one project. For admins of the organisation or of the project. */
 export function createProjectMemberOperations({ db }: ApiDeps, { credentials }: ApiServices): Operation[] {
   /** Runs `work` with the role that the user has in the project, while the caller stays an admin there. */
   async function change(
@@ -67,7 +69,7 @@ export function createProjectMemberOperations({ db }: ApiDeps, { credentials }: 
     await requireProject(db, principal.org_id, project_id, "project");
     await db.orgTransaction(principal.org_id, async (connection) => {
       if (!(await holdProjectAdmin(connection, principal, project_id)))
-        throw new Problem("forbidden", "This needs the role admin, which you have no more.");
+        throw new Problem("forbidden", "This requires the role admin, which you no longer have.");
       await work(connection, await lockProjectGrant(connection, project_id, user_id));
     });
     credentials.forget(user_id);
@@ -78,9 +80,8 @@ export function createProjectMemberOperations({ db }: ApiDeps, { credentials }: 
       ...LIST,
       id: "listProjectMembers",
       path: "/v2/projects/{project_id}/members",
-      summary: "List the roles in a project",
-      description:
-        "The users who were given a role in it. What they and others may do in the whole organisation is not here.",
+      summary: "List a project's members",
+      description: "Lists the users with a role in the project. Roles in the organisation are not listed.",
       params: projectParams,
       success: { 200: { description: "A page of members.", schema: memberPage } },
       async handler({ params: { project_id }, query, principal: { org_id } }) {
@@ -101,12 +102,12 @@ export function createProjectMemberOperations({ db }: ApiDeps, { credentials }: 
       id: "findProjectMemberCandidate",
       method: "GET",
       path: "/v2/projects/{project_id}/member-candidates",
-      summary: "Find the user to give a role in a project",
+      summary: "Find a user to add to a project",
       description:
-        "By the whole e-mail address, in upper or lower case as for signing in. Parts of an address find nothing: admins of single projects are not shown who else is in the organisation.",
+        "Finds a user by the full email address, ignoring case. Parts of an address find nothing: project admins cannot browse the organisation's users.",
       params: projectParams,
-      query: z.object({ email: emailAddress.toLowerCase().describe("The whole address.") }),
-      success: { 200: { description: "The user of the address, or an empty list.", schema: candidatesSchema } },
+      query: z.object({ email: emailAddress.toLowerCase().describe("The full email address.") }),
+      success: { 200: { description: "The user with this address, or an empty list.", schema: candidatesSchema } },
       async handler({ params: { project_id }, query: { email }, principal: { org_id } }) {
         await requireProject(db, org_id, project_id, "project");
         const users = await db.org(org_id, (connection) => findUsersByName(connection, [email], project_id));
@@ -120,11 +121,11 @@ export function createProjectMemberOperations({ db }: ApiDeps, { credentials }: 
       path: "/v2/projects/{project_id}/members/{user_id}",
       summary: "Set a user's role in a project",
       description:
-        "It holds from the next request on, and takes the place of the one before. A user never has less in a project than in the organisation: who is to see single projects only is a `member` there.",
+        "Sets the role, replacing the previous one. It applies from the next request. The organisation role is the minimum. To restrict a user to certain projects, give them the organisation role `member`.",
       params: memberParams,
       body,
       examples: { editor: { role: "editor" } },
-      success: { 200: { description: "The user's role in the project.", schema: memberSchema } },
+      success: { 200: { description: "The user's project role.", schema: memberSchema } },
       async handler({ params, body: { role }, principal, audit }) {
         const { project_id, user_id } = params;
         let set: ProjectGrant | null = null;
@@ -148,11 +149,11 @@ export function createProjectMemberOperations({ db }: ApiDeps, { credentials }: 
       id: "deleteProjectMember",
       method: "DELETE",
       path: "/v2/projects/{project_id}/members/{user_id}",
-      summary: "Take a user's role in a project away",
+      summary: "Remove a user's project role",
       description:
-        "From the next request on the user has only the role in the organisation; a `member` sees the project no more.",
+        "Removes the role. From the next request the user has only the organisation role; a `member` no longer sees the project.",
       params: memberParams,
-      success: { 204: { description: "The role is gone." } },
+      success: { 204: { description: "Role removed." } },
       async handler({ params, principal, audit }) {
         const { project_id, user_id } = params;
         await change(principal, params, async (connection, found) => {
@@ -167,8 +168,8 @@ export function createProjectMemberOperations({ db }: ApiDeps, { credentials }: 
       ...LIST,
       id: "listUserProjects",
       path: "/v2/users/{user_id}/projects",
-      summary: "List a user's roles in projects",
-      description: "By project. The role in the organisation is the user's own.",
+      summary: "List a user's project roles",
+      description: "Lists the user's roles by project. `getUser` returns the role in the organisation.",
       params: userParams,
       success: { 200: { description: "A page of roles.", schema: memberPage } },
       async handler({ params: { user_id }, query, principal: { org_id } }) {

@@ -12,36 +12,39 @@ import { defineOperation } from "../http/operation.ts";
 import type { ContentAnswer, Operation, RequestContext, Success } from "../http/operation.ts";
 import { requestOf } from "../http/request-audit.ts";
 import { REFUSAL_STATUSES, consolePath, onwardPage, refusalPage } from "./sign-in-page.ts";
+import type { PageCode } from "./sign-in-page.ts";
 
 const PATH = "/console/session/providers";
-/** Sign-ins that one network begins: an office comes to work within some minutes. */
+/** Sign-ins that one network may start in the window, because a whole office may sign in within some minutes. */
 const STARTS = { name: "provider-sign-in", points: 120, seconds: 60 };
 const BROWSER_SECRET = /^[\w-]{43}$/;
 
-const params = z.object({ provider_id: z.string().max(200).describe("One of `listSignInProviders`.") });
+const params = z.object({ provider_id: z.string().max(200).describe("A provider ID from `listSignInProviders`.") });
 const MAX_RETURN_TO = 1000;
 const PAGE = { content: { "text/html": null } } as const;
 const FAILURES: Readonly<Record<number, Success>> = Object.fromEntries(
   REFUSAL_STATUSES.map((status) => [
     status,
-    { ...PAGE, description: "A page that says why nobody is signed in, with a code." },
+    { ...PAGE, description: "A page that explains why the sign-in failed, with an error code." },
   ]),
 );
 
 const waysSchema = z
   .object({
-    password: z.boolean().describe("Whether people may sign in by e-mail address and password."),
+    password: z.boolean().describe("Whether people can sign in with email address and password."),
     providers: z.array(
       z.object({
         provider_id: z.string(),
-        name: z.string().describe("For the button."),
-        url: z.string().describe("Where the button leads; `?return_to=/console/...` names the page to go on to."),
+        name: z.string().describe("Label of the button."),
+        url: z
+          .string()
+          .describe("Target of the button. `?return_to=/console/...` sets the page to open after signing in."),
       }),
     ),
   })
   .meta({ id: "SignInProviders" });
 
-/** `/console/session/providers`: people who sign in by an identity provider (OpenID Connect). */
+/** `/console/session/providers`: sign-in with an identity provider (OpenID Connect). */
 export function createProviderSignInOperations(
   { db, config, secrets, logger }: ApiDeps,
   { credentials, oidc }: ApiServices,
@@ -54,7 +57,17 @@ export function createProviderSignInOperations(
   const callbackOf = (ctx: RequestContext, { id }: IdentityProvider): URL =>
     new URL(`${baseUrl(config, ctx)}${PATH}/${id}/callback`);
 
-  /** The answer of a step, or the page that says why it failed. */
+  function refused(ctx: RequestContext, code: PageCode, reason: string, provider?: IdentityProvider): ContentAnswer {
+    const { requestId } = ctx.state;
+    const line = { request_id: requestId, ...(provider && { provider: provider.id }), code, reason };
+    logger.info(line, "sign-in by an identity provider rejected");
+    return refusalPage(code, requestId);
+  }
+
+  const invalidPage = (ctx: RequestContext, { message }: Error): ContentAnswer =>
+    refused(ctx, "address_invalid", message);
+
+  /** The response of a step, or the page that says why it failed. */
   async function page(
     ctx: RequestContext,
     provider: IdentityProvider,
@@ -64,10 +77,7 @@ export function createProviderSignInOperations(
       return await step();
     } catch (error) {
       if (!(error instanceof SignInRefused)) throw error;
-      const { requestId } = ctx.state;
-      const line = { request_id: requestId, provider: provider.id, code: error.code, reason: error.message };
-      logger.info(line, "sign-in by an identity provider refused");
-      return refusalPage(error.code, requestId);
+      return refused(ctx, error.code, error.message, provider);
     }
   }
 
@@ -77,12 +87,13 @@ export function createProviderSignInOperations(
       method: "GET",
       path: PATH,
       tag: "Sessions",
-      summary: "How people may sign in",
-      description: "By password or not, and the identity providers that the installation is set up with.",
+      summary: "List ways to sign in",
+      description:
+        "Returns whether people can sign in with a password, and the identity providers of the installation.",
       auth: "none",
       success: {
         200: {
-          description: "What the sign-in page offers.",
+          description: "The ways to sign in.",
           schema: waysSchema,
           example: {
             password: true,
@@ -100,9 +111,9 @@ export function createProviderSignInOperations(
       method: "GET",
       path: `${PATH}/{provider_id}`,
       tag: "Sessions",
-      summary: "Sign in by an identity provider",
+      summary: "Start sign-in with an identity provider",
       description:
-        "For browsers: leads to the provider, by the authorisation code flow with PKCE. The sign-in has ten minutes, and only this browser can finish it.",
+        "Redirects a browser to the identity provider (authorisation code flow with PKCE). The sign-in must finish within ten minutes in the same browser.",
       auth: "none",
       params,
       query: z.object({
@@ -110,15 +121,19 @@ export function createProviderSignInOperations(
           .string()
           .max(MAX_RETURN_TO)
           .optional()
-          .describe("A path of the console to go on to; its start page without."),
+          .describe("Path of the console page to open after signing in. Default: the start page."),
       }),
       success: {
         302: {
-          description: "To the provider.",
-          headers: { Location: "The provider's page.", "Set-Cookie": "Identifies the browser when it returns." },
+          description: "Redirect to the identity provider.",
+          headers: {
+            Location: "URL of the provider's sign-in page.",
+            "Set-Cookie": "Identifies the browser when it returns.",
+          },
         },
       },
       failures: FAILURES,
+      invalidPage,
       async handler({ params: { provider_id }, query, ctx, requestId }) {
         const provider = byId.get(provider_id);
         if (!provider) return refusalPage("provider_unknown", requestId);
@@ -142,30 +157,34 @@ export function createProviderSignInOperations(
       method: "GET",
       path: `${PATH}/{provider_id}/callback`,
       tag: "Sessions",
-      summary: "Come back from an identity provider",
+      summary: "Finish sign-in with an identity provider",
       description:
-        "The provider sends the browser back here: register this address with it. Opens a session, as `openSession` does, for the user of the person who has signed in there.",
+        "Receives the browser back from the identity provider; register this URL there. Opens a session for the user who signed in, as `openSession` does.",
       auth: "none",
       params,
       looseQuery: true,
       query: z.object({
-        state: z.string().optional().describe("As the provider received it."),
-        code: z.string().optional().describe("What the provider has issued."),
-        error: z.string().optional().describe("Why it has not."),
-        iss: z.string().optional().describe("Who it is."),
+        state: z.string().optional().describe("The state that was sent to the provider."),
+        code: z.string().optional().describe("The authorisation code that the provider issued."),
+        error: z.string().optional().describe("The provider's error code if it refused."),
+        iss: z.string().optional().describe("The provider's issuer identifier."),
       }),
       success: {
         200: {
           ...PAGE,
-          description: "A page that goes on to the console.",
-          headers: { "Set-Cookie": "The session.", Refresh: "To the page of the console that was asked for." },
+          description: "A page that continues to the console.",
+          headers: { "Set-Cookie": "The session cookie.", Refresh: "URL of the console page to open." },
         },
       },
       failures: FAILURES,
+      invalidPage,
       async handler({ params: { provider_id }, ctx, requestId }) {
         const provider = byId.get(provider_id);
         if (!provider) return refusalPage("provider_unknown", requestId);
         return page(ctx, provider, async () => {
+          // Programs that examine links before people open them send HEAD.
+          if (ctx.method === "HEAD")
+            throw new SignInRefused("address_invalid", new Error("HEAD does not sign in; use GET"));
           const returned = callbackOf(ctx, provider);
           returned.search = ctx.search;
           const { secret, return_to } = await signIns.finish({

@@ -18,14 +18,17 @@ const quotasSchema = z
           quota: z
             .enum(QUOTAS)
             .describe(
-              "Runs under way at once, without those of experiments and sub-flows; nodes that workers execute at once; runs started in a minute; bytes of documents, resources of knowledge bases and skills; US dollars that models have cost this month (UTC).",
+              "`concurrent_runs`: unfinished runs at one time, including paused runs; runs of experiments and child runs are not counted. `concurrent_nodes`: nodes that workers execute at one time. `runs_per_minute`: runs started in a minute. `storage_bytes`: bytes of uploaded documents, knowledge base documents and skills. `model_usd_month`: model cost in US dollars this month (UTC).",
             ),
-          limit: z.number().nullable().describe("null: there is none."),
-          used: z.number().nullable().describe("null: not counted, as there is no limit of nodes."),
+          limit: z.number().nullable().describe("The quota; `null` means unlimited."),
+          used: z
+            .number()
+            .nullable()
+            .describe("Current usage; `null` if it is not counted, as for `concurrent_nodes` without a quota."),
           resets_at: z.iso
             .datetime()
             .nullable()
-            .describe("From when on nothing is used; null: when what is used ends."),
+            .describe("When usage returns to zero; `null` if usage falls as work finishes."),
         })
         .meta({ id: "QuotaState" }),
     ),
@@ -42,12 +45,12 @@ const changeBody = z
   })
   .meta({ id: "KeyQuotasChange" });
 
-const ETAG = { ETag: "For If-Match: of the limits, without what is used of them." };
+const ETAG = { ETag: "Current ETag of the limits, without the usage; send it as `If-Match`." };
 const keyParams = z.object({ key_id: pathId("API key") });
 
 const COMMON = { tag: "API keys", auth: "secret" } as const;
 
-/** `/v2/quotas`, and those of keys. */
+/** `/v2/quotas` and the quotas of API keys. */
 export function createQuotaOperations({ config, db }: ApiDeps): Operation[] {
   const ofKey = async (org_id: string, key_id: string) => {
     const { quotas, tag } = await db.orgTransaction(org_id, async (connection) => {
@@ -65,9 +68,9 @@ export function createQuotaOperations({ config, db }: ApiDeps): Operation[] {
       id: "getQuotas",
       method: "GET",
       path: "/v2/quotas",
-      summary: "Get the organisation's quotas, and what is used of them",
+      summary: "Get the organisation's quotas and usage",
       description:
-        "Whoever runs the installation sets them. What would exceed one is answered with 429 `quota_exceeded`; nodes beyond `concurrent_nodes` wait.",
+        "Returns the quotas that the operator sets, and how much of each is used. A request beyond a quota returns 429 `quota_exceeded`; nodes beyond `concurrent_nodes` wait.",
       success: { 200: { description: "The quotas.", schema: quotasSchema } },
       async handler({ principal: { org_id } }) {
         const quotas = await db.orgTransaction(org_id, (connection) =>
@@ -81,8 +84,8 @@ export function createQuotaOperations({ config, db }: ApiDeps): Operation[] {
       id: "getKeyQuotas",
       method: "GET",
       path: "/v2/api-keys/{key_id}/quotas",
-      summary: "Get the quotas of an API key, and what is used of them",
-      description: "They hold beside the organisation's.",
+      summary: "Get an API key's quotas and usage",
+      description: "Returns the quotas of a key and how much of each is used. The organisation's quotas apply too.",
       role: "admin",
       params: keyParams,
       success: { 200: { description: "The quotas.", schema: quotasSchema, headers: ETAG } },
@@ -93,9 +96,9 @@ export function createQuotaOperations({ config, db }: ApiDeps): Operation[] {
       id: "changeKeyQuotas",
       method: "PATCH",
       path: "/v2/api-keys/{key_id}/quotas",
-      summary: "Set quotas of an API key",
+      summary: "Set an API key's quotas",
       description:
-        "At most what the organisation has; null unsets. They hold for runs started with the key, for the nodes of those runs, and for what models cost in them. It takes up to five seconds until every process goes by them.",
+        "Sets quotas up to the organisation's; `null` clears one. They count runs that the key starts, runs that these runs start with the action `start_run`, runs of triggers that the key tests or repeats, the nodes of all these runs and the model cost in them. Changes take effect within five seconds.",
       role: "admin",
       params: keyParams,
       headers: ifMatchHeaders,
@@ -104,7 +107,7 @@ export function createQuotaOperations({ config, db }: ApiDeps): Operation[] {
         several: { concurrent_runs: 20, runs_per_minute: 120, model_usd_month: 50 },
         none: { model_usd_month: null },
       },
-      success: { 200: { description: "The quotas as they are now.", schema: quotasSchema, headers: ETAG } },
+      success: { 200: { description: "The updated quotas.", schema: quotasSchema, headers: ETAG } },
       async handler({ params: { key_id }, headers, body, principal: { org_id }, audit }) {
         await changeKeyQuotas(
           db,

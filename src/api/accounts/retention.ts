@@ -12,22 +12,24 @@ const days = z.int().min(1).max(36_500).nullable();
 const retentionSchema = z
   .object({
     run_days: days.describe(
-      "Days after its end that a run is kept with its nodes, events and values. null: nothing is set here.",
+      "Days that a finished run is kept with its nodes, events and values. `null` means not set here.",
     ),
     max_run_days: days.describe(
-      "The most that can be set here: the installation's days and, for a project, the organisation's. null: any number.",
+      "Maximum that can be set here: the installation's days and, for a project, also the organisation's. `null` means unlimited.",
     ),
-    effective_run_days: days.describe("What counts: the fewest days of all. null: runs are kept for ever."),
+    effective_run_days: days.describe(
+      "Days that apply: the smallest of all settings. `null` means runs are kept forever.",
+    ),
   })
   .meta({ id: "Retention" });
 const changeBody = z
-  .strictObject({ run_days: days.optional().describe("At most max_run_days; null unsets.") })
+  .strictObject({ run_days: days.optional().describe("Days up to `max_run_days`; `null` clears the value.") })
   .meta({ id: "RetentionChange" });
 
 const projectParams = z.object({ project_id: pathId("project") });
 const EXAMPLES = { month: { run_days: 30 }, unset: { run_days: null } };
 const REMOVAL =
-  "Runs that have had their time are removed within minutes, and so are the turns of conversations; values in the blob store a day later. Where the installation's days alone count, and are 28 or more, runs are removed by the week: up to nine days later, or a month with more than 180 days. What is removed does not come back when more days are set.";
+  "Sets how many days runs are kept after they finish. Expired runs and conversation turns are purged within minutes, their blob values a day later. If only the installation's limit applies and it is 28 days or more, runs are purged weekly: up to 9 days late (up to a month above 180 days). Purged runs are not restored when you raise the limit.";
 
 const COMMON = { tag: "Projects", auth: "secret" } as const;
 
@@ -53,9 +55,9 @@ export function createRetentionOperations({ db, config }: ApiDeps): Operation[] 
       id: "getRetention",
       method: "GET",
       path: "/v2/retention",
-      summary: "Get how long the organisation's runs are kept",
-      description: "Projects may set fewer days.",
-      success: { 200: { description: "The policy.", schema: retentionSchema, headers: ETAG } },
+      summary: "Get the organisation's run retention",
+      description: "Returns how many days runs are kept after they finish. Projects can set fewer days.",
+      success: { 200: { description: "The retention policy.", schema: retentionSchema, headers: ETAG } },
       handler: async ({ principal: { org_id } }) =>
         toResponse(await retentionOf(db, { org_id, project_id: null }, installation)),
     }),
@@ -64,13 +66,13 @@ export function createRetentionOperations({ db, config }: ApiDeps): Operation[] 
       id: "changeRetention",
       method: "PATCH",
       path: "/v2/retention",
-      summary: "Set how long the organisation's runs are kept",
+      summary: "Set the organisation's run retention",
       description: REMOVAL,
       role: "admin",
       headers: ifMatchHeaders,
       body: changeBody,
       examples: EXAMPLES,
-      success: { 200: { description: "The policy as it is now.", schema: retentionSchema, headers: ETAG } },
+      success: { 200: { description: "The updated retention policy.", schema: retentionSchema, headers: ETAG } },
       handler: ({ headers, body, principal: { org_id }, audit }) =>
         change({ org_id, project_id: null }, body, headers["if-match"], audit),
     }),
@@ -79,10 +81,11 @@ export function createRetentionOperations({ db, config }: ApiDeps): Operation[] 
       id: "getProjectRetention",
       method: "GET",
       path: "/v2/projects/{project_id}/retention",
-      summary: "Get how long a project's runs are kept",
-      description: "The fewest of the days that the installation, the organisation and the project set.",
+      summary: "Get a project's run retention",
+      description:
+        "Returns how many days the project's runs are kept: the smallest of the installation's, the organisation's and the project's setting.",
       params: projectParams,
-      success: { 200: { description: "The policy.", schema: retentionSchema, headers: ETAG } },
+      success: { 200: { description: "The retention policy.", schema: retentionSchema, headers: ETAG } },
       handler: async ({ params: { project_id }, principal: { org_id } }) =>
         toResponse(await retentionOf(db, { org_id, project_id }, installation)),
     }),
@@ -91,14 +94,14 @@ export function createRetentionOperations({ db, config }: ApiDeps): Operation[] 
       id: "changeProjectRetention",
       method: "PATCH",
       path: "/v2/projects/{project_id}/retention",
-      summary: "Set how long a project's runs are kept",
+      summary: "Set a project's run retention",
       description: REMOVAL,
       role: "admin",
       params: projectParams,
       headers: ifMatchHeaders,
       body: changeBody,
       examples: EXAMPLES,
-      success: { 200: { description: "The policy as it is now.", schema: retentionSchema, headers: ETAG } },
+      success: { 200: { description: "The updated retention policy.", schema: retentionSchema, headers: ETAG } },
       handler: ({ params: { project_id }, headers, body, principal: { org_id }, audit }) =>
         change({ org_id, project_id }, body, headers["if-match"], audit),
     }),

@@ -11,19 +11,21 @@ export const sessionSchema = z
     session_id: z.uuid(),
     kind: z
       .enum(["console", "token"])
-      .describe("Of the console, or of a client that has signed in at `/token` and renews its tokens."),
+      .describe("`console`: a console session; `token`: a client that signed in at `/token` and renews its tokens."),
     user_id: z.uuid(),
     email: z.string(),
-    current: z.boolean().describe("Whether this very request is made with it."),
-    user_agent: z.string().describe("The browser or client, as it calls itself."),
-    address: z.string().describe("The address it was opened from."),
+    current: z.boolean().describe("Whether this request uses the session."),
+    user_agent: z.string().describe("The browser or client, as stated in its `User-Agent` header."),
+    address: z.string().describe("IP address that opened the session."),
     created_at: z.iso.datetime(),
-    last_seen_at: z.iso.datetime().describe("To the minute; of tokens, when they were last renewed."),
-    expires_at: z.iso.datetime().describe("When it expires unless it is used before."),
+    last_seen_at: z.iso
+      .datetime()
+      .describe("Time of the last request, accurate to the minute. For tokens, the time of the last renewal."),
+    expires_at: z.iso.datetime().describe("When the session expires if it is not used again."),
     provider_id: z
       .string()
       .nullable()
-      .describe("The identity provider that the person has signed in by; null of passwords, links and clients."),
+      .describe("Identity provider that the person signed in with; `null` for passwords, links and clients."),
   })
   .meta({ id: "Session" });
 
@@ -34,14 +36,14 @@ export function presentSession(session: ListedSession, current: string | undefin
 export const meSchema = z
   .object({
     type: z.enum(["user", "org_api_key"]),
-    id: z.uuid().describe("The id of the user or the API key."),
-    role: z.enum(ROLES).describe("What it may do; a secret key may do what an admin may."),
+    id: z.uuid().describe("ID of the user or API key."),
+    role: z.enum(ROLES).describe("Role of the user or key; a secret key has the rights of an admin."),
     project_roles: z
       .array(z.object({ project_id: z.uuid(), role: z.enum(PROJECT_ROLES) }))
-      .describe("A user's roles in single projects."),
-    user: z.object({ user_id: z.uuid(), email: z.string() }).nullable().describe("Null for a key."),
+      .describe("The user's roles in projects."),
+    user: z.object({ user_id: z.uuid(), email: z.string() }).nullable().describe("The user; `null` for an API key."),
     organisation: z.object({ org_id: z.uuid(), name: z.string() }),
-    session_id: z.uuid().nullable().describe("The session of a user who is signed in to the console."),
+    session_id: z.uuid().nullable().describe("The console session of the user; `null` without one."),
   })
   .meta({ id: "Me" });
 

@@ -27,16 +27,25 @@ const signInBody = z
     z.strictObject({
       email: z.string().min(1).max(320),
       password: z.string().min(1).max(1000),
-      org_id: z.uuid().optional().describe("The organisation, where the address has users in several."),
+      org_id: z
+        .uuid()
+        .optional()
+        .describe("Organisation to sign in to. Needed if the email address has users in several."),
     }),
-    z.strictObject({ link: z.string().max(200).describe("The secret of a link that signs in once.") }),
+    z.strictObject({
+      link: z.string().max(200).describe("Secret from a one-time sign-in link, instead of email address and password."),
+    }),
   ])
   .meta({ id: "SignIn" });
 
 const signedOutSchema = z
-  .object({ provider_sign_out_url: z.url().describe("The identity provider's; it leads back to the console.") })
+  .object({
+    provider_sign_out_url: z
+      .url()
+      .describe("URL that signs the browser out at the identity provider and returns to the console."),
+  })
   .meta({ id: "SignedOut" });
-const TAKEN_BACK = { "Set-Cookie": "Takes the cookie away." };
+const TAKEN_BACK = { "Set-Cookie": "Clears the cookie." };
 
 const COMMON = { tag: "Sessions", auth: "secret", role: "viewer" } as const;
 const EXAMPLE_ID = "0197f0a0-0000-7000-8000-000000000000";
@@ -50,7 +59,7 @@ const EXAMPLE = {
   session_id: EXAMPLE_ID,
 };
 
-/** `/console/session`, `/v2/sessions` and `/v2/me`: people signed in to the console. */
+/** `/console/session`, `/v2/sessions` and `/v2/me`: users signed in to the console. */
 export function createSessionOperations(
   { db, config, secrets, logger }: ApiDeps,
   { credentials, signIn, oidc }: ApiServices,
@@ -66,7 +75,7 @@ export function createSessionOperations(
     return presentMe(principal, user, organisation);
   }
 
-  /** Where to send a browser whose session has ended: to the provider, if the settings end that session too. */
+  /** The URL to send a browser to when its session has ended: the provider's sign-out, if the settings end that session too. */
   async function onward(ctx: RequestContext, sessionId: string, ended: EndedSession): Promise<string | null> {
     const provider = config.MILLRACE_OIDC_PROVIDERS.find(({ id }) => id === ended.provider_id);
     if (!provider?.end_provider_session) return null;
@@ -74,7 +83,7 @@ export function createSessionOperations(
     return oidc.signOutUrl(provider, `${baseUrl(config, ctx)}/console/`, idToken).catch((error: unknown) => {
       if (!(error instanceof ProviderFailed)) throw error;
       const line = { request_id: ctx.state.requestId, provider: provider.id, code: error.code, reason: error.message };
-      logger.warn(line, "signed out here, and not at the identity provider");
+      logger.warn(line, "signed out locally; the identity provider session is still active");
       return null;
     });
   }
@@ -87,24 +96,24 @@ export function createSessionOperations(
       tag: COMMON.tag,
       summary: "Sign in to the console",
       description:
-        "Opens a session, whose secret is in a cookie that no script can read. It ends after 12 hours without a request, or after 7 days. `/v2` takes it instead of an Authorization header; with both a request is refused. Scripts sign in at `/token`.",
+        "Opens a session. Its secret is in a cookie that scripts cannot read. A session ends after 12 hours without a request, or after 7 days. `/v2` accepts it instead of an Authorization header; a request with both is rejected. Scripts sign in at `/token`.",
       auth: "none",
       body: signInBody,
       examples: { password: { email: "ada@example.com", password: "a long passphrase" } },
       problems: ["unauthorized", "forbidden", "validation_error", "rate_limited", "service_unavailable"],
       success: {
         201: {
-          description: "Who is signed in.",
+          description: "The signed-in user.",
           schema: meSchema,
-          headers: { "Set-Cookie": "The session." },
+          headers: { "Set-Cookie": "The session cookie." },
           example: EXAMPLE,
         },
       },
       async handler({ body, ctx }) {
-        // A page elsewhere could otherwise sign its visitor in as somebody else.
+        // Otherwise a page of another site could sign its visitor in as another user.
         requireSameOrigin(config, ctx, { unknownIsFine: true });
         if ("password" in body && !config.MILLRACE_PASSWORD_SIGN_IN)
-          throw new Problem("forbidden", "Nobody signs in here by password. Use an identity provider.");
+          throw new Problem("forbidden", "Password sign-in is disabled. Use an identity provider.");
         const address = clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES);
         const place = { ...requestOf(config, ctx), operation: "openSession" };
         const who =
@@ -130,10 +139,10 @@ export function createSessionOperations(
       path: "/console/session",
       summary: "Sign out of the console",
       description:
-        "Ends the session of the cookie, and takes the cookie back. Where an identity provider has opened it, and the provider's `end_provider_session` is set, the answer says where the browser ends its session there.",
+        "Ends the session and clears its cookie. If an identity provider opened the session and its `end_provider_session` is set, the response contains the URL at which the browser ends the session there.",
       success: {
         200: {
-          description: "The session has ended. The one at the identity provider has not yet.",
+          description: "The session has ended. The session at the identity provider has not ended yet.",
           schema: signedOutSchema,
           headers: TAKEN_BACK,
           example: { provider_sign_out_url: "https://id.example.com/logout?client_id=millrace" },
@@ -147,12 +156,12 @@ export function createSessionOperations(
         const ended = await db.orgTransaction(org_id, async (connection) => {
           const ended = await endSession(connection, session_id, null);
           const target = { type: "session", id: session_id };
-          // Another request may have ended it in between.
+          // Another request may have ended it meanwhile.
           await audit(connection, { target, ...(ended && { before: auditedSession(ended) }) });
           return ended;
         });
         credentials.forget(session_id);
-        // It has ended here, whatever the provider does.
+        // The session has ended here, whatever the provider does.
         const url = ended && (await onward(ctx, session_id, ended));
         return url === null ? { status: 204, headers } : { status: 200, body: { provider_sign_out_url: url }, headers };
       },
@@ -162,8 +171,8 @@ export function createSessionOperations(
       id: "getMe",
       method: "GET",
       path: "/v2/me",
-      summary: "Whose credential this is",
-      description: "The user or key that the credential stands for, with its role and organisation.",
+      summary: "Get the authenticated user or key",
+      description: "Returns the user or key of the credential, with its role and organisation.",
       success: {
         200: { description: "The user or key, its role and its organisation.", schema: meSchema, example: EXAMPLE },
       },
@@ -178,14 +187,14 @@ export function createSessionOperations(
       path: "/v2/sessions",
       summary: "List sessions",
       description:
-        "Of the console, and of clients that have signed in at `/token`. One's own; an admin sees everybody's of the organisation.",
-      query: listQuery.extend({ user_id: z.uuid().toLowerCase().optional().describe("Only this user's.") }),
+        "Lists console sessions and sessions of clients that signed in at `/token`. Users see their own; admins see all sessions of the organisation.",
+      query: listQuery.extend({ user_id: z.uuid().toLowerCase().optional().describe("Only sessions of this user.") }),
       success: { 200: { description: "A page of sessions.", schema: pageOf(sessionSchema, "SessionPage") } },
       async handler({ query, principal }) {
         const { org_id, id, session_id: current } = principal;
         const { user_id = null } = query;
         if (!isAdmin(principal) && user_id !== null && user_id !== id)
-          throw new Problem("forbidden", "Only admins see the sessions of others.");
+          throw new Problem("forbidden", "Only admins can see the sessions of other users.");
         const whose = isAdmin(principal) ? user_id : id;
         return listPage({
           list: "sessions",
@@ -205,9 +214,9 @@ export function createSessionOperations(
       path: "/v2/sessions/{session_id}",
       summary: "End a session",
       description:
-        "One's own; an admin may end everybody's. It works for at most five more seconds; of a client the tokens end with it.",
+        "Ends a session. Users can end their own; admins can end any session of the organisation. Requests that use it are rejected within five seconds; a client's tokens end with it.",
       params: z.object({ session_id: pathId("session") }),
-      success: { 204: { description: "It has ended." } },
+      success: { 204: { description: "The session has ended." } },
       async handler({ params: { session_id }, principal, audit }) {
         const whose = isAdmin(principal) ? null : principal.id;
         let ended = session_id;
@@ -228,14 +237,14 @@ export function createSessionOperations(
   ];
 }
 
-/** Without its ID token. */
+/** Omits the session's ID token. */
 const auditedSession = ({ user_id, provider_id }: EndedSession) => ({ kind: "console", user_id, provider_id });
 
 const isAdmin = ({ role }: Principal): boolean => roleAllows(role, "admin");
 
 function refusal(byLink: boolean): Problem {
   const detail = byLink
-    ? "The link has been used or has expired. Sign in with your password, or ask for a new link."
+    ? "The link was already used or has expired. Sign in with your password, or request a new link."
     : "The e-mail address or the password is wrong.";
   return new Problem("unauthorized", detail, { headers: { "WWW-Authenticate": 'Bearer realm="millrace"' } });
 }

@@ -11,20 +11,23 @@ import { createTokenService } from "../../services/accounts/tokens.ts";
 import type { TokenPair } from "../../services/accounts/tokens.ts";
 
 const MAX_FORM_BYTES = 64 * 1024;
-/** Far more than the grants have; a hostile body can have tens of thousands. */
+/** Far more fields than the grants have, because a hostile body can have tens of thousands. */
 const MAX_PARAMETERS = 50;
 
 const form = z
   .object({
     grant_type: z.enum(["password", "refresh_token"]),
-    username: z.string().optional().describe("The user's e-mail address; with grant_type=password."),
+    username: z.string().optional().describe("The user's email address. For `grant_type=password`."),
     password: z.string().optional(),
     org_id: z
       .string()
       .optional()
-      .describe("The organisation, if the address has users in several. Default: the one with the newest password."),
-    refresh_token: z.string().optional().describe("With grant_type=refresh_token. It is used up by that."),
-    scope: z.string().optional().describe("Ignored: there are no scopes."),
+      .describe("Organisation, if the email address has users in several. Default: the one with the newest password."),
+    refresh_token: z
+      .string()
+      .optional()
+      .describe("For `grant_type=refresh_token`. Each refresh token can be used once."),
+    scope: z.string().optional().describe("Ignored; there are no scopes."),
   })
   .meta({ id: "TokenRequest" });
 
@@ -32,7 +35,7 @@ const tokenSchema = z
   .object({
     access_token: z.string(),
     token_type: z.literal("bearer"),
-    expires_in: z.int().describe("Seconds."),
+    expires_in: z.int().describe("Lifetime of the access token in seconds."),
     refresh_token: z.string(),
     scope: z.string(),
   })
@@ -59,29 +62,30 @@ export function createTokenOperations(
       method: "POST",
       path: "/token",
       tag: "Authentication",
-      summary: "Sign in, or renew an access token",
-      description: "RFC 6749 sections 4.3 and 6. Access tokens live an hour, refresh tokens 30 days.",
+      summary: "Get or renew an access token",
+      description:
+        "Returns an access token for an email address and password, or for a refresh token (RFC 6749 sections 4.3 and 6). Access tokens are valid for an hour, refresh tokens for 30 days.",
       auth: "none",
       form,
       problems: ["rate_limited", "payload_too_large", "unsupported_media_type"],
       success: { 200: { description: "The tokens.", schema: tokenSchema } },
-      failures: { 400: { description: "RFC 6749 section 5.2.", schema: errorSchema } },
+      failures: { 400: { description: "An OAuth error (RFC 6749 section 5.2).", schema: errorSchema } },
       async handler({ ctx }) {
         const { members, tooMany } = await readForm(ctx, { maxBytes: MAX_FORM_BYTES, maxMembers: MAX_PARAMETERS });
-        if (tooMany) return refusal("invalid_request", `At most ${MAX_PARAMETERS} parameters.`);
+        if (tooMany) return refusal("invalid_request", `The request can have at most ${MAX_PARAMETERS} parameters.`);
         if ([...members.values()].some((values) => values.length > 1))
-          return refusal("invalid_request", "A parameter occurs more than once.");
+          return refusal("invalid_request", "A parameter was sent more than once.");
         const given = (name: string): string | undefined => members.get(name)?.[0];
         const grant = given("grant_type");
         const address = clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES);
         const client = { user_agent: ctx.get("User-Agent"), address };
         if (grant === "password" && !config.MILLRACE_PASSWORD_SIGN_IN)
-          return refusal("unsupported_grant_type", "Nobody signs in here by password.");
+          return refusal("unsupported_grant_type", "Password sign-in is disabled.");
         if (grant === "password") {
           const [username, password] = [given("username"), given("password")];
-          if (!username || !password) return refusal("invalid_request", "username and password are needed.");
+          if (!username || !password) return refusal("invalid_request", "username and password are required.");
           const orgId = given("org_id");
-          if (orgId !== undefined && !isUuid(orgId)) return refusal("invalid_request", "org_id must be an id.");
+          if (orgId !== undefined && !isUuid(orgId)) return refusal("invalid_request", "org_id must be a UUID.");
           const user = await signIn.check({ email: username, password, address, orgId });
           const place = { ...requestOf(config, ctx), operation: "createToken" };
           if (user === null) noteRefused(place, username, orgId);
@@ -91,10 +95,10 @@ export function createTokenOperations(
         }
         if (grant === "refresh_token") {
           const refreshToken = given("refresh_token");
-          if (!refreshToken) return refusal("invalid_request", "refresh_token is needed.");
+          if (!refreshToken) return refusal("invalid_request", "refresh_token is required.");
           return answer(await tokens.refresh(refreshToken, client));
         }
-        if (!grant) return refusal("invalid_request", "grant_type is needed.");
+        if (!grant) return refusal("invalid_request", "grant_type is required.");
         return refusal("unsupported_grant_type", "grant_type must be password or refresh_token.");
       },
     }),
@@ -102,7 +106,7 @@ export function createTokenOperations(
 }
 
 function answer(pair: TokenPair | null): JsonAnswer {
-  if (!pair) return refusal("invalid_grant", "The credentials are not valid.");
+  if (!pair) return refusal("invalid_grant", "The user name, the password or the token is not valid.");
   return { status: 200, body: { ...pair, token_type: "bearer", scope: "" }, headers: { Pragma: "no-cache" } };
 }
 

@@ -10,9 +10,9 @@ export const userSchema = z
     role: z
       .enum(USER_ROLES)
       .describe(
-        "member: only what roles in single projects allow. viewer: reads. editor: reads, writes, runs. admin: keys and users too.",
+        "`member`: only what project roles allow. `viewer`: can read. `editor`: can read, write and run. `admin`: can also manage keys and users.",
       ),
-    disabled: z.boolean().describe("Whether the user can sign in no more."),
+    disabled: z.boolean().describe("Whether the user is disabled and cannot sign in."),
     created_at: z.iso.datetime(),
   })
   .meta({ id: "User" });

@@ -36,7 +36,7 @@ const changeBody = z
 
 const COMMON = { tag: "Users", auth: "secret", role: "admin" } as const;
 
-/** `/v2/users`: who can sign in at `/token`. For admins. */
+/** `/v2/users`: users who can sign in at `/token`. For admins. */
 export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: ApiServices): Operation[] {
   const toResponse = (user: User) => {
     const body = presentUser(user);
@@ -56,7 +56,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
       path: "/v2/users",
       summary: "Create a user",
       description:
-        "The user can sign in at once, by the address and this password. An address is unique in the organisation.",
+        "Creates a user, who can immediately sign in with this email address and password. An address is unique in the organisation.",
       body: createBody,
       idempotent: true,
       confidential: true,
@@ -66,7 +66,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
         201: {
           description: "The user.",
           schema: userSchema,
-          headers: { Location: "Its address.", ...ETAG },
+          headers: { Location: "URL of the created resource.", ...ETAG },
           links: { get: linkTo("getUser", ["user_id"]) },
         },
       },
@@ -88,7 +88,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
           return asCreated(toResponse(row), `/v2/users/${row.user_id}`);
         } catch (error) {
           if (isUniqueViolation(error, USERS_EMAIL_KEY))
-            throw new Problem("name_taken", "The organisation has a user with this address already.");
+            throw new Problem("name_taken", "The organisation already has a user with this e-mail address.");
           throw error;
         }
       },
@@ -99,7 +99,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
       method: "GET",
       path: "/v2/users",
       summary: "List users",
-      description: "Newest first, locked-out users included.",
+      description: "Lists users, newest first. Disabled users are included.",
       query: listQuery,
       success: { 200: { description: "A page of users.", schema: pageOf(userSchema, "UserPage") } },
       async handler({ query, principal }) {
@@ -119,7 +119,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
       method: "GET",
       path: "/v2/users/{user_id}",
       summary: "Get a user",
-      description: "With the role, and whether the user is locked out.",
+      description: "Returns the user with the role and whether the user is disabled.",
       params,
       success: { 200: { description: "The user.", schema: userSchema, headers: ETAG } },
       async handler({ params: { user_id }, principal }) {
@@ -132,15 +132,15 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
       id: "changeUser",
       method: "PATCH",
       path: "/v2/users/{user_id}",
-      summary: "Change a user's role or password, or lock the user out",
+      summary: "Change, disable or enable a user",
       description:
-        "A new password and a lock-out end all sessions of the user. A lock-out, and any role but admin, revoke every API key that the user made, also by way of another such key. The last admin stays one.",
+        "Changes a user's role or password, or disables or enables the user. A new password and disabling end all sessions of the user. Disabling a user, or any role but `admin`, revokes every API key the user created, directly or with one of those keys. The last admin cannot be demoted or disabled.",
       params,
       headers: ifMatchHeaders,
       body: changeBody,
-      examples: { promote: { role: "admin" }, "lock out": { disabled: true } },
+      examples: { promote: { role: "admin" }, disable: { disabled: true } },
       problems: ["conflict"],
-      success: { 200: { description: "The user as it is now.", schema: userSchema, headers: ETAG } },
+      success: { 200: { description: "The updated user.", schema: userSchema, headers: ETAG } },
       async handler({ params: { user_id }, headers, body, principal, audit }) {
         const password_hash =
           body.password === undefined ? undefined : await newHash(principal, user_id, body.password);
@@ -161,7 +161,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
             }
             const change = { role: body.role, password_hash, disabled: body.disabled };
             return {
-              // Only admins make keys, and each can do what an admin can.
+              // Only admins create keys, and each key can do what an admin can, so a lower role revokes them.
               keys: staysAdmin ? [] : await revokeKeysOfUser(connection, user_id),
               user: await updateUser(connection, user_id, change),
             };
@@ -177,17 +177,17 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
       id: "deleteUser",
       method: "DELETE",
       path: "/v2/users/{user_id}",
-      summary: "Delete a user, all sessions and the API keys the user made",
+      summary: "Delete a user",
       description:
-        "The user can sign in no more. Every session ends, and every API key that the user made, also by way of another such key, is revoked. The last admin stays.",
+        "Deletes a user, who can no longer sign in. Ends all sessions and revokes every API key the user created, directly or with one of those keys. The last admin cannot be deleted.",
       params,
       problems: ["conflict"],
-      success: { 204: { description: "The user is gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: { user_id }, principal, audit }) {
         const keys = await db.orgTransaction(principal.org_id, async (connection) => {
           const { user, others } = await lock(connection, user_id);
           requireOtherAdmin(user, others);
-          // Whoever made a key knows its value; if it were kept, it would outlive the user's access.
+          // The creator of a key knows its value; if the key stayed valid, it would outlive the user's access.
           const revoked = await revokeKeysOfUser(connection, user_id);
           await deleteUser(connection, user_id);
           await audit(connection, { target: { type: "user", id: user_id }, before: presentUser(user) });
@@ -211,5 +211,5 @@ async function lock(db: Db, userId: string): Promise<{ user: User; others: User[
 function requireOtherAdmin(user: User, others: readonly User[]): void {
   const isAdmin = (each: User): boolean => each.role === "admin" && each.disabled_at === null;
   if (isAdmin(user) && !others.some(isAdmin))
-    throw new Problem("conflict", "The organisation needs an admin, and this is the only one.");
+    throw new Problem("conflict", "This is the last admin. Make another user admin first.");
 }

@@ -8,26 +8,26 @@ export const auditEntrySchema = z
     entry_id: z.uuid(),
     at: z.iso.datetime(),
     actor: z.object({
-      type: z.enum(ACTOR_TYPES).describe("`cli`: somebody with access to the installation itself."),
+      type: z.enum(ACTOR_TYPES).describe("`cli`: a person with access to the installation itself."),
       id: z
         .uuid()
         .nullable()
-        .describe("The id of the user or the key; null for a refused sign-in, for `system` and for `cli`."),
-      session_id: z.uuid().nullable().describe("The session of a user who was signed in to the console."),
+        .describe("ID of the user or key; `null` for a refused sign-in, for `system` and for `cli`."),
+      session_id: z.uuid().nullable().describe("The console session that the user was signed in with."),
       address: z.string().nullable(),
       user_agent: z.string().nullable(),
     }),
-    request_id: z.string().nullable().describe("The X-Request-Id of the request."),
-    operation: z.string().describe("The operation's id in this document; of the command line its command."),
+    request_id: z.string().nullable().describe("The `X-Request-Id` of the request."),
+    operation: z.string().describe("Operation ID in this document or, for the command line, the command."),
     target: z
       .object({ type: z.string(), id: z.string() })
       .nullable()
-      .describe("The kind of thing acted on, such as `project`; null for the whole organisation."),
+      .describe("Type of the changed resource, such as `project`; `null` for the whole organisation."),
     outcome: z.enum(AUDIT_OUTCOMES),
     changes: z
       .record(z.string(), z.object({ before: jsonValueSchema.optional(), after: jsonValueSchema.optional() }))
       .describe(
-        "What is different, by field: without `before` it is new, without `after` gone. Secrets are masked; a value longer than 1 kB is the beginning of its JSON text.",
+        "The changes by field. Without `before` the field is new, without `after` it was deleted. Secrets are masked; of a value longer than 1 kB you see the beginning of its JSON text.",
       ),
   })
   .meta({ id: "AuditEntry" });

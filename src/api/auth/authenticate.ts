@@ -8,16 +8,16 @@ import { scopeOf } from "./operation-scope.ts";
 import { mayEverCall, tooLowRole } from "./project-roles.ts";
 import { requireSameOrigin, sessionSecret } from "./session-cookie.ts";
 
-/** Who calls, and the secret that proves it. */
+/** The caller, and the secret that authenticates it. */
 export interface Caller {
   readonly principal: Principal;
   readonly credential: string;
 }
 
 /**
- * Authenticates a request: by its Authorization header or, at addresses of people (`/v2` and the console's own), by
- * the session cookie. Throws 401 if the credential is missing, unknown, expired or revoked, or if there are two.
- * Throws 403 for another site's page and for a key that may not be used from where the request comes from.
+ * Authenticates a request: by its Authorization header or, at addresses for people (`/v2` and the console's own), by the session cookie.
+ * Throws 401 if the credential is missing, unknown, expired or revoked, or if there are two. Throws 403 for a page of another site, and for
+ * a key that may not be used from the page or address of the request.
  */
 export async function authenticate(
   { config, credentials }: { readonly config: Config; readonly credentials: CredentialLookup },
@@ -33,14 +33,14 @@ export async function authenticate(
     return { principal, credential };
   }
   if (authorization !== undefined)
-    throw unauthorized("Send the session's cookie or an Authorization header, not both.", true);
+    throw unauthorized("Send either the session cookie or an Authorization header, not both.", true);
   requireSameOrigin(config, ctx);
   const principal = await credentials.findSession(session);
   if (!principal) throw unauthorized("The session has ended. Sign in again.", true);
   return { principal, credential: session };
 }
 
-/** The credential of an Authorization header, however its scheme is spelled. */
+/** The credential in an Authorization header; the case of its scheme does not matter. */
 function bearer(authorization: string | undefined): string {
   const match = /^Bearer +([^\s]+)$/i.exec((authorization ?? "").slice(0, 4096));
   if (!match?.[1])

@@ -13,16 +13,16 @@ export function requirePlace(config: Config, ctx: RequestContext, { limits }: Pr
   if (limits === undefined) return;
   const { allowed_origins, allowed_addresses } = limits;
   if (allowed_origins !== null && !allowed_origins.includes(ctx.get("Origin")))
-    throw restricted("allowed_origins", "The key is for web pages of other origins.");
+    throw restricted("allowed_origins", "This key accepts only requests from its allowed web origins.");
   const address = clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES);
   if (allowed_addresses !== null && !isInRanges(address, allowed_addresses))
-    throw restricted("allowed_addresses", `The key may not be used from the address ${address}.`);
+    throw restricted("allowed_addresses", `The key cannot be used from the address ${address}.`);
 }
 
 /** Throws 403 if the key does not cover operations of this scope. */
 export function requireScope({ limits }: Principal, scope: Scope): void {
   if (limits === undefined) return;
-  if (limits.read_only && scope.access === "write") throw restricted("read_only", "The key may only read.");
+  if (limits.read_only && scope.access === "write") throw restricted("read_only", "The key is read-only.");
   const missing = missingScope(limits, scope);
   if (missing !== null)
     throw new Problem("missing_scope", `The key lacks the scope ${missing}.`, { extra: { scope: missing } });

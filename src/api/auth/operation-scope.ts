@@ -32,7 +32,7 @@ const CAPABILITY_OF_TAG: Readonly<Record<string, Capability>> = {
   Service: "service",
 };
 
-/** The least role that may call an operation. */
+/** The lowest role that may call an operation. */
 export function neededRole({ role, method }: Pick<Operation, "role" | "method">): Role {
   return role ?? (method === "GET" ? "viewer" : "editor");
 }

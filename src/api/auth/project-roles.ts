@@ -8,7 +8,7 @@ import type { Operation } from "../http/operation.ts";
 import { restricted } from "./key-limits.ts";
 import { neededRole } from "./operation-scope.ts";
 
-/** Operations whose query or body names the one project they act on. Others are admitted by the address alone. */
+/** Operations whose query or body names the one project they act on. For all others, only the path determines the project. */
 const NAMED_IN_REQUEST: readonly string[] = [
   "callMcp",
   "createRun",
@@ -22,17 +22,18 @@ const NAMED_IN_REQUEST: readonly string[] = [
 ];
 
 /**
- * Operations that name no project and are open to everybody: lists limited to the projects the caller may see, and
- * operations about the caller or about nothing of the organisation's. An operation that is not listed is closed to
- * members.
+ * Operations that name no project and are open to every role: lists limited to the projects the caller may see, and operations about the
+ * caller or about nothing in the organisation. Any other operation is closed to members.
  */
 const FOR_MEMBERS: readonly string[] = [
   "closeSession",
   "endSession",
+  "evaluateExpression",
   "getFlowSchema",
   "getLimits",
   "getMe",
   "getRunStatistics",
+  "listNodeKinds",
   "listPauses",
   "listProjects",
   "listRuns",
@@ -42,14 +43,14 @@ const FOR_MEMBERS: readonly string[] = [
 ];
 
 const PROJECT_NAMES = ["project_id", "flow_id", "flow"] as const;
-/** Parameters that identify something in a project, and the addresses that have them. */
+/** Parameters that identify something in a project, and the path prefixes that have them. */
 const OWNED: ReadonlyArray<readonly [ProjectOwned, string, RegExp]> = [
   ["run", "run_id", /\{run_id\}/],
   ["pause", "pause_id", /\{pause_id\}/],
   ["trigger", "id", /^\/v2\/triggers\/\{id\}/],
 ];
 
-/** Whether the project of a request can be known before the request is handled. */
+/** Whether the project of a request is known before the request is handled. */
 export function namesProject({ id, path }: Pick<Operation, "id" | "path">): boolean {
   return (
     NAMED_IN_REQUEST.includes(id) ||
@@ -65,18 +66,18 @@ interface RequestParts {
   readonly body: unknown;
 }
 
-/** A project as a request names it: by its own id, or by the id of something in it. */
+/** A project named in a request: by its own ID, or by the ID of something in it. */
 interface NamedProject {
-  /** The kind of thing that has the id. */
+  /** The type of the thing that has the ID. */
   readonly noun: string;
-  /** Null where nothing has the id. */
+  /** `null` if nothing has the ID. */
   readonly project_id: string | null;
 }
 
-/** Whether some role of the caller may be enough, before the projects of the request are known. */
+/** Whether a role of the caller in some project may suffice, before the projects of the request are known. */
 export function mayEverCall(principal: Principal, operation: Operation): boolean {
   if (roleAllows(principal.role, neededRole(operation)) || isForMembers(operation)) return true;
-  // For a member, a project without a role in it does not exist.
+  // A member must not learn that a project without a role for them exists.
   return (
     namesProject(operation) &&
     (principal.role === "member" || roleAllows(highestRole(principal), neededRole(operation)))
@@ -84,9 +85,9 @@ export function mayEverCall(principal: Principal, operation: Operation): boolean
 }
 
 /**
- * The caller with its role in the projects of a request. Throws 403 if the role does not suffice there or a key is
- * for other projects, and 404 if the caller may not see the project. A request that names no project is refused
- * unless the role in the organisation suffices; so is a new operation.
+ * The caller with its role in the projects of a request. Throws 403 if the role does not suffice there or a key is for other projects, and
+ * 404 if the caller may not see the project. A request that names no project is refused unless the role in the organisation suffices; this
+ * includes operations added later.
  */
 export async function requireProjects(
   db: Database,
@@ -99,15 +100,15 @@ export async function requireProjects(
     const named = await namedProjects(db, principal, operation, request);
     const isAllowed = ({ project_id }: NamedProject): boolean => limits.projects?.includes(project_id ?? "") === true;
     if (!namesProject(operation) || named.length === 0 || !named.every(isAllowed))
-      throw restricted("projects", "The key is for other projects, or the request names none.");
+      throw restricted("projects", "The key is restricted to other projects, or the request names no project.");
     return principal;
   }
-  // Most callers have one role everywhere.
+  // Most callers have the same role in every project.
   if (grants === undefined && role !== "member") return principal;
   const named = await namedProjects(db, principal, operation, request);
   const roles = named.map(({ project_id }) => (project_id === null ? role : roleIn(principal, project_id)));
   const hidden = named.find((_, at) => roles[at] === "member");
-  // If a project only narrows a list, the list finds nothing there.
+  // If a project only filters a list, an invisible project must give an empty list, not a 404.
   if (hidden !== undefined && !isForMembers(operation)) throw notFound(hidden.noun);
   const least = ROLES.find((each) => roles.includes(each)) ?? role;
   if (!roleAllows(least, neededRole(operation)) && !isForMembers(operation)) throw tooLowRole(operation, least);
@@ -116,7 +117,7 @@ export async function requireProjects(
 
 /** The 403 for a role that does not suffice. */
 export function tooLowRole(operation: Operation, role: Role): Problem {
-  return new Problem("forbidden", `This needs the role ${neededRole(operation)}; yours is ${role}.`);
+  return new Problem("forbidden", `This requires the role ${neededRole(operation)}; your role is ${role}.`);
 }
 
 function isForMembers({ id }: Operation): boolean {

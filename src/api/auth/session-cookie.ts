@@ -5,13 +5,13 @@ import type { RequestContext } from "../http/operation.ts";
 
 const SAFE: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 
-/** The session, and the browser while it is at an identity provider. */
+/** Cookies for the session, and for the browser during sign-in at an identity provider. */
 type CookieName = "millrace_session" | "millrace_sign_in";
 
-/** With this prefix a browser takes the cookie from https only, and from no other name of the domain. */
+/** With this prefix a browser accepts the cookie only over https, and from no other host of the domain. */
 const nameFor = (name: CookieName, secure: boolean): string => (secure ? `__Host-${name}` : name);
 
-/** Whether people reach the service by https, as its configured address says. */
+/** Whether the configured public URL uses https. */
 function isSecure(config: Config, ctx: RequestContext): boolean {
   return baseUrl(config, ctx).startsWith("https:");
 }
@@ -21,7 +21,7 @@ export function sessionSecret(config: Config, ctx: RequestContext): string | und
   return cookieOf(config, ctx, "millrace_session");
 }
 
-/** The secret of a browser that has started to sign in through an identity provider. */
+/** The secret of a browser that has started to sign in with an identity provider. */
 export function browserSecret(config: Config, ctx: RequestContext): string | undefined {
   return cookieOf(config, ctx, "millrace_sign_in");
 }
@@ -35,13 +35,15 @@ function cookieOf(config: Config, ctx: RequestContext, cookie: CookieName): stri
     ?.slice(name.length);
 }
 
-/** The Set-Cookie header that gives a session to the browser, or with null takes it away. No script can read it. */
+/** The Set-Cookie header that gives a session to the browser, or with null removes it. Scripts cannot read the cookie. */
 export function sessionCookie(config: Config, ctx: RequestContext, secret: string | null): Record<string, string> {
   const age = secret === null ? ["Max-Age=0"] : [];
   return setCookie(config, ctx, "millrace_session", secret ?? "", ["SameSite=Strict"], age);
 }
 
-/** The same for a browser that goes to an identity provider: it returns from another site, so the cookie is Lax. */
+/**
+ * The Set-Cookie header for a browser that goes to an identity provider. The cookie is Lax, because the browser returns from another site.
+ */
 export function browserCookie(
   config: Config,
   ctx: RequestContext,
@@ -65,9 +67,9 @@ function setCookie(
 }
 
 /**
- * Throws 403 unless the request comes from a page of this service. The browser sends the cookie with every request,
- * so a page of another site, or of another port of the same machine (which SameSite lets through), must not be able
- * to act with it. A request without any origin is refused too, unless `unknownIsFine`.
+ * Throws 403 unless the request comes from a page of this origin. The browser sends the cookie with every request, so a page of another
+ * site, or of another port of the same machine (which SameSite allows), must not be able to use it. A request without any origin is refused
+ * too, unless `unknownIsFine`.
  */
 export function requireSameOrigin(config: Config, ctx: RequestContext, { unknownIsFine = false } = {}): void {
   if (SAFE.includes(ctx.method)) return;
@@ -75,7 +77,7 @@ export function requireSameOrigin(config: Config, ctx: RequestContext, { unknown
   const origin = ctx.get("Origin");
   if (site === "" && origin === "" && unknownIsFine) return;
   if (site === "" ? isOwn(config, ctx, origin) : site === "same-origin") return;
-  throw new Problem("forbidden", "With a session, this may only be asked for by a page of this service itself.");
+  throw new Problem("forbidden", "With a session cookie, only pages of this Millrace can send this request.");
 }
 
 /**

@@ -15,24 +15,24 @@ import { userHandle } from "../http/text-fields.ts";
 
 const TAG = "Documents";
 const PATH = "/documents/{org}/{flow}/{node}/{user_id}";
-/** Documents removed with one statement. */
+/** Most documents deleted with one statement. */
 const BATCH = 500;
-/** Number of removed documents that the audit log names; it only counts the others. */
+/** Most deleted documents that the audit log names; it only counts the others. */
 const NAMED = 20;
 
 const params = z.object({
   org: pathId("credential's organisation"),
   flow: pathId("flow"),
-  node: z.string().min(1).max(64).describe("The document node."),
+  node: z.string().min(1).max(64).describe("ID of the document node."),
   user_id: userHandle,
 });
-const filename = z.string().min(1).max(255).optional().describe("Only the document of this name.");
+const filename = z.string().min(1).max(255).optional().describe("Only the document with this file name.");
 
-/** `/documents`: what was uploaded under a handle. */
+/** `/documents`: documents that were uploaded for a user ID. */
 export function createDocumentOperations(deps: ApiDeps): Operation[] {
   const { db, reads } = deps;
 
-  /** The handle of a path. A node that a later version of the flow no longer has keeps its documents. */
+  /** The owner of the documents in a path. The documents of a node that the current flow no longer has are kept. */
   async function handleOf(path: z.output<typeof params>, { org_id }: Principal): Promise<DocumentHandle> {
     if (path.org !== org_id) throw notFound("flow");
     const { project_id } = await requireProject(db, org_id, path.flow, "flow");
@@ -45,9 +45,9 @@ export function createDocumentOperations(deps: ApiDeps): Operation[] {
       method: "GET",
       path: PATH,
       tag: TAG,
-      summary: "List the documents uploaded under a handle",
+      summary: "List the documents of a user",
       description:
-        "The handle is compared exactly. It is what protects the documents: whoever has the public key and a handle can list and remove what was uploaded under it, so give web pages handles that cannot be guessed.",
+        "Lists the documents that were uploaded for a `user_id`, which must match exactly. The `user_id` protects the documents: anyone with the public key and a `user_id` can list and delete them. In web pages use values that cannot be guessed.",
       auth: "public",
       params,
       query: listQuery.extend({ filename }),
@@ -72,13 +72,13 @@ export function createDocumentOperations(deps: ApiDeps): Operation[] {
       method: "DELETE",
       path: PATH,
       tag: TAG,
-      summary: "Remove the documents uploaded under a handle",
+      summary: "Delete the documents of a user",
       description:
-        "All of them, or with `filename` that one; a name that is not there is a 404. Runs that start later do not see them.",
+        "Deletes all documents that were uploaded for a `user_id`, or one with `filename`; an unknown file name returns 404. Runs that start later do not see them.",
       auth: "public",
       params,
       query: z.object({ filename }),
-      success: { 204: { description: "They are gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: path, query, principal, audit }) {
         const handle = await handleOf(path, principal);
         const { project_id, node_id, user_id } = handle;

@@ -13,6 +13,8 @@ import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { presentUploadedDocument, uploadedDocumentSchema } from "./document-presenter.ts";
 import { readMultipart } from "../http/read-multipart.ts";
+import { flowLimits } from "../../services/projects/deploy-flow.ts";
+import { freezeDraft } from "../../services/projects/freeze-draft.ts";
 import { storageOf } from "../../services/accounts/quotas.ts";
 import { discardDocuments } from "../../services/documents/discard-documents.ts";
 import { storeUpload } from "../../services/documents/store-upload.ts";
@@ -20,22 +22,26 @@ import type { StoredUpload, UploadRules } from "../../services/documents/store-u
 import { userHandle, visibleText } from "../http/text-fields.ts";
 
 const ADDRESSES = [
-  { path: "/upload_to_storage_user", id: "uploadDocument", summary: "Upload a document to a flow's document node" },
-  { path: "/upload_to_supabase_user", id: "uploadDocumentOlderName", summary: "The same under its older name" },
+  { path: "/upload_to_storage_user", id: "uploadDocument", summary: "Upload a document to a document node" },
+  { path: "/upload_to_supabase_user", id: "uploadDocumentOlderName", summary: "Upload a document (legacy path)" },
 ] as const;
 
 const query = z.object({
-  org: visibleText(64).describe("Id of the credential's organisation."),
+  org: visibleText(64).describe("ID of the credential's organisation."),
   user_id: userHandle,
-  flow_id: visibleText(64).describe("Id of the flow (project)."),
+  flow_id: visibleText(64).describe("ID of the flow (its project ID)."),
   node_id: visibleText(64)
     .optional()
-    // Of the document only: which node is meant depends on the flow.
+    // This default is only documented: the node that is used depends on the flow.
     .meta({
       default: "doc-0",
       description:
-        "The document node; may be left out where the flow has exactly one, whatever it is called. Nodes that read recordings (audio) or pictures (image) are always named.",
+        "ID of the document node. Can be omitted if the flow has exactly one document node. Nodes that read audio or images must always be named.",
     }),
+  run_draft: z
+    .boolean()
+    .default(false)
+    .describe("`true` looks for the node in the project's draft. Needs the role `editor`; public keys cannot."),
 });
 
 const form = z
@@ -43,25 +49,27 @@ const form = z
     file: z
       .file()
       .describe(
-        "The document; not empty. Its file name has 1 to 255 characters, none of them a control character. Other fields are ignored.",
+        "The document; must not be empty. The file name has 1 to 255 characters without control characters. Other form fields are ignored.",
       ),
   })
   .meta({ id: "DocumentUpload" });
 
-const DESCRIPTION = `The file is stored and then read in the background: \`status\` is \`pending\` at first. Runs with the same \`user_id\` wait until it has been read.
-The same file name again under the same organisation, handle, flow and node replaces the earlier file. The type of the file is detected from its content, not from what
-the request calls it. With an \`Idempotency-Key\` the same file is stored once; another one under that key is a 409.`;
+const DESCRIPTION =
+  "Uploads a document to a document node of a flow. The file is stored first and read in the background: `status` starts as `pending`. Runs with the same `user_id` wait until it has been read. Uploading the same file name again for the same organisation, `user_id`, flow and node replaces the earlier file. The file type is detected from the content; the declared type is ignored. With an `Idempotency-Key` the same file is stored once; a different file with that key returns 409.";
 
 /** `/upload_to_storage_user` and its older name. */
 export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServices): Operation[] {
-  const { config, db, blobs, runs, logger } = deps;
+  const { config, db, blobs, runs, logger, evaluation } = deps;
+  const drafts = { db, evaluation, limits: flowLimits(config) };
   const maxBytes = config.MILLRACE_UPLOAD_LIMIT_BYTES;
 
   const undo = async ({ key }: StoredUpload): Promise<void> => {
-    await blobs.delete(key).catch((err: unknown) => logger.warn({ err, key }, "blob left behind"));
+    await blobs
+      .delete(key)
+      .catch((err: unknown) => logger.warn({ err, key }, "could not delete a blob; the daily clean-up will"));
   };
 
-  /** Makes the upload a document. Answers the existing one if this upload was already made. */
+  /** Creates the document of an upload. Returns the existing one if this upload was already made. */
   async function keep(document: documents.NewDocument): Promise<documents.DocumentRow | null> {
     const { org_id, file_id } = document;
     const countStored = await storageOf(quotas, org_id);
@@ -74,15 +82,15 @@ export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServ
     });
     if (!made) return earlier(document);
     await discardDocuments(deps, made.replaced);
-    // The row is what counts: the sweeper handles a start that is lost or has to wait.
+    // The row alone is sufficient: the sweeper starts the extraction if this start is lost or has to wait.
     if (made.pending > MAX_READ_AT_ONCE) return null;
     await runs
       .startIngest({ org_id, file_id })
-      .catch((err: unknown) => logger.warn({ err, file_id }, "ingestion not started"));
+      .catch((err: unknown) => logger.warn({ err, file_id }, "could not start the ingestion; it will be retried"));
     return null;
   }
 
-  /** The document that another upload under the same Idempotency-Key made, earlier or at the same time. */
+  /** The document that another upload with the same Idempotency-Key created, earlier or at the same time. */
   async function earlier(document: documents.NewDocument): Promise<documents.DocumentRow> {
     const known = await db.org(document.org_id, (client) => documents.getDocument(client, document.file_id));
     const same = known?.content_hash === document.content_hash && known.filename === document.filename;
@@ -103,11 +111,13 @@ export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServ
       multipart: form,
       idempotent: "claim",
       problems: ["bad_request", "not_found", "flow_version_not_found", "quota_exceeded"],
-      success: { 200: { description: "The document, still to be read.", schema: uploadedDocumentSchema } },
-      async handler({ query: { org, user_id, flow_id, node_id }, principal, ctx, newId }) {
+      success: { 200: { description: "The document, not read yet.", schema: uploadedDocumentSchema } },
+      async handler({ query: { org, user_id, flow_id, node_id, run_draft }, principal, ctx, newId }) {
         const { org_id } = principal;
         if (org.toLowerCase() !== org_id) throw notFound("flow");
-        const { project, plan } = await flows.get(org_id, flow_id, -1);
+        const { project, plan } = run_draft
+          ? await freezeDraft(drafts, principal, flow_id, ["query", "run_draft"])
+          : await flows.get(org_id, flow_id, -1);
         const node = documentNode(plan, node_id);
         const rules = byKind(RULES, node, { maxBytes, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES });
         const { files } = await readMultipart(
@@ -148,8 +158,7 @@ type UploadKind = KindWith<"uploads", true>;
 type UploadNode = PlanNodeOf<UploadKind>;
 
 /**
- * The node meant by the request. Throws 422 if there is none, or if there is more than one document node and none is
- * named.
+ * The node that a request addresses. Throws 422 if the flow has no document node, or if it has more than one and the request names none.
  */
 function documentNode(plan: Plan, nodeId: string | undefined): UploadNode {
   const all = plan.nodes.filter((node) => hasTrait(node, "uploads", true));
@@ -158,13 +167,19 @@ function documentNode(plan: Plan, nodeId: string | undefined): UploadNode {
   const names = all.map(({ id }) => id).join(", ");
   if (all.length === 0) throw invalid(["query", "flow_id"], "The flow has no document node", "value_error");
   if (nodeId === undefined) {
-    if (!only) throw invalid(["query", "node_id"], `The flow has no document node; name one of ${names}`, "missing");
+    if (!only)
+      throw invalid(["query", "node_id"], `The flow has no document node; use one of these nodes: ${names}`, "missing");
     if (others.length > 0)
-      throw invalid(["query", "node_id"], `The flow has several document nodes; name one of ${names}`, "missing");
+      throw invalid(
+        ["query", "node_id"],
+        `The flow has several document nodes; set the node to one of: ${names}`,
+        "missing",
+      );
     return only;
   }
   const node = all.find(({ id }) => id === nodeId);
-  if (!node) throw invalid(["query", "node_id"], `The flow has no such document node; it has ${names}`);
+  if (!node)
+    throw invalid(["query", "node_id"], `The flow does not have this document node; its document nodes are ${names}`);
   return node;
 }
 
@@ -173,7 +188,7 @@ interface UploadLimits {
   readonly maxInputBytes: number;
 }
 
-/** What a node of each kind takes. */
+/** What each type of node accepts. */
 const RULES: ByKind<[UploadLimits], UploadRules, UploadKind> = {
   files: ({ config: { accept } }, { maxBytes }) => ({ maxBytes, accept }),
   audio: (_node, limits) => mediaRules({ kind: "audio", types: MEDIA_TYPES.audio }, limits),

@@ -18,26 +18,36 @@ const params = z.object({ erasure_id: pathId("erasure") });
 
 const body = z
   .strictObject({
-    user_id: visibleText(256).describe("The `user_id` of runs, documents and conversations; compared exactly."),
-    project_id: z.uuid().toLowerCase().nullish().describe("Only in this project. Left out: in the whole organisation."),
+    user_id: visibleText(256).describe("The `user_id` of runs, documents and conversations; must match exactly."),
+    project_id: z
+      .uuid()
+      .toLowerCase()
+      .nullish()
+      .describe("Erases only data of this project. If omitted, data of the whole organisation."),
   })
   .meta({ id: "ErasureCreate" });
 
 const erasureSchema = z
   .object({
     erasure_id: z.uuid(),
-    project_id: z.uuid().nullable().describe("null: the whole organisation."),
+    project_id: z
+      .uuid()
+      .nullable()
+      .describe("The project that the erasure covers; `null` means the whole organisation."),
     user_hash: z
       .string()
       .describe(
-        "SHA-256, as hexadecimal digits, of the organisation's id, a line feed and the `user_id`. The id itself is not kept.",
+        "SHA-256, in hexadecimal digits, of the organisation ID, a line feed and the `user_id`. The `user_id` itself is not stored.",
       ),
     state: z.enum(ERASURE_STATES),
-    removed: z.record(z.string(), z.int()).describe("By store, how much of the user was found and removed so far."),
+    removed: z.record(z.string(), z.int()).describe("Number of items found and removed so far, by store."),
     left: z
       .array(z.object({ store: z.string(), count: z.int().nullable(), reason: z.string() }))
-      .describe("What stays, and why; once it is COMPLETED."),
-    problem: z.string().nullable().describe("Why it does not get on at present. It goes on automatically."),
+      .describe("What was not removed and why; known once the erasure is COMPLETED."),
+    problem: z
+      .string()
+      .nullable()
+      .describe("Why the erasure is not progressing currently. It continues automatically."),
     created_by: z.string().describe("`user:<id>` or `org_api_key:<id>`."),
     created_at: z.iso.datetime(),
     started_at: z.iso.datetime().nullable(),
@@ -46,7 +56,7 @@ const erasureSchema = z
   .meta({ id: "Erasure" });
 export type ErasureView = z.infer<typeof erasureSchema>;
 
-/** `/v2/erasures`: the removal of everything of one end user, with a report. */
+/** `/v2/erasures`: erasure of all data of one end user, with a report. */
 export function createErasureOperations({ db, reads }: ApiDeps): Operation[] {
   const audited = auditAs("erasure", auditView);
   return [
@@ -56,8 +66,13 @@ export function createErasureOperations({ db, reads }: ApiDeps): Operation[] {
       method: "POST",
       path: PATH,
       summary: "Erase the data of a user",
-      description: `Removes in the background, for good, everything of an end user: runs with their values, nodes, events and pauses (those under way are cancelled), sub-flows and what triggers made of them, conversations, documents, dataset rows made of those runs and results of experiments with these, scores, events and webhook deliveries, kept answers, blobs, and what Temporal has of them.
-Of a user for whom that is under way it answers the same erasure. What is made for the user meanwhile is removed as well.`,
+      description: `Permanently removes all data of an end user, in the background: runs with their values, nodes, events and pauses
+(unfinished runs are cancelled), child runs and runs that triggers started from them, conversations, documents,
+dataset rows made from those runs and experiment results of these rows, scores, events and webhook deliveries,
+stored responses, blobs, and their workflows in Temporal.
+
+If an erasure for this user is already running, it is returned. Data created for the user in the meantime is
+erased too.`,
       body,
       examples: { user: { user_id: "ada-1" } },
       problems: ["not_found"],
@@ -65,7 +80,7 @@ Of a user for whom that is under way it answers the same erasure. What is made f
         202: {
           description: "The erasure.",
           schema: erasureSchema,
-          headers: { Location: "Its address." },
+          headers: { Location: "URL of the created resource." },
           links: { getErasure: linkTo("getErasure", ["erasure_id"]) },
         },
       },
@@ -86,7 +101,8 @@ Of a user for whom that is under way it answers the same erasure. What is made f
       method: "GET",
       path: PATH,
       summary: "List erasures",
-      description: "With what each has removed. They are kept for ever.",
+      description:
+        "Lists erasures, newest first, with the number of items each has removed. Erasures are kept forever.",
       query: listQuery,
       success: { 200: { description: "A page of erasures.", schema: pageOf(erasureSchema, "ErasurePage") } },
       async handler({ query, principal: { org_id } }) {
@@ -106,7 +122,8 @@ Of a user for whom that is under way it answers the same erasure. What is made f
       method: "GET",
       path: `${PATH}/{erasure_id}`,
       summary: "Get the report of an erasure",
-      description: "It runs in the background; poll until it is COMPLETED.",
+      description:
+        "Returns what the erasure has removed so far. It runs in the background; poll until it is COMPLETED.",
       params,
       success: { 200: { description: "The erasure.", schema: erasureSchema } },
       async handler({ params: { erasure_id }, principal: { org_id } }) {

@@ -12,7 +12,7 @@ const side = z
     unscored: z.int(),
   })
   .nullable()
-  .describe("Over all of its rows; null where it is not scored by this evaluator.");
+  .describe("Mean over all rows of this experiment; `null` if this evaluator does not score it.");
 const number = z.number().nullable();
 
 export const comparisonSchema = z
@@ -39,16 +39,16 @@ export const comparisonSchema = z
           repetition: z.int(),
           run_id: z.uuid(),
           with_run_id: z.uuid(),
-          number: z.number().describe("The number that the score counts as in the mean."),
+          number: z.number().describe("The score as a number, as it counts in the mean."),
           with_number: z.number(),
           change: z.enum(["improved", "regressed"]),
         }),
       )
-      .describe("The scores that differ most, a hundred at most."),
+      .describe("Up to 100 scores with the largest differences."),
   })
   .meta({ id: "ExperimentComparison" });
 
-/** An example. */
+/** Example of the schema. */
 export const COMPARISON: z.infer<typeof comparisonSchema> = {
   experiment_id: "0197f0a0-0000-7000-8000-000000000004",
   with: "0197f0a0-0000-7000-8000-000000000003",

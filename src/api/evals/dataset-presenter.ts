@@ -14,9 +14,11 @@ export const datasetSchema = z
     name: z.string(),
     description: z.string(),
     project_id: z.uuid().nullable(),
-    version: z.int().describe("Grows with each change of its rows; 0 has none."),
-    row_count: z.int().describe("Rows of the present version, archived ones included."),
-    input_schema: values.nullable().describe("JSON Schema 2020-12 that the inputs of each row must meet."),
+    version: z
+      .int()
+      .describe("Number of the current version. Each change of the rows increases it; 0 is the empty dataset."),
+    row_count: z.int().describe("Number of rows in the current version, including archived rows."),
+    input_schema: values.nullable().describe("JSON Schema 2020-12 that the inputs of every row must match."),
     metadata: values,
     tags: z.array(z.string()),
     created_at: z.iso.datetime(),
@@ -32,7 +34,7 @@ export const rowSchema = z
   .object({
     row_id: z.uuid(),
     dataset_id: z.uuid(),
-    version: z.int().describe("The version of the dataset since which the row is so."),
+    version: z.int().describe("Dataset version that last changed this row."),
     external_id: z.string().nullable(),
     inputs: values,
     expected_outputs: values,
@@ -40,7 +42,7 @@ export const rowSchema = z
     split: z.string().nullable(),
     tags: z.array(z.string()),
     source: z.object({ type: z.enum(ROW_SOURCES), run_id: z.uuid().nullable() }),
-    status: z.enum(ROW_STATUSES).describe("Experiments leave archived rows out."),
+    status: z.enum(ROW_STATUSES).describe("State of the row; experiments skip archived rows."),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
   })
@@ -65,15 +67,15 @@ export const importSchema = z
       read: z.int(),
       created: z.int(),
       updated: z.int(),
-      skipped: z.int().describe("There already, and unchanged."),
+      skipped: z.int().describe("Rows that already existed and did not change."),
       failed: z.int(),
-      removed: z.int().describe("Rows that `replace` removes, since the import does not have them."),
+      removed: z.int().describe("Rows that `replace` deletes because the import does not contain them."),
     }),
     errors: z
       .array(z.object({ line: z.int().nullable(), code: z.string(), message: z.string() }))
-      .describe("A hundred at most; `counts.failed` counts all. `line` is null where it is about the whole."),
-    preview: z.array(values).describe("The first ten rows as they are written."),
-    version: z.int().nullable().describe("The version of the dataset that has the rows; null of a dry run."),
+      .describe("Up to 100 errors; `counts.failed` counts all. `line` is `null` for errors of the whole import."),
+    preview: z.array(values).describe("The first ten rows as they will be stored."),
+    version: z.int().nullable().describe("Dataset version that contains the rows; `null` for a dry run."),
     created_at: z.iso.datetime(),
     finished_at: z.iso.datetime().nullable(),
   })
@@ -81,5 +83,6 @@ export const importSchema = z
 
 export function presentImport(row: ImportRow): z.infer<typeof importSchema> {
   const errors = row.errors.map(({ line, code, message }) => ({ line, code, message }));
-  return asDeclared(importSchema, { ...row, errors });
+  const preview = row.preview.map(({ source_run_id: _run, ...shown }) => shown);
+  return asDeclared(importSchema, { ...row, errors, preview });
 }

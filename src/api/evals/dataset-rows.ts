@@ -1,5 +1,4 @@
 import { z } from "zod";
-import contentDisposition from "content-disposition";
 import { ROW_STATUSES, rowContent, rowContentSchema } from "../../domain/evals/dataset.ts";
 import { derivedId } from "../../domain/derived-id.ts";
 import {
@@ -12,11 +11,13 @@ import {
 } from "../../services/evals/datasets.ts";
 import { auditAs } from "../../services/audit/audit.ts";
 import { exportRows } from "../../services/evals/export-rows.ts";
+import { readsOf } from "../../services/system/reads.ts";
 import { findDataset } from "../../stores/evals/datasets.ts";
 import { listRows } from "../../stores/evals/dataset-rows.ts";
 import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ETAG, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
+import { fileNameHeader } from "../http/file-name-header.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -30,7 +31,7 @@ const ROWS = `${DATASET}/rows` as const;
 const ROW = `${ROWS}/{row_id}` as const;
 
 const params = datasetParams.extend({ row_id: pathId("row") });
-/** The values are the dataset's, whose versions keep them. */
+/** Values are typed by the dataset, whose versions keep the rows. */
 const auditOf = auditAs("row", ({ external_id, split, tags, status, from_version }: DatasetRowRow) => ({
   external_id,
   split,
@@ -40,7 +41,12 @@ const auditOf = auditAs("row", ({ external_id, split, tags, status, from_version
 }));
 
 const versionQuery = z.object({
-  version: z.int().min(0).max(2_147_483_647).optional().describe("A version of the dataset. Default: the present one."),
+  version: z
+    .int()
+    .min(0)
+    .max(2_147_483_647)
+    .optional()
+    .describe("Version of the dataset. Default: the current version."),
 });
 const searchQuery = versionQuery.extend({
   split: z.string().min(1).max(100).optional(),
@@ -48,15 +54,23 @@ const searchQuery = versionQuery.extend({
   status: z.enum(ROW_STATUSES).optional(),
 });
 
-const one = rowContentSchema.meta({ id: "DatasetRowInput" });
+const one = rowContentSchema
+  .extend({
+    run_id: z
+      .uuid()
+      .toLowerCase()
+      .nullish()
+      .describe("The run that the row was made from. Erasing that run's user deletes the row."),
+  })
+  .meta({ id: "DatasetRowInput" });
 /** One row, or several under `rows`. */
 const addBody = one
   .extend({ inputs: one.shape.inputs.optional(), rows: z.array(one).min(1).max(MAX_ROWS).optional() })
-  .superRefine(({ rows, inputs, external_id, split }, context) => {
+  .superRefine(({ rows, inputs, external_id, split, run_id }, context) => {
     if (rows === undefined && inputs === undefined)
-      context.addIssue({ code: "custom", path: ["inputs"], message: "inputs are expected, or rows" });
-    if (rows !== undefined && (inputs ?? external_id ?? split) != null)
-      context.addIssue({ code: "custom", path: ["rows"], message: "beside rows nothing else is expected" });
+      context.addIssue({ code: "custom", path: ["inputs"], message: "send either inputs or rows" });
+    if (rows !== undefined && (inputs ?? external_id ?? split ?? run_id) != null)
+      context.addIssue({ code: "custom", path: ["rows"], message: "with rows, no other field is allowed" });
   })
   .meta({ id: "DatasetRowsInput" });
 const changeBody = rowContentSchema
@@ -70,7 +84,7 @@ const changeBody = rowContentSchema
   .meta({ id: "DatasetRowChange" });
 const addedSchema = z
   .union([rowSchema, z.object({ rows: z.array(rowSchema) })])
-  .describe("The row; with `rows` an array, in the same order.")
+  .describe("The row or, for a request with `rows`, an array in the same order.")
   .meta({ id: "DatasetRowsAdded" });
 
 /** `/v2/evals/datasets/{dataset_id}/rows`: the rows of a dataset, in any of its versions. */
@@ -93,7 +107,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       path: ROWS,
       summary: "List the rows of a dataset",
       description:
-        "The rows of the present version or of any earlier one. A version never changes. A page of long rows may end before it has `page_size` of them: `has_more` says so.",
+        "Lists the rows of the current version or of an earlier one. Versions never change. A page of long rows can have fewer than `page_size` items; `has_more` tells whether more follow.",
       params: datasetParams,
       query: listQuery.extend({ ...searchQuery.shape, external_id: z.string().min(1).max(512).optional() }),
       success: { 200: { description: "A page of rows.", schema: pageOf(rowSchema, "DatasetRowPage") } },
@@ -118,7 +132,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       method: "POST",
       path: ROWS,
       summary: "Add rows to a dataset",
-      description: `One row, or up to ${MAX_ROWS} as \`{rows: [...]}\`: all of them are in the dataset's next version, or none is.`,
+      description: `Adds one row, or up to ${MAX_ROWS} rows as \`{rows: [...]}\`. They form one new version of the dataset: either all are added, or none.`,
       params: datasetParams,
       body: addBody,
       wideBody: true,
@@ -130,7 +144,6 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
           rows: [{ inputs: { "in-0": "A" } }, { inputs: { "in-0": "B" }, external_id: "b-1", tags: ["short"] }],
         },
       },
-      exactNumbers: true,
       success: {
         201: {
           description: "The rows.",
@@ -142,13 +155,13 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
         const { rows: several, inputs = {}, ...rest } = body;
         const given = several ?? [{ ...rest, inputs }];
         const first = newId();
-        // In the order of the request, and the same ones for the same request.
+        // IDs are in the order of the request, and a repeated request gets the same IDs.
         const ids = given.map((_, index) => (index === 0 ? first : derivedId(first, `row ${index}`))).toSorted();
-        const rows = given.map((row, index) => ({
+        const rows = given.map(({ run_id = null, ...row }, index) => ({
           ...rowContent(row),
           row_id: ids[index] ?? first,
-          source_type: "manual" as const,
-          source_run_id: null,
+          source_type: run_id === null ? ("manual" as const) : ("run" as const),
+          source_run_id: run_id,
         }));
         const locOf = (index: number) => (several ? ["body", "rows", index] : ["body"]);
         const added = (await addRows(deps, org_id, dataset_id, rows, locOf, audit)).map(presentRow);
@@ -161,7 +174,8 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       method: "GET",
       path: ROW,
       summary: "Get a row of a dataset",
-      description: "As it is at present; `GET .../rows?version=` reads earlier ones.",
+      description:
+        "Returns the row in the current version. `GET .../rows?version=` lists the rows of earlier versions.",
       params,
       query: versionQuery,
       success: { 200: { description: "The row.", schema: rowSchema, headers: ETAG } },
@@ -178,15 +192,14 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       method: "PATCH",
       path: ROW,
       summary: "Change a row of a dataset",
-      description: "The dataset's next version has it so; earlier ones keep it as it was.",
+      description: "Changes the row. This creates a new version of the dataset; earlier versions keep the old row.",
       params,
       headers: ifMatchHeaders,
       body: changeBody,
       wideBody: true,
       problems: ["conflict"],
       examples: { expected: { expected_outputs: { "out-0": "At ten." } }, archive: { status: "archived" } },
-      exactNumbers: true,
-      success: { 200: { description: "The row as it is now.", schema: rowSchema, headers: ETAG } },
+      success: { 200: { description: "The updated row.", schema: rowSchema, headers: ETAG } },
       async handler({ params: { dataset_id, row_id }, headers, body, principal: { org_id }, audit }) {
         const row = await changeRow(
           deps,
@@ -205,10 +218,10 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       id: "deleteDatasetRow",
       method: "DELETE",
       path: ROW,
-      summary: "Remove a row from a dataset",
-      description: "The dataset's next version does not have it; earlier ones keep it.",
+      summary: "Delete a row of a dataset",
+      description: "Deletes the row. This creates a new version of the dataset; earlier versions keep the row.",
       params,
-      success: { 204: { description: "It is gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: { dataset_id, row_id }, principal: { org_id }, audit }) {
         await deleteRow(db, org_id, dataset_id, row_id, auditOf(audit, row_id));
         return { status: 204 };
@@ -222,7 +235,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       path: `${DATASET}/export`,
       summary: "Download the rows of a dataset",
       description:
-        "JSONL is exact. CSV has a column for each node and member of metadata, values other than texts as JSON; a cell that a spreadsheet would take for a formula begins with an apostrophe; rows that need more than 1000 columns are refused. Both can be imported.",
+        "Returns all rows of a version as a file that can be imported again. JSONL is exact. CSV has one column per node and metadata field, with values other than text as JSON; cells that a spreadsheet would read as a formula start with an apostrophe. Rows that need more than 1000 CSV columns are rejected.",
       params: datasetParams,
       query: searchQuery.extend({ format: z.enum(["csv", "jsonl"]).default("jsonl") }),
       success: {
@@ -232,16 +245,16 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
         const dataset = await db.org(org_id, (connection) => requireDataset(connection, dataset_id));
         requireVersion(dataset, query.version ?? null);
         const { format } = query;
-        // Of one version, whatever happens meanwhile. A replica that does not have it yet would give a part of it.
+        // Rows of one version, whatever happens meanwhile. A replica that does not have the version yet would return only part of it.
         const { version = dataset.version } = query;
         const held = await reads.org(org_id, (connection) => findDataset(connection, dataset_id));
-        const rows = held !== null && held.version >= version ? reads : db;
+        const rows = held !== null && held.version >= version ? reads : readsOf(db);
         const search = searchOf({ ...query, version });
         return {
           status: 200,
           type: format === "csv" ? "text/csv; charset=utf-8" : "application/jsonl; charset=utf-8",
           content: await exportRows(rows, org_id, dataset_id, search, format),
-          headers: { "Content-Disposition": contentDisposition(`dataset-${dataset_id}.${format}`) },
+          headers: { "Content-Disposition": fileNameHeader(`dataset-${dataset_id}.${format}`) },
         };
       },
     }),

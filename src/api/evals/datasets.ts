@@ -27,8 +27,8 @@ const COMMON = { tag: "Evaluation datasets", auth: "secret" } as const;
 const name = z.string().trim().min(1).max(200);
 const description = z.string().max(10_000);
 const object = z.record(z.string(), z.json());
-const inputSchema = object.nullable().describe("JSON Schema 2020-12 that the inputs of each row must meet.");
-const projectId = z.uuid().nullable().describe("The project whose flow the rows are for.");
+const inputSchema = object.nullable().describe("JSON Schema 2020-12 that the inputs of every row must match.");
+const projectId = z.uuid().nullable().describe("ID of the project whose flow the rows are for.");
 
 const createBody = z
   .strictObject({
@@ -64,7 +64,7 @@ const RESTORED = {
   updated_at: "2026-01-31T09:30:00.000Z",
 };
 const restoreBody = z
-  .strictObject({ version: z.int().min(0).max(2_147_483_647).describe("The version whose rows are restored.") })
+  .strictObject({ version: z.int().min(0).max(2_147_483_647).describe("The version to restore.") })
   .meta({ id: "DatasetRestore" });
 
 const auditOf = auditAs("dataset", presentDataset);
@@ -81,7 +81,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       method: "GET",
       path: DATASETS,
       summary: "List datasets",
-      description: "Newest first, without their rows.",
+      description: "Lists datasets, newest first, without their rows.",
       query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional(), tag: tag.optional() }),
       success: { 200: { description: "A page of datasets.", schema: pageOf(datasetSchema, "DatasetPage") } },
       async handler({ query, principal: { org_id } }) {
@@ -103,7 +103,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       method: "POST",
       path: DATASETS,
       summary: "Create a dataset",
-      description: "Rows are added afterwards, one by one or by an import.",
+      description: "Creates an empty dataset. Add rows one by one or by an import.",
       body: createBody,
       idempotent: true,
       problems: ["not_found"],
@@ -124,7 +124,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
         201: {
           description: "The dataset, without rows.",
           schema: datasetSchema,
-          headers: { Location: "Its address.", ...ETAG },
+          headers: { Location: "URL of the created resource.", ...ETAG },
           links: { getDataset: linkTo("getDataset", ["dataset_id"]) },
         },
       },
@@ -146,7 +146,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       method: "GET",
       path: DATASET,
       summary: "Get a dataset",
-      description: "With its version, which counts the changes of its rows.",
+      description: "Returns the dataset with its current version. Every change of its rows creates a version.",
       params: datasetParams,
       success: { 200: { description: "The dataset.", schema: datasetSchema, headers: ETAG } },
       async handler({ params: { dataset_id }, principal: { org_id } }) {
@@ -159,12 +159,13 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       method: "PATCH",
       path: DATASET,
       summary: "Change a dataset",
-      description: "Its rows stay as they are: another `input_schema` holds for rows that are written from now on.",
+      description:
+        "Changes a dataset's settings. Existing rows do not change. A new `input_schema` applies to rows written from now on.",
       params: datasetParams,
       headers: ifMatchHeaders,
       body: changeBody,
       examples: { rename: { name: "Questions of October" }, tags: { tags: ["support", "golden"] } },
-      success: { 200: { description: "The dataset as it is now.", schema: datasetSchema, headers: ETAG } },
+      success: { 200: { description: "The updated dataset.", schema: datasetSchema, headers: ETAG } },
       async handler({ params: { dataset_id }, headers, body, principal: { org_id }, audit }) {
         const change = {
           ...body,
@@ -187,14 +188,14 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       id: "restoreDataset",
       method: "POST",
       path: `${DATASET}/restore`,
-      summary: "Restore the rows of an earlier version of a dataset",
-      description: "They are its next version: nothing is lost, and what was there before can be restored again.",
+      summary: "Restore an earlier version of a dataset",
+      description: "Creates a new version with the rows of an earlier one. No version is lost.",
       params: datasetParams,
       body: restoreBody,
       idempotent: true,
       examples: { before: { version: 1 } },
       success: {
-        200: { description: "The dataset as it is now.", schema: datasetSchema, headers: ETAG, example: RESTORED },
+        200: { description: "The updated dataset.", schema: datasetSchema, headers: ETAG, example: RESTORED },
       },
       async handler({ params: { dataset_id }, body: { version }, principal: { org_id } }) {
         return toResponse(await restoreVersion(db, org_id, dataset_id, version));
@@ -205,11 +206,12 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       id: "deleteDataset",
       method: "DELETE",
       path: DATASET,
-      summary: "Delete a dataset with all its versions",
-      description: "A dataset whose rows experiments use cannot be deleted: `used_by` lists them, a hundred at most.",
+      summary: "Delete a dataset",
+      description:
+        "Deletes a dataset with all its versions. Returns 409 `in_use` if experiments use its rows; `used_by` lists up to 100 of them.",
       params: datasetParams,
       problems: ["in_use"],
-      success: { 204: { description: "It is gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: { dataset_id }, principal: { org_id }, audit }) {
         await deleteDataset(deps, org_id, dataset_id, auditOf(audit, dataset_id));
         return { status: 204 };

@@ -25,12 +25,14 @@ export const evaluatorSchema = z
     }),
     negate: evaluatorInputSchema.shape.negate.unwrap(),
     weight: z.number(),
-    version: z.int().describe("Grows with every change; experiments pin it."),
+    version: z.int().describe("Number of the version. Every change increases it; experiments pin one."),
     template_id: z.string().nullable(),
     secret: z
       .string()
       .optional()
-      .describe("Only of a webhook, and only where it is created: its requests are signed with it, as webhooks are."),
+      .describe(
+        "Only for webhook evaluators, in the response that creates one: its requests are signed with this secret, as webhooks are.",
+      ),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
   })
@@ -56,14 +58,14 @@ export function presentEvaluator(row: EvaluatorRow, reader: Principal): z.infer<
   };
 }
 
-/** What an evaluator says of one sample. */
+/** The result of an evaluator for one sample. */
 export const scoreResultSchema = z.object({
   value: z.union([z.number(), z.boolean(), z.string()]).nullable(),
-  passed: z.boolean().nullable().describe("Null where nothing says what passes."),
+  passed: z.boolean().nullable().describe("Whether the score passes; `null` if no pass threshold applies."),
   label: z.string().nullable(),
   reasoning: z.string().nullable(),
   error: z
     .object({ code: z.string(), message: z.string() })
     .nullable()
-    .describe("Why there is no score: never a low one instead."),
+    .describe("Why no score was produced. A failure is never reported as a low score."),
 });

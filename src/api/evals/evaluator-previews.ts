@@ -14,40 +14,43 @@ import { sampleInput, sampleOf } from "./sample-input.ts";
 
 const body = z
   .strictObject({
-    evaluator: evaluatorInputSchema.optional().describe("One that need not exist."),
+    evaluator: evaluatorInputSchema.optional().describe("An evaluator to try. It does not have to be stored."),
     evaluator_id: z.uuid().optional(),
-    sample: sampleInput.optional().describe("What is scored, written out."),
+    sample: sampleInput.optional().describe("The sample to score."),
     row_id: z
       .uuid()
       .optional()
-      .describe("A row of a dataset; without a run_id, what it expects counts as what came out."),
-    run_id: z.uuid().optional().describe("A run that has ended; with a row_id, that row says what is expected of it."),
+      .describe("Dataset row to score. Without `run_id`, its expected outputs are scored as the outputs."),
+    run_id: z
+      .uuid()
+      .optional()
+      .describe("Finished run to score. With `row_id`, that row supplies the expected outputs."),
   })
   .superRefine(({ evaluator, evaluator_id, sample, row_id, run_id }, context) => {
     if ((evaluator === undefined) === (evaluator_id === undefined))
       context.addIssue({
         code: "custom",
         path: ["evaluator"],
-        message: "Either evaluator or evaluator_id is expected",
+        message: "Send either evaluator or evaluator_id",
       });
     if ((sample === undefined) === (row_id === undefined && run_id === undefined))
       context.addIssue({
         code: "custom",
         path: ["sample"],
-        message: "Either a sample is expected, or a row_id or run_id",
+        message: "Send either sample, or row_id and/or run_id",
       });
   })
   .meta({ id: "EvaluatorPreviewCreate" });
 
 const previewSchema = scoreResultSchema
   .extend({
-    rendered_prompt: z.string().nullable().describe("The prompt of a judge."),
+    rendered_prompt: z.string().nullable().describe("The judge's prompt with all values filled in."),
     usage: z.record(z.string(), z.unknown()).nullable(),
     latency_ms: z.int(),
   })
   .meta({ id: "EvaluatorPreview" });
 
-/** `/v2/evals/evaluator-previews`: what an evaluator would say. */
+/** `/v2/evals/evaluator-previews`: the result that an evaluator would return. */
 export function createEvaluatorPreviewOperations(deps: ApiDeps): Operation[] {
   const { db, scorer } = deps;
 
@@ -60,7 +63,7 @@ export function createEvaluatorPreviewOperations(deps: ApiDeps): Operation[] {
       return sampleOf({ inputs, expected_outputs, metadata, outputs: expected_outputs });
     }
     const run = (await samplesOf(deps, orgId, [run_id], true)).get(run_id.toLowerCase());
-    if (run === undefined) throw notFound("run that has ended");
+    if (run === undefined) throw notFound("finished run");
     return row === null ? run : { ...run, expected_outputs: row.expected_outputs, metadata: row.metadata };
   }
 
@@ -71,8 +74,9 @@ export function createEvaluatorPreviewOperations(deps: ApiDeps): Operation[] {
       method: "POST",
       path: "/v2/evals/evaluator-previews",
       tag: "Evaluators",
-      summary: "Try an evaluator on a sample",
-      description: "Scores a sample, a row or a run at once. Nothing is stored.",
+      summary: "Preview an evaluator",
+      description:
+        "Scores a sample, a dataset row or a run with an evaluator and returns the score. Nothing is stored.",
       auth: "secret",
       body,
       wideBody: true,
@@ -88,8 +92,7 @@ export function createEvaluatorPreviewOperations(deps: ApiDeps): Operation[] {
           sample: { outputs: { "out-0": "We open at nine" }, expected_outputs: { "out-0": "We open at ten" } },
         },
       },
-      exactNumbers: true,
-      success: { 200: { description: "What it says.", schema: previewSchema } },
+      success: { 200: { description: "Preview score.", schema: previewSchema } },
       async handler({ body: asked, principal: { org_id }, signal }) {
         const { evaluator_id = "", evaluator } = asked;
         let definition: EvaluatorDefinition;
@@ -100,7 +103,8 @@ export function createEvaluatorPreviewOperations(deps: ApiDeps): Operation[] {
         const sample = await sampleFor(org_id, asked);
         const began = Date.now();
         const [[scored] = []] = await scorer.score(org_id, [{ evaluator_id, definition, secret }], [sample], signal);
-        if (scored === undefined) throw new ValidationProblem(invalid(["body"], "It cannot be scored").issues);
+        if (scored === undefined)
+          throw new ValidationProblem(invalid(["body"], "No score was produced for this sample").issues);
         const { value, passed, label, reasoning, error, rendered_prompt, usage } = scored;
         const latency_ms = Date.now() - began;
         return { status: 200, body: { value, passed, label, reasoning, error, rendered_prompt, usage, latency_ms } };

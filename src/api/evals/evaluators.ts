@@ -3,7 +3,8 @@ import { asViewer } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { notFound } from "../../domain/errors.ts";
 import { evaluatorInputSchema } from "../../domain/evals/evaluator.ts";
-import { EVALUATOR_TYPES, TEMPLATES, kindOf } from "../../domain/evals/evaluators/index.ts";
+import { EVALUATOR_TYPES, TEMPLATES, defaultThreshold, kindOf } from "../../domain/evals/evaluators/index.ts";
+import { patchOf } from "../../domain/patch.ts";
 import type { Audit, RowAudit } from "../../services/audit/audit.ts";
 import {
   changeEvaluator,
@@ -34,8 +35,8 @@ const createBody = z
   .strictObject({
     name,
     description: description.default(""),
-    template_id: z.string().max(100).nullish().describe("The template that supplies absent members."),
-    type: definition.type.optional().describe("Expected without a template_id."),
+    template_id: z.string().max(100).nullish().describe("Template that supplies the omitted fields."),
+    type: definition.type.optional().describe("Type of the evaluator. Required unless you send `template_id`."),
     config: definition.config.unwrap().optional(),
     target: definition.target.unwrap().optional(),
     score: definition.score.unwrap().optional(),
@@ -44,19 +45,16 @@ const createBody = z
   })
   .refine(({ type, template_id }) => type !== undefined || template_id != null, {
     path: ["type"],
-    message: "A type is expected, or a template_id",
+    message: "type is required unless you send template_id",
   })
   .meta({ id: "EvaluatorCreate" });
 const changeBody = z
   .strictObject({
     name: name.optional(),
     description: description.optional(),
-    config: definition.config
-      .unwrap()
-      .optional()
-      .describe("Takes the place of the present one, as score and target do."),
-    target: definition.target.unwrap().optional(),
-    score: definition.score.unwrap().optional(),
+    config: definition.config.unwrap().optional(),
+    target: patchOf(definition.target).optional(),
+    score: patchOf(definition.score).optional(),
     negate: z.boolean().optional(),
     weight: definition.weight.unwrap().optional(),
   })
@@ -71,7 +69,7 @@ const templateSchema = z
     type_description: z.string(),
     config: z.record(z.string(), z.unknown()),
     score: z.object({ data_type: z.string(), direction: z.string(), pass_threshold: z.number().nullable() }),
-    config_schema: z.record(z.string(), z.unknown()).describe("JSON Schema of the type's config."),
+    config_schema: z.record(z.string(), z.unknown()).describe("JSON Schema of the type's `config`."),
   })
   .meta({ id: "EvaluatorTemplate" });
 
@@ -81,7 +79,12 @@ const auditOf = (audit: Audit, id: string, principal: Principal): RowAudit<Evalu
   view: (row) => presentEvaluator(row, asViewer(principal)),
 });
 
-/** `/v2/evals/evaluators` and their templates: what says how good a run is. */
+/** The threshold of a template fits only the template's own configuration. */
+function scoreFor({ pass_threshold }: (typeof TEMPLATES)[number], given: { readonly config?: unknown }) {
+  return pass_threshold === undefined || given.config !== undefined ? {} : { score: { pass_threshold } };
+}
+
+/** `/v2/evals/evaluators` and their templates: rules and model judges that score runs. */
 export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
   const { db, reads } = deps;
   const toResponse = (row: EvaluatorRow, reader: Principal) =>
@@ -94,7 +97,7 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       method: "GET",
       path: EVALUATORS,
       summary: "List evaluators",
-      description: "Newest first, with what each is set to.",
+      description: "Lists evaluators, newest first, with their settings.",
       query: listQuery.extend({ type: z.enum(EVALUATOR_TYPES).optional() }),
       success: { 200: { description: "A page of evaluators.", schema: pageOf(evaluatorSchema, "EvaluatorPage") } },
       async handler({ query, principal }) {
@@ -117,10 +120,11 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       method: "POST",
       path: EVALUATORS,
       summary: "Create an evaluator",
-      description: "Its type decides what `config` holds; `GET /v2/evals/evaluator-templates` has one of each.",
+      description:
+        "Creates an evaluator. Its `type` decides what `config` contains; `GET /v2/evals/evaluator-templates` has an example of each type.",
       body: createBody,
       idempotent: true,
-      // The secret of a webhook is in the answer.
+      // The response contains the secret of a webhook.
       confidential: true,
       problems: ["not_found"],
       examples: {
@@ -137,7 +141,7 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
         201: {
           description: "The evaluator.",
           schema: evaluatorSchema,
-          headers: { Location: "Its address.", ...ETAG },
+          headers: { Location: "URL of the created resource.", ...ETAG },
           links: { getEvaluator: linkTo("getEvaluator", ["evaluator_id"]) },
         },
       },
@@ -146,7 +150,9 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
         const template = TEMPLATES.find((each) => each.template_id === template_id);
         if (template_id != null && template === undefined) throw notFound("evaluator template");
         const input =
-          template === undefined ? given : { type: template.type, config: template.config, ...stated(given) };
+          template === undefined
+            ? given
+            : { type: template.type, config: template.config, ...scoreFor(template, given), ...stated(given) };
         const evaluator_id = newId();
         const { row, secret } = await createEvaluator(
           deps,
@@ -164,7 +170,7 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       method: "GET",
       path: EVALUATOR,
       summary: "Get an evaluator",
-      description: "The version counts its changes; experiments pin it.",
+      description: "Returns the evaluator with its version. Every change creates a version; experiments pin one.",
       params,
       success: { 200: { description: "The evaluator.", schema: evaluatorSchema, headers: ETAG } },
       async handler({ params: { evaluator_id }, principal }) {
@@ -178,12 +184,13 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       method: "PATCH",
       path: EVALUATOR,
       summary: "Change an evaluator",
-      description: "It has one version more: experiments go on with the one that they have pinned.",
+      description:
+        "Creates a new version with the changes; omitted fields keep their values. Experiments keep the version they pinned.",
       params,
       headers: ifMatchHeaders,
       body: changeBody,
       examples: { threshold: { score: { pass_threshold: 0.9 } }, rename: { name: "Correctness" } },
-      success: { 200: { description: "The evaluator as it is now.", schema: evaluatorSchema, headers: ETAG } },
+      success: { 200: { description: "The updated evaluator.", schema: evaluatorSchema, headers: ETAG } },
       async handler({ params: { evaluator_id }, headers, body, principal, audit }) {
         const { org_id } = principal;
         const { name: called, description: text, ...given } = body;
@@ -206,10 +213,10 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       path: EVALUATOR,
       summary: "Delete an evaluator",
       description:
-        "An evaluator that experiments or monitors use cannot be deleted: `used_by` lists them, a hundred at most.",
+        "Deletes an evaluator. Returns 409 `in_use` if experiments or monitors use it; `used_by` lists up to 100 of them.",
       params,
       problems: ["in_use"],
-      success: { 204: { description: "It is gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: { evaluator_id }, principal, audit }) {
         await deleteEvaluator(deps, principal.org_id, evaluator_id, auditOf(audit, evaluator_id, principal));
         return { status: 204 };
@@ -220,14 +227,17 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       id: "listEvaluatorTemplates",
       method: "GET",
       path: "/v2/evals/evaluator-templates",
-      summary: "List templates of evaluators: one or more of each type",
-      description: "Each can be sent as it is to create an evaluator.",
+      summary: "List evaluator templates",
+      description:
+        "Lists one or more templates of each evaluator type. You can send a template unchanged to create an evaluator.",
       success: {
-        200: { description: "All of them.", schema: pageOf(templateSchema, "EvaluatorTemplatePage") },
+        200: { description: "All templates.", schema: pageOf(templateSchema, "EvaluatorTemplatePage") },
       },
       async handler() {
         const data = TEMPLATES.map((template) => {
-          const { data_type, direction, pass_threshold } = kindOf(template.type).score;
+          const { score, config } = kindOf(template.type);
+          const { data_type, direction } = score;
+          const usual = defaultThreshold(template.type, config.parse(template.config), direction);
           return {
             template_id: template.template_id,
             type: template.type,
@@ -235,7 +245,7 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
             description: template.description,
             type_description: kindOf(template.type).description,
             config: template.config,
-            score: { data_type, direction, pass_threshold },
+            score: { data_type, direction, pass_threshold: template.pass_threshold ?? usual ?? null },
             config_schema: z.toJSONSchema(kindOf(template.type).config, { io: "input" }),
           };
         });

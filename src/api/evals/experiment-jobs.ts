@@ -1,4 +1,3 @@
-import contentDisposition from "content-disposition";
 import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
 import { JOB_KINDS } from "../../domain/evals/experiment.ts";
@@ -7,6 +6,7 @@ import { requireExperiment, startJob } from "../../services/evals/experiments.ts
 import { findJob } from "../../stores/evals/experiment-jobs.ts";
 import type { JobRow } from "../../stores/evals/experiment-jobs.ts";
 import type { ApiDeps } from "../deps.ts";
+import { fileNameHeader } from "../http/file-name-header.ts";
 import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
@@ -23,28 +23,32 @@ const body = z
     kind: z
       .enum(JOB_KINDS)
       .describe(
-        "`run` a draft; `rerun_failed`: what has failed, was cancelled or has not been run; `rerun_rows`: these rows; `score_only`: score again what has been run; " +
-          "`export` into a file; `cancel` what is under way.",
+        "`run`: start a draft. `rerun_failed`: rows that failed, were cancelled or never ran. `rerun_rows`: the given rows. `score_only`: score existing runs again. `export`: write results to a file. `cancel`: stop the current job.",
       ),
-    row_ids: z.array(z.uuid().toLowerCase()).min(1).max(10_000).optional().describe("Only of rerun_rows."),
+    row_ids: z
+      .array(z.uuid().toLowerCase())
+      .min(1)
+      .max(10_000)
+      .optional()
+      .describe("Rows to run. Only for `rerun_rows`."),
     evaluator_ids: z
       .array(z.uuid().toLowerCase())
       .min(1)
       .max(50)
       .optional()
-      .describe("Only of score_only; default all."),
-    format: z.enum(["csv", "jsonl"]).optional().describe("Only of export; default jsonl."),
+      .describe("Evaluators to score with. Only for `score_only`; default: all."),
+    format: z.enum(["csv", "jsonl"]).optional().describe("Format of the file. Only for `export`; default: `jsonl`."),
   })
   .superRefine(({ kind, row_ids, evaluator_ids, format }, context) => {
     const wrong = (path: string, message: string) => context.addIssue({ code: "custom", path: [path], message });
     if ((kind === "rerun_rows") !== (row_ids !== undefined))
-      wrong("row_ids", "They belong to rerun_rows, which needs them");
-    if (evaluator_ids !== undefined && kind !== "score_only") wrong("evaluator_ids", "They belong to score_only");
-    if (format !== undefined && kind !== "export") wrong("format", "It belongs to export");
+      wrong("row_ids", "Required for rerun_rows, and not allowed for other kinds");
+    if (evaluator_ids !== undefined && kind !== "score_only") wrong("evaluator_ids", "Allowed only for score_only");
+    if (format !== undefined && kind !== "export") wrong("format", "Allowed only for export");
   })
   .meta({ id: "ExperimentJobCreate" });
 
-/** `/v2/evals/experiments/{experiment_id}/jobs`: what is done with an experiment. */
+/** `/v2/evals/experiments/{experiment_id}/jobs`: jobs that run, score or export an experiment. */
 export function createExperimentJobOperations(deps: ApiDeps): Operation[] {
   const { db, blobs } = deps;
 
@@ -63,8 +67,8 @@ export function createExperimentJobOperations(deps: ApiDeps): Operation[] {
       id: "createExperimentJob",
       method: "POST",
       path: JOBS,
-      summary: "Run an experiment, or do something else with it",
-      description: "One job at a time, exports and cancellations apart.",
+      summary: "Start an experiment job",
+      description: "Starts a job of the given `kind`. Only one job runs at a time, except exports and cancellations.",
       params: experimentParams,
       body,
       idempotent: true,
@@ -78,7 +82,7 @@ export function createExperimentJobOperations(deps: ApiDeps): Operation[] {
         202: {
           description: "The job.",
           schema: jobSchema,
-          headers: { Location: "Its address." },
+          headers: { Location: "URL of the created resource." },
           links: { getExperimentJob: linkTo("getExperimentJob", ["job_id"], ["experiment_id"]) },
         },
       },
@@ -99,7 +103,7 @@ export function createExperimentJobOperations(deps: ApiDeps): Operation[] {
       method: "GET",
       path: JOB,
       summary: "Get a job of an experiment",
-      description: "A job runs in the background; poll until its state is final.",
+      description: "Returns the job. A job runs in the background; poll until it reaches a final state.",
       params,
       success: { 200: { description: "The job.", schema: jobSchema } },
       async handler({ params: path, principal: { org_id } }) {
@@ -112,8 +116,8 @@ export function createExperimentJobOperations(deps: ApiDeps): Operation[] {
       audit: "always",
       method: "GET",
       path: `${JOB}/result`,
-      summary: "Download what an export has written",
-      description: "A file in the format that the job was asked for.",
+      summary: "Download the result of an export job",
+      description: "Returns the file in the format that the job was started with.",
       params,
       success: {
         200: { description: "The file.", content: { "text/csv": z.string(), "application/jsonl": z.string() } },
@@ -131,7 +135,7 @@ export function createExperimentJobOperations(deps: ApiDeps): Operation[] {
           content: stream,
           headers: {
             "Content-Length": String(size),
-            "Content-Disposition": contentDisposition(`experiment-${experiment_id}.${format}`),
+            "Content-Disposition": fileNameHeader(`experiment-${experiment_id}.${format}`),
           },
         };
       },

@@ -19,7 +19,7 @@ const object = z.record(z.string(), z.unknown());
 const problem = z.object({ code: z.string(), message: z.string() }).nullable();
 const unscored = z
   .int()
-  .describe("Scores that there should be and that say nothing: of rows that could not be run, or not be scored.");
+  .describe("Number of expected scores without a value, because the row could not be run or not be scored.");
 const budget = z.object({ max_cost_usd: z.number().nullable() }).nullable();
 
 export const experimentSchema = z
@@ -28,20 +28,29 @@ export const experimentSchema = z
     name: z.string(),
     description: z.string(),
     project_id: z.uuid(),
-    flow_version: z.int().describe("Pinned."),
+    flow_version: z.int().describe("The pinned version."),
     dataset_id: z.uuid(),
-    dataset_version: z.int().describe("Pinned."),
-    splits: z.array(z.string()).nullable().describe("Null: all rows."),
+    dataset_version: z.int().describe("The pinned version."),
+    splits: z.array(z.string()).nullable().describe("Splits whose rows are run; `null` means all rows."),
     evaluator_ids: z.array(z.uuid()),
-    evaluators: z.array(z.object({ evaluator_id: z.uuid(), version: z.int() })).describe("The versions, pinned."),
+    evaluators: z
+      .array(z.object({ evaluator_id: z.uuid(), version: z.int() }))
+      .describe("The pinned evaluator versions."),
     repetitions: z.int(),
     max_concurrency: z.int(),
     baseline_experiment_id: z.uuid().nullable(),
     gates: z.array(gateSchema),
     budget,
     state: z.enum(EXPERIMENT_STATES),
-    verdict: z.enum(VERDICTS).nullable().describe("The verdict of its gates; null without gates, or before the end."),
-    unscored: unscored.nullable().describe("Scores that its verdict lacks; null before the end."),
+    verdict: z
+      .enum(VERDICTS)
+      .nullable()
+      .describe("The verdict of the gates; `null` without gates, or before the experiment has finished."),
+    unscored: unscored
+      .nullable()
+      .describe(
+        "Number of expected scores that are missing from the verdict; `null` before the experiment has finished.",
+      ),
     error: problem,
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
@@ -67,10 +76,10 @@ const interval = z
   .nullable()
   .describe("95 % confidence interval of the mean (Student's t).");
 
-/** How the scores of the same rows differ. */
+/** Differences between the scores of the same rows. */
 export const baselineShape = {
-  n: z.int().describe("Rows that both have scored by the same version."),
-  diff: z.number().nullable().describe("Mean of the differences row by row."),
+  n: z.int().describe("Number of rows that the same evaluator version has scored in both experiments."),
+  diff: z.number().nullable().describe("Mean of the row-by-row differences."),
   ci95: interval,
   improved: z.int(),
   regressed: z.int(),
@@ -83,7 +92,7 @@ export const experimentStatusSchema = z
     verdict: z.enum(VERDICTS).nullable(),
     unscored,
     counts: z.object({
-      rows: z.int().describe("Rows of the dataset times repetitions."),
+      rows: z.int().describe("Dataset rows × repetitions."),
       pending: z.int(),
       running: z.int(),
       completed: z.int(),
@@ -91,8 +100,8 @@ export const experimentStatusSchema = z
       cancelled: z.int(),
     }),
     scores: z.object({
-      expected: z.int().describe("Rows times evaluators."),
-      done: z.int().describe("Made, errors among them."),
+      expected: z.int().describe("Rows × evaluators."),
+      done: z.int().describe("Scores made so far, including errors."),
       errored: z.int(),
       unscored,
     }),
@@ -101,27 +110,30 @@ export const experimentStatusSchema = z
         evaluator_id: z.uuid(),
         evaluator_version: z.int(),
         name: z.string(),
-        n: z.int().describe("Scores that count in the mean: numbers, and booleans as 1 and 0."),
+        n: z.int().describe("Number of scores in the mean: numbers, and booleans as 1 and 0."),
         mean: z.number().nullable(),
         median: z.number().nullable(),
-        stddev: z.number().nullable().describe("The standard deviation of a sample (n - 1)."),
+        stddev: z.number().nullable().describe("Sample standard deviation (n − 1)."),
         ci95: interval,
         pass_rate: z
           .number()
           .nullable()
-          .describe("The part that passes of the scores that pass or fail; gates divide by `expected`."),
+          .describe("Share of passes among the scores that pass or fail. Gates divide by `expected` instead."),
         passed: z.int(),
-        errors: z.int().describe("Scores that could not be made; they are in `unscored` too."),
-        expected: z.int().describe("A score of each row that has ended."),
+        errors: z.int().describe("Scores that could not be made. `unscored` counts them too."),
+        expected: z.int().describe("Number of scores expected so far: one per finished row."),
         unscored,
         baseline: z.object(baselineShape).nullable(),
       }),
     ),
     usage: z
       .object({ total_tokens: z.int(), cost_usd: z.number() })
-      .describe("The usage of runs; the cost includes judges."),
+      .describe("Usage of the runs; the cost includes judges."),
     latency_ms: z.object({ p95: z.number().nullable() }),
-    eta_seconds: z.int().nullable().describe("At the rate so far; null while there is none."),
+    eta_seconds: z
+      .int()
+      .nullable()
+      .describe("Estimated seconds to the end at the current rate; `null` if there is no rate yet."),
     gates: z.array(
       z.object({
         ...gateSchema.shape,
@@ -129,7 +141,7 @@ export const experimentStatusSchema = z
         passed: z
           .boolean()
           .nullable()
-          .describe("Null where there is nothing to compare, or where it holds for a part of the rows alone."),
+          .describe("`null` if there is nothing to compare, or if only part of the rows could be evaluated."),
         unscored,
       }),
     ),
@@ -178,7 +190,11 @@ export const experimentRowSchema = z
     state: z.enum(SHOWN_STATES),
     inputs: object,
     expected_outputs: object,
-    outputs: object.nullable().describe("Long values are left to the run: `{$truncated: true, size}`."),
+    outputs: object
+      .nullable()
+      .describe(
+        "Outputs by node ID. Long values are replaced by `{$truncated: true, size}`; get the run to read them.",
+      ),
     error: problem,
     latency_ms: z.number().nullable(),
     usage: z.object({ total_tokens: z.int().nullable(), cost_usd: z.number().nullable() }),
@@ -186,7 +202,7 @@ export const experimentRowSchema = z
     baseline: z
       .object({ run_id: z.uuid().nullable(), scores: z.array(rowScoreSchema) })
       .nullable()
-      .describe("The same row in the baseline."),
+      .describe("The result of the same row in the baseline."),
   })
   .meta({ id: "ExperimentRow" });
 export type ExperimentRowView = z.infer<typeof experimentRowSchema>;
@@ -217,7 +233,7 @@ export const jobSchema = z
     progress: z.object({ done: z.int(), total: z.int() }),
     counts: z.object({ rows: z.int() }),
     errors: z.array(z.object({ code: z.string(), message: z.string() })),
-    result_url: z.string().nullable().describe("The address of an export's file."),
+    result_url: z.string().nullable().describe("URL of the exported file."),
     created_at: z.iso.datetime(),
     finished_at: z.iso.datetime().nullable(),
   })

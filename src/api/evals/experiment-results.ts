@@ -22,10 +22,10 @@ const COMMON = { tag: "Experiments", auth: "secret" } as const;
 const OTHER = "0197f0a0-0000-7000-8000-000000000003";
 
 const compareBody = z
-  .strictObject({ with: z.uuid().toLowerCase().describe("Another experiment, of the same rows.") })
+  .strictObject({ with: z.uuid().toLowerCase().describe("Another experiment with the same rows.") })
   .meta({ id: "ExperimentCompare" });
 
-/** `/v2/evals/experiments/{experiment_id}/status` and `/rows`: what has come of it so far. */
+/** `/v2/evals/experiments/{experiment_id}/status` and `/rows`: results so far. */
 export function createExperimentResultOperations({ db, reads }: ApiDeps): Operation[] {
   return [
     defineOperation({
@@ -33,10 +33,11 @@ export function createExperimentResultOperations({ db, reads }: ApiDeps): Operat
       id: "getExperimentStatus",
       method: "GET",
       path: `${EXPERIMENT}/status`,
-      summary: "Get how far an experiment is, and what its scores say",
-      description: "While it runs what its scores say is that of some seconds ago; the counts of rows are of now.",
+      summary: "Get an experiment's progress and scores",
+      description:
+        "Returns the counts of rows, scores per evaluator and gate results. While it runs, scores lag by some seconds; row counts are current.",
       params: experimentParams,
-      success: { 200: { description: "Its status.", schema: experimentStatusSchema } },
+      success: { 200: { description: "The status.", schema: experimentStatusSchema } },
       async handler({ params: { experiment_id }, principal: { org_id } }) {
         return await db.org(org_id, async (connection) => {
           const experiment = await requireExperiment(connection, experiment_id);
@@ -53,9 +54,9 @@ export function createExperimentResultOperations({ db, reads }: ApiDeps): Operat
       id: "listExperimentRows",
       method: "GET",
       path: `${EXPERIMENT}/rows`,
-      summary: "List the rows of an experiment with their runs and scores",
+      summary: "List an experiment's rows",
       description:
-        "In the order of the dataset, once for each repetition. A page of long rows may end before it has `page_size` of them: `has_more` says so.",
+        "Lists the rows with their runs and scores, in the order of the dataset, each once per repetition. A page of long rows can have fewer than `page_size` items; `has_more` tells whether more follow.",
       params: experimentParams,
       query: listQuery.extend({
         state: z.enum(SHOWN_STATES).optional(),
@@ -86,15 +87,15 @@ export function createExperimentResultOperations({ db, reads }: ApiDeps): Operat
       audit: "never",
       method: "POST",
       path: `${EXPERIMENT}/compare`,
-      summary: "Compare an experiment with another one",
+      summary: "Compare two experiments",
       description:
-        "With any other one, at any time; nothing is stored. The same rows in the same repetition are compared, where both were scored by the same version of an evaluator; differences are those of this one to the other.",
-      // It only reads.
+        "Compares an experiment with any other, at any time. Nothing is stored. Compares the same rows in the same repetition, if the same evaluator version has scored both. A difference is this experiment's score minus the other's.",
+      // This operation only reads.
       role: "viewer",
       params: experimentParams,
       body: compareBody,
       examples: { before: { with: OTHER } },
-      success: { 200: { description: "How they differ.", schema: comparisonSchema, example: COMPARISON } },
+      success: { 200: { description: "The comparison.", schema: comparisonSchema, example: COMPARISON } },
       async handler({ params: { experiment_id }, body, principal: { org_id } }) {
         return await db.org(org_id, async (connection) => {
           const experiment = await requireExperiment(connection, experiment_id);

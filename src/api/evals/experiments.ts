@@ -6,6 +6,7 @@ import {
   deleteExperiment,
   requireExperiment,
 } from "../../services/evals/experiments.ts";
+import { patchOf } from "../../domain/patch.ts";
 import { auditAs } from "../../services/audit/audit.ts";
 import { listExperiments } from "../../stores/evals/experiments.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
@@ -27,19 +28,29 @@ const members = {
   name: z.string().trim().min(1).max(200),
   description: z.string().max(10_000),
   project_id: id,
-  flow_version: z.int().min(-1).max(2_147_483_647).describe("-1: the one that is published now. It is pinned."),
+  flow_version: z.int().min(-1).max(2_147_483_647).describe("Version to pin; -1 pins the currently published version."),
   dataset_id: id,
-  dataset_version: z.int().min(0).max(2_147_483_647).optional().describe("Default: the present one. It is pinned."),
-  splits: z.array(z.string().min(1).max(100)).min(1).max(50).nullable().describe("Only rows of these; null: all."),
-  evaluator_ids: z.array(id).max(50).describe("Their present versions are pinned."),
+  dataset_version: z
+    .int()
+    .min(0)
+    .max(2_147_483_647)
+    .optional()
+    .describe("Dataset version to pin. Default: the current version."),
+  splits: z
+    .array(z.string().min(1).max(100))
+    .min(1)
+    .max(50)
+    .nullable()
+    .describe("Only rows of these splits; `null` means all rows."),
+  evaluator_ids: z.array(id).max(50).describe("Evaluators to use; their current versions are pinned."),
   repetitions: z.int().min(1).max(100),
-  max_concurrency: z.int().min(1).max(1000).describe("Runs under way at once."),
+  max_concurrency: z.int().min(1).max(1000).describe("Number of runs at the same time."),
   baseline_experiment_id: id.nullable(),
   gates: z.array(gateSchema).max(50),
   budget: z
     .strictObject({ max_cost_usd: z.number().min(0) })
     .nullable()
-    .describe("Once it is spent no more rows start: the experiment ends as PARTIAL."),
+    .describe("Once the budget is spent, no more rows start and the experiment finishes as PARTIAL."),
 };
 const createBody = z
   .strictObject({
@@ -55,7 +66,10 @@ const createBody = z
     budget: members.budget.default(null),
   })
   .meta({ id: "ExperimentCreate" });
-const changeBody = z.strictObject(members).partial().meta({ id: "ExperimentChange" });
+const changeBody = z
+  .strictObject({ ...members, budget: patchOf(members.budget).nullable() })
+  .partial()
+  .meta({ id: "ExperimentChange" });
 
 const EXAMPLE = {
   name: "Version 4 on the golden questions",
@@ -65,7 +79,7 @@ const EXAMPLE = {
 
 const auditOf = auditAs("experiment", presentExperiment);
 
-/** `/v2/evals/experiments`: a flow on every row of a dataset, scored. */
+/** `/v2/evals/experiments`: run a flow on every row of a dataset and score the outputs. */
 export function createExperimentOperations(deps: ApiDeps): Operation[] {
   const { db, reads } = deps;
   const toResponse = (row: ExperimentRow) => tagged(presentExperiment(row), revisionTag(row.revision));
@@ -77,7 +91,7 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       method: "GET",
       path: EXPERIMENTS,
       summary: "List experiments",
-      description: "Newest first, with their states and verdicts.",
+      description: "Lists experiments, newest first, with their states and verdicts.",
       query: listQuery.extend({
         project_id: id.optional(),
         dataset_id: id.optional(),
@@ -104,7 +118,7 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       method: "POST",
       path: EXPERIMENTS,
       summary: "Create an experiment",
-      description: "A draft, which pins the versions of flow, dataset and evaluators. A job of kind `run` starts it.",
+      description: "Creates a draft that pins the flow, dataset and evaluator versions. Start it with a `run` job.",
       body: createBody,
       idempotent: true,
       problems: ["not_found"],
@@ -131,7 +145,7 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
         201: {
           description: "The experiment.",
           schema: experimentSchema,
-          headers: { Location: "Its address.", ...ETAG },
+          headers: { Location: "URL of the created resource.", ...ETAG },
           links: { getExperiment: linkTo("getExperiment", ["experiment_id"]) },
         },
       },
@@ -153,7 +167,7 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       method: "GET",
       path: EXPERIMENT,
       summary: "Get an experiment",
-      description: "With what it pins: versions of flow, dataset and evaluators. `GET .../status` has its progress.",
+      description: "Returns the experiment with the versions it pins. `GET .../status` returns its progress.",
       params: experimentParams,
       success: { 200: { description: "The experiment.", schema: experimentSchema, headers: ETAG } },
       async handler({ params: { experiment_id }, principal: { org_id } }) {
@@ -167,15 +181,15 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       path: EXPERIMENT,
       summary: "Change an experiment",
       description:
-        "A draft in everything; its evaluators are pinned anew. Once it is no longer a draft only name, description and gates: other gates give another verdict.",
+        "Changes an experiment; omitted fields keep their values. In a draft every field can be changed; any change beyond name, description and gates pins the current evaluator versions again. After the draft only name, description and gates can be changed; new gates give a new verdict.",
       params: experimentParams,
       headers: ifMatchHeaders,
       body: changeBody,
       problems: ["conflict"],
       examples: { gates: { gates: [{ metric: "error_rate", op: "lte", value: 0 }] }, rename: { name: "Version 5" } },
-      success: { 200: { description: "The experiment as it is now.", schema: experimentSchema, headers: ETAG } },
+      success: { 200: { description: "The updated experiment.", schema: experimentSchema, headers: ETAG } },
       async handler({ params: { experiment_id }, headers, body: { budget, ...change }, principal: { org_id }, audit }) {
-        const max_cost_usd = budget === undefined ? undefined : (budget?.max_cost_usd ?? null);
+        const max_cost_usd = budget === null ? null : budget?.max_cost_usd;
         const row = await changeExperiment(
           deps,
           org_id,
@@ -194,10 +208,10 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       path: EXPERIMENT,
       summary: "Delete an experiment",
       description:
-        "Also deletes its rows and the scores made for them; its runs stay. An experiment under way is cancelled first; the baseline of another one cannot be deleted.",
+        "Deletes an experiment with its rows and the scores made for them; its runs are kept. Returns 409 if it is queued or running (cancel it first), or if another experiment uses it as its baseline.",
       params: experimentParams,
       problems: ["conflict", "in_use"],
-      success: { 204: { description: "It is gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: { experiment_id }, principal: { org_id }, audit }) {
         await deleteExperiment(deps, org_id, experiment_id, auditOf(audit, experiment_id));
         return { status: 204 };

@@ -26,44 +26,43 @@ const COMMON = { tag: "Evaluation datasets", auth: "secret" } as const;
 const IMPORTS = `${DATASET}/imports` as const;
 const params = datasetParams.extend({ import_id: pathId("import") });
 
-const address = z.url({ protocol: /^https?$/, error: "An http or https address is expected" }).max(2048);
+const address = z.url({ protocol: /^https?$/, error: "Must be an http or https URL" }).max(2048);
 const fileSource = z
   .strictObject({
     type: z.enum(FILE_TYPES),
-    text: z.string().min(1).optional().describe("The file itself."),
-    url: address.optional().describe("The address of the file."),
+    text: z.string().min(1).optional().describe("Content of the file."),
+    url: address.optional().describe("URL of the file."),
   })
   .refine(({ text, url }) => (text === undefined) !== (url === undefined), {
-    message: "Either text or url is expected; send a file as multipart/form-data",
+    message: "Send either text or url; send a file as multipart/form-data",
   });
 const runsSource = z.strictObject({
   type: z.literal("runs"),
   filter: runFilterSchema,
-  limit: z.int().min(1).max(MAX_IMPORT_ROWS).default(1000).describe("The newest so many."),
+  limit: z.int().min(1).max(MAX_IMPORT_ROWS).default(1000).describe("Number of runs to import, newest first."),
 });
 const options = {
   mode: z
     .enum(IMPORT_MODES)
     .default("append")
     .describe(
-      "`append` leaves rows of an external id that is there already as they are; `upsert` changes them; `replace` also removes all others.",
+      "`append` does not change rows whose external ID exists already; `upsert` updates them; `replace` also deletes all other rows.",
     ),
   on_error: z
     .enum(["skip", "abort"])
     .optional()
     .describe(
-      "`abort`: the first record that cannot be a row ends the import, and nothing is written. Default: `skip`; but a `replace` in which " +
-        "more records fail than can be read fails as a whole.",
+      "`abort`: the first record that cannot become a row stops the import, and nothing is written; `skip` (default): such records are skipped, but a `replace` with more failed than valid records fails as a whole.",
     ),
-  dry_run: z.boolean().default(false).describe("Only reports what would be written."),
+  dry_run: z.boolean().default(false).describe("`true` only reports what the import would write."),
 };
 const importBody = z
   .strictObject({ source: z.union([runsSource, fileSource]), mapping: mappingSchema.nullish(), ...options })
   .meta({ id: "DatasetImportCreate" });
 const importForm = z
   .strictObject({
-    file: z.file().describe("The file: CSV, JSONL or JSON."),
-    type: z.enum(FILE_TYPES).optional().describe("Default: by the file's name, else CSV."),
+    file: z.file().describe("The file to import: CSV, JSONL or JSON."),
+    type: z.enum(FILE_TYPES).optional().describe("Type of the file. Default: by the file name, otherwise CSV."),
     mapping: jsonField(mappingSchema).optional(),
     ...options,
   })
@@ -74,7 +73,9 @@ export function createImportOperations(deps: ApiDeps): Operation[] {
   const { config, db, blobs, evals, logger } = deps;
   const maxBytes = config.MILLRACE_UPLOAD_LIMIT_BYTES;
   const discard = async (key: string): Promise<void> => {
-    await blobs.delete(key).catch((err: unknown) => logger.warn({ err, key }, "blob left behind"));
+    await blobs
+      .delete(key)
+      .catch((err: unknown) => logger.warn({ err, key }, "could not delete a blob; the daily clean-up will"));
   };
 
   async function store(orgId: string, content: AsyncIterable<Uint8Array>): Promise<string> {
@@ -91,13 +92,13 @@ export function createImportOperations(deps: ApiDeps): Operation[] {
     const row = { ...given, on_error: given.on_error ?? null };
     const { org_id, import_id, dataset_id } = row;
     const inserted = await db.org(org_id, (connection) => insertImport(connection, row));
-    // The same request again: the first one's file is read.
+    // If the same request is repeated, the file of the first one is read.
     if (!inserted && "blob_key" in row.source) await discard(row.source.blob_key);
     const found = required(await db.org(org_id, (connection) => findImport(connection, import_id)), "import");
-    // The row is what counts: the sweeper makes up for a lost start.
+    // The row alone is sufficient: the sweeper starts the import if this start is lost.
     await evals
       .startImport({ org_id, import_id })
-      .catch((err: unknown) => logger.warn({ err, import_id }, "import not started"));
+      .catch((err: unknown) => logger.warn({ err, import_id }, "could not start the import; it will be retried"));
     return {
       status: 202,
       body: presentImport(found),
@@ -112,8 +113,9 @@ export function createImportOperations(deps: ApiDeps): Operation[] {
       method: "POST",
       path: IMPORTS,
       summary: "Import rows into a dataset",
-      description: `From a file (as \`text\`, behind an address, or as multipart \`file\` with fields) or from runs of a flow, ${MAX_IMPORT_ROWS} rows at most. It is read in the background and
-applied all at once: the dataset has one version more, or it is as it was. Runs of experiments and sub-flows are never imported; the row of a run has the run's id as its external id.`,
+      description: `Imports up to ${MAX_IMPORT_ROWS} rows from a file (as \`text\`, from a URL, or as multipart \`file\` with fields) or from runs of a flow. The import
+runs in the background and is applied atomically: either one new dataset version is created, or nothing changes. Runs of experiments and
+child runs are never imported. A row made from a run has the run ID as its external ID.`,
       params: datasetParams,
       body: importBody.optional(),
       multipart: importForm,
@@ -134,9 +136,9 @@ applied all at once: the dataset has one version more, or it is as it was. Runs 
       },
       success: {
         202: {
-          description: "It will be read.",
+          description: "Import accepted.",
           schema: importSchema,
-          headers: { Location: "Its address." },
+          headers: { Location: "URL of the created resource." },
           links: { getDatasetImport: linkTo("getDatasetImport", ["import_id"], ["dataset_id"]) },
         },
       },
@@ -167,8 +169,9 @@ applied all at once: the dataset has one version more, or it is as it was. Runs 
       id: "getDatasetImport",
       method: "GET",
       path: `${IMPORTS}/{import_id}`,
-      summary: "Get an import, with its counts and errors so far",
-      description: "An import runs in the background; poll until its status is final.",
+      summary: "Get a dataset import",
+      description:
+        "Returns an import with its counts and errors so far. An import runs in the background; poll until it reaches a final state.",
       params,
       success: { 200: { description: "The import.", schema: importSchema } },
       async handler({ params: { dataset_id, import_id }, principal: { org_id } }) {

@@ -12,7 +12,7 @@ import { MONITOR, monitorParams } from "./monitors.ts";
 const COMMON = { tag: "Monitors", auth: "secret" } as const;
 const changeBody = z.strictObject(alertSettingsSchema.shape).partial().meta({ id: "MonitorAlertChange" });
 
-/** `/v2/evals/monitors/{monitor_id}/alert`: when to report that the scores of production have changed. */
+/** `/v2/evals/monitors/{monitor_id}/alert`: when to report that scores of production runs have changed. */
 export function createMonitorAlertOperations(deps: ApiDeps): Operation[] {
   const toResponse = (row: MonitorDetail) => tagged(presentAlert(row), revisionTag(row.revision));
   return [
@@ -21,8 +21,9 @@ export function createMonitorAlertOperations(deps: ApiDeps): Operation[] {
       id: "getMonitorAlert",
       method: "GET",
       path: `${MONITOR}/alert`,
-      summary: "Get the alert of a monitor, and where it stands",
-      description: "Its conditions, the values observed last, and since when it is in its state.",
+      summary: "Get a monitor's alert",
+      description:
+        "Returns the alert's conditions, the last observed values and its state with the time of the last change.",
       params: monitorParams,
       success: { 200: { description: "The alert.", schema: alertSchema, headers: ETAG } },
       async handler({ params: { monitor_id }, principal: { org_id } }) {
@@ -34,9 +35,9 @@ export function createMonitorAlertOperations(deps: ApiDeps): Operation[] {
       id: "changeMonitorAlert",
       method: "PATCH",
       path: `${MONITOR}/alert`,
-      summary: "Change the alert of a monitor",
+      summary: "Change a monitor's alert",
       description:
-        "Its beginning and its end are reported by the events `evals.monitor.alert.triggered` and `evals.monitor.alert.resolved`. Conditions are replaced as a whole, and then evaluated anew.",
+        "Changes the alert; omitted fields keep their values. `conditions` replaces all conditions, which are then evaluated again. The events `evals.monitor.alert.triggered` and `evals.monitor.alert.resolved` report when the alert starts and ends.",
       params: monitorParams,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -57,7 +58,7 @@ export function createMonitorAlertOperations(deps: ApiDeps): Operation[] {
         },
         silence: { silenced_until: "2030-01-01T00:00:00Z" },
       },
-      success: { 200: { description: "The alert as it is now.", schema: alertSchema, headers: ETAG } },
+      success: { 200: { description: "The updated alert.", schema: alertSchema, headers: ETAG } },
       async handler({ params: { monitor_id }, headers, body, principal: { org_id }, audit }) {
         const row = await changeAlert(
           deps,

@@ -14,9 +14,11 @@ const settingsSchema = z.object({
   name: z.string(),
   description: z.string(),
   project_id: z.uuid(),
-  flow_versions: z.array(z.int()).nullable().describe("Null: all."),
+  flow_versions: z.array(z.int()).nullable().describe("Flow versions to sample; `null` means all."),
   evaluator_ids: z.array(z.uuid()),
-  evaluators: z.array(z.object({ evaluator_id: z.uuid(), version: z.int() })).describe("The versions, pinned."),
+  evaluators: z
+    .array(z.object({ evaluator_id: z.uuid(), version: z.int() }))
+    .describe("The pinned evaluator versions."),
   sampling_rate: z.number(),
   filter: monitorFilterSchema,
   max_per_hour: z.int(),
@@ -27,19 +29,19 @@ export const monitorSchema = settingsSchema
   .extend({
     status: z
       .enum(MONITOR_STATUSES)
-      .describe("`pending`: its schedule is being made; runs are sampled, and scored once it is there."),
+      .describe("`pending`: its schedule is being created; runs are sampled now and scored once the schedule exists."),
     stats: z
       .object({
-        eligible: z.int().describe("Runs that its filter held for."),
+        eligible: z.int().describe("Runs that matched the filter."),
         sampled: z.int(),
         scored: z.int().describe("Runs that every evaluator has scored or failed to score."),
-        errored: z.int().describe("Scored runs that some evaluator could not score."),
+        errored: z.int().describe("Scored runs that at least one evaluator could not score."),
       })
-      .describe("As long as they are kept."),
+      .describe("Counts over the period for which statistics are kept."),
     last_error: z
       .string()
       .nullable()
-      .describe("Why its runs were not scored, or its alert not evaluated, the last time."),
+      .describe("Why runs were not scored, or the alert not evaluated, at the last attempt."),
     last_error_at: z.iso.datetime().nullable(),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
@@ -55,7 +57,7 @@ export function presentMonitor(row: MonitorDetail): z.infer<typeof monitorSchema
   });
 }
 
-/** What a monitor has been told to do. */
+/** The settings of a monitor. */
 export function presentMonitorSettings(row: MonitorRow) {
   return asDeclared(settingsSchema, {
     ...row,
@@ -73,7 +75,7 @@ export const alertSchema = z
   .object({
     ...alertSettingsSchema.shape,
     state: z.object({
-      severity: z.enum(ALERT_SEVERITIES).describe("`unknown` before it is evaluated for the first time."),
+      severity: z.enum(ALERT_SEVERITIES).describe("State of the alert; `unknown` until the first evaluation."),
       since: z.iso.datetime().nullable(),
       observed: z
         .array(
@@ -82,10 +84,13 @@ export const alertSchema = z
             metric: z.enum(ALERT_METRICS),
             value: z.number().nullable(),
             samples: z.int(),
-            breached: z.boolean().nullable().describe("Null where it has had no say yet."),
+            breached: z
+              .boolean()
+              .nullable()
+              .describe("Whether the condition was true when it last had data; `null` if it never had any."),
           }),
         )
-        .describe("In the order of the conditions."),
+        .describe("Last observed values, in the order of the conditions."),
       last_evaluated_at: z.iso.datetime().nullable(),
     }),
   })
@@ -116,13 +121,13 @@ export function presentAlert({ alert, alert_state }: MonitorRow): z.infer<typeof
 const preview = z
   .record(z.string(), z.unknown())
   .describe(
-    "By node; a long value as the beginning of its text, one that is kept apart as `{$truncated: true, size}`.",
+    "Values keyed by node ID. Long text is cut; a value too long to store with the run is `{$truncated: true, size}`.",
   );
 
 export const sampledRunSchema = z
   .object({
     run_id: z.uuid(),
-    date: z.iso.datetime().describe("When it ended."),
+    date: z.iso.datetime().describe("When the run finished."),
     flow_version: z.int(),
     state: z.enum(RUN_STATES),
     scored: z.boolean(),

@@ -18,29 +18,34 @@ const DAY_MS = 86_400_000;
 const evaluator_id = z.uuid().toLowerCase().optional();
 
 const figures = {
-  eligible: z.int().nullable().describe("Runs; null of a flow version, as they are counted for all together."),
+  eligible: z
+    .int()
+    .nullable()
+    .describe(
+      "Number of runs that match the filter; `null` for a flow version, because they are counted for all versions together.",
+    ),
   sampled: z.int().nullable(),
-  n: z.int().describe("Scores that count in the mean."),
+  n: z.int().describe("Number of scores in the mean."),
   mean: z.number().nullable(),
   p10: z.number().nullable(),
   p50: z.number().nullable(),
   p90: z.number().nullable(),
-  stddev: z.number().nullable().describe("The standard deviation of a sample (n - 1)."),
+  stddev: z.number().nullable().describe("Sample standard deviation (n − 1)."),
   pass_rate: z.number().nullable(),
-  errors: z.int().describe("Scores that could not be made; they count in nothing else."),
+  errors: z.int().describe("Scores that could not be made; no other figure counts them."),
 };
 const figuresSchema = z.object(figures);
 const part = z.number().nullable();
 
 const scoreStatsSchema = z
   .object({
-    from: z.iso.datetime().describe("The start of the first bucket."),
-    to: z.iso.datetime().describe("The end of the last bucket."),
+    from: z.iso.datetime().describe("Start of the first bucket."),
+    to: z.iso.datetime().describe("End of the last bucket."),
     buckets: z.array(
       z.object({
         start: z.iso.datetime(),
         end: z.iso.datetime(),
-        group: z.string().nullable().describe("Null where nothing is grouped."),
+        group: z.string().nullable().describe("The group; `null` without `group_by`."),
         ...figures,
       }),
     ),
@@ -48,16 +53,16 @@ const scoreStatsSchema = z
     groups: z.array(z.object({ group: z.string(), totals: figuresSchema, previous_period: figuresSchema })),
     previous_period: z
       .object({ from: z.iso.datetime(), to: z.iso.datetime(), ...figures })
-      .describe("The period of the same length just before it."),
+      .describe("The preceding period of the same length."),
     coverage: z.object({
-      sampled: part.describe("Sampled ones of the eligible runs."),
-      scored: part.describe("Scored ones of the sampled runs."),
-      errored: part.describe("How many of the scored runs some evaluator could not score."),
+      sampled: part.describe("Share of eligible runs that were sampled."),
+      scored: part.describe("Share of sampled runs that were scored."),
+      errored: part.describe("Share of scored runs that at least one evaluator could not score."),
     }),
   })
   .meta({ id: "MonitorScoreStats" });
 
-/** `/v2/evals/monitors/{monitor_id}/score-stats` and `/sampled-runs`: what has come of it. */
+/** `/v2/evals/monitors/{monitor_id}/score-stats` and `/sampled-runs`: results of the monitor. */
 export function createMonitorResultOperations({ db, reads }: ApiDeps): Operation[] {
   return [
     defineOperation({
@@ -65,16 +70,19 @@ export function createMonitorResultOperations({ db, reads }: ApiDeps): Operation
       id: "getMonitorScoreStats",
       method: "GET",
       path: `${MONITOR}/score-stats`,
-      summary: "Get the statistics of a monitor's scores over time",
+      summary: "Get a monitor's score statistics",
       description:
-        "By the time at which runs ended, in whole hours, days or weeks (UTC, from Monday). Without evaluator_id over all evaluators of the monitor.",
+        "Returns score statistics by the time the runs finished, in whole hours, days or weeks (UTC, weeks start on Monday). Without `evaluator_id` they cover all evaluators of the monitor.",
       params: monitorParams,
       query: z.object({
-        from: timeText.optional().describe("Default: a day before `to`."),
-        to: timeText.optional().describe("Default: now."),
+        from: timeText.optional().describe("Start of the time range (RFC 3339). Default: one day before `to`."),
+        to: timeText.optional().describe("End of the time range (RFC 3339). Default: now."),
         granularity: z.enum(Object.keys(GRANULARITIES) as [Granularity, ...Granularity[]]).default("hour"),
         evaluator_id,
-        group_by: z.enum(STAT_GROUPS).optional().describe("A bucket for each; their totals are in `groups`."),
+        group_by: z
+          .enum(STAT_GROUPS)
+          .optional()
+          .describe("Returns a bucket per group, and the totals of each group in `groups`."),
       }),
       success: { 200: { description: "The statistics.", schema: scoreStatsSchema } },
       async handler({ params: { monitor_id }, query, principal: { org_id } }) {
@@ -82,7 +90,7 @@ export function createMonitorResultOperations({ db, reads }: ApiDeps): Operation
         const from = query.from === undefined ? to - DAY_MS : Date.parse(query.from);
         return await db.org(org_id, async (connection) => {
           const monitor = await requireMonitor(connection, monitor_id);
-          if (from >= to) throw invalid(["query", "from"], "It must be before `to`");
+          if (from >= to) throw invalid(["query", "from"], "Must be earlier than `to`");
           const evaluator_ids =
             query.evaluator_id === undefined
               ? monitor.evaluators.map((each) => each.evaluator_id)
@@ -90,7 +98,10 @@ export function createMonitorResultOperations({ db, reads }: ApiDeps): Operation
           const { granularity, group_by = null } = query;
           const stats = await scoreStats(connection, monitor_id, { from, to, granularity, evaluator_ids, group_by });
           if (stats === null)
-            throw invalid(["query", "from"], `At most ${MAX_BUCKETS} buckets: ask for less, or for longer ones`);
+            throw invalid(
+              ["query", "from"],
+              `At most ${MAX_BUCKETS} buckets: choose a shorter time range or longer buckets`,
+            );
           const { buckets, groups, ...rest } = stats;
           return { status: 200, body: { ...rest, buckets: [...buckets], groups: [...groups] } };
         });
@@ -101,18 +112,23 @@ export function createMonitorResultOperations({ db, reads }: ApiDeps): Operation
       id: "listMonitorSampledRuns",
       method: "GET",
       path: `${MONITOR}/sampled-runs`,
-      summary: "List the runs that a monitor has sampled",
-      description: "They are listed as long as the runs and the samples are kept.",
+      summary: "List a monitor's sampled runs",
+      description: "Lists the runs that the monitor sampled, until the run or the sample is purged.",
       params: monitorParams,
       query: listQuery.extend({
         verdict: z
           .enum(SAMPLE_VERDICTS)
           .optional()
           .describe(
-            "`failed`: one score at least has failed; `error`: one could not be made; `passed`: some have passed and none failed.",
+            "`failed`: at least one score failed; `error`: at least one score could not be made; `passed`: at least one passed and none failed.",
           ),
-        evaluator_id: evaluator_id.describe("The evaluator whose scores filter the runs. The answer has all scores."),
-        min_score: z.number().optional().describe("Runs with a score from here on; booleans are 1 and 0."),
+        evaluator_id: evaluator_id.describe(
+          "Filters runs by the scores of this evaluator. Each run is returned with all its scores.",
+        ),
+        min_score: z
+          .number()
+          .optional()
+          .describe("Only runs with a score of at least this value; booleans count as 1 and 0."),
         max_score: z.number().optional(),
       }),
       success: { 200: { description: "A page of runs.", schema: pageOf(sampledRunSchema, "SampledRunPage") } },

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { monitorFilterSchema } from "../../domain/evals/monitor.ts";
+import { patchOf } from "../../domain/patch.ts";
 import {
   changeMonitor,
   createMonitor,
@@ -31,17 +32,20 @@ const members = {
   name: visibleText(200),
   description: z.string().max(10_000),
   project_id: id,
-  flow_versions: z.array(z.int().min(1).max(2_147_483_647)).min(1).max(100).nullable().describe("Null: all."),
-  evaluator_ids: z.array(id).min(1).max(50).describe("Their present versions are pinned."),
+  flow_versions: z
+    .array(z.int().min(1).max(2_147_483_647))
+    .min(1)
+    .max(100)
+    .nullable()
+    .describe("Flow versions to sample; `null` means all."),
+  evaluator_ids: z.array(id).min(1).max(50).describe("Evaluators to use; their current versions are pinned."),
   sampling_rate: z
     .number()
     .min(0)
     .max(1)
-    .describe(
-      "The part of the eligible runs that is scored, by a hash of their ids: the same runs, whoever asks again.",
-    ),
+    .describe("Share of eligible runs to score (0–1). Selection hashes the run ID, so it is repeatable."),
   filter: monitorFilterSchema,
-  max_per_hour: z.int().min(1).max(100_000).describe("Runs of an hour that are scored at most."),
+  max_per_hour: z.int().min(1).max(100_000).describe("Maximum number of runs to score per hour."),
   enabled: z.boolean(),
 };
 const createBody = z
@@ -55,7 +59,10 @@ const createBody = z
     enabled: members.enabled.default(true),
   })
   .meta({ id: "MonitorCreate" });
-const changeBody = z.strictObject(members).partial().meta({ id: "MonitorChange" });
+const changeBody = z
+  .strictObject({ ...members, filter: patchOf(monitorFilterSchema) })
+  .partial()
+  .meta({ id: "MonitorChange" });
 
 const EXAMPLE = {
   name: "Answers in production",
@@ -65,18 +72,18 @@ const EXAMPLE = {
 
 const limitsSchema = z
   .object({
-    max_monitors: z.int().describe("Most monitors of the organisation."),
+    max_monitors: z.int().describe("Maximum number of monitors in the organisation."),
     used: z.int(),
     max_evaluators_per_monitor: z.int(),
-    min_window_seconds: z.int().describe("The shortest window of an alert's condition."),
-    max_sampled_runs_per_hour: z.int().describe("The largest max_per_hour of a monitor."),
-    retention_days: z.int().describe("How long samples and statistics are kept."),
+    min_window_seconds: z.int().describe("Shortest window of an alert condition, in seconds."),
+    max_sampled_runs_per_hour: z.int().describe("Highest value that a monitor's `max_per_hour` can have."),
+    retention_days: z.int().describe("How long samples and statistics are kept, in days."),
   })
   .meta({ id: "MonitorLimits" });
 
 const auditOf = auditAs("monitor", presentMonitorSettings);
 
-/** `/v2/evals/monitors`: runs of production, scored as they end. */
+/** `/v2/evals/monitors`: score production runs as they finish. */
 export function createMonitorOperations(deps: ApiDeps): Operation[] {
   const { db, reads, config } = deps;
   const toResponse = (row: MonitorDetail) => tagged(presentMonitor(row), revisionTag(row.revision));
@@ -87,8 +94,8 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       id: "getMonitorLimits",
       method: "GET",
       path: "/v2/evals/monitor-limits",
-      summary: "Get what is allowed of monitors, and how many there are",
-      description: "The limits are the installation's, the counts the organisation's.",
+      summary: "Get monitor limits and usage",
+      description: "Returns the installation's limits for monitors and the number of monitors in the organisation.",
       success: { 200: { description: "The limits.", schema: limitsSchema } },
       async handler({ principal: { org_id } }) {
         const used = await db.org(org_id, (connection) => countOthers(connection, "eval_monitors", NO_ID));
@@ -101,7 +108,7 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       method: "GET",
       path: MONITORS,
       summary: "List monitors",
-      description: "Newest first, with what each has sampled and scored so far.",
+      description: "Lists monitors, newest first, with the number of runs each has sampled and scored.",
       query: listQuery.extend({ project_id: id.optional(), enabled: z.boolean().optional() }),
       success: { 200: { description: "A page of monitors.", schema: pageOf(monitorSchema, "MonitorPage") } },
       async handler({ query, principal: { org_id } }) {
@@ -124,7 +131,7 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       path: MONITORS,
       summary: "Create a monitor",
       description:
-        "From now on runs of the flow that end are sampled and scored by the present versions of the evaluators. A 409 says that there are as many monitors as there may be.",
+        "Creates a monitor. From now on, finished runs of the flow are sampled and scored by the current evaluator versions. Returns 409 at the monitor limit.",
       body: createBody,
       idempotent: true,
       problems: ["not_found", "conflict"],
@@ -141,7 +148,7 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
         201: {
           description: "The monitor.",
           schema: monitorSchema,
-          headers: { Location: "Its address.", ...ETAG },
+          headers: { Location: "URL of the created resource.", ...ETAG },
           links: { getMonitor: linkTo("getMonitor", ["monitor_id"]) },
         },
       },
@@ -157,7 +164,7 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       method: "GET",
       path: MONITOR,
       summary: "Get a monitor",
-      description: "With what it has sampled and scored so far.",
+      description: "Returns the monitor with the number of runs it has sampled and scored.",
       params: monitorParams,
       success: { 200: { description: "The monitor.", schema: monitorSchema, headers: ETAG } },
       async handler({ params: { monitor_id }, principal: { org_id } }) {
@@ -171,13 +178,13 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       path: MONITOR,
       summary: "Change a monitor",
       description:
-        "Evaluators that are named are pinned in their present versions. One that is disabled samples and scores nothing. An evaluator that its alert looks at cannot be left out (409).",
+        "Changes a monitor; omitted fields keep their values. Sending evaluators pins their current versions. A disabled monitor samples nothing. Removing an evaluator used by the alert returns 409.",
       params: monitorParams,
       headers: ifMatchHeaders,
       body: changeBody,
       problems: ["conflict"],
       examples: { disable: { enabled: false }, rate: { sampling_rate: 0.25 } },
-      success: { 200: { description: "The monitor as it is now.", schema: monitorSchema, headers: ETAG } },
+      success: { 200: { description: "The updated monitor.", schema: monitorSchema, headers: ETAG } },
       async handler({ params: { monitor_id }, headers, body, principal: { org_id }, audit }) {
         const row = await changeMonitor(
           deps,
@@ -197,9 +204,9 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       path: MONITOR,
       summary: "Delete a monitor",
       description:
-        "Also deletes its samples, its statistics and the scores that were made for nothing else. The runs stay.",
+        "Deletes a monitor with its samples, its statistics and the scores that nothing else uses. The runs are kept.",
       params: monitorParams,
-      success: { 204: { description: "It is gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: { monitor_id }, principal: { org_id }, audit }) {
         await deleteMonitor(deps, org_id, monitor_id, auditOf(audit, monitor_id));
         return { status: 204 };

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../domain/json.ts";
 const values = z.record(z.string(), z.json()).default({});
 const MAX_PASSAGES = 200;
 
-/** What is scored, written out: of a run that Millrace need not know. */
+/** A sample given in full, of a run that Millrace need not know. */
 export const sampleInput = z
   .strictObject({
     inputs: values,
@@ -23,7 +23,7 @@ export const sampleInput = z
       )
       .max(MAX_PASSAGES)
       .default([])
-      .describe("The passages that were found for it."),
+      .describe("The chunks retrieved for the answer."),
     citations: z
       .array(z.strictObject({ resource_id: z.string().max(2048), resource_path: z.string().max(2048) }))
       .max(MAX_PASSAGES)
@@ -34,13 +34,13 @@ export const sampleInput = z
     error: z
       .strictObject({ code: z.string().max(200), message: z.string().max(4000) })
       .nullish()
-      .describe("Why there is no answer: it counts as a run that has failed."),
+      .describe("Why there is no answer. The sample is scored as a failed run."),
   })
   .meta({ id: "EvalSample" });
 type Values = "inputs" | "outputs" | "expected_outputs" | "metadata" | "usage";
 type Given = Omit<z.output<typeof sampleInput>, Values> & { readonly [Name in Values]: JsonObject };
 
-/** A sample as evaluators see it. */
+/** A sample in the form that evaluators see. */
 export function sampleOf(given: Partial<Given>): EvalSample {
   const { inputs = {}, outputs = {}, expected_outputs = {}, metadata = {}, usage = {}, error = null } = given;
   return {

@@ -11,23 +11,25 @@ export const scoreSchema = z
   .object({
     score_id: z.uuid(),
     run_id: z.uuid(),
-    node_id: z.string().nullable().describe("Null: of the whole run."),
+    node_id: z.string().nullable().describe("The scored node; `null` means the whole run."),
     name: z.string(),
     data_type: z.enum(DATA_TYPES),
     value,
     passed,
-    comment: z.string().nullable().describe("Why, in words: of an evaluator, its reasoning."),
+    comment: z.string().nullable().describe("Reason for the score in words; for an evaluator, its reasoning."),
     error,
-    source: z.enum(SCORE_SOURCES).describe("`human`: a signed-in user; `api`: an API key, or feedback."),
+    source: z
+      .enum(SCORE_SOURCES)
+      .describe("`human`: a signed-in user; `api`: an API key or feedback; `evaluator`: an evaluator."),
     evaluator_id: z.uuid().nullable(),
     evaluator_version: z.int().nullable(),
     experiment_id: z.uuid().nullable(),
     monitor_id: z.uuid().nullable(),
-    author: z.uuid().nullable().describe("Id of the user or API key."),
+    author: z.uuid().nullable().describe("ID of the user or API key."),
     metadata: z.record(z.string(), z.unknown()),
     corrected: z
       .object({
-        by: z.uuid().describe("Id of the user or API key, as of `author`."),
+        by: z.uuid().describe("ID of the user or API key, like `author`."),
         at: z.iso.datetime(),
         value,
         passed,
@@ -35,7 +37,7 @@ export const scoreSchema = z
         error,
       })
       .nullable()
-      .describe("The first value, and who corrected it last."),
+      .describe("The value before the first correction, and who corrected it last."),
     created_at: z.iso.datetime(),
   })
   .meta({ id: "Score" });
@@ -53,7 +55,7 @@ export function presentScore(row: ScoreRow): z.infer<typeof scoreSchema> {
   });
 }
 
-/** An example: a judge's score that a person has corrected. */
+/** Example: a judge's score that a person corrected. */
 export const CORRECTED: z.infer<typeof scoreSchema> = {
   score_id: "0197f0a0-0000-7000-8000-000000000008",
   run_id: "0197f0a0-0000-7000-8000-000000000006",

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { invalid } from "../../domain/errors.ts";
 import { VALUE_TYPES } from "../../domain/evals/evaluator.ts";
 import { DATA_TYPES } from "../../domain/evals/evaluators/kind.ts";
-import { jsonLength } from "../../domain/json.ts";
+import { scoreMetadataSchema } from "../../domain/evals/score-metadata.ts";
+import { patchOf } from "../../domain/patch.ts";
 import { timeText } from "../../domain/timestamps.ts";
 import { auditAs } from "../../services/audit/audit.ts";
 import { changeScore, deleteScore } from "../../services/evals/correct-score.ts";
@@ -26,30 +27,27 @@ const SCORES = "/v2/evals/scores";
 const SCORE = `${SCORES}/{score_id}` as const;
 const params = z.object({ run_id: pathId("run") });
 const name = visibleText(200);
-const nodeId = visibleText(500).describe("A node of the run; inside an iteration its path, such as `map-0[2]/http-0`.");
-
-/** Longest metadata, bytes of JSON. */
-const MAX_METADATA_BYTES = 16 * 1024;
+const nodeId = visibleText(500).describe(
+  "Path of a node of the run, such as `http-0`, or `map-0[2]/http-0` inside an iteration.",
+);
 
 const members = {
   value: z
     .union([z.number().min(-1_000_000_000).max(1_000_000_000), z.boolean(), visibleText(200)])
-    .describe("A number if numeric, true or false if boolean, a label if categorical."),
+    .describe("A number for numeric, true or false for boolean, a label for categorical scores."),
   comment: z.string().max(4000).nullish(),
-  metadata: z
-    .record(z.string(), z.json())
-    .refine((metadata) => jsonLength(metadata) <= MAX_METADATA_BYTES, `At most ${MAX_METADATA_BYTES} bytes of JSON`),
+  metadata: scoreMetadataSchema,
 };
 const createBody = z
   .strictObject({
-    name: name.describe("The name of the score. Scores may share a name."),
+    name: name.describe("Name of the score. Several scores can share a name."),
     data_type: z.enum(DATA_TYPES),
     value: members.value,
     passed: z
       .boolean()
       .nullish()
       .describe(
-        "Whether that is good enough; without it a boolean passes where it is true, and others are not judged.",
+        "Whether the score passes. If omitted, a boolean passes if it is true; other values neither pass nor fail.",
       ),
     node_id: nodeId.nullish(),
     comment: members.comment,
@@ -58,7 +56,11 @@ const createBody = z
   .superRefine(({ data_type, value }, context) => {
     const type = VALUE_TYPES[data_type];
     if (typeof value !== type)
-      context.addIssue({ code: "custom", path: ["value"], message: `The value of a ${data_type} score is a ${type}` });
+      context.addIssue({
+        code: "custom",
+        path: ["value"],
+        message: `The value of a ${data_type} score must be a ${type}`,
+      });
   })
   .meta({ id: "ScoreCreate" });
 
@@ -68,22 +70,24 @@ const changeBody = z
     passed: z
       .boolean()
       .nullish()
-      .describe("Left out, it follows from the value, by the evaluator's threshold where one has given the score."),
+      .describe(
+        "Whether the score passes. If omitted, it follows from the value, using the evaluator's threshold for evaluator scores.",
+      ),
     comment: members.comment,
-    metadata: members.metadata.optional(),
+    metadata: patchOf(scoreMetadataSchema).optional(),
   })
   .meta({ id: "ScoreChange" });
 const scoreParams = z.object({ score_id: pathId("score") });
 const anId = z.uuid().toLowerCase().optional();
 const searchQuery = listQuery.extend({
   run_id: anId,
-  project_id: anId.describe("Of its runs."),
+  project_id: anId.describe("Only scores of the project's runs."),
   node_id: nodeId.optional(),
   name: name.optional(),
   source: z.enum(SCORE_SOURCES).optional(),
   evaluator_id: anId,
-  experiment_id: anId.describe("That has had the score made first."),
-  monitor_id: anId.describe("That has had the score made first."),
+  experiment_id: anId.describe("Only scores that were first made for this experiment or monitor."),
+  monitor_id: anId.describe("Only scores that were first made for this experiment or monitor."),
   passed: z.boolean().optional(),
   corrected: z.boolean().optional(),
   created_after: timeText.optional(),
@@ -91,7 +95,7 @@ const searchQuery = listQuery.extend({
 });
 const auditOf = auditAs("score", presentScore);
 
-/** `/v2/evals/runs/{run_id}/scores` and `/v2/evals/scores`: what programs, people and evaluators say of a run. */
+/** `/v2/evals/runs/{run_id}/scores` and `/v2/evals/scores`: scores of runs by programs, people and evaluators. */
 export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
   const toResponse = (row: ScoreRow) => tagged(presentScore(row), revisionTag(row.revision));
   return [
@@ -100,8 +104,9 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       id: "createRunScore",
       method: "POST",
       path: RUN_SCORES,
-      summary: "Score a run, or a node of it",
-      description: "Its `source` is `human` where a signed-in user gives it, `api` where an API key does.",
+      summary: "Score a run or a node",
+      description:
+        "Stores a score for a run or one of its nodes. `source` is `human` for a signed-in user and `api` for an API key.",
       params,
       body: createBody,
       idempotent: true,
@@ -110,12 +115,11 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
         node: { name: "grounded", data_type: "boolean", value: false, node_id: "ai-0" },
         label: { name: "tone", data_type: "categorical", value: "friendly", metadata: { round: 2 } },
       },
-      exactNumbers: true,
       success: {
         201: {
           description: "The score.",
           schema: scoreSchema,
-          headers: { Location: "Its address." },
+          headers: { Location: "URL of the created resource." },
           links: { getScore: linkTo("getScore", ["score_id"]) },
         },
       },
@@ -125,7 +129,7 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
         if (node_id !== null && !(await hasNodeRun(db, org_id, run_id, node_id)))
           throw invalid(
             ["body", "node_id"],
-            "The run has no record of a node of this id or path: see GET /v2/runs/{run_id}?expand=nodes",
+            "The run has no record of a node with this ID or path: see GET /v2/runs/{run_id}?expand=nodes",
           );
         const score_id = newId();
         const score = {
@@ -148,8 +152,8 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       id: "listRunScores",
       method: "GET",
       path: RUN_SCORES,
-      summary: "List the scores of a run",
-      description: "Newest first: of evaluators, of people and of the API.",
+      summary: "List a run's scores",
+      description: "Lists scores from evaluators, people and the API, newest first.",
       params,
       query: listQuery.extend({
         source: z.enum(SCORE_SOURCES).optional(),
@@ -177,7 +181,7 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       method: "GET",
       path: SCORES,
       summary: "List scores across runs",
-      description: "The newest first: of a project, an evaluator, an experiment, a monitor, or all there are.",
+      description: "Lists all scores, or the ones of a project, evaluator, experiment or monitor, newest first.",
       query: searchQuery,
       success: {
         200: {
@@ -205,7 +209,7 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       method: "GET",
       path: SCORE,
       summary: "Get a score",
-      description: "With who or what gave it.",
+      description: "Returns the score and who or what gave it.",
       params: scoreParams,
       success: { 200: { description: "The score.", schema: scoreSchema, headers: ETAG } },
       async handler({ params: { score_id }, principal: { org_id } }) {
@@ -219,7 +223,7 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       path: SCORE,
       summary: "Correct a score",
       description:
-        "Works for every score, also for those of evaluators: `corrected` keeps the first value, and the score stays corrected when the run is scored again. Statistics, comparisons and the verdict of its experiment follow.",
+        "Changes the value of any score, including evaluator scores. `corrected` keeps the first value, and scoring the run again does not overwrite the correction. Statistics, comparisons and the experiment's verdict are updated.",
       params: scoreParams,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -227,9 +231,8 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
         judge: { value: 0.2, comment: "It names a shop that has closed." },
         verdict: { passed: true },
       },
-      exactNumbers: true,
       success: {
-        200: { description: "The score as it is now.", schema: scoreSchema, headers: ETAG, example: CORRECTED },
+        200: { description: "The updated score.", schema: scoreSchema, headers: ETAG, example: CORRECTED },
       },
       async handler({ params: { score_id }, headers, body, principal: { org_id, id }, audit }) {
         const row = await changeScore(
@@ -250,10 +253,11 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       method: "DELETE",
       path: SCORE,
       summary: "Delete a score",
-      description: "That a program or a person has given. One of an evaluator can be corrected.",
+      description:
+        "Deletes a score given by a person or a program. Evaluator scores cannot be deleted; correct them instead.",
       params: scoreParams,
       problems: ["conflict"],
-      success: { 204: { description: "It is gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: { score_id }, principal: { org_id }, audit }) {
         await deleteScore(db, org_id, score_id, auditOf(audit, score_id));
         return { status: 204 };

@@ -19,14 +19,18 @@ const EVALUATOR = "0197f0a0-0000-7000-8000-000000000002";
 const id = z.uuid().toLowerCase();
 const body = z
   .strictObject({
-    evaluator_ids: z.array(id).min(1).max(MAX_EVALUATORS).describe("In their present versions."),
+    evaluator_ids: z
+      .array(id)
+      .min(1)
+      .max(MAX_EVALUATORS)
+      .describe("Evaluators to score with, in their current versions."),
     samples: z
       .array(
         sampleInput.extend({
-          external_id: z.string().min(1).max(512).nullish().describe("Your own name for it, given back."),
+          external_id: z.string().min(1).max(512).nullish().describe("Your own ID for the sample; it is returned."),
           row_id: id
             .optional()
-            .describe("A row of a dataset: its inputs, expected outputs and metadata, where the sample has none."),
+            .describe("Dataset row that supplies inputs, expected outputs and metadata that the sample omits."),
         }),
       )
       .min(1)
@@ -48,15 +52,15 @@ const scoringSchema = z
         evaluator_id: z.uuid(),
         evaluator_version: z.int(),
         name: z.string(),
-        n: z.int().describe("Scores that count in the mean."),
+        n: z.int().describe("Number of scores in the mean."),
         mean: z.number().nullable(),
-        pass_rate: z.number().nullable().describe("The part that passes of the scores that pass or fail."),
+        pass_rate: z.number().nullable().describe("Share of passes among the scores that pass or fail."),
         passed: z.int(),
         expected: z.int(),
-        unscored: z.int().describe("Samples that could not be scored."),
+        unscored: z.int().describe("Number of samples that could not be scored."),
       }),
     ),
-    usage: z.record(z.string(), z.number()).describe("The usage of judges."),
+    usage: z.record(z.string(), z.number()).describe("Model usage of the evaluators that are judges."),
   })
   .meta({ id: "Scoring" });
 
@@ -93,7 +97,7 @@ const SCORED: z.infer<typeof scoringSchema> = {
   usage: {},
 };
 
-/** `/v2/evals/scorings`: what evaluators say of outputs that were made elsewhere. */
+/** `/v2/evals/scorings`: evaluators' scores of outputs that were made elsewhere. */
 export function createScoringOperations({ db, scorer }: ApiDeps): Operation[] {
   return [
     defineOperation({
@@ -101,8 +105,8 @@ export function createScoringOperations({ db, scorer }: ApiDeps): Operation[] {
       method: "POST",
       path: "/v2/evals/scorings",
       tag: "Run scores",
-      summary: "Score outputs that were made elsewhere",
-      description: `Up to ${MAX_SAMPLES} samples by up to ${MAX_EVALUATORS} evaluators. Nothing is stored: send the scores where the outputs are.`,
+      summary: "Score external outputs",
+      description: `Scores up to ${MAX_SAMPLES} samples with up to ${MAX_EVALUATORS} evaluators. Nothing is stored: save the returned scores with your outputs.`,
       auth: "secret",
       body,
       idempotent: true,
@@ -116,9 +120,8 @@ export function createScoringOperations({ db, scorer }: ApiDeps): Operation[] {
           ],
         },
       },
-      exactNumbers: true,
       success: {
-        200: { description: "What they say, in the order of the samples.", schema: scoringSchema, example: SCORED },
+        200: { description: "The scores, in the order of the samples.", schema: scoringSchema, example: SCORED },
       },
       async handler({ body: { evaluator_ids, samples }, principal: { org_id }, signal }) {
         const { evaluators, rows } = await db.org(org_id, async (connection) => {

@@ -19,7 +19,7 @@ export function clientAddress(req: IncomingMessage, trustedProxies: readonly str
   return normalise(address);
 }
 
-/** Whether an address is one of these or in one of these networks (CIDR). */
+/** Whether an address is in a list of addresses and networks (CIDR). */
 export function isInRanges(address: string, ranges: readonly string[]): boolean {
   if (ranges.length === 0 || !ipaddr.isValid(address)) return false;
   const parsed = ipaddr.process(address);

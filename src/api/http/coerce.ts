@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { ValidationIssue } from "../../domain/errors.ts";
 import { isStorable } from "./json-guard.ts";
-import type { Location } from "./issues.ts";
+import type { Location } from "../../domain/issues.ts";
 
 const TRUE = ["true", "1", "yes", "on"];
-/** As JSON writes it, with an optional plus sign. */
+/** A number as JSON writes it, with an optional plus sign. */
 const NUMBER = /^[+-]?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?$/;
 const FALSE = ["false", "0", "no", "off"];
 
@@ -14,7 +14,7 @@ export interface Coerced {
 }
 
 /**
- * Gives the texts of a path, query or header the types their schema declares, so that schemas say `z.int()` and the
+ * Converts the texts of a path, query or header to the types that their schema declares, so that schemas can say `z.int()` and the API
  * document an integer. A parameter given twice is an issue unless its schema is an array.
  */
 export function coerceTexts(
@@ -38,7 +38,7 @@ export function coerceTexts(
     } else if (kind === "array") {
       values[name] = list;
     } else if (list.length > 1) {
-      issues.push({ loc: [location, name], msg: "The parameter is given more than once", type: "value_error" });
+      issues.push({ loc: [location, name], msg: "The parameter was sent more than once", type: "value_error" });
     } else {
       const result = coerceText(list[0] ?? "", kind);
       if (typeof result === "object") issues.push({ loc: [location, name], ...result });
@@ -68,7 +68,7 @@ function coerceText(text: string, kind: string): string | number | boolean | { m
   return text;
 }
 
-/** The type under defaults, optionals and pipes. */
+/** Unwraps defaults, optionals and pipes. */
 function kindOf(schema: z.ZodType): string {
   let at: z.ZodType = schema;
   for (;;) {

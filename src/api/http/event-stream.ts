@@ -10,10 +10,7 @@ const HEADERS = {
   "X-Accel-Buffering": "no",
 };
 
-/**
- * A server-sent event. `data` is written as JSON, which has no line breaks. Without an id, a client resumes after the
- * previous id.
- */
+/** A server-sent event. `data` is written as JSON, which contains no line breaks. Without an ID, a client resumes after the ID before. */
 export function serverSentEvent(id: number | null, type: string | null, data: unknown): string {
   return `${id === null ? "" : `id: ${id}\n`}${type === null ? "" : `event: ${type}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
@@ -22,8 +19,8 @@ export function serverSentEvent(id: number | null, type: string | null, data: un
 export const SSE_COMMENT = ": keep-alive\n\n";
 
 /**
- * Answers with a stream of texts. The next one is requested only when the client has received the ones before, and none
- * after it has disconnected.
+ * Responds with a stream of texts. The next text is requested only when the client has received the earlier ones, and none after it has
+ * disconnected.
  */
 export function answerStream(
   type: string,

@@ -17,16 +17,16 @@ import type { ClaimResult, Lease, StoredAnswer } from "../../stores/http/idempot
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Rendered } from "./render.ts";
 
-/** Longer bodies are stored in the blob store, to keep rows small. */
+/** Longer bodies are stored in the blob store, so that rows stay small. */
 const INLINE_BODY_BYTES = 1024 * 1024;
-/** No answer is longer: a run's outputs are bounded far below. */
+/** No response is longer, because a run's outputs have a much lower limit. */
 const MAX_BODY_BYTES = 1024 * 1024 * 1024;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-const OTHER_REQUEST = "This Idempotency-Key was used with another request in the last 24 hours.";
-/** Both have the same message: the kept answer cannot be decrypted without its credential. */
+const OTHER_REQUEST = "This Idempotency-Key was used for a different request in the last 24 hours.";
+/** Both cases have the same message: the stored response cannot be decrypted without its credential. */
 const OTHER_CREDENTIAL =
-  "This Idempotency-Key was used in the last 24 hours with another request, or with another credential: the answer kept shows a secret, and only the credential that it was given to can read it.";
+  "This Idempotency-Key was used in the last 24 hours for a different request or with another credential. The stored response contains a secret, so only the credential that made the first request can read it.";
 
 export interface IdempotentRequest {
   readonly orgId: string;
@@ -36,40 +36,43 @@ export interface IdempotentRequest {
   readonly path: string;
   readonly search: string;
   readonly body: Buffer;
-  /** Whether the key's id is a run's. The answer of a completed run can be made again from the run. */
+  /** Whether the key's resource ID is a run's, so that the response of a completed run can be built from the run. */
   readonly makesRun: boolean;
-  /** The caller's credential where the request or its answer holds a secret; see `seal`. */
+  /** The caller's credential, if the request or its response contains a secret; see `seal`. */
   readonly credential: string | null;
 }
 
-/** What a handler receives of the key. */
+/** What a handler knows of the claimed key. */
 export interface KeyHold {
   readonly resourceId: string;
   readonly repeated: boolean;
-  /** Null if an answer is already kept. */
+  /** `null` if a response is already stored. */
   readonly lease: Lease | null;
 }
 
 export interface Idempotency {
-  /** Serves a request once: the first answer is kept for 24 h and replayed. Throws the 409s. */
+  /** Serves a request once: the first response is kept for 24 h and replayed. Throws the 409s. */
   once(request: IdempotentRequest, serve: (hold: KeyHold) => Promise<Rendered>): Promise<Rendered>;
-  /** Fixes the resource id of a key; the request is served every time until an answer is kept. Throws the 409 of another request. */
+  /**
+   * Fixes the resource ID of a key; the request is served every time until a response is stored. Throws the 409 if the key was used for
+   * another request.
+   */
   claimOnly(request: IdempotentRequest): Promise<KeyHold & { readonly kept?: KeptAnswer }>;
-  /** Keeps the answer of a claimed key for 24 h. `digest` is the body's, for requests that have none. */
+  /** Stores the response of a claimed key for 24 h. `digest` is that of a body that the request's hash does not cover. */
   keep(request: IdempotentRequest, hold: KeyHold, rendered: Rendered, digest: string): Promise<void>;
 }
 
 /**
- * For the transaction of an effect that replaces what an earlier attempt made. Throws the 409 if a later attempt has
- * taken the key over; none can until the transaction ends.
+ * Call it in the transaction of an effect that replaces what an earlier attempt made. Throws the 409 if a later attempt has taken the key
+ * over; none can until the transaction ends.
  */
 export async function requireHeld(db: Db, hold: KeyHold | null): Promise<void> {
   if (hold?.lease && !(await lockClaim(db, hold.lease))) throw inProgress();
 }
 
-/** An answer that was kept with the digest of its request's body. */
+/** A stored response with the digest of its request's body. */
 export interface KeptAnswer {
-  /** Replays the answer. Throws the 409 if the body is another one. */
+  /** Replays the response. Throws the 409 if the body differs. */
   replay(digest: string): Promise<Rendered>;
 }
 
@@ -81,7 +84,7 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
     lease_seconds: number,
   ): Promise<Exclude<ClaimResult, { outcome: "conflict" }>> {
     if (!KEY.test(request.key))
-      throw invalid(["header", "Idempotency-Key"], "1 to 255 visible ASCII characters", "value_error");
+      throw invalid(["header", "Idempotency-Key"], "Must be 1 to 255 visible ASCII characters", "value_error");
     const row = {
       org_id: request.orgId,
       key: request.key,
@@ -125,8 +128,8 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
   }
 
   /**
-   * The answer to a request that lost its lease: the same as the request that took its key over gets. Throws the 409
-   * while that one is still served.
+   * The response to a request that lost its lease: the response of the request that took its key over. Throws the 409 while that request is
+   * in progress.
    */
   async function answerOfNext(request: IdempotentRequest, own: Rendered): Promise<Rendered> {
     const answer = await db.org(request.orgId, (connection) =>
@@ -148,17 +151,17 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
       const withConnection = (work: typeof renewClaim): Promise<void> =>
         db.org(request.orgId, (connection) => work(connection, lease));
       const onFailure = (err: unknown): void =>
-        logger.warn({ err, operation: request.operation }, "idempotency record not written");
+        logger.warn({ err, operation: request.operation }, "could not store an idempotency record");
       const renewal = setInterval(() => void withConnection(renewClaim).catch(onFailure), (LEASE_SECONDS * 1000) / 3);
       try {
         const rendered = await serve({ resourceId: claimed.resource_id, repeated: claimed.repeated, lease });
-        // The run's row holds the whole answer, so nothing is written a second time.
+        // The run's row contains the whole response, so it is not stored again.
         if (rendered.recoverable) return claimed.repeated ? replayed(rendered) : rendered;
         if (!isFinal(rendered)) {
           await withConnection(releaseClaim).catch(onFailure);
           return rendered;
         }
-        // Failing to store the answer does not change the answer.
+        // The response is sent even if it cannot be stored.
         const kept = await keep(request, lease, rendered).catch(onFailure);
         return kept === false ? await answerOfNext(request, rendered) : rendered;
       } catch (error) {
@@ -189,7 +192,7 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
     async keep(request, { lease }, rendered, digest) {
       if (lease === null) return;
       await keep(request, lease, rendered, digest).catch((err: unknown) =>
-        logger.warn({ err, operation: request.operation }, "idempotency record not written"),
+        logger.warn({ err, operation: request.operation }, "could not store an idempotency record"),
       );
     },
   };
@@ -202,27 +205,27 @@ function replayed(rendered: Rendered): Rendered {
 function inProgress(): Problem {
   return new Problem(
     "idempotency_in_progress",
-    "The first request with this Idempotency-Key has not been answered yet.",
+    "The first request with this Idempotency-Key is still being processed.",
     {
       headers: { "Retry-After": "1" },
     },
   );
 }
 
-/** Whether the answer is final: a client may retry internal failures and limits, but not a run that was executed. */
+/** Whether the response is final: a client may retry internal errors and limits, but not a run that was executed. */
 function isFinal(rendered: Rendered): boolean {
   return (rendered.status < 500 && rendered.status !== 429) || rendered.settled === true;
 }
 
 function hashRequest(request: IdempotentRequest): Buffer {
-  // A plain digest of a body that holds a password could be used to search for the password.
+  // A plain digest of a body that contains a password could be used to guess the password.
   const hash = request.credential === null ? createHash("sha256") : createHmac("sha256", request.credential);
   return hash.update(`${request.method} ${request.path}${request.search}\n`).update(request.body).digest();
 }
 
 /**
- * Encrypts an answer that shows a secret once (a new API key) with the caller's own credential, which is stored
- * nowhere. The caller can get the answer again; a reader of the database cannot.
+ * Encrypts a response that shows a secret once (a new API key) with the caller's own credential, which is stored nowhere. The caller can
+ * get the response again; a reader of the database cannot.
  */
 function seal(text: string, credential: string): string {
   return encrypt(Buffer.from(text), sealingKey(credential), "").toString("base64");

@@ -2,16 +2,16 @@ import { nextSlice } from "../../platform/slices.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 
 export const MAX_JSON_DEPTH = 100;
-/** Members and items in all: they determine the cost of parsing and checking a body more than its bytes do. */
+/** Most fields and items in total: they determine the cost of parsing and checking a body more than its bytes do. */
 export const MAX_JSON_VALUES = 10_000;
 /**
- * The same for bodies that hold a run's inputs, a flow or an import. A flow that is one list of this size has as many
- * values as a flow may.
+ * Most fields and items of bodies that contain a run's inputs, a flow or an import. A flow that is one list of this size has as many values
+ * as a flow may have.
  */
 export const MAX_WIDE_JSON_VALUES = 500_000;
-/** How many values one slice of the event loop checks. */
+/** Values that are checked in one slice of the event loop. */
 const VALUES_AT_ONCE = 10_000;
-/** How many bytes one slice searches: 3 ms at worst. */
+/** Bytes that are searched in one slice: 3 ms in the worst case. */
 const BYTES_AT_ONCE = 256 * 1024;
 
 const QUOTE = 0x22;
@@ -24,23 +24,23 @@ const COMMA = 0x2c;
 const ZERO = 0x30;
 const NINE = 0x39;
 const SMALL_E = 0x65;
-/** Made small by this bit. */
+/** OR-ing this bit lower-cases an ASCII letter. */
 const CASE = 0x20;
-/** No number with fewer digits is rounded when it is read. */
+/** A number with fewer digits is never rounded when it is read. */
 const INEXACT_DIGITS = 16;
 
 /**
- * Detects, while a JSON text arrives, why it must not be parsed: too deep, too many values. The text need not
- * be valid JSON. Between chunks the event loop serves other requests.
+ * Detects, while a JSON text arrives, why it must not be parsed: too deep, or too many values. The text need not be valid JSON. Between
+ * chunks the event loop serves other requests.
  */
 export class JsonShape {
   #depth = 0;
   #values = 0;
   #inString = false;
-  /** 1 where a chunk ended between a backslash and what it escapes. */
+  /** 1 if a chunk ended between a backslash and the escaped character. */
   #skip = 0;
   #problem: string | null = null;
-  /** Digits in a row up to here, outside of strings. */
+  /** Consecutive digits up to here, outside of strings. */
   #digits = 0;
   #mayBeInexact = false;
   readonly #maxValues: number;
@@ -54,7 +54,7 @@ export class JsonShape {
     return this.#problem;
   }
 
-  /** Whether a number has so many digits, or an exponent, that reading it might change it. */
+  /** Whether a number has so many digits, or an exponent, that reading it might change its value. */
   get mayBeInexact(): boolean {
     return this.#mayBeInexact;
   }
@@ -66,7 +66,7 @@ export class JsonShape {
     let values = this.#values;
     let inString = this.#inString;
     let at = this.#skip;
-    // Native search makes base64 of many MB cheap.
+    // Native search makes long strings, such as base64 of many MB, cheap.
     const isPlain = !chunk.includes(BACKSLASH);
     for (; at < chunk.length; at++) {
       const byte = chunk[at] ?? 0;
@@ -96,7 +96,7 @@ export class JsonShape {
       }
     }
     this.#digits = digits;
-    if (depth > MAX_JSON_DEPTH) this.#problem = `The body nests deeper than ${MAX_JSON_DEPTH} levels`;
+    if (depth > MAX_JSON_DEPTH) this.#problem = `The body is nested deeper than ${MAX_JSON_DEPTH} levels`;
     else if (values > this.#maxValues) this.#problem = `The body has more than ${this.#maxValues} values`;
     this.#depth = depth;
     this.#values = values;
@@ -106,11 +106,11 @@ export class JsonShape {
 }
 
 /**
- * Finds values that no part of the service accepts: a member named `__proto__` (it replaces the prototype wherever it
- * is assigned), and text that Postgres cannot store (U+0000, half a surrogate pair). Null when there is none.
+ * Finds values that no part of Millrace accepts: a field named `__proto__` (it replaces the prototype when it is assigned), and text that
+ * Postgres cannot store (U+0000, half a surrogate pair). Null if there is none.
  */
 export async function findForbidden(value: unknown, bytes: Buffer, looseTop: boolean): Promise<ValidationIssue | null> {
-  // All of these need an escape or the plain word. A text with neither needs no walk.
+  // All of these values need an escape or the plain word, so a text with neither needs no walk.
   if (!(await holds(bytes, ["\\u", "__proto__"]))) return null;
   const steps = walk(value, ["body"], looseTop, { left: VALUES_AT_ONCE });
   for (;;) {
@@ -120,7 +120,15 @@ export async function findForbidden(value: unknown, bytes: Buffer, looseTop: boo
   }
 }
 
-/** Whether the bytes have one of these. A slice at a time: the search is slow where a needle's first byte is all there is. */
+/** Checks a value of a short text, without pauses. */
+export function findForbiddenAtOnce(value: unknown): ValidationIssue | null {
+  return walk(value, [], false, { left: Infinity }).next().value;
+}
+
+/**
+ * Whether the bytes contain one of these. Searches one slice at a time, because the search is slow in bytes that repeat a needle's first
+ * byte.
+ */
 async function holds(bytes: Buffer, needles: readonly string[]): Promise<boolean> {
   const overlap = Math.max(...needles.map((needle) => needle.length)) - 1;
   for (let at = 0; at < bytes.length; at += BYTES_AT_ONCE) {
@@ -131,7 +139,7 @@ async function holds(bytes: Buffer, needles: readonly string[]): Promise<boolean
   return false;
 }
 
-/** Yields once every so many values. */
+/** Walks a value and yields each time a slice is used up. */
 function* walk(
   value: unknown,
   loc: Array<string | number>,
@@ -148,7 +156,7 @@ function* walk(
       yield null;
     }
     loc.push(key);
-    if (key === "__proto__" && !loose) return issue(loc, "This name is not allowed", "value_error");
+    if (key === "__proto__" && !loose) return issue(loc, "This field name is not allowed", "value_error");
     if (typeof key === "string" && !isStorable(key)) return issue(loc.slice(0, -1), TEXT_MESSAGE, "string_unicode");
     const item = (value as Record<string | number, unknown>)[key];
     const found = typeof item === "object" || typeof item === "string" ? yield* walk(item, loc, false, slice) : null;

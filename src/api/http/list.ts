@@ -4,15 +4,15 @@ import { inPortions } from "../../stores/in-portions.ts";
 import type { Keyset } from "../../stores/keyset.ts";
 import { decodeCursor, encodeCursor, hashFilters } from "./cursor.ts";
 
-/** The query members of every list; filters are added by `.extend`. */
+/** The query parameters of every list; filters are added by `.extend`. */
 export const listQuery = z.object({
-  page_size: z.int().min(1).max(200).default(50).describe("Items on a page."),
-  cursor: z.string().min(1).max(512).optional().describe("The `cursor` of an earlier page of the same list."),
+  page_size: z.int().min(1).max(200).default(50).describe("Number of items per page."),
+  cursor: z.string().min(1).max(512).optional().describe("`cursor` value returned by the previous page of this list."),
   direction: z
     .enum(["next", "prev"])
     .default("next")
-    .describe("Whether to go on from the cursor's page, or back from it."),
-  order: z.enum(["asc", "desc"]).default("desc").describe("By creation."),
+    .describe("`next` returns the page after the cursor, `prev` the page before it."),
+  order: z.enum(["asc", "desc"]).default("desc").describe("Sort order by creation time."),
 });
 export type ListQuery = z.infer<typeof listQuery>;
 
@@ -31,13 +31,15 @@ export function pageOf<Item extends z.ZodType>(
       cursor: z
         .string()
         .nullable()
-        .describe("To pass on for the next page (or, with `direction=prev`, the one before); null on the last page."),
-      has_more: z.boolean().describe("Whether there is more in the direction that was asked for."),
+        .describe(
+          "Pass this value as `cursor` to get the next page (or the previous one with `direction=prev`). `null` on the last page.",
+        ),
+      has_more: z.boolean().describe("Whether more items follow in the requested direction."),
     })
     .meta({ id });
 }
 
-/** The answer that is a page. */
+/** The response that contains a page. */
 export interface Page<Item> {
   readonly status: 200;
   readonly body: { readonly data: Item[]; readonly cursor: string | null; readonly has_more: boolean };
@@ -48,25 +50,25 @@ export interface ListOptions<Row, Item> {
   readonly list: string;
   readonly orgId: string;
   readonly query: ListQuery;
-  /** All other filters of the list; undefined members do not count. */
+  /** All other filters of the list; undefined ones are ignored. */
   readonly filters?: Readonly<Record<string, unknown>>;
   readonly fetch: (page: Keyset) => Promise<Row[]>;
   readonly idOf: (row: Row) => string;
   readonly present: (row: Row) => Item;
   /** What ids look like; default UUIDs. */
   readonly isId?: (text: string) => boolean;
-  /** Whether rows may be so long that a page ends before it has `page_size` of them. */
+  /** Whether rows may be so long that a page ends before it has `page_size` rows. */
   readonly longRows?: boolean;
 }
 
-/** Characters of JSON after which a page of long rows ends. */
+/** Characters of JSON at which a page of long rows ends. */
 const PAGE_CHARS = 8 * 1024 * 1024;
 
 const UUID = new RegExp(`^${UUID_PATTERN}$`);
 
 /**
- * Answers one page of a list. It seeks to the cursor's id, so that page 1000 costs what page 1 costs, and items that come
- * or go in the meantime neither repeat nor hide others. Throws 400 for a bad cursor.
+ * Returns one page of a list. It seeks to the cursor's ID, so that page 1000 costs what page 1 costs, and items that are added or deleted
+ * meanwhile neither repeat nor hide others. Throws 400 for a bad cursor.
  */
 export async function listPage<Row, Item>(options: ListOptions<Row, Item>): Promise<Page<Item>> {
   const { query, fetch, idOf, present } = options;
@@ -80,7 +82,7 @@ export async function listPage<Row, Item>(options: ListOptions<Row, Item>): Prom
     : await readWhole(fetch, keyset, query.page_size);
   if (back) page.reverse();
   const [first, last] = [page.at(0), page.at(-1)];
-  // When going back, a page at the beginning has another one after it.
+  // When paging back, the page at the start of the list still has a next page.
   const isLast = first === undefined || last === undefined || (!has_more && !back);
   const cursor = isLast ? null : encodeCursor({ first: idOf(first), last: idOf(last) }, hash);
   return { status: 200, body: { data: page.map(present), cursor, has_more } };
@@ -102,7 +104,7 @@ async function readWhole<Row>(
   return { page: rows.slice(0, size), has_more: rows.length > size };
 }
 
-/** The same until the rows have PAGE_CHARS. */
+/** Reads a page of long rows, which ends when its rows have PAGE_CHARS. */
 async function readLong<Row>(
   fetch: (page: Keyset) => Promise<Row[]>,
   idOf: (row: Row) => string,

@@ -5,7 +5,7 @@ import { isStorable } from "./json-guard.ts";
 
 const MAX_FILENAME_CHARS = 255;
 
-/** Where the bytes of a part go. */
+/** Receives the bytes of a part. */
 export interface Part {
   /** Resolves once there is room for more; undefined if there is room already. Throws a Problem. */
   write?(this: void, chunk: Buffer): Promise<unknown> | undefined;
@@ -13,7 +13,7 @@ export interface Part {
 }
 
 export function notWhole(): Problem {
-  return invalid(["body"], "The body is not whole or not multipart/form-data", "multipart_invalid");
+  return invalid(["body"], "The body is incomplete or not valid multipart/form-data", "multipart_invalid");
 }
 
 /** A part whose bytes are in a transfer encoding, which older clients use. Throws a Problem for an unknown encoding. */
@@ -35,17 +35,25 @@ export function decoded(encoding: string | undefined, { write, end }: Part): Par
   };
 }
 
-/** The name of the field, and the name of the file if the part is one. Throws a Problem. */
+/** The name of the field, and the name of the file if the part is a file. Throws a Problem. */
 export function readDisposition(header: string | undefined): { name: string; filename: string | undefined } {
   try {
-    const { parameters } = contentDisposition.parse(header ?? "");
+    // A browser sends a backslash in a name unescaped, so a backslash escapes only a quote or another backslash.
+    const { parameters } = contentDisposition.parse(
+      (header ?? "").replace(/\\(?:["\\])?/g, (escape) => (escape.length === 1 ? "\\\\" : escape)),
+    );
     if (parameters["name"] === undefined) throw new Error("no name");
-    const { filename } = parameters;
-    return { name: utf8(parameters["name"]), filename: filename === undefined ? undefined : utf8(filename) };
+    return { name: utf8(parameters["name"]), filename: fileNameIn(parameters, header ?? "") };
   } catch {
     const message = 'Each part needs a header of the form Content-Disposition: form-data; name="..."; filename="..."';
     throw invalid(["body"], message, "multipart_invalid");
   }
+}
+
+function fileNameIn({ filename }: Record<string, string | undefined>, header: string): string | undefined {
+  if (filename === undefined || /;\s*filename\*\s*=/i.test(header)) return filename;
+  // A quote, as browsers and curl write it (HTML, "multipart/form-data encoding algorithm").
+  return utf8(filename).replaceAll("%22", '"');
 }
 
 /** Decodes text whose characters are bytes: as UTF-8 if valid, else as Latin-1, in which older clients send names. */
@@ -59,14 +67,14 @@ export function utf8(text: string): string {
   }
 }
 
-/** Throws a Problem unless it is a name that can be stored. */
+/** Throws a Problem unless the name can be stored. */
 export function checkFilename(field: string, filename: string | undefined): asserts filename is string {
   const refuse = (message: string, type: string): never => {
     throw invalid(["body", field], message, type);
   };
   if (filename === undefined || filename === "") return refuse("The part has no file name", "missing");
   if (filename.length > MAX_FILENAME_CHARS)
-    return refuse(`A file name has at most ${MAX_FILENAME_CHARS} characters`, "string_too_long");
+    return refuse(`A file name can have at most ${MAX_FILENAME_CHARS} characters`, "string_too_long");
   if (!/^[^\p{Cc}]*$/u.test(filename) || !isStorable(filename))
-    return refuse("A file name has no control characters", "string_pattern_mismatch");
+    return refuse("A file name cannot contain control characters", "string_pattern_mismatch");
 }

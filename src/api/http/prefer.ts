@@ -1,7 +1,7 @@
-/** What a Prefer header asks for (RFC 7240). As the RFC says, preferences that are not understood are ignored. */
+/** The preferences of a Prefer header (RFC 7240). As the RFC says, unknown preferences are ignored. */
 export interface Preferences {
   readonly respondAsync: boolean;
-  /** Seconds; absent where not asked for. */
+  /** Seconds; undefined if the header sets no wait. */
   readonly wait?: number;
 }
 

@@ -3,21 +3,21 @@ import { Problem, tooLarge } from "../../domain/errors.ts";
 import type { RequestContext } from "./operation.ts";
 import { checkForm } from "./read-json.ts";
 
-/** The bounds of a form-encoded body. */
+/** Limits of a form-encoded body. */
 export interface FormLimits {
   readonly maxBytes: number;
-  /** Members beyond this are ignored: `tooMany` says that there are more. */
+  /** Further fields are ignored: `tooMany` says that there are more. */
   readonly maxMembers: number;
 }
 
 /** A form-encoded body. */
 export interface FormBody {
-  /** By name; each name with all its values. */
+  /** Keyed by name; each name with all its values. */
   readonly members: ReadonlyMap<string, readonly string[]>;
   readonly tooMany: boolean;
 }
 
-/** Reads a form-encoded body (a few short members, so its limits are small). Throws 413 and 415 as `readJson` does. */
+/** Reads a form-encoded body (a few short fields, so its limits are low). Throws 413 and 415 like `readJson`. */
 export async function readForm(ctx: RequestContext, { maxBytes, maxMembers }: FormLimits): Promise<FormBody> {
   checkForm(ctx.req);
   try {
@@ -26,7 +26,7 @@ export async function readForm(ctx: RequestContext, { maxBytes, maxMembers }: Fo
       text: false,
       formLimit: maxBytes,
       urlencodedTypes: ["application/x-www-form-urlencoded"],
-      // Names are only names: no brackets, no dots, no inherited members.
+      // Names are taken literally: no brackets, no dots, no inherited properties.
       queryString: {
         depth: 0,
         allowDots: false,
@@ -44,11 +44,11 @@ export async function readForm(ctx: RequestContext, { maxBytes, maxMembers }: Fo
   return { members, tooMany: count > maxMembers };
 }
 
-/** The `type` of raw-body's errors says what was wrong. */
+/** The `type` of raw-body's errors tells them apart. */
 function asProblem(error: unknown, maxBytes: number): unknown {
   const type = error instanceof Error && "type" in error ? error.type : undefined;
   if (type === "entity.too.large") return tooLarge("body", maxBytes);
   if (type === "request.aborted" || type === "request.size.invalid")
-    return new Problem("bad_request", "The request ended before its body did.", { cause: error });
+    return new Problem("bad_request", "The request ended before its body was complete.", { cause: error });
   return error;
 }

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isUtf8 } from "node:buffer";
 import { Problem, ValidationProblem, invalid, tooLarge } from "../../domain/errors.ts";
-import { parseExactJson, parseExactJsonBut } from "../../domain/exact-json.ts";
-import type { ExactNumbers } from "../../domain/exact-json.ts";
+import { parseBoth } from "../../domain/exact-json.ts";
+import { isObject } from "../../domain/json.ts";
 import { JsonShape, MAX_JSON_VALUES, findForbidden } from "./json-guard.ts";
 import { JsonFault, parseJson } from "../../platform/json/parse-json.ts";
 import { nextSlice } from "../../platform/slices.ts";
@@ -15,23 +15,27 @@ const LONG_BODY_BYTES = 256 * 1024;
 export interface ReadJsonOptions {
   /** Longest body, in bytes. */
   readonly limit: number;
-  /** Most members and items in all. */
+  /** Most fields and items in total. */
   readonly maxValues?: number;
-  /** Leaves a `__proto__` member of the outermost object where it is, for operations that never refuse unknown members. */
+  /** Keeps a `__proto__` field of the outermost object, for operations that never refuse unknown fields. */
   readonly looseTop?: boolean;
-  /** Numbers that reading would change are texts with the same digits. */
-  readonly exactNumbers?: ExactNumbers;
+  /** The path to an object whose fields are texts: a number directly within it stays a number, so that it is refused whatever its size. */
+  readonly textsIn?: readonly string[];
+  /** The content types that a 415 names, if types other than JSON are read elsewhere. */
+  readonly wanted?: string;
 }
 
 export interface JsonBody {
-  /** undefined where there was no body. */
+  /** Undefined if there was no body. A number that reading would change becomes a string with the same digits. */
   readonly value: unknown;
+  /** The same value with rounded numbers, if it differs. */
+  readonly rounded?: unknown;
   readonly bytes: Buffer;
 }
 
 /**
- * Reads a JSON body. Throws a Problem: 413 over the limit, 415 for another content type, charset or any content
- * encoding (a compressed body could unfold to any size), 422 at `["body"]` for what is not JSON or is too deep or too wide.
+ * Reads a JSON body. Throws a Problem: 413 over the limit, 415 for another content type, charset or any content encoding (a compressed body
+ * could unfold to any size), 422 at `["body"]` for a body that is not JSON or is too deep or too wide.
  */
 export async function readJson(req: IncomingMessage, options: ReadJsonOptions): Promise<JsonBody> {
   if (!hasBody(req)) return { value: undefined, bytes: Buffer.alloc(0) };
@@ -39,23 +43,50 @@ export async function readJson(req: IncomingMessage, options: ReadJsonOptions): 
   checkContentType(
     req,
     (type) => type === "application/json" || /^application\/[a-z0-9.+-]+\+json$/.test(type),
-    "application/json",
+    options.wanted ?? "application/json",
   );
   const shape = new JsonShape(options.maxValues ?? MAX_JSON_VALUES);
   const bytes = await readBytes(req, options.limit, (chunk) => shape.read(chunk));
   if (bytes.length === 0) return { value: undefined, bytes };
   if (!isUtf8(bytes)) throw invalid(["body"], "The body is not valid UTF-8", "json_invalid");
   if (shape.problem !== null) throw invalid(["body"], shape.problem, "json_too_complex");
-  const value = await parse(bytes, shape.mayBeInexact ? (options.exactNumbers ?? false) : false);
-  const issue = await findForbidden(value, bytes, options.looseTop ?? false);
+  const read = shape.mayBeInexact
+    ? await parseExact(bytes, options.textsIn)
+    : { value: await parse(bytes, JSON.parse) };
+  const issue = await findForbidden(read.value, bytes, options.looseTop ?? false);
   if (issue) throw new ValidationProblem([issue]);
-  return { value, bytes };
+  return { ...read, bytes };
 }
 
-async function parse(bytes: Buffer, exactNumbers: ExactNumbers): Promise<unknown> {
+async function parseExact(bytes: Buffer, textsIn?: readonly string[]): Promise<Omit<JsonBody, "bytes">> {
+  let differs = false;
+  const value = await parse(bytes, (text) => {
+    const { plain, exact } = parseBoth(text);
+    differs ||= exact !== plain;
+    return exact;
+  });
+  if (!differs) return { value };
+  const rounded = await parse(bytes, (text) => JSON.parse(text, finite) as unknown);
+  const [texts, numbers] = [value, rounded].map((each) => textsIn && memberAt(each, textsIn));
+  if (isObject(texts) && isObject(numbers))
+    for (const [name, number] of Object.entries(numbers))
+      if (typeof number === "number") (texts as Record<string, unknown>)[name] = number;
+  return { value, rounded };
+}
+
+/** Schemas for JSON refuse infinite numbers, because JSON has none. */
+function finite(_name: string, value: unknown): unknown {
+  if (typeof value !== "number" || Number.isFinite(value)) return value;
+  return value < 0 ? -Number.MAX_VALUE : Number.MAX_VALUE;
+}
+
+function memberAt(value: unknown, way: readonly string[]): unknown {
+  return way.reduce((at, name) => (isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined), value);
+}
+
+async function parse(bytes: Buffer, parseText: (text: string) => unknown): Promise<unknown> {
   try {
-    const exact = typeof exactNumbers === "object" ? parseExactJsonBut(exactNumbers.but) : parseExactJson;
-    return await parseJson(bytes, exactNumbers === false ? JSON.parse : exact);
+    return await parseJson(bytes, parseText);
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
     const place = error.position === undefined ? [] : [error.position];
@@ -98,7 +129,7 @@ function hasBody(req: IncomingMessage): boolean {
 export function checkEncoding(req: IncomingMessage): void {
   const encoding = req.headers["content-encoding"];
   if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity") {
-    throw new Problem("unsupported_media_type", "A content encoding is not supported; send the body as it is.");
+    throw new Problem("unsupported_media_type", "This content encoding is not supported; send the body uncompressed.");
   }
 }
 
@@ -111,7 +142,7 @@ function checkContentType(req: IncomingMessage, accepts: (type: string) => boole
     throw new Problem("unsupported_media_type", "The charset must be UTF-8.");
 }
 
-/** Reads a body as it is. Throws 413 over `limit` bytes. */
+/** Reads a body unchanged. Throws 413 over `limit` bytes. */
 export async function readBytes(
   req: IncomingMessage,
   limit: number,
@@ -121,23 +152,23 @@ export async function readBytes(
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    // The request is not destroyed: its socket still has to carry the answer. Node discards the rest.
+    // The request is not destroyed, because its socket still has to carry the response. Node discards the rest.
     for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > limit) throw tooLarge("body", limit);
       look(chunk);
       chunks.push(chunk);
-      // A socket with much data would otherwise keep the event loop to itself, a megabyte at a time.
+      // Otherwise a socket with much data would occupy the event loop, a megabyte at a time.
       if (size > LONG_BODY_BYTES) await nextSlice();
     }
   } catch (error) {
     if (error instanceof Problem) throw error;
-    throw new Problem("bad_request", "The request ended before its body did.", { cause: error });
+    throw new Problem("bad_request", "The request ended before its body was complete.", { cause: error });
   }
   return Buffer.concat(chunks, size);
 }
 
-/** The same for a request whose body is not JSON; its digest is noted for a repeated request. */
+/** Reads a body that is not JSON; its digest is recorded to compare a repeated request. */
 export async function readBody(ctx: RequestContext, limit: number): Promise<Buffer> {
   const bytes = await readBytes(ctx.req, limit);
   ctx.state.bodyDigest = createHash("sha256").update(bytes).digest("hex");

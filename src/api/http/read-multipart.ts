@@ -8,50 +8,52 @@ import * as formidable from "formidable";
 import { z } from "zod";
 import { Problem, ValidationProblem, invalid, tooLarge } from "../../domain/errors.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
+import { exactJsonText } from "../../domain/exact-json.ts";
 import { checkFilename, decoded, notWhole, readDisposition, utf8 } from "./multipart-part.ts";
 import type { Part } from "./multipart-part.ts";
 import type { RequestContext } from "./operation.ts";
+import { JsonShape, MAX_JSON_VALUES, findForbiddenAtOnce } from "./json-guard.ts";
 import { boundaryOf } from "./read-json.ts";
 import { readTexts } from "./validate.ts";
 
-/** Parts that carry text, the ignored ones included. */
+/** Most text parts, including ignored ones. */
 const MAX_FIELDS = 50;
-/** All declared fields together (bytes). */
+/** Most bytes of all declared fields together. */
 const MAX_FIELDS_BYTES = 1024 * 1024;
-/** How much longer than its files a body may be: boundaries, headers and fields (bytes). */
+/** Bytes that a body may have in addition to its files: boundaries, headers and fields. */
 const MAX_ENVELOPE_BYTES = 4 * 1024 * 1024;
-/** All headers of all parts together (bytes). */
+/** Most bytes of all headers of all parts together. */
 const MAX_HEADERS_BYTES = 512 * 1024;
 
 /** A file of a multipart body. */
 export interface UploadedFile {
   /** The name of the form's field. */
   readonly field: string;
-  /** As the client sent it: a name only, never used as a path. */
+  /** The file name that the client sent, without folders; it is never used as a path. */
   readonly filename: string;
   /** The content type that the part declares, with its parameters. */
   readonly declaredType: string;
   readonly content: AsyncIterable<Uint8Array>;
 }
 
-/** The bounds of one multipart body. */
+/** Limits of one multipart body. */
 export interface MultipartLimits {
   /** Longest file, in bytes. */
   readonly maxFileBytes: number;
-  /** All files together, in bytes; default the same. */
+  /** Most bytes of all files together; default the same. */
   readonly maxTotalBytes?: number;
-  /** Default 1. */
+  /** Most files; default 1. */
   readonly maxFiles?: number;
 }
 
-/** The members of a form that are not files. */
+/** The fields of a form that are not files. */
 type Fields<S extends z.ZodObject> = {
   [K in keyof z.output<S> as Exclude<z.output<S>[K], undefined> extends File | File[] ? never : K]: z.output<S>[K];
 };
 
 /** What a multipart body held. */
 export interface MultipartForm<S extends z.ZodObject, T> {
-  /** Checked and converted as query parameters are. */
+  /** Validated and converted like query parameters. */
   readonly fields: Fields<S>;
   /** The results of `take`, in the order of the body. */
   readonly files: readonly T[];
@@ -66,11 +68,10 @@ export interface FileHandling<T> {
 }
 
 /**
- * Reads a multipart body against its declared form: members of type `z.file()` are files, which are streamed to `take`
- * and never held in memory; a list of them (`z.array(z.file())`) may come repeatedly. The others are text fields. A plain
- * form ignores parts that it does not declare, a strict one refuses them. Resolves once the
- * whole body was in order. Throws a Problem: 415 for another content type, 413 over a limit, 422 for a body that is not
- * whole, a missing or unnamed file, or fields that break the form.
+ * Reads a multipart body by its declared form: fields of type `z.file()` are files, which are streamed to `take` and never held in memory;
+ * a list of them (`z.array(z.file())`) may occur repeatedly. The others are text fields. A plain form ignores undeclared parts, a strict
+ * one refuses them. Resolves once the whole body was valid. Throws a Problem: 415 for another content type, 413 over a limit, 422 for an
+ * incomplete body, a missing or unnamed file, or fields that violate the form.
  */
 export async function readMultipart<S extends z.ZodObject, T>(
   ctx: RequestContext,
@@ -91,7 +92,7 @@ export async function readMultipart<S extends z.ZodObject, T>(
   req.on("data", ({ length }: Buffer) => {
     if ((received += length) > maxBodyBytes) parts.fail(tooLarge("file", maxTotalBytes));
   });
-  whenBrokenOff(req, () => parts.fail(new Problem("bad_request", "The request ended before its body did.")));
+  whenBrokenOff(req, () => parts.fail(new Problem("bad_request", "The request ended before its body was complete.")));
   try {
     for await (const token of req.pipe(parser)) {
       const room = parts.read(token as Token);
@@ -103,7 +104,7 @@ export async function readMultipart<S extends z.ZodObject, T>(
     return { fields, files };
   } catch (error) {
     parts.giveUp();
-    // The rest of the body is read and discarded, so that the answer can be sent.
+    // The rest of the body is read and discarded, so that the response can be sent.
     req.unpipe(parser);
     req.resume();
     await Promise.all(parts.taken.map((work) => work.then(handling.undo, () => undefined)));
@@ -111,21 +112,39 @@ export async function readMultipart<S extends z.ZodObject, T>(
   }
 }
 
-/** A form's field whose text is JSON for `schema`. */
+/** A form field whose text is JSON for `schema`, under the rules of a JSON body. */
 export function jsonField<S extends z.ZodType>(schema: S) {
   const parsed = z.string().transform((text, context): unknown => {
     try {
-      // A member `__proto__` would replace a prototype wherever it is assigned, so it is dropped here.
-      return JSON.parse(text, (key, value: unknown) => (key === "__proto__" ? undefined : value));
+      // A `__proto__` field would replace a prototype when it is assigned, so it is dropped here.
+      return JSON.parse(exactJsonText(text), (key, value: unknown) => (key === "__proto__" ? undefined : value));
     } catch {
       context.addIssue({ code: "custom", message: "The field is not valid JSON" });
       return z.NEVER;
     }
   });
-  return parsed.pipe(schema);
+  return z.string().superRefine(refuseUnstorable).pipe(parsed).pipe(schema);
 }
 
-/** What formidable's parser finds in a body, in order: bytes of something, or its end. */
+/** Finds values that no part of Millrace accepts. Invalid JSON is left to the parser. */
+function refuseUnstorable(text: string, context: z.RefinementCtx): void {
+  const shape = new JsonShape(MAX_JSON_VALUES);
+  shape.read(Buffer.from(text));
+  if (shape.problem !== null) {
+    context.addIssue({ code: "custom", message: shape.problem.replace("The body", "The field") });
+    return;
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return;
+  }
+  const found = findForbiddenAtOnce(value);
+  if (found !== null) context.addIssue({ code: "custom", message: found.msg, path: [...found.loc] });
+}
+
+/** Parts of a body that formidable's parser finds, in order: some bytes, or an end. */
 interface Token {
   readonly name: string;
   readonly buffer?: Buffer;
@@ -133,7 +152,7 @@ interface Token {
   readonly end?: number;
 }
 
-// Its types omit it. Its reader of whole forms is not used; among other things, it finds file names in quadratic
+// The package's types omit its parser. Its reader of whole forms is not used because, among other things, it finds file names in quadratic
 // time.
 const { MultipartParser } = formidable as unknown as {
   readonly MultipartParser: new () => Transform & { initWithBoundary(boundary: string): void };
@@ -148,7 +167,7 @@ function createPartReader<T>(
   const fileFields = new Map(Object.entries(form.shape).flatMap(([name, schema]) => fileFieldOf(name, schema)));
   const isStrict = form.def.catchall instanceof z.ZodNever;
   const taken: Array<Promise<T>> = [];
-  /** The fields of the files so far. */
+  /** The field names of the files so far. */
   const files: string[] = [];
   const streams: PassThrough[] = [];
   const texts = new Map<string, string[]>();
@@ -194,7 +213,7 @@ function createPartReader<T>(
     }
   }
 
-  /** The sink for the part whose headers have arrived. Throws a Problem. */
+  /** Creates the sink for a part whose headers have arrived. Throws a Problem. */
   function open(): Part {
     const { name, filename } = readDisposition(headers.get("content-disposition"));
     const type = headers.get("content-type");
@@ -204,7 +223,7 @@ function createPartReader<T>(
     if (!Object.hasOwn(form.shape, name) || (isFile && !fileFields.has(name))) {
       if (isStrict) texts.set(name, [""]);
       if (isFile && ++fieldCount > MAX_FIELDS + maxFiles)
-        throw invalid(["body"], `The body has more than ${MAX_FIELDS} parts that are not asked for`, "too_long");
+        throw invalid(["body"], `The body has more than ${MAX_FIELDS} unknown parts`, "too_long");
       return {};
     }
     const hash = createHash("sha256");
@@ -238,7 +257,7 @@ function createPartReader<T>(
         "too_long",
       );
     files.push(field);
-    // If the stream is given up and nobody reads it any more, its error must not end the process.
+    // Without a listener, the error of an abandoned stream would end the process.
     const content = new PassThrough().on("error", () => undefined);
     streams.push(content);
     const work = take({ field, filename, declaredType, content });
@@ -260,10 +279,10 @@ function createPartReader<T>(
     read,
     /** Results of the files. */
     taken,
-    /** Rejects as soon as the body cannot be taken any more. */
+    /** Rejects as soon as the body must be refused. */
     failed,
     fail: (error: unknown) => fail(error),
-    /** The form's fields among those read, converted to their declared types. */
+    /** The form's fields that were read, converted to their declared types. */
     fields<S extends z.ZodObject>(): Fields<S> {
       const issues: ValidationIssue[] = [];
       for (const name of fileFields.keys())
@@ -275,19 +294,19 @@ function createPartReader<T>(
       if (issues.length > 0) throw new ValidationProblem(issues);
       return fields as Fields<S>;
     },
-    /** Results of the parts that count, once they have been read. */
+    /** Results of the accepted parts, once they have been read. */
     digest(): string {
       const parts = contents.map(({ hash, ...each }) => [each.name, each.filename, each.type, hash.digest("hex")]);
       return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
     },
-    /** The consumer of the file does not wait for the rest of it. */
+    /** Ends the streams, so that consumers of files do not wait for the rest. */
     giveUp(): void {
-      for (const stream of streams) stream.destroy(new Error("the upload was given up"));
+      for (const stream of streams) stream.destroy(new Error("the upload was aborted"));
     },
   };
 }
 
-/** The name of a member that is a file or a list of files, and how many it may hold. */
+/** The name of a field that is a file or a list of files, and how many files it may hold. */
 function fileFieldOf(name: string, schema: unknown): Array<[string, number]> {
   let at = schema as z.ZodType;
   while (at instanceof z.ZodOptional) at = at.unwrap() as z.ZodType;

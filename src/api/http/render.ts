@@ -1,18 +1,18 @@
 import type { AnswerHeaders, JsonAnswer } from "./operation.ts";
 
-/** An answer as bytes: what is sent, and what is kept for a replay. */
+/** A response as bytes, to be sent and to be stored for a replay. */
 export interface Rendered {
   readonly status: number;
   readonly headers: AnswerHeaders;
   /** JSON text. */
   readonly body?: string;
-  /** The answer is final although its status is that of a failure. */
+  /** Whether the response is final although its status is that of a failure. */
   readonly settled?: boolean;
-  /** See JsonAnswer. */
+  /** See `recoverable` of JsonAnswer. */
   readonly recoverable?: boolean;
 }
 
-/** Writes a JSON answer as text. */
+/** Renders a JSON response. */
 export function renderJson(answer: JsonAnswer): Rendered {
   const { status, body, headers, recoverable = false } = answer;
   if (body === undefined) return { status, headers: { ...headers } };

@@ -10,14 +10,14 @@ import type { Answer, Operation, RequestContext } from "./operation.ts";
 
 const SHOWN_CHARACTERS = 300;
 
-/** What the audit log gets of one request. */
+/** The audit entries of one request. */
 export interface RequestAudit {
   readonly audit: Audit;
-  /** For a process that records the change in its own transaction. Nothing is written here then. */
-  handOver(): AuditedRequest;
+  /** For a process that records the change in its own transaction; then this request writes no entry. */
+  handOver(): Required<AuditedRequest>;
   /**
-   * A safety net under the handlers: writes an entry for a successful request that recorded none, so that no change
-   * is left out. The entry says who did what to which resource, but not what the resource was before.
+   * A safety net for handlers: writes an entry for a successful request that recorded none, so that no change is missing. The entry says
+   * who did what to which resource, but not what the resource was before.
    */
   complete(answer: Answer, params: Readonly<Record<string, unknown>>): Promise<void>;
 }
@@ -59,7 +59,7 @@ export function createRequestAudit(
   };
 }
 
-/** Who makes a request, as the audit log names them. */
+/** The caller of a request, as the audit log names it. */
 function actorOf(config: Config, ctx: RequestContext, principal: Principal): AuditActor {
   const { org_id, type, id, session_id = null } = principal;
   return { ...requestOf(config, ctx), org_id, actor_type: type, actor_id: id, session_id };
@@ -77,7 +77,7 @@ export function requestOf(
   };
 }
 
-/** The last id among an address's parameters; those before it name what the resource belongs to. */
+/** The last ID in a path; earlier ones name what the resource belongs to. */
 function targetOf(members: Readonly<Record<string, unknown>>): AuditTarget | undefined {
   return Object.entries(members)
     .flatMap(([name, id]) => {
@@ -87,7 +87,7 @@ function targetOf(members: Readonly<Record<string, unknown>>): AuditTarget | und
     .at(-1);
 }
 
-/** The first member of an answer: a new resource has its id there. */
+/** The first field of a response, which contains the ID of a new resource. */
 function firstMember(answer: Answer): Readonly<Record<string, unknown>> {
   const body = answer === "written" || "content" in answer ? undefined : answer.body;
   return typeof body === "object" && body !== null ? Object.fromEntries(Object.entries(body).slice(0, 1)) : {};

@@ -10,9 +10,10 @@ import { allowAnyOrigin } from "./cors.ts";
 import { MAX_JSON_VALUES, MAX_WIDE_JSON_VALUES } from "./json-guard.ts";
 import { requireHeld } from "./idempotency.ts";
 import type { Idempotency, KeyHold } from "./idempotency.ts";
-import type { Answer, Operation, RequestContext } from "./operation.ts";
+import type { Answer, ContentAnswer, Operation, RequestContext } from "./operation.ts";
 import { renderProblem } from "./problem-answer.ts";
 import { linkAbort } from "../../platform/linked-abort.ts";
+import { nextSlice } from "../../platform/slices.ts";
 import type { Reads } from "../../services/system/reads.ts";
 import type { RateLimiter } from "../../services/rate-limiter.ts";
 import type { Database } from "../../stores/db.ts";
@@ -23,16 +24,15 @@ import { renderJson } from "./render.ts";
 import type { Rendered } from "./render.ts";
 import { createRequestAudit } from "./request-audit.ts";
 import { send } from "./send.ts";
+import { turnOf } from "./turns.ts";
 import { validateRequest } from "./validate.ts";
+import type { RawRequest, ValidRequest } from "./validate.ts";
 
-/** More files than any operation takes: a repeated request is compared with what was taken the first time. */
+/** Exceeds the number of files of any operation, so that every file of a repeated request is compared with those of the first one. */
 const MAX_FILES = 1000;
-/**
- * Together with the caching of credentials, a stream ends within the 5 s in which a revoked credential is to be
- * refused.
- */
+/** Interval that, with the caching of credentials, ends a stream within the 5 s in which a revoked credential must be refused. */
 const READMIT_EVERY_MS = 1500;
-/** 404: something in a project that the caller may no longer see. */
+/** 404 is included for something in a project that the caller may no longer see. */
 const REFUSALS: readonly number[] = [401, 403, 404];
 
 export interface ServeDeps {
@@ -41,7 +41,7 @@ export interface ServeDeps {
   readonly reads: Reads;
   readonly credentials: CredentialLookup;
   readonly idempotency: Idempotency;
-  /** Absent where no limit is configured. */
+  /** Undefined if no limit is configured. */
   readonly rateLimiter?: RateLimiter | undefined;
 }
 
@@ -56,8 +56,11 @@ export function serveOperation(
   return async function serveOperation(ctx) {
     ctx.state.operationId = operation.id;
     const caller = operation.auth === "none" ? null : await admit(ctx, operation, deps);
-    const { body, bytes } = await readRequest(ctx, operation, deps.config);
-    const valid = validateRequest(operation, { params: ctx.params, query: ctx.query, headers: ctx.headers, body });
+    await operation.admit?.(ctx, (id) => count(ctx, deps, id));
+    const { body, rounded, bytes } = await readRequest(ctx, operation, deps.config);
+    const raw = { params: ctx.params, query: ctx.query, headers: ctx.headers, body, rounded };
+    const valid = validOrPage(ctx, operation, raw);
+    if ("content" in valid) return answer(ctx, valid);
     const principal = caller && (await requireProjects(deps.db, caller.principal, operation, valid));
     const signal = goneSignal(ctx);
     const streamSignal = () => endOfStream(ctx, signal, operation, deps, valid);
@@ -79,7 +82,7 @@ export function serveOperation(
       return principal === null ? handle() : deps.reads.forCaller(principal.id, operation.method !== "GET", handle);
     };
 
-    // An empty key is refused like any invalid one: its sender expects protection from a second run.
+    // An empty key is refused like any invalid one, because its sender expects protection from a second run.
     const key = ctx.headers["idempotency-key"];
     if (!operation.idempotent || typeof key !== "string" || caller === null) return answer(ctx, await call(null));
     const request = {
@@ -108,21 +111,36 @@ export function serveOperation(
   };
 }
 
+function validOrPage(ctx: RequestContext, operation: Operation, raw: RawRequest): ValidRequest | ContentAnswer {
+  try {
+    return validateRequest(operation, raw);
+  } catch (error) {
+    if (operation.invalidPage && error instanceof Problem) return operation.invalidPage(ctx, error);
+    throw error;
+  }
+}
+
 async function admit(ctx: RequestContext, operation: Operation, deps: ServeDeps): Promise<Caller> {
   if (operation.auth === "public" && deps.config.MILLRACE_CORS) allowAnyOrigin(ctx);
   const caller = await authenticate(deps, ctx);
   const { principal } = caller;
   ctx.state.principal = principal;
-  if (deps.rateLimiter) ctx.set(await deps.rateLimiter.take(principal.id));
+  await turnOf(principal.org_id);
+  await count(ctx, deps, principal.id);
   authorise(principal, operation);
   return caller;
+}
+
+/** Counts one request of a caller against the rate limit. Throws the 429. */
+async function count(ctx: RequestContext, { rateLimiter }: ServeDeps, caller: string): Promise<void> {
+  if (rateLimiter) ctx.set(await rateLimiter.take(caller));
 }
 
 async function readRequest(
   ctx: RequestContext,
   operation: Operation,
   config: Config,
-): Promise<{ body: unknown; bytes: Buffer }> {
+): Promise<{ body: unknown; rounded?: unknown; bytes: Buffer }> {
   if (operation.bytes !== undefined && mediaType(ctx.req) === operation.bytes) {
     checkEncoding(ctx.req);
     return { body: undefined, bytes: Buffer.alloc(0) };
@@ -133,20 +151,20 @@ async function readRequest(
   }
   if (!operation.body) return { body: undefined, bytes: Buffer.alloc(0) };
   const limit = operation.bodyLimit === "run" ? config.MILLRACE_RUN_BODY_LIMIT_BYTES : config.MILLRACE_JSON_LIMIT_BYTES;
-  const { value, bytes } = await readJson(ctx.req, {
+  const { value, rounded, bytes } = await readJson(ctx.req, {
     limit,
     maxValues: operation.wideBody ? MAX_WIDE_JSON_VALUES : MAX_JSON_VALUES,
     looseTop: operation.looseBody ?? false,
-    exactNumbers: operation.exactNumbers ?? false,
+    ...(operation.textsIn && { textsIn: operation.textsIn }),
   });
   if (operation.multipart && value === undefined) {
     const types = ["application/json", "multipart/form-data", ...(operation.bytes ? [operation.bytes] : [])];
     throw new Problem("unsupported_media_type", `The content type must be ${types.join(" or ")}.`);
   }
-  return { body: value, bytes };
+  return { body: value, rounded, bytes };
 }
 
-/** Digest of a body that nobody else reads; "" for JSON, which the request has already. */
+/** Digest of a body that no other code reads; "" for JSON, which the request already has. */
 async function digestOf(ctx: RequestContext, { multipart, bytes }: Operation, config: Config): Promise<string> {
   const limit = config.MILLRACE_UPLOAD_LIMIT_BYTES;
   if (bytes !== undefined && mediaType(ctx.req) === bytes) await readBody(ctx, limit);
@@ -162,7 +180,7 @@ async function drain(content: AsyncIterable<Uint8Array>): Promise<void> {
   while ((await chunks.next()).done !== true);
 }
 
-/** The first id is the one kept with the Idempotency-Key. */
+/** The first ID is the one stored with the Idempotency-Key. */
 function idSource(hold: KeyHold | null): () => string {
   let kept = hold?.resourceId;
   return () => {
@@ -180,7 +198,7 @@ function goneSignal(ctx: RequestContext): AbortSignal {
   return controller.signal;
 }
 
-/** A Problem is an answer and stored as one; other errors are rethrown. */
+/** A Problem is a response and is stored as one; other errors are rethrown. */
 async function renderOutcome(call: () => Promise<Answer>, requestId: string): Promise<Rendered> {
   try {
     const outcome = await call();
@@ -193,7 +211,7 @@ async function renderOutcome(call: () => Promise<Answer>, requestId: string): Pr
   }
 }
 
-/** Aborts with the client's own signal, and once the same request, made now, would be refused. */
+/** Aborts with the client's own signal, and once the same request would now be refused. */
 function endOfStream(
   ctx: RequestContext,
   gone: AbortSignal,
@@ -203,13 +221,15 @@ function endOfStream(
 ): AbortSignal {
   const end = linkAbort([gone]);
   const timer = setInterval(async () => {
+    // The streams of a burst are due at the same time.
+    await nextSlice(ctx.state.principal?.org_id);
     if (ctx.res.closed) return clearInterval(timer);
     try {
       const { principal } = await authenticate(deps, ctx);
       authorise(principal, operation);
       await requireProjects(deps.db, principal, operation, valid);
     } catch (error) {
-      // A database that does not answer says nothing about the credential.
+      // An unavailable database does not mean that the credential is invalid.
       if (error instanceof Problem && REFUSALS.includes(error.status)) end.abort();
     }
   }, READMIT_EVERY_MS);

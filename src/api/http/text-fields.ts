@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { distinct } from "../../domain/distinct.ts";
 
-/** Text without control characters, for handles and tags; written out, as few who read the document know `\p{Cc}`. */
+/** Text without control characters, for user IDs and tags; written out, because few readers of the document know `\p{Cc}`. */
 // oxlint-disable-next-line no-control-regex
 const VISIBLE = /^[^\u0000-\u001f\u007f-\u009f]*$/;
 
@@ -13,7 +13,7 @@ export function visibleText(max: number): z.ZodString {
 export const tag = visibleText(64);
 export const tagList = z.array(tag).max(20).overwrite(distinct);
 
-/** The `<user>-<conversation>` handle: any text, compared exactly. */
+/** The `<user>-<conversation>` ID: any text, which must match exactly. */
 export const userHandle = visibleText(256).describe(
-  "The `<user>-<conversation>` handle under which documents were uploaded; compared exactly.",
+  "`user_id` in the form `<user>-<conversation>` that owns the documents; must match exactly.",
 );

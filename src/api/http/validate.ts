@@ -2,8 +2,8 @@ import { z } from "zod";
 import { ValidationProblem } from "../../domain/errors.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 import { coerceTexts } from "./coerce.ts";
-import { toValidationIssues } from "./issues.ts";
-import type { Location } from "./issues.ts";
+import { toValidationIssues, valueAt } from "../../domain/issues.ts";
+import type { Location } from "../../domain/issues.ts";
 import type { Operation } from "./operation.ts";
 import { absenceOf } from "./path-id.ts";
 import { isObject } from "../../domain/json.ts";
@@ -13,9 +13,11 @@ type Texts = Readonly<Record<string, string | readonly string[] | undefined>>;
 export interface RawRequest {
   readonly params: Texts;
   readonly query: Texts;
-  /** By lower-case name. */
+  /** Keyed by lower-case name. */
   readonly headers: Texts;
   readonly body: unknown;
+  /** The body with rounded numbers, if `body` has long numbers as strings. */
+  readonly rounded?: unknown;
 }
 
 export interface ValidRequest {
@@ -26,8 +28,8 @@ export interface ValidRequest {
 }
 
 /**
- * Checks every part of a request against the operation's schemas. Throws the 404 of a version that cannot be, or a
- * ValidationProblem with the issues of every part.
+ * Checks every part of a request against the operation's schemas. Throws the 404 of an impossible version, or a ValidationProblem with the
+ * issues of every part.
  */
 export function validateRequest(operation: Operation, raw: RawRequest): ValidRequest {
   const issues: ValidationIssue[] = [];
@@ -36,7 +38,7 @@ export function validateRequest(operation: Operation, raw: RawRequest): ValidReq
   const headers = operation.headers
     ? readTexts(operation.headers, pick(operation.headers, raw.headers), "header", issues)
     : {};
-  const body = operation.body ? readBody(operation.body, raw.body, issues, operation.looseBody) : undefined;
+  const body = operation.body ? readExactBody(operation.body, raw, issues, operation.looseBody) : undefined;
   if (issues.length > 0) throw new ValidationProblem(issues);
   return { params, query, headers, body };
 }
@@ -64,7 +66,7 @@ function readQuery(operation: Operation, texts: Texts, issues: ValidationIssue[]
   return operation.query ? readTexts(operation.query, pick(operation.query, texts), "query", issues) : {};
 }
 
-/** Gives texts the types their schema declares, and checks them; what is wrong is added to `issues`. */
+/** Converts texts to the types that their schema declares, and checks them; adds errors to `issues`. */
 export function readTexts(
   schema: z.ZodObject,
   texts: Texts,
@@ -76,13 +78,38 @@ export function readTexts(
   if (parsed.success && coerced.issues.length === 0) return parsed.data;
   for (const issue of coerced.issues) issues.push(issue);
   if (!parsed.success) {
-    // A value that could not be read is reported once, not also as missing.
+    // A value that could not be converted is reported once, not also as missing.
     const unread = new Set(coerced.issues.map((issue) => issue.loc[1]));
     for (const issue of toValidationIssues(parsed.error, location, coerced.values)) {
       if (!unread.has(issue.loc[1])) issues.push(issue);
     }
   }
   return {};
+}
+
+/**
+ * Checks a body both with its long numbers as strings and as numbers. A field that accepts any JSON keeps the digits; a field that accepts
+ * only numbers or only texts refuses the long number with its location.
+ */
+function readExactBody(schema: z.ZodType, raw: RawRequest, issues: ValidationIssue[], loose = false): unknown {
+  if (raw.rounded === undefined) return readBody(schema, raw.body, issues, loose);
+  const found: ValidationIssue[] = [];
+  const body = readBody(schema, raw.body, found, loose);
+  const places = new Set(found.map(({ loc }) => JSON.stringify(loc)));
+  for (const issue of found) issues.push(tooLong(issue, raw) ?? issue);
+  const others: ValidationIssue[] = [];
+  readBody(schema, raw.rounded, others, loose);
+  for (const issue of others) if (!places.has(JSON.stringify(issue.loc))) issues.push(issue);
+  return body;
+}
+
+/** The issue for a number that was refused as a string because its digits would be lost. */
+function tooLong(issue: ValidationIssue, { body, rounded }: RawRequest): ValidationIssue | null {
+  const way = issue.loc.slice(1);
+  const text = valueAt(body, way);
+  if (typeof text !== "string" || typeof valueAt(rounded, way) !== "number") return null;
+  const msg = `The number ${text.slice(0, 40)} has too many digits: whole numbers can be at most ${Number.MAX_SAFE_INTEGER}`;
+  return { ...issue, msg };
 }
 
 function readBody(schema: z.ZodType, value: unknown, issues: ValidationIssue[], loose = false): unknown {
@@ -94,9 +121,8 @@ function readBody(schema: z.ZodType, value: unknown, issues: ValidationIssue[], 
 }
 
 /**
- * Checks the declared members and leaves all others as they are; a loose schema would copy every one of them. A
- * member `__proto__` must be reported like any unknown one, but only its name is kept: its value is undefined, which
- * becomes no prototype, wherever it may be assigned.
+ * Checks the declared fields and keeps all others; a loose schema would copy each of them. A `__proto__` field must be reported like any
+ * unknown one, but only its name is kept: its value is undefined, which is never used as a prototype.
  */
 function readLooseBody(schema: z.ZodObject, value: object, issues: ValidationIssue[]): unknown {
   const declared = Object.keys(schema.shape).filter((name) => Object.hasOwn(value, name));
@@ -112,7 +138,7 @@ function readLooseBody(schema: z.ZodObject, value: object, issues: ValidationIss
   return Object.assign(value, parsed.data);
 }
 
-/** One by one: a body can have more issues than a call has room for arguments. */
+/** Added one by one, because a body can have more issues than a call can have arguments. */
 function addIssues(issues: ValidationIssue[], error: z.ZodError, value: unknown): void {
   for (const issue of toValidationIssues(error, "body", value)) issues.push(issue);
 }

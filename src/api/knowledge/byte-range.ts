@@ -1,8 +1,8 @@
 import { Problem } from "../../domain/errors.ts";
 
 /**
- * The range that a `Range` header asks for, both ends included. Null for the whole: without a header, with several
- * ranges or with another unit, which may be ignored. Throws 416 if it lies outside.
+ * The range that a `Range` header requests, both ends included. Null means the whole content: without a header, or with several ranges or
+ * another unit, which may be ignored. Throws 416 if it lies outside.
  */
 export function byteRange(
   header: string | undefined,
@@ -14,7 +14,7 @@ export function byteRange(
   const end = first === "" || last === "" ? size - 1 : Math.min(Number(last), size - 1);
   if (first !== "" && last !== "" && Number(last) < start) return null;
   if (start > end) {
-    throw new Problem("range_not_satisfiable", `The range lies outside the resource's ${size} bytes.`, {
+    throw new Problem("range_not_satisfiable", `The range is outside the resource's ${size} bytes.`, {
       headers: { "Content-Range": `bytes */${size}` },
     });
   }

@@ -6,15 +6,15 @@ import { BUILTIN_FIELDS, METADATA_TYPES, metadataSchemaSchema } from "../../doma
 import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
 import { asDeclared } from "../http/as-declared.ts";
 
-/** How much of a site a source may name. */
+/** Limits of the part of a website that a source may name. */
 const MAX_SELECTED = 1000;
 const MAX_ADDRESS = 2000;
 
 const webAddress = z
-  .url({ protocol: /^https?$/, error: "an address that begins with http:// or https:// is expected" })
+  .url({ protocol: /^https?$/, error: "must be a URL that begins with http:// or https://" })
   .max(MAX_ADDRESS)
   .refine((text) => !URL.canParse(text) || new URL(text).username === "", {
-    error: "an address without a user and a password is expected",
+    error: "must be a URL without user name and password",
   });
 
 export const websiteSourceSchema = z
@@ -24,13 +24,13 @@ export const websiteSourceSchema = z
       .string()
       .max(MAX_ADDRESS)
       .default("")
-      .describe("For `sitemap`: the site, or the address of its sitemap or sitemap index."),
+      .describe("For `sitemap`: URL of the site, of its sitemap or of its sitemap index."),
     selected_resources: z
       .array(webAddress)
       .max(MAX_SELECTED)
       .default([])
       .describe(
-        "For `manual`: the addresses of the pages. For `sitemap`: only pages whose address begins with one of these; all if there is none.",
+        "For `manual`: URLs of the pages. For `sitemap`: only pages whose URL starts with one of these; all pages if there are none.",
       ),
   })
   .meta({ id: "WebsiteSource" });
@@ -44,8 +44,8 @@ export const knowledgeBaseSchema = z
     connection_source_ids: z.array(z.string()),
     website_sources: z.array(websiteSourceSchema),
     indexing_params: indexingParamsSchema,
-    is_empty: z.boolean().describe("Whether it has no resource."),
-    total_size: z.int().describe("Bytes of its resources."),
+    is_empty: z.boolean().describe("Whether it has no documents."),
+    total_size: z.int().describe("Total size of its documents in bytes."),
     total_files: z.int(),
     total_indexed_files: z.int(),
     total_error_files: z.int(),
@@ -55,15 +55,15 @@ export const knowledgeBaseSchema = z
     sync: z
       .object({
         schedule_cron: z.string().nullable(),
-        status: z.enum(["idle", ...SYNC_STATES]).describe("The state of its last sync; `idle` before the first."),
+        status: z.enum(["idle", ...SYNC_STATES]).describe("Status of the last sync; `idle` before the first one."),
         last_sync_id: z.uuid().nullable(),
-        last_error: z.string().nullable().describe("Why it is not synced by this schedule."),
+        last_error: z.string().nullable().describe("Why the schedule cannot be used; `null` if it can."),
       })
       .meta({ id: "KnowledgeBaseSyncSettings" }),
     reindex_required: z
       .boolean()
       .describe(
-        "Whether indexing_params have changed since its resources were indexed: they are still found as they were.",
+        "Whether `indexing_params` have changed since its documents were indexed. Until a full sync, search uses the old index.",
       ),
     org_id: z.uuid(),
     created_at: z.iso.datetime(),
@@ -71,7 +71,7 @@ export const knowledgeBaseSchema = z
   })
   .meta({ id: "KnowledgeBase" });
 
-/** With what its schedule comes to. */
+/** A knowledge base with the next times of its schedule. */
 export const shownKnowledgeBaseSchema = knowledgeBaseSchema
   .extend({
     sync: knowledgeBaseSchema.shape.sync
@@ -80,9 +80,9 @@ export const shownKnowledgeBaseSchema = knowledgeBaseSchema
           .array(z.iso.datetime())
           .nullable()
           .describe(
-            "When it is synced next, five times at most; null without a schedule, and where Temporal cannot tell.",
+            "Times of the next scheduled syncs, up to five. `null` without a schedule, or if Temporal does not report them.",
           ),
-        warnings: z.array(z.string()).describe("Parts of the schedule that may not do what their author meant."),
+        warnings: z.array(z.string()).describe("Parts of the schedule that may not mean what the author intended."),
       })
       .meta({ id: "KnowledgeBaseSyncOutlook" }),
   })
@@ -105,11 +105,11 @@ export const metadataSchemasSchema = z
   .object({
     user_metadata_schema: metadataSchemaSchema,
     dataloader_metadata_schema: metadataSchemaSchema.describe(
-      "Fields that are read from documents: the built-in ones and the ones that this knowledge base declares.",
+      "Fields read from documents: the built-in ones and the ones declared for this knowledge base.",
     ),
     builtin: z
       .object({ properties: z.record(z.string(), z.object({ type: z.enum(METADATA_TYPES) })) })
-      .describe("Fields that every resource has."),
+      .describe("Fields of every document."),
   })
   .meta({ id: "MetadataSchemas" });
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { cronFault } from "../../domain/cron.ts";
 import { indexingParamsInputSchema } from "../../domain/knowledge/knowledge-base.ts";
 import { metadataSchemaSchema } from "../../domain/knowledge/metadata.ts";
+import { patchOf } from "../../domain/patch.ts";
 import { knowledgeQuerySchema } from "../../domain/knowledge/query.ts";
 import {
   changeKnowledgeBase,
@@ -38,29 +39,29 @@ const MAX_CONNECTION_SOURCES = 100;
 const params = z.object({ knowledge_base_id: pathId("knowledge base") });
 const name = z.string().trim().min(1).max(200);
 const description = z.string().max(10_000);
-const connectionId = z.uuid().nullable().describe("The connection of provider s3 that its files come from.");
+const connectionId = z.uuid().nullable().describe("The connection (provider `s3`) that its files come from.");
 const connectionSourceIds = z
   .array(z.string().min(1).max(1000))
   .max(MAX_CONNECTION_SOURCES)
-  .describe("Where in its buckets, as bucket/prefix: every object whose name begins with the prefix.");
+  .describe("Locations in its buckets as `bucket/prefix`: every object whose name starts with the prefix is read.");
 const websiteSource = websiteSourceSchema.superRefine(
   ({ source_type, original_search_term, selected_resources }, context) => {
     if (source_type === "sitemap" && siteAddress(original_search_term) === null) {
-      const message = "the address of a site or of a sitemap is expected";
+      const message = "must be the URL of a site or sitemap";
       context.addIssue({ code: "custom", path: ["original_search_term"], message });
     }
     if (source_type === "manual" && selected_resources.length === 0) {
       context.addIssue({
         code: "custom",
         path: ["selected_resources"],
-        message: "the addresses of pages are expected",
+        message: "must be URLs of pages",
       });
     }
   },
 );
 const websiteSources = z.array(websiteSource).max(MAX_WEBSITE_SOURCES);
 const FIVE_FIELDS =
-  'five fields are expected: minute, hour, day of the month, month, day of the week, as in "0 3 * * 1"';
+  'must be five cron fields: minute, hour, day of the month, month, day of the week, such as "0 3 * * 1"';
 const sync = z.strictObject({
   schedule_cron: z
     .string()
@@ -71,7 +72,7 @@ const sync = z.strictObject({
     })
     .nullable()
     .describe(
-      "When it is synced (incremental), as five fields of cron in UTC, e.g. `0 3 * * 1`; null for never. Where both the day of the month and the day of the week are given, both have to hold.",
+      "When to start an incremental sync: a five-field cron expression in UTC, such as `0 3 * * 1`; `null` for never. If both day of month and day of week are given, both must match.",
     ),
 });
 
@@ -88,7 +89,7 @@ const createBody = z
     dataloader_metadata_schema: metadataSchemaSchema
       .default({ properties: {} })
       .describe(
-        "What to read from documents beside title, author, description, keywords, language, created and modified.",
+        "Fields to read from documents in addition to title, author, description, keywords, language, created and modified.",
       ),
   })
   .meta({ id: "KnowledgeBaseCreate" });
@@ -99,10 +100,10 @@ const changeBody = z
     connection_id: connectionId.optional(),
     connection_source_ids: connectionSourceIds.optional(),
     website_sources: websiteSources.optional(),
-    sync: sync.optional(),
-    indexing_params: indexingParamsInputSchema.optional().describe("Absent members stay as they are."),
-    user_metadata_schema: metadataSchemaSchema.optional().describe("Takes the place of the present one."),
-    dataloader_metadata_schema: metadataSchemaSchema.optional().describe("Takes the place of the present one."),
+    sync: patchOf(sync).optional(),
+    indexing_params: indexingParamsInputSchema.optional(),
+    user_metadata_schema: patchOf(metadataSchemaSchema).optional(),
+    dataloader_metadata_schema: patchOf(metadataSchemaSchema).optional(),
   })
   .meta({ id: "KnowledgeBaseChange" });
 
@@ -122,7 +123,7 @@ const SCHEMA_EXAMPLE = {
 
 const auditOf = auditAs("knowledge_base", presentKnowledgeBase);
 
-/** `/v2/knowledge-bases`: sets of documents that are searched. */
+/** `/v2/knowledge-bases`: searchable collections of documents. */
 export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
   const { db, reads, knowledge } = deps;
   const follow = (org_id: string, id: string): Promise<void> =>
@@ -141,7 +142,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       path: "/v2/knowledge-bases",
       summary: "Create a knowledge base",
       description:
-        "Without an embedding model it uses the local one if that is installed; else it is searched by keywords only.",
+        "Creates a knowledge base. If `embedding_model` is omitted, the local model is used when installed; otherwise only keyword search is available.",
       body: createBody,
       idempotent: true,
       examples: {
@@ -167,7 +168,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
         201: {
           description: "The knowledge base.",
           schema: shownKnowledgeBaseSchema,
-          headers: { Location: "Its address.", ...ETAG },
+          headers: { Location: "URL of the created resource.", ...ETAG },
           links: LINKS,
         },
       },
@@ -198,7 +199,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       method: "GET",
       path: "/v2/knowledge-bases",
       summary: "List knowledge bases",
-      description: "Newest first, with their counts of resources.",
+      description: "Lists knowledge bases, newest first. Each item includes the number of its documents.",
       query: listQuery,
       success: {
         200: { description: "A page of knowledge bases.", schema: pageOf(knowledgeBaseSchema, "KnowledgeBasePage") },
@@ -220,7 +221,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       method: "GET",
       path: "/v2/knowledge-bases/{knowledge_base_id}",
       summary: "Get a knowledge base",
-      description: "With its settings, counts, and where its last sync stands.",
+      description: "Returns the knowledge base with its settings, counts and the status of its last sync.",
       params,
       success: { 200: { description: "The knowledge base.", schema: shownKnowledgeBaseSchema, headers: ETAG } },
       async handler({ params: { knowledge_base_id }, principal: { org_id } }) {
@@ -234,8 +235,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       path: "/v2/knowledge-bases/{knowledge_base_id}",
       summary: "Change a knowledge base",
       description:
-        "Another embedding model or chunker sets `reindex_required`: until its resources are indexed anew, they are found as they were. " +
-        "One without resources takes the new settings at once.",
+        "Changes a knowledge base; omitted fields keep their values. Changing the embedding model or chunker sets `reindex_required`. Until a full sync reindexes the documents, search uses the old index. An empty knowledge base applies new settings immediately.",
       params,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -245,7 +245,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
         keywords: { indexing_params: { embedding_params: { embedding_model: null } } },
       },
       success: {
-        200: { description: "The knowledge base as it is now.", schema: shownKnowledgeBaseSchema, headers: ETAG },
+        200: { description: "The updated knowledge base.", schema: shownKnowledgeBaseSchema, headers: ETAG },
       },
       async handler({ params: { knowledge_base_id }, headers, body, principal: { org_id }, audit }) {
         const { indexing_params: settings, sync: schedule, ...members } = body;
@@ -268,12 +268,12 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       id: "deleteKnowledgeBase",
       method: "DELETE",
       path: "/v2/knowledge-bases/{knowledge_base_id}",
-      summary: "Delete a knowledge base with all its resources",
+      summary: "Delete a knowledge base",
       description:
-        "A knowledge base that published flows search cannot be deleted: `used_by` lists their projects, a hundred at most.",
+        "Deletes a knowledge base with all its documents. Returns 409 `in_use` if published flows search it; `used_by` lists up to 100 of their projects.",
       params,
       problems: ["in_use"],
-      success: { 204: { description: "It is gone: no query finds anything of it any more." } },
+      success: { 204: { description: "Deleted. No later query finds anything in it." } },
       async handler({ params: { knowledge_base_id }, principal: { org_id }, audit }) {
         await deleteKnowledgeBase({ database: db }, org_id, knowledge_base_id, auditOf(audit, knowledge_base_id));
         await follow(org_id, knowledge_base_id);
@@ -285,10 +285,11 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       id: "getMetadataSchemas",
       method: "GET",
       path: "/v2/knowledge-bases/{knowledge_base_id}/metadata-schemas",
-      summary: "Get the fields that a filter may name",
-      description: "Declared fields, fields that documents bring, and the fields of every resource.",
+      summary: "List filterable metadata fields",
+      description:
+        "Returns the fields that a query filter can use: declared fields, fields read from documents, and fields that every document has.",
       params,
-      success: { 200: { description: "The fields, by where they come from.", schema: metadataSchemasSchema } },
+      success: { 200: { description: "The fields, grouped by origin.", schema: metadataSchemasSchema } },
       async handler({ params: { knowledge_base_id }, principal: { org_id } }) {
         const base = await db.org(org_id, (connection) => requireKnowledgeBase(connection, knowledge_base_id));
         return { status: 200, body: presentMetadataSchemas(base) };
@@ -302,8 +303,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       path: "/v2/knowledge-bases/{knowledge_base_id}/query",
       summary: "Search a knowledge base",
       description:
-        "By meaning (`semantic`), by words (`keyword`, BM25) or by both (`hybrid`, with a score from 0 to 1). Without an embedding model " +
-        "`semantic` is refused, and `hybrid` is keyword search, which `strategy_used` says.",
+        "Searches by meaning (`semantic`), by words (`keyword`, BM25) or by both (`hybrid`, with a score between 0 and 1). Without an embedding model, `semantic` is rejected and `hybrid` uses keyword search; `strategy_used` returns the strategy used.",
       role: "viewer",
       params,
       body: knowledgeQuerySchema.meta({ id: "KnowledgeQuery" }),
@@ -317,7 +317,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
         },
       },
       problems: ["upstream_failed"],
-      success: { 200: { description: "What was found, best first.", schema: knowledgeAnswerSchema } },
+      success: { 200: { description: "The results, best first.", schema: knowledgeAnswerSchema } },
       async handler({ params: { knowledge_base_id }, body, principal: { org_id } }) {
         const base = await db.org(org_id, (connection) => requireKnowledgeBase(connection, knowledge_base_id));
         return { status: 200, body: await queryKnowledgeBase(knowledge.deps, org_id, base, body) };

@@ -2,8 +2,8 @@ import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import type { ResourceRow } from "../../stores/knowledge/resources.ts";
 
 /**
- * Reads a stored file of a resource. A revision that is stored meanwhile removes the file: then it is read of the
- * resource as it is by then. Null where the file is gone.
+ * Reads a stored file of a resource. If a new revision replaces the file meanwhile, the file of the new revision is read. Null if the file
+ * does not exist.
  */
 export async function readCurrent<Row extends Pick<ResourceRow, "blob_key" | "text_blob_key">, Read>(
   resource: Row,

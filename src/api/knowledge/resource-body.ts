@@ -4,26 +4,26 @@ import { DUPLICATE_RULES } from "../../domain/knowledge/ingest.ts";
 import { jsonField } from "../http/read-multipart.ts";
 import { visibleText } from "../http/text-fields.ts";
 
-/** Resources that one request may add. */
+/** Most resources that one request may add. */
 const MAX_RESOURCES = 100;
 const MAX_URL = 2048;
 
 const userMetadata = jsonObjectSchema.describe(
-  "Values of the fields in the knowledge base's `user_metadata_schema`; anything else is refused.",
+  "Values of the fields in the knowledge base's `user_metadata_schema`; other fields are rejected.",
 );
 const externalId = visibleText(512).describe(
-  "Your own name for the resource. Added again, it takes the place of the one before, which is found until then.",
+  "Your own ID for the document. By default, adding a document with the same ID replaces the earlier one, which queries find until then.",
 );
 const onDuplicate = z
   .enum(DUPLICATE_RULES)
   .describe(
-    "What to do where the resource is there already: with the same `external_id`, or without one with the same content or address. Default: `replace` with the same `external_id`, otherwise `skip`.",
+    "What to do if the document exists already: one with the same `external_id` or, without an `external_id`, with the same content or URL. Default: `replace` for the same `external_id`, otherwise `skip`.",
   );
 
-/** A file with its fields; `user_metadata` is JSON. */
+/** A file with its fields; `user_metadata` is JSON text. */
 export const resourceForm = z
   .strictObject({
-    file: z.file().describe("The document; not empty."),
+    file: z.file().describe("The document; must not be empty."),
     user_metadata: jsonField(userMetadata).optional(),
     external_id: externalId.optional(),
     on_duplicate: onDuplicate.optional(),
@@ -33,18 +33,13 @@ export const resourceForm = z
 const address = z
   .string()
   .max(MAX_URL)
-  .refine(
-    (text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol),
-    "an http or https address is expected",
-  )
-  .describe("The address of a page or file, which is fetched.");
+  .refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), "must be an http or https URL")
+  .describe("URL of a page or file to fetch.");
 
 const one = {
   url: address.optional(),
-  text: z.string().min(1).optional().describe("The text itself; it needs a `name`."),
-  name: visibleText(512)
-    .optional()
-    .describe("The name of the resource (`resource_path`). The default for a `url` is the address."),
+  text: z.string().min(1).optional().describe("The text to index; needs a `name`."),
+  name: visibleText(512).optional().describe("Name of the document (`resource_path`). Default for a `url`: the URL."),
   user_metadata: userMetadata.optional(),
   external_id: externalId.optional(),
   on_duplicate: onDuplicate.optional(),
@@ -58,9 +53,9 @@ interface OneOf {
 
 function checkOne({ url, text, name }: OneOf, context: z.RefinementCtx): void {
   if ((url === undefined) === (text === undefined)) {
-    context.addIssue({ code: "custom", message: "either url, or text with a name, is expected" });
+    context.addIssue({ code: "custom", message: "send either url, or text with name" });
   } else if (text !== undefined && name === undefined) {
-    context.addIssue({ code: "custom", path: ["name"], message: "a text needs a name" });
+    context.addIssue({ code: "custom", path: ["name"], message: "name is required with text" });
   }
 }
 
@@ -74,7 +69,7 @@ export const resourcesBody = z
     const { resources, ...rest } = body;
     if (resources === undefined) checkOne(body, context);
     else if (Object.values(rest).some((value) => value !== undefined)) {
-      context.addIssue({ code: "custom", path: ["resources"], message: "beside resources nothing else is expected" });
+      context.addIssue({ code: "custom", path: ["resources"], message: "with resources, no other field is allowed" });
     }
   })
   .meta({ id: "KnowledgeBaseResourcesInput" });
@@ -82,9 +77,9 @@ export const resourcesBody = z
 /** The fields of a resource that can be updated. */
 export const resourceChange = z
   .strictObject({
-    name: visibleText(512).optional().describe("The new name of the resource (`resource_path`)."),
+    name: visibleText(512).optional().describe("New name of the document (`resource_path`)."),
     user_metadata: userMetadata
       .optional()
-      .describe("New values of fields. Null removes a field, and absent ones stay."),
+      .describe("New values of metadata fields. `null` clears a field; omitted fields keep their values."),
   })
   .meta({ id: "KnowledgeBaseResourceChange" });

@@ -10,17 +10,19 @@ export const resourceSchema = z
   .object({
     knowledge_base_id: z.uuid(),
     resource_id: z.uuid(),
-    resource_path: z.string().describe("The file's name, the text's name, or the address."),
+    resource_path: z.string().describe("The file name, the name of the text, or the URL."),
     source: z.enum(RESOURCE_SOURCES),
     source_url: z.string().nullable(),
     external_id: z.string().nullable(),
     status: z
       .enum(RESOURCE_STATUSES)
-      .describe("`pending`, `resource` (its bytes are stored), `parsed` (its text is), then `indexed` or `error`."),
-    error: z.object({ code: z.string(), message: z.string() }).nullable().describe("Why it is not indexed."),
-    content_hash: z.string().nullable().describe("SHA-256 of its bytes, as hexadecimal digits."),
-    content_mime: z.string().nullable().describe("The type of its bytes, whatever its name."),
-    size: z.int().describe("Bytes."),
+      .describe(
+        "Progress of indexing: `pending`, `resource` (the file is stored), `parsed` (the text is extracted), then `indexed` or `error`.",
+      ),
+    error: z.object({ code: z.string(), message: z.string() }).nullable().describe("Why it could not be indexed."),
+    content_hash: z.string().nullable().describe("SHA-256 of the file, in hexadecimal digits."),
+    content_mime: z.string().nullable().describe("Type of the content, detected from the bytes and not from the name."),
+    size: z.int().describe("Size in bytes."),
     chunk_count: z.int(),
     page_count: z.int().nullable(),
     user_metadata: metadata,
@@ -33,7 +35,7 @@ export const resourceSchema = z
       .nullable()
       .optional()
       .describe(
-        "With `expand=text`: its extracted text, which `char_start` and `char_end` of chunks refer to; null until it is parsed.",
+        "The extracted text, only with `expand=text`. `char_start` and `char_end` of chunks refer to it. `null` until it is parsed.",
       ),
   })
   .meta({ id: "KnowledgeBaseResource" });

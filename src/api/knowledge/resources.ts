@@ -38,7 +38,7 @@ const accepted = z
   .meta({ id: "KnowledgeBaseResourceAccepted" });
 const acceptedSchema = z
   .union([accepted, z.object({ message: z.string(), resources: z.array(accepted) })])
-  .describe("The id of the resource; with `resources` an array of ids, in the same order.")
+  .describe("The ID of the document or, for a request with `resources`, an array of IDs in the same order.")
   .meta({ id: "KnowledgeBaseResourcesAccepted" });
 
 const MESSAGES: Readonly<Record<AddedResource["outcome"], string>> = {
@@ -47,11 +47,10 @@ const MESSAGES: Readonly<Record<AddedResource["outcome"], string>> = {
   unchanged: "The resource is there already.",
 };
 
-const DESCRIPTION = `One resource as a multipart \`file\` with fields, as \`{url}\` or as \`{text, name}\`; several addresses and texts as \`{resources: [...]}\`; either
-all are accepted or none. They are read and indexed in the background: \`GET\` on the resource shows how far it is. A resource that cannot be read has the status \`error\` with
-a code and a message. With an \`Idempotency-Key\` the same request adds nothing twice.`;
+const DESCRIPTION =
+  "Adds one document as multipart `file` with fields, as `{url}` or as `{text, name}`, or several URLs and texts as `{resources: [...]}`; all are accepted or none. They are read and indexed in the background: get the document to see its status. A document that cannot be read gets the status `error` with a code and a message. With an `Idempotency-Key` a repeated request adds nothing.";
 
-/** `/v2/knowledge-bases/{knowledge_base_id}/resources`: what a knowledge base knows. */
+/** `/v2/knowledge-bases/{knowledge_base_id}/resources`: the documents of a knowledge base. */
 export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices): Operation[] {
   const { config, db, reads, blobs, logger } = deps;
   const maxBytes = config.MILLRACE_UPLOAD_LIMIT_BYTES;
@@ -72,10 +71,12 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
   }
 
   const discard = async (key: string): Promise<void> => {
-    await blobs.delete(key).catch((err: unknown) => logger.warn({ err, key }, "blob left behind"));
+    await blobs
+      .delete(key)
+      .catch((err: unknown) => logger.warn({ err, key }, "could not delete a blob; the daily clean-up will"));
   };
 
-  /** Adds them; if they are refused, the content stored for them is removed. */
+  /** Adds resources; if they are refused, the content stored for them is removed. */
   async function add(orgId: string, toAdd: readonly ResourceToAdd[]): Promise<AddedResource[]> {
     try {
       return await addResources({ ...deps, quotas }, orgId, toAdd);
@@ -146,8 +147,9 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       id: "listKnowledgeBaseResources",
       method: "GET",
       path: PATH,
-      summary: "List a knowledge base's resources",
-      description: "Newest first, in every status, unreadable ones included.",
+      summary: "List the documents of a knowledge base",
+      description:
+        "Lists documents (`resources`) in every status, including the ones that could not be read, newest first.",
       params: baseParams,
       query: listQuery.extend({
         status: z
@@ -155,18 +157,23 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
           .min(1)
           .max(20)
           .optional()
-          .describe("One of these; give it more than once for several."),
-        path_prefix: z.string().min(1).max(2048).optional().describe("Only resources whose `resource_path` begins so."),
+          .describe("Filter by one or more values. Repeat the parameter for several."),
+        path_prefix: z
+          .string()
+          .min(1)
+          .max(2048)
+          .optional()
+          .describe("Only documents whose `resource_path` starts with this text."),
         mime: z
           .string()
           .min(1)
           .max(255)
           .optional()
-          .describe("Only resources of this `content_mime`, whatever parameters it has."),
+          .describe("Only documents with this `content_mime`, ignoring its parameters."),
         external_id: z.string().min(1).max(512).optional(),
       }),
       success: {
-        200: { description: "A page of resources.", schema: pageOf(resourceSchema, "KnowledgeBaseResourcePage") },
+        200: { description: "A page of documents.", schema: pageOf(resourceSchema, "KnowledgeBaseResourcePage") },
       },
       async handler({ params: { knowledge_base_id }, query, principal: { org_id } }) {
         await requireBase(org_id, knowledge_base_id);
@@ -194,7 +201,7 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       id: "createKnowledgeBaseResources",
       method: "POST",
       path: PATH,
-      summary: "Add resources to a knowledge base",
+      summary: "Add documents to a knowledge base",
       description: DESCRIPTION,
       params: baseParams,
       body: resourcesBody.optional(),
@@ -204,7 +211,7 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       examples: { url: { url: "https://example.com/" }, text: { name: "hours.md", text: "We open at nine." } },
       success: {
         202: {
-          description: "They will be indexed.",
+          description: "Accepted for indexing.",
           schema: acceptedSchema,
           links: {
             getKnowledgeBaseResource: linkTo("getKnowledgeBaseResource", ["resource_id"], ["knowledge_base_id"]),
@@ -236,11 +243,11 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       id: "getKnowledgeBaseResource",
       method: "GET",
       path: ONE,
-      summary: "Get a resource of a knowledge base",
-      description: "With its status, and with `expand=text` the text that was extracted.",
+      summary: "Get a document of a knowledge base",
+      description: "Returns the document and its status; with `expand=text` also its extracted text.",
       params,
-      query: z.object({ expand: z.enum(["text"]).optional().describe("Also its extracted text.") }),
-      success: { 200: { description: "The resource.", schema: resourceSchema, headers: ETAG } },
+      query: z.object({ expand: z.enum(["text"]).optional().describe("`text` adds the extracted text.") }),
+      success: { 200: { description: "The document.", schema: resourceSchema, headers: ETAG } },
       async handler({ params: path, query: { expand }, principal: { org_id } }) {
         const find = () => requireResource(org_id, path);
         const withText = async (row: ResourceRow) => ({
@@ -260,14 +267,14 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       id: "changeKnowledgeBaseResource",
       method: "PATCH",
       path: ONE,
-      summary: "Change what is said of a resource",
+      summary: "Change a document's name or metadata",
       description:
-        "Its name and its `user_metadata`, by which queries find it from the answer on. Nothing is read or indexed again.",
+        "Changes the document's name or its `user_metadata`. Queries use the new values as soon as this call has returned. The document is not read or indexed again.",
       params,
       headers: ifMatchHeaders,
       body: resourceChange,
       examples: { fields: { user_metadata: { department: "legal", year: null } }, name: { name: "handbook-2026.pdf" } },
-      success: { 200: { description: "The resource as it is now.", schema: resourceSchema, headers: ETAG } },
+      success: { 200: { description: "The updated document.", schema: resourceSchema, headers: ETAG } },
       async handler({ params: path, headers, body, principal: { org_id }, audit }) {
         const { knowledge_base_id, resource_id } = path;
         const resource = await changeResource(
@@ -287,10 +294,10 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       id: "deleteKnowledgeBaseResource",
       method: "DELETE",
       path: ONE,
-      summary: "Delete a resource of a knowledge base",
-      description: "No query that starts after the answer finds anything of it.",
+      summary: "Delete a document of a knowledge base",
+      description: "Deletes the document. Queries that start after the response do not return it.",
       params,
-      success: { 204: { description: "It is gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: path, principal: { org_id }, audit }) {
         await requireBase(org_id, path.knowledge_base_id);
         const { knowledge_base_id, resource_id } = path;

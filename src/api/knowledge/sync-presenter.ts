@@ -15,7 +15,7 @@ export const syncSchema = z
     trigger: z.enum(["request", "schedule"]),
     state: z.enum(SYNC_STATES),
     cancel_requested: z.boolean(),
-    total: z.int().describe("Documents it looks at, as far as they have been listed."),
+    total: z.int().describe("Number of documents to check, as far as they have been listed."),
     counts: z
       .object({
         added: z.int(),
@@ -24,13 +24,13 @@ export const syncSchema = z
         unchanged: z.int(),
         failed: z.int(),
       })
-      .describe("In a dry run, the expected outcomes."),
-    error: reason.nullable().describe("Why it has failed as a whole."),
+      .describe("Number of documents by outcome. In a dry run, the expected outcomes."),
+    error: reason.nullable().describe("Why the whole sync failed."),
     errors: z
       .array(reason.extend({ address: z.string(), resource_id: z.uuid().nullable() }))
       .optional()
       .describe(
-        "In the answer of one sync: the first hundred documents that failed. `.../items?outcome=failed` has all.",
+        "Only when you get one sync: the first 100 documents that failed. `.../items?outcome=failed` lists all.",
       ),
     created_at: z.iso.datetime(),
     started_at: z.iso.datetime().nullable(),
@@ -38,7 +38,7 @@ export const syncSchema = z
   })
   .meta({ id: "KnowledgeBaseSync" });
 
-/** Shows a sync, as one of a list without errors. */
+/** Shows a sync as an item of a list, without errors. */
 export function presentSync(sync: SyncRow, errors?: readonly SyncItemError[]): z.infer<typeof syncSchema> {
   const { added, updated, deleted, unchanged, failed, error } = sync;
   return asDeclared(syncSchema, {
@@ -55,9 +55,12 @@ export function presentSync(sync: SyncRow, errors?: readonly SyncItemError[]): z
 export const syncItemSchema = z
   .object({
     item_id: z.uuid(),
-    address: z.string().describe("Its address; of an upload or a text its `resource_path`."),
+    address: z.string().describe("URL of the document or, for an upload or a text, its `resource_path`."),
     resource_id: z.uuid().nullable(),
-    outcome: z.enum(SYNC_OUTCOMES).nullable().describe("Null until it is known."),
+    outcome: z
+      .enum(SYNC_OUTCOMES)
+      .nullable()
+      .describe("What the sync did with the document; `null` until it is known."),
     error: reason.nullable(),
   })
   .meta({ id: "KnowledgeBaseSyncItem" });

@@ -26,12 +26,12 @@ const syncBody = z
       .enum(SYNC_MODES)
       .default("incremental")
       .describe(
-        "`incremental` indexes what is new or has changed, and what could not be indexed before; `full` everything again, by the present settings; `dry_run` only tells what an incremental one would do.",
+        "`incremental` indexes new and changed documents and the ones that could not be indexed before; `full` reindexes all documents with the current settings; `dry_run` only reports what an incremental sync would do.",
       ),
     delete_missing: z
       .boolean()
       .default(true)
-      .describe("Deletes pages that a source listed before and lists no longer. Uploads and texts always stay."),
+      .describe("Deletes the documents of pages that a source no longer lists. Uploads and texts are never deleted."),
   })
   .meta({ id: "KnowledgeBaseSyncRequest" });
 
@@ -41,7 +41,7 @@ const acceptedSchema = z
 
 const LINKS = { getKnowledgeBaseSync: linkTo("getKnowledgeBaseSync", ["sync_id"], ["knowledge_base_id"]) };
 
-/** `/v2/knowledge-bases/{knowledge_base_id}/sync` and `/syncs`: what its sources hold is read again. */
+/** `/v2/knowledge-bases/{knowledge_base_id}/sync` and `/syncs`: read the sources again. */
 export function createSyncOperations(deps: ApiDeps): Operation[] {
   const { db, reads } = deps;
 
@@ -65,13 +65,13 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       path: `${BASE}/sync`,
       summary: "Sync a knowledge base with its sources",
       description:
-        "Reads its website sources and the addresses among its resources again, and indexes what changed, in the background. One sync of a knowledge base runs at a time.",
+        "Reads the website and bucket sources and the documents added by URL again, and indexes what changed, in the background. Only one sync of a knowledge base runs at a time.",
       params: baseParams,
       body: syncBody.prefault({}),
       idempotent: true,
       problems: ["sync_in_progress"],
       examples: { changed: {}, everything: { mode: "full" }, tried: { mode: "dry_run" } },
-      success: { 202: { description: "It will run.", schema: acceptedSchema, links: LINKS } },
+      success: { 202: { description: "Sync accepted.", schema: acceptedSchema, links: LINKS } },
       async handler({ params: { knowledge_base_id }, body, principal: { org_id }, newId }) {
         const sync_id = newId();
         await requestSync(deps, { org_id, knowledge_base_id, sync_id, ...body, trigger: "request" });
@@ -84,7 +84,7 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       method: "GET",
       path: `${BASE}/syncs`,
       summary: "List a knowledge base's syncs",
-      description: "Newest first, with what each has added, updated and deleted.",
+      description: "Lists syncs, newest first, with the number of documents each has added, updated and deleted.",
       params: baseParams,
       query: listQuery.extend({ state: z.enum(SYNC_STATES).optional() }),
       success: { 200: { description: "A page of syncs.", schema: pageOf(syncSchema, "KnowledgeBaseSyncPage") } },
@@ -108,7 +108,7 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       method: "GET",
       path: ONE,
       summary: "Get a sync of a knowledge base",
-      description: "A sync runs in the background; poll until its status is final.",
+      description: "Returns the sync. A sync runs in the background; poll until it reaches a final state.",
       params,
       success: { 200: { description: "The sync.", schema: syncSchema } },
       async handler({ params: path, principal: { org_id } }) {
@@ -122,8 +122,8 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       id: "listKnowledgeBaseSyncItems",
       method: "GET",
       path: `${ONE}/items`,
-      summary: "List what a sync does",
-      description: "One item for each document. Items of a knowledge base's last five syncs are kept.",
+      summary: "List the documents of a sync",
+      description: "Lists one item per document. Items of the last five syncs are kept.",
       params,
       query: listQuery.extend({ outcome: z.enum(SYNC_OUTCOMES).optional() }),
       success: {
@@ -149,13 +149,14 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       method: "POST",
       path: `${ONE}/cancel`,
       summary: "Cancel a sync of a knowledge base",
-      description: "It ends within seconds. What it has indexed stays, and what is being indexed will be.",
+      description:
+        "Stops the sync within seconds. Documents already indexed are kept, and documents being indexed are finished.",
       params,
       idempotent: true,
       problems: ["sync_already_finished"],
       success: {
-        200: { description: "It was cancelled before.", schema: syncSchema },
-        202: { description: "The sync as it is now; it will be cancelled.", schema: syncSchema, links: LINKS },
+        200: { description: "The run was already cancelled.", schema: syncSchema },
+        202: { description: "Cancellation requested.", schema: syncSchema, links: LINKS },
       },
       async handler({ params: path, principal: { org_id } }) {
         await requireSync(org_id, path);

@@ -18,12 +18,12 @@ import { visibleText } from "../http/text-fields.ts";
 
 const COMMON = { tag: "Models", auth: "secret" } as const;
 const PATH = "/v2/projects/{project_id}/conversations";
-/** Conversations removed with one statement. */
+/** Most conversations deleted with one statement. */
 const BATCH = 500;
 
 const params = z.object({ project_id: pathId("project") });
 const userParams = params.extend({
-  user_id: visibleText(256).describe("The `user_id` of the runs; compared exactly."),
+  user_id: visibleText(256).describe("The `user_id` of the runs; must match exactly."),
 });
 
 const conversationSchema = z
@@ -40,7 +40,7 @@ const turnSchema = z
   .object({
     turn_id: z.uuid(),
     run_id: z.uuid(),
-    path: z.string().describe("Place of the node in the run."),
+    path: z.string().describe("Path of the node in the run."),
     question: z.string(),
     answer: z.string(),
     created_at: z.iso.datetime(),
@@ -64,9 +64,9 @@ const presentTurn = ({ turn_id, run_id, path, said: [question, answer], created_
   created_at,
 });
 
-/** `/v2/projects/{project_id}/conversations`: what models with a memory remember. */
+/** `/v2/projects/{project_id}/conversations`: the memory of models. */
 export function createConversationOperations({ db, reads }: ApiDeps): Operation[] {
-  /** Removes the conversation of a user, or all of them. The last entry in the audit log gives their number. */
+  /** Deletes the conversation of a user, or all of them. The last entry in the audit log has their number. */
   async function remove(audit: Audit, orgId: string, projectId: string, userId: string | null): Promise<number> {
     const { project_id } = await requireProject(db, orgId, projectId, "project");
     const target = userId === null ? { type: "project", id: project_id } : { type: "user", id: userId };
@@ -90,8 +90,9 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
       id: "listConversations",
       method: "GET",
       path: PATH,
-      summary: "List the conversations that a flow's models remember",
-      description: "The last one used first, without their turns.",
+      summary: "List a flow's conversations",
+      description:
+        "Lists the conversations that the flow's models remember, most recently used first, without their turns.",
       params,
       query: listQuery,
       success: {
@@ -115,10 +116,10 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
       id: "deleteConversations",
       method: "DELETE",
       path: PATH,
-      summary: "Have a flow's models forget all conversations",
-      description: "Runs that ask their model later remember nothing of them.",
+      summary: "Delete all conversations",
+      description: "Deletes every conversation of the flow. Later runs remember nothing of them.",
       params,
-      success: { 204: { description: "They are gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: path, principal: { org_id }, audit }) {
         await remove(audit, org_id, path.project_id, null);
         return { status: 204 };
@@ -129,8 +130,8 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
       id: "getConversation",
       method: "GET",
       path: `${PATH}/{user_id}`,
-      summary: "List the turns of a conversation",
-      description: "Oldest first, as models see them.",
+      summary: "List a conversation's turns",
+      description: "Lists the turns, oldest first, as models receive them.",
       params: userParams,
       query: listQuery,
       success: { 200: { description: "A page of turns.", schema: pageOf(turnSchema, "ConversationTurnPage") } },
@@ -154,10 +155,10 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
       id: "deleteConversation",
       method: "DELETE",
       path: `${PATH}/{user_id}`,
-      summary: "Have a flow's models forget a conversation",
-      description: "The next run of that user begins a new conversation.",
+      summary: "Delete a conversation",
+      description: "Deletes the conversation of one `user_id`. That user's next run starts a new one.",
       params: userParams,
-      success: { 204: { description: "It is gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: path, principal: { org_id }, audit }) {
         if ((await remove(audit, org_id, path.project_id, path.user_id)) === 0) throw notFound("conversation");
         return { status: 204 };

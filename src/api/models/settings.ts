@@ -12,8 +12,10 @@ const settingsSchema = z
     default_connection_id: z
       .uuid()
       .nullable()
-      .describe("The connection of model nodes that name none; null: the installation's own endpoint, if it has one."),
-    default_model: z.string().nullable().describe("The model of nodes that name none."),
+      .describe(
+        "Connection for model nodes that name none. `null` means the installation's own endpoint, if it has one.",
+      ),
+    default_model: z.string().nullable().describe("Model for model nodes that name none; `null` if there is none."),
   })
   .meta({ id: "Settings" });
 
@@ -24,14 +26,21 @@ const changeBody = z
       .toLowerCase()
       .nullable()
       .optional()
-      .describe("A connection of provider openai_compatible or anthropic."),
-    default_model: z.string().trim().min(1).max(256).nullable().optional().describe("A name that the endpoint knows."),
+      .describe("Connection of provider `openai_compatible` or `anthropic`."),
+    default_model: z
+      .string()
+      .trim()
+      .min(1)
+      .max(256)
+      .nullable()
+      .optional()
+      .describe("Model name that the endpoint knows."),
   })
   .meta({ id: "SettingsChange" });
 
 const COMMON = { tag: "Models", auth: "secret" } as const;
 
-/** `/v2/settings`: what the organisation's model nodes use where they name nothing themselves. */
+/** `/v2/settings`: defaults for the organisation's model nodes. */
 export function createSettingsOperations({ db }: ApiDeps): Operation[] {
   const toResponse = ({ default_connection_id, default_model }: OrganisationSettings) => {
     const body = { default_connection_id, default_model };
@@ -44,7 +53,7 @@ export function createSettingsOperations({ db }: ApiDeps): Operation[] {
       method: "GET",
       path: "/v2/settings",
       summary: "Get the organisation's settings",
-      description: "The connection and the model that nodes without one of their own use.",
+      description: "Returns the default connection and model, which nodes use if they name none.",
       success: { 200: { description: "The settings.", schema: settingsSchema, headers: ETAG } },
       async handler({ principal: { org_id } }) {
         return toResponse(await db.org(org_id, getSettings));
@@ -55,8 +64,9 @@ export function createSettingsOperations({ db }: ApiDeps): Operation[] {
       id: "changeSettings",
       method: "PATCH",
       path: "/v2/settings",
-      summary: "Change the organisation's default connection and model",
-      description: "null unsets. Runs use what is set when their node asks its model.",
+      summary: "Change the organisation's settings",
+      description:
+        "Sets the default connection and model. Omitted fields keep their values; `null` clears a value. Nodes use the values that are set when they call their model.",
       role: "admin",
       headers: ifMatchHeaders,
       body: changeBody,
@@ -66,7 +76,7 @@ export function createSettingsOperations({ db }: ApiDeps): Operation[] {
         none: { default_connection_id: null, default_model: null },
       },
       problems: ["not_found"],
-      success: { 200: { description: "The settings as they are now.", schema: settingsSchema, headers: ETAG } },
+      success: { 200: { description: "The updated settings.", schema: settingsSchema, headers: ETAG } },
       async handler({ headers, body, principal: { org_id }, audit }) {
         const changed = await changeSettings(
           db,

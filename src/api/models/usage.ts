@@ -7,7 +7,7 @@ import type { Operation } from "../http/operation.ts";
 
 const DEFAULT_DAYS = 30;
 const DAY_MS = 86_400_000;
-/** Characters of a model's name. */
+/** Longest model name (characters). */
 const MAX_NAME = 256;
 
 const usageReportSchema = z
@@ -17,23 +17,25 @@ const usageReportSchema = z
     to: z.iso.datetime(),
     data: z.array(
       z.object({
-        key: z
-          .string()
-          .describe("A project's id (`judges` for evaluators), a model's name, or a day in UTC (2026-01-31)."),
+        key: z.string().describe("A project ID (`judges` for evaluators), a model name, or a day in UTC (2026-01-31)."),
         calls: z.int(),
         input_tokens: z.int(),
         output_tokens: z.int(),
         total_tokens: z.int(),
         cached_tokens: z.int().describe("Input tokens that the endpoint read from its cache."),
-        cost_usd: z.number().describe("The cost of calls whose model has a price."),
+        cost_usd: z.number().describe("Cost in US dollars of calls to models with a price."),
         calls_without_price: z.int(),
-        estimated_calls: z.int().describe("Calls whose endpoint did not count: lengths of texts were taken."),
+        estimated_calls: z
+          .int()
+          .describe(
+            "Number of calls whose tokens were estimated from text lengths, because the endpoint did not report them.",
+          ),
       }),
     ),
   })
   .meta({ id: "UsageReport" });
 
-/** `/v2/usage`: what the organisation's calls of models took. */
+/** `/v2/usage`: tokens and cost of the organisation's model calls. */
 export function createUsageOperations({ reads }: ApiDeps): Operation[] {
   return [
     defineOperation({
@@ -41,18 +43,19 @@ export function createUsageOperations({ reads }: ApiDeps): Operation[] {
       method: "GET",
       path: "/v2/usage",
       tag: "Models",
-      summary: "Sum what models have cost",
-      description: "Failed calls are included as far as their model had started to answer.",
+      summary: "Get model usage and cost",
+      description:
+        "Returns calls, tokens and cost of language models by project, model or day. Failed calls count for the part that the model had answered.",
       auth: "secret",
       query: z.object({
         group_by: z.enum(USAGE_GROUPS).default("day"),
         from: timeText.optional().describe(`RFC 3339; inclusive. Default: ${DEFAULT_DAYS} days before \`to\`.`),
-        to: timeText.optional().describe("RFC 3339; exclusive. Default: now."),
+        to: timeText.optional().describe("End of the time range: RFC 3339 time, exclusive. Default: now."),
         model: z.string().max(MAX_NAME).optional().describe("Only calls of this model."),
       }),
       success: {
         200: {
-          description: "A row for each group that has calls, in the order of its key.",
+          description: "One row per group with calls, ordered by its key.",
           schema: usageReportSchema,
         },
       },

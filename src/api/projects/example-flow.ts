@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../domain/json.ts";
 
-/** The flow that the API document shows: small, and complete. */
+/** The flow in the examples of the API document: small, but complete. */
 export const EXAMPLE_FLOW: JsonObject = {
   schema_version: 1,
   name: "Greeter",

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { contentHash } from "../../domain/flow/definition/content-hash.ts";
 import { IO_FORMATS, presentFlowIo } from "../../domain/flow/io/io-formats.ts";
 import { describeFlow } from "../../domain/flow/io/io-schema.ts";
 import type { FlowIo } from "../../domain/flow/io/io-schema.ts";
@@ -6,6 +7,8 @@ import { flowSnippets } from "../../domain/flow/io/snippets.ts";
 import { findProject } from "../../stores/projects/projects.ts";
 import { baseUrl } from "../http/base-url.ts";
 import { flowLimits } from "../../services/projects/deploy-flow.ts";
+import { readyDraft } from "../../services/projects/drafts.ts";
+import { getProject } from "../../services/projects/projects.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -14,13 +17,21 @@ import { flowIoSchema, flowSnippetsSchema } from "./flow-io-presenter.ts";
 import { requireVersion } from "./flow-versions.ts";
 
 const params = z.object({ project_id: pathId("project") });
-const version = z.int().min(-1).max(2_147_483_647).default(-1).describe("-1 is the published version.");
+const version = z.int().min(-1).max(2_147_483_647).default(-1).describe("Version number; -1 is the published version.");
 
 const COMMON = { tag: "Project IO schemas", auth: "secret" } as const;
 
-/** `/v2/projects/{project_id}/io-schema` and `/snippets`: how a flow is called. */
-export function createFlowIoOperations({ db, config }: ApiDeps): Operation[] {
+/** `/v2/projects/{project_id}/io-schema` and `/snippets`: how to call a flow. */
+export function createFlowIoOperations({ db, config, evaluation }: ApiDeps): Operation[] {
   const limits = flowLimits(config);
+
+  async function describeDraft(orgId: string, projectId: string): Promise<FlowIo> {
+    const { flow } = await readyDraft({ db, evaluation, limits }, orgId, projectId, ["query", "draft"]);
+    const { definition } = flow;
+    const name = (await getProject(db, orgId, projectId))?.name ?? definition.name;
+    const content_hash = contentHash(definition);
+    return describeFlow(definition, { project_id: projectId, name, version: 0, content_hash }, limits);
+  }
 
   async function describe(orgId: string, projectId: string, wanted: number): Promise<FlowIo> {
     const [found, project] = await db.org(orgId, async (connection) => [
@@ -38,27 +49,34 @@ export function createFlowIoOperations({ db, config }: ApiDeps): Operation[] {
       id: "getIoSchema",
       method: "GET",
       path: "/v2/projects/{project_id}/io-schema",
-      summary: "Describe what a flow takes and gives",
+      summary: "Get a flow's input and output schema",
       description:
-        "The inputs and outputs of a version as JSON Schema, as an OpenAPI document of the run operation, or as a tool of the Model Context Protocol.",
+        "Returns the inputs and outputs of a version as JSON Schema, as an OpenAPI document of the run operation, or as an MCP tool definition.",
       params,
       query: z.object({
         version,
+        draft: z
+          .boolean()
+          .default(false)
+          .describe("`true` describes the project's draft and ignores `version`; the returned `version` is 0."),
         format: z
           .enum(IO_FORMATS)
           .default("jsonschema")
-          .describe("openapi: a document of this one flow; mcp: a tool definition."),
+          .describe("`openapi` returns a document for this flow alone, `mcp` a tool definition."),
       }),
       problems: ["flow_version_not_found"],
       success: {
         200: {
-          description: "The description, in the format asked for.",
+          description: "The schema in the requested format.",
           schema: z.union([flowIoSchema, z.record(z.string(), z.unknown())]),
         },
       },
       async handler({ params: { project_id }, query, principal, ctx }) {
-        const io = await describe(principal.org_id, project_id, query.version);
-        const address = { base_url: baseUrl(config, ctx), org_id: principal.org_id };
+        const { org_id } = principal;
+        const io = query.draft
+          ? await describeDraft(org_id, project_id)
+          : await describe(org_id, project_id, query.version);
+        const address = { base_url: baseUrl(config, ctx), org_id };
         return { status: 200, body: presentFlowIo(io, query.format, address) };
       },
     }),
@@ -68,7 +86,8 @@ export function createFlowIoOperations({ db, config }: ApiDeps): Operation[] {
       method: "GET",
       path: "/v2/projects/{project_id}/snippets",
       summary: "Get code that calls a flow",
-      description: "Ready to paste, with the inputs of the flow's first example. The key comes from MILLRACE_API_KEY.",
+      description:
+        "Returns code that calls the flow, ready to paste, with the inputs of the flow's first example. The code reads the API key from `MILLRACE_API_KEY`.",
       params,
       query: z.object({ version }),
       problems: ["flow_version_not_found"],

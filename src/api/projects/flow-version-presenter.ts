@@ -9,16 +9,22 @@ import { asDeclared } from "../http/as-declared.ts";
 export const flowVersionSchema = z
   .object({
     project_id: z.uuid(),
-    version: z.int().min(1),
-    content_hash: z.string().describe("SHA-256 (hex) of what the flow does: the same for the same content."),
+    version: z.int(),
+    content_hash: z
+      .string()
+      .describe("SHA-256 in hexadecimal digits of what the flow does; identical content has the same hash."),
     notes: z.string(),
-    published: z.boolean().describe("Whether -1 means this version."),
-    created_by: z.uuid().nullable().describe("Id of the user or API key."),
+    published: z.boolean().describe("Whether this is the version that -1 means."),
+    created_by: z.uuid().nullable().describe("ID of the user or API key."),
+    created_by_name: z
+      .string()
+      .nullable()
+      .describe("Email address of the user or name of the API key; `null` if it no longer exists."),
     created_at: z.iso.datetime(),
   })
   .meta({ id: "FlowVersion" });
 
-/** A flow in a request or an answer; the document describes its members. */
+/** A flow in a request or a response; the document describes its fields. */
 export const flowSchema = z.looseObject({}).meta({ id: "Flow" });
 
 export const flowVersionWithFlowSchema = flowVersionSchema

@@ -1,14 +1,15 @@
 import { z } from "zod";
-import { visibleProjects } from "../../domain/accounts/principal.ts";
-import { noSuchVersion, notFound, required } from "../../domain/errors.ts";
+import { ValidationProblem, invalid, noSuchVersion, notFound, required } from "../../domain/errors.ts";
 import { flowReferences } from "../../domain/flow/references.ts";
 import type { Db } from "../../stores/db.ts";
 import { findFlowVersion, findFlowVersionByContent, listFlowVersions } from "../../stores/projects/flow-versions.ts";
 import type { FlowVersion } from "../../stores/projects/flow-versions.ts";
 import { findProject, lockProject, publishVersion } from "../../stores/projects/projects.ts";
 import { deployFlow, flowLimits, requireValidFlow } from "../../services/projects/deploy-flow.ts";
+import { changeDraft, readyDraft } from "../../services/projects/drafts.ts";
 import { requireReferences } from "../../services/projects/flow-references.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
+import { ifMatchHeaders, revisionTag } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -20,6 +21,7 @@ import {
   presentFlowVersion,
   presentFlowVersionWithFlow,
 } from "./flow-version-presenter.ts";
+import { requireDraftMatch } from "./drafts.ts";
 import { EXAMPLE_FLOW } from "./example-flow.ts";
 
 const projectParams = z.object({ project_id: pathId("project") });
@@ -27,11 +29,17 @@ const versionParams = z.object({ project_id: pathId("project"), version: pathVer
 
 const createBody = z
   .strictObject({
-    flow: flowSchema,
-    notes: z.string().max(10_000).default("").describe("Notes on its changes."),
-    publish: z.boolean().default(true).describe("Whether version -1 means it from now on."),
+    flow: flowSchema.optional().describe("The flow. Required unless `draft` is true."),
+    draft: z
+      .literal(true)
+      .optional()
+      .describe("`true` deploys the project's draft instead of `flow`; the project then has no draft."),
+    notes: z.string().max(10_000).default("").describe("Notes on the changes in this version."),
+    publish: z.boolean().default(true).describe("Whether the new version becomes the published one."),
   })
   .meta({ id: "FlowVersionCreate" });
+
+const IN_DRAFT = ["body", "draft"];
 
 const LINKS = { get: linkTo("getFlowVersion", ["project_id", "version"]) };
 
@@ -40,6 +48,7 @@ const COMMON = { tag: "Flow versions", auth: "secret" } as const;
 /** `/v2/projects/{project_id}/versions`. */
 export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps, { flows }: ApiServices): Operation[] {
   const limits = flowLimits(config);
+  const deps = { db, evaluation, limits };
   return [
     defineOperation({
       ...COMMON,
@@ -48,37 +57,60 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       path: "/v2/projects/{project_id}/versions",
       summary: "Deploy a flow as a new version",
       description:
-        "Versions are immutable and count from 1. A flow with the content of an earlier version is that version.",
+        "Deploys a flow as a new version of the project. Versions are immutable and numbered from 1. Deploying content identical to an earlier version returns that version (200); `ui` and the notes on nodes are not part of the content. With `draft: true`, that version gets the layout and notes of the draft. The version runs with the rights of the principal who deployed it last: to call flows of other projects, that principal needs the role `editor` there. With `draft: true` and `If-Match`, the response is 412 if the draft has changed.",
       params: projectParams,
+      headers: ifMatchHeaders,
       body: createBody,
       wideBody: true,
       idempotent: true,
-      examples: { deploy: { flow: EXAMPLE_FLOW, notes: "A warmer greeting" } },
+      examples: {
+        deploy: { flow: EXAMPLE_FLOW, notes: "A warmer greeting" },
+        draft: { draft: true, notes: "A warmer greeting" },
+      },
       success: {
-        200: { description: "There was a version with this content already.", schema: flowVersionSchema, links: LINKS },
+        200: {
+          description: "An earlier version has identical content; it is returned.",
+          schema: flowVersionSchema,
+          links: LINKS,
+        },
         201: {
           description: "The new version.",
           schema: flowVersionSchema,
-          headers: { Location: "Its address." },
+          headers: { Location: "URL of the created resource." },
           links: LINKS,
         },
       },
-      async handler({ params: { project_id }, body, principal, audit }) {
-        const flow = await requireValidFlow(evaluation, principal.org_id, body.flow, limits);
+      async handler({ params: { project_id }, headers, body, principal, audit }) {
+        const { org_id } = principal;
+        requireOneFlow(body);
+        const fromDraft = body.draft ? await readyDraft(deps, org_id, project_id, IN_DRAFT) : null;
+        const flow = fromDraft?.flow ?? (await requireValidFlow(evaluation, org_id, body.flow, limits));
         const { notes, publish } = body;
         const deployment = {
-          orgId: principal.org_id,
           projectId: project_id,
           flow,
           notes,
           publish,
-          createdBy: principal.id,
-          visible: visibleProjects(principal),
+          deployer: principal,
+          ...(fromDraft && { loc: IN_DRAFT, redraws: true }),
         };
-        const { version, created } = await db.orgTransaction(principal.org_id, async (connection) => {
+        const { version, created } = await db.orgTransaction(org_id, async (connection) => {
           const deployed = await deployFlow(connection, deployment);
+          if (fromDraft) {
+            await changeDraft(connection, {
+              project_id,
+              flow: null,
+              published_as: deployed.version.version,
+              author: principal,
+              async requireMatch(held, latest) {
+                await requireDraftMatch(headers)(held, latest);
+                // The draft must still be the one that was checked, or nothing is deployed.
+                await requireDraftMatch({ "if-match": revisionTag(fromDraft.draft.revision) })(held, latest);
+              },
+            });
+          }
           const target = { type: "project", id: project_id };
-          // The flow comes from the version and never changes.
+          // The flow belongs to the version and never changes.
           await audit(connection, { target, after: { ...presentFlowVersion(deployed.version), publish } });
           return deployed;
         });
@@ -98,7 +130,7 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       method: "GET",
       path: "/v2/projects/{project_id}/versions",
       summary: "List a project's versions",
-      description: "Newest first, without their flows.",
+      description: "Lists the versions of a project, newest first, without their flows.",
       params: projectParams,
       query: listQuery,
       success: {
@@ -128,14 +160,16 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       id: "getFlowVersion",
       method: "GET",
       path: "/v2/projects/{project_id}/versions/{version}",
-      summary: "Get a version with its flow",
+      summary: "Get a version and its flow",
       description:
-        "The flow as it was deployed; -1 is the published version. Credentials written into it are masked for viewers.",
+        "Returns a version with its flow as it was deployed; -1 is the published version. A number below -1 is the `flow_version` of a run of a draft, and returns the flow that this run executes. Credentials written into the flow are masked for viewers.",
       params: versionParams,
       problems: ["flow_version_not_found"],
       success: { 200: { description: "The version.", schema: flowVersionWithFlowSchema } },
       async handler({ params: { project_id, version }, principal }) {
-        const found = await db.org(principal.org_id, (connection) => requireVersion(connection, project_id, version));
+        const found = await db.org(principal.org_id, (connection) =>
+          requireAnyVersion(connection, project_id, version),
+        );
         return { status: 200, body: presentFlowVersionWithFlow(found, principal) };
       },
     }),
@@ -144,9 +178,9 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       id: "publishFlowVersion",
       method: "POST",
       path: "/v2/projects/{project_id}/versions/{version}/publish",
-      summary: "Make a version the published one",
+      summary: "Publish a version",
       description:
-        "Forward or back. Runs under way keep the version they began with; new ones take this one within a second.",
+        "Makes this version the published one. Rolls forward or back. Runs in progress keep their version; new runs use this one within a second.",
       params: versionParams,
       idempotent: true,
       problems: ["flow_version_not_found", "conflict"],
@@ -172,8 +206,22 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
   ];
 }
 
-/** The version of a project, -1: the published one. Throws the 404 of the project or of the version. */
+/** Throws 422 unless a body contains exactly one flow. */
+function requireOneFlow({ flow, draft }: z.output<typeof createBody>): void {
+  if (flow === undefined && draft === undefined)
+    throw new ValidationProblem([{ loc: ["body", "flow"], msg: "Field required", type: "missing" }]);
+  if (flow !== undefined && draft !== undefined) throw invalid(["body", "draft"], "Send flow or draft, not both");
+}
+
+/** The version of a project; -1 means the published one. Throws the 404 of the project or of the version. */
 export async function requireVersion(db: Db, projectId: string, version: number): Promise<FlowVersion> {
+  const found = await requireAnyVersion(db, projectId, version);
+  if (found.version < 1) throw noSuchVersion();
+  return found;
+}
+
+/** The version of a project, or the document of a draft that a run executes. */
+async function requireAnyVersion(db: Db, projectId: string, version: number): Promise<FlowVersion> {
   const project = required(await findProject(db, projectId), "project");
   const number = version === -1 ? project.published_version : version;
   const found = number === null ? null : await findFlowVersion(db, projectId, number);

@@ -2,26 +2,25 @@ import { z } from "zod";
 import { visibleProjects } from "../../domain/accounts/principal.ts";
 import { notFound } from "../../domain/errors.ts";
 import { flowJsonSchema } from "../../domain/flow/definition/flow-schema.ts";
-import { flowModels } from "../../domain/flow/references.ts";
-import { modelProblems } from "../../services/models/model-problems.ts";
-import { readPrices } from "../../services/models/read-prices.ts";
-import { flowLimits, isError, problemsOfOthers } from "../../services/projects/deploy-flow.ts";
-import { secretProblems } from "../../services/projects/secret-problems.ts";
+import { nodeCatalogue } from "../../domain/flow/definition/node-catalogue.ts";
 import { requireProject } from "../../services/projects/projects.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
+import { contentTag, ETAG, ifNoneMatchHeaders, isCurrent } from "../http/etag.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
-import { flowValidationSchema } from "./flow-io-presenter.ts";
+import { flowCheckSchema } from "./flow-io-presenter.ts";
 import { flowSchema } from "./flow-version-presenter.ts";
+import { nodeKindsSchema } from "./node-kind-presenter.ts";
 import { EXAMPLE_FLOW } from "./example-flow.ts";
 
 const COMMON = { tag: "Flows", auth: "secret" } as const;
 
-/** `/v2/flows`: checking a flow before it is deployed. Nothing is executed or stored. */
-export function createFlowOperations({ config, db, evaluation }: ApiDeps): Operation[] {
-  const limits = flowLimits(config);
+/** `/v2/flows`: validate a flow before it is deployed. Nothing is executed or stored. */
+export function createFlowOperations(deps: ApiDeps, { checkFlow }: ApiServices): Operation[] {
+  const { db } = deps;
   const schema = flowJsonSchema();
-  const prices = readPrices(config.MILLRACE_MODEL_PRICES_FILE);
+  const kinds = { data: nodeCatalogue() };
+  const kindsTag = contentTag(kinds);
   return [
     defineOperation({
       ...COMMON,
@@ -29,10 +28,14 @@ export function createFlowOperations({ config, db, evaluation }: ApiDeps): Opera
       audit: "never",
       method: "POST",
       path: "/v2/flows/validate",
-      summary: "Check a flow",
-      description: "Tells every problem at once. Nothing is executed or stored.",
+      summary: "Validate a flow",
+      description:
+        "Checks a flow and returns all problems together. With `expand=scope`, also returns what the expressions of each node can read, nested flows included, and for each edge whether it fits. Nothing is executed or stored.",
       role: "viewer",
       wideBody: true,
+      query: z.object({
+        expand: z.enum(["scope"]).optional().describe("`scope` adds the values that each node can read."),
+      }),
       body: z
         .strictObject({
           flow: flowSchema,
@@ -40,32 +43,22 @@ export function createFlowOperations({ config, db, evaluation }: ApiDeps): Opera
             .uuid()
             .toLowerCase()
             .optional()
-            .describe("The project that the flow is for: with it, a flow that calls itself is a warning"),
+            .describe(
+              "ID of the project that the flow is for. If you send it, a flow that calls itself is reported as a warning",
+            ),
         })
         .meta({ id: "FlowValidate" }),
       examples: { flow: { flow: EXAMPLE_FLOW } },
-      success: { 200: { description: "Whether it can be deployed, and why not.", schema: flowValidationSchema } },
+      success: { 200: { description: "The result of the validation.", schema: flowCheckSchema } },
       problems: ["not_found"],
-      async handler({ body, principal }) {
+      async handler({ query, body, principal }) {
         const { org_id } = principal;
         const visible = visibleProjects(principal);
         if (body.project_id !== undefined && visible?.includes(body.project_id) === false) throw notFound("project");
         if (body.project_id !== undefined) await requireProject(db, org_id, body.project_id, "project");
-        const checked = await evaluation.flow(org_id, body.flow, limits);
-        const ofOthers = checked.valid
-          ? await db.org(org_id, (connection) =>
-              Promise.all([
-                problemsOfOthers(connection, checked.definition, body.project_id, visible),
-                modelProblems(connection, config, flowModels(checked.definition), {
-                  max_cost_usd: checked.definition.settings?.max_cost_usd,
-                  prices,
-                }),
-              ]),
-            )
-          : [];
-        const secrets = checked.valid ? secretProblems(checked.definition) : [];
-        const problems = [...checked.problems, ...secrets, ...ofOthers.flat()];
-        return { status: 200, body: { valid: !problems.some(isError), problems } };
+        const options = { scope: query.expand === "scope" };
+        const { valid, problems, scope } = await checkFlow(principal, body.flow, body.project_id, options);
+        return { status: 200, body: { valid, problems, ...(scope && { scope }) } };
       },
     }),
     defineOperation({
@@ -74,7 +67,8 @@ export function createFlowOperations({ config, db, evaluation }: ApiDeps): Opera
       method: "GET",
       path: "/v2/flows/schema",
       summary: "Get the JSON Schema of the flow format",
-      description: "JSON Schema 2020-12, for editors. It cannot say all that validation checks.",
+      description:
+        "Returns the flow format as JSON Schema 2020-12, for editors. Some rules of `validateFlow` cannot be expressed in it.",
       success: {
         200: {
           description: "A JSON Schema (2020-12).",
@@ -83,6 +77,25 @@ export function createFlowOperations({ config, db, evaluation }: ApiDeps): Opera
       },
       async handler() {
         return { status: 200, type: "application/schema+json", content: JSON.stringify(schema) };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "listNodeKinds",
+      method: "GET",
+      path: "/v2/flows/node-kinds",
+      summary: "List the node types",
+      description:
+        "Lists for flow editors what each node type does, the schema of its configuration, its handles and its defaults. The list changes only with the installed release: cache it and send `If-None-Match`.",
+      headers: ifNoneMatchHeaders,
+      success: {
+        200: { description: "The node types.", schema: nodeKindsSchema, headers: ETAG },
+        304: { description: "The cached list is current.", headers: ETAG },
+      },
+      async handler({ headers }) {
+        const caching = { ETag: kindsTag, "Cache-Control": "private, no-cache" };
+        if (isCurrent(headers["if-none-match"], kindsTag)) return { status: 304, headers: caching };
+        return { status: 200, body: kinds, headers: caching };
       },
     }),
   ];

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isWithin } from "../../domain/accounts/kept-rights.ts";
 import { visibleProjects } from "../../domain/accounts/principal.ts";
 import { notFound, required } from "../../domain/errors.ts";
 import {
@@ -9,9 +10,11 @@ import {
   updateProject,
 } from "../../stores/projects/projects.ts";
 import type { Project } from "../../stores/projects/projects.ts";
+import { projectActivity } from "../../stores/projects/project-activity.ts";
 import { changeLocked } from "../../services/change.ts";
 import { deleteProject } from "../../services/projects/delete-project.ts";
 import { deployFlow, flowLimits, requireValidFlow } from "../../services/projects/deploy-flow.ts";
+import { listUsers } from "../../services/projects/flow-references.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
@@ -19,7 +22,8 @@ import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { flowSchema } from "./flow-version-presenter.ts";
-import { presentProject, projectSchema } from "./project-presenter.ts";
+import { lastDays, listedProjectSchema, presentActivity } from "./project-activity.ts";
+import { presentProject, projectSchema, projectWithUsersSchema } from "./project-presenter.ts";
 import { EXAMPLE_FLOW } from "./example-flow.ts";
 
 const params = z.object({ project_id: pathId("project") });
@@ -30,8 +34,8 @@ const createBody = z
   .strictObject({
     name,
     description: description.default(""),
-    flow: flowSchema.optional().describe("Deployed as version 1."),
-    publish: z.boolean().default(true).describe("Whether that version is published."),
+    flow: flowSchema.optional().describe("Flow to deploy as version 1."),
+    publish: z.boolean().default(true).describe("Whether to publish that version."),
   })
   .meta({ id: "ProjectCreate" });
 const changeBody = z
@@ -57,9 +61,9 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       id: "createProject",
       method: "POST",
       path: "/v2/projects",
-      summary: "Create a project, with its flow if there is one already",
+      summary: "Create a project",
       description:
-        "A project holds a flow and its versions. With `flow` the first version is made at once, and published unless `publish` is false.",
+        "Creates a project, which holds a flow and its versions. If you send `flow`, it is deployed as version 1, and published unless `publish` is false. Returns the project.",
       body: createBody,
       wideBody: true,
       idempotent: true,
@@ -68,7 +72,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
         201: {
           description: "The project.",
           schema: projectSchema,
-          headers: { Location: "Its address.", ...ETAG },
+          headers: { Location: "URL of the created resource.", ...ETAG },
           links: LINKS,
         },
       },
@@ -82,16 +86,15 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
             org_id,
             name: body.name,
             description: body.description,
+            created_by: principal.id,
           });
           if (created && flow) {
             const deployment = {
-              orgId: org_id,
               projectId: project_id,
               flow,
               notes: "",
               publish: body.publish,
-              createdBy: principal.id,
-              visible: visibleProjects(principal),
+              deployer: principal,
             };
             await deployFlow(connection, deployment);
           }
@@ -110,18 +113,33 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       method: "GET",
       path: "/v2/projects",
       summary: "List projects",
-      description: "Newest first, without their flows. Whoever has roles in single projects only sees these.",
-      query: listQuery,
-      success: { 200: { description: "A page of projects.", schema: pageOf(projectSchema, "ProjectPage") } },
+      description:
+        "Lists projects, newest first, without their flows. Members see only the projects they have a role in. With `expand=activity`, each project has its draft, its last run and its runs a day.",
+      query: listQuery.extend({
+        expand: z.enum(["activity"]).optional().describe("`activity` adds what happens in each project."),
+      }),
+      success: { 200: { description: "A page of projects.", schema: pageOf(listedProjectSchema, "ProjectPage") } },
       async handler({ query, principal }) {
+        const { org_id } = principal;
+        const days = query.expand === "activity" ? lastDays(Date.now()) : null;
         return listPage({
           list: "projects",
-          orgId: principal.org_id,
+          orgId: org_id,
           query,
           fetch: (keyset) =>
-            reads.org(principal.org_id, (connection) => listProjects(connection, keyset, visibleProjects(principal))),
-          idOf: (project) => project.project_id,
-          present: presentProject,
+            reads.org(org_id, async (connection) => {
+              const projects = await listProjects(connection, keyset, visibleProjects(principal));
+              if (days === null) return projects.map((project) => ({ project, activity: undefined }));
+              const ids = projects.map(({ project_id }) => project_id);
+              const found = await projectActivity(connection, org_id, ids, days);
+              const byId = new Map(found.map((each) => [each.project_id, each]));
+              return projects.map((project) => ({ project, activity: byId.get(project.project_id) }));
+            }),
+          idOf: ({ project }) => project.project_id,
+          present: ({ project, activity }) => ({
+            ...presentProject(project),
+            ...(activity && days && { activity: presentActivity(activity, days) }),
+          }),
         });
       },
     }),
@@ -131,13 +149,26 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       method: "GET",
       path: "/v2/projects/{project_id}",
       summary: "Get a project",
-      description: "With the number of its published version and of its latest one.",
+      description:
+        "Returns a project with the numbers of its published and its latest version. With `expand=used_by`, also the projects whose published flow calls it.",
       params,
-      success: { 200: { description: "The project.", schema: projectSchema, headers: ETAG } },
-      async handler({ params: { project_id }, principal }) {
-        const project = await db.org(principal.org_id, (connection) => findProject(connection, project_id));
+      query: z.object({
+        expand: z
+          .enum(["used_by"])
+          .optional()
+          .describe("`used_by` adds the projects whose published flow calls this one."),
+      }),
+      success: { 200: { description: "The project.", schema: projectWithUsersSchema, headers: ETAG } },
+      async handler({ params: { project_id }, query, principal }) {
+        const [project, users] = await db.org(principal.org_id, async (connection) => [
+          await findProject(connection, project_id),
+          query.expand === "used_by" ? await listUsers(connection, "project", project_id) : null,
+        ]);
         if (!project) throw notFound("project");
-        return toResponse(project);
+        const { body, ...response } = toResponse(project);
+        const visible = visibleProjects(principal);
+        const used_by = users?.filter((user) => isWithin(visible, user.project_id));
+        return { ...response, body: { ...body, ...(used_by && { used_by }) } };
       },
     }),
     defineOperation({
@@ -145,13 +176,14 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       id: "changeProject",
       method: "PATCH",
       path: "/v2/projects/{project_id}",
-      summary: "Change a project's name or description",
-      description: "Members left out stay as they are. To change the flow itself, add a version.",
+      summary: "Change a project",
+      description:
+        "Changes a project's name or description. Omitted fields keep their values. To change the flow, deploy a new version.",
       params,
       headers: ifMatchHeaders,
       body: changeBody,
       examples: { rename: { name: "Greeter of guests" } },
-      success: { 200: { description: "The project as it is now.", schema: projectSchema, headers: ETAG } },
+      success: { 200: { description: "The updated project.", schema: projectSchema, headers: ETAG } },
       async handler({ params: { project_id }, headers, body, principal, audit }) {
         const project = await changeLocked(db, principal.org_id, {
           async lock(connection) {
@@ -177,15 +209,18 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       id: "deleteProject",
       method: "DELETE",
       path: "/v2/projects/{project_id}",
-      summary: "Delete a project with all its versions, triggers and monitors",
+      summary: "Delete a project",
       description:
-        "A project whose flow is called by another's published flow is in use and stays: `used_by` lists the callers, a hundred at most. One with runs that have not ended stays as well, unless they are to be cancelled.",
+        "Deletes a project with all its versions, triggers and monitors. Returns 409 `in_use` if another project's published flow calls it; `used_by` lists up to 100 callers. Returns 409 `runs_open` if the project has unfinished runs, unless you send `cancel_runs=true`.",
       params,
       query: z.object({
-        cancel_runs: z.boolean().default(false).describe("Whether runs that have not ended are cancelled."),
+        cancel_runs: z
+          .boolean()
+          .default(false)
+          .describe("`true` cancels the project's unfinished runs; `false` refuses the deletion while there are any."),
       }),
       problems: ["in_use", "runs_open"],
-      success: { 204: { description: "It is gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: { project_id }, query, principal, audit }) {
         const { org_id: orgId } = principal;
         const audited = { audit, target: { type: "project", id: project_id }, view: presentProject };

@@ -14,20 +14,24 @@ export const actionRunSchema = z
     connection_id: z.uuid().nullable(),
     dry_run: z.boolean(),
     state: z.enum(ACTION_RUN_STATES),
-    successful: z.boolean().nullable().describe("Null until it has ended."),
-    outputs: jsonValueSchema.describe("A value of the action's output_schema; null unless it was successful."),
+    successful: z.boolean().nullable().describe("Whether the action succeeded; `null` until it has finished."),
+    outputs: jsonValueSchema.describe(
+      "A value that matches the action's `output_schema`; `null` unless it was successful.",
+    ),
     error: z
       .object({
         code: z
           .string()
-          .describe("`outcome_unknown`: it was called, and its outcome is unknown. It is never called a second time."),
+          .describe(
+            "`outcome_unknown`: the action was called, but its outcome is unknown. It is never called a second time.",
+          ),
         message: z.string(),
         upstream_status: z.int().nullable(),
         retryable: z.boolean(),
       })
       .nullable(),
     rendered_request: jsonValueSchema.describe(
-      "The request that was sent, or with `dry_run` would be; secrets are masked.",
+      "The request that was sent or, with `dry_run`, would be sent. Secrets are masked.",
     ),
     latency_ms: z.int().nullable(),
     created_at: z.iso.datetime(),

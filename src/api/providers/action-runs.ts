@@ -16,22 +16,28 @@ import { actionRunSchema, presentActionRun } from "./action-run-presenter.ts";
 const id = z.string().min(1).max(200);
 const runBody = z
   .strictObject({
-    inputs: z.record(z.string(), jsonValueSchema).default({}).describe("Values of the action's input_schema."),
+    inputs: z
+      .record(z.string(), jsonValueSchema)
+      .default({})
+      .describe("Values that match the action's `input_schema`."),
     connection_id: z.uuid().toLowerCase().nullish(),
-    dry_run: z.boolean().default(false).describe("Call nobody: only say what would be sent, in `rendered_request`."),
+    dry_run: z
+      .boolean()
+      .default(false)
+      .describe("`true` sends nothing and only returns the request in `rendered_request`."),
     timeout_seconds: z.int().min(1).max(MAX_ACTION_SECONDS).optional(),
   })
   .meta({ id: "ActionRunCreate" });
 
 const COMMON = { tag: "Providers and actions", auth: "secret" } as const;
 
-/** `POST .../actions/{action_id}/run` and its outcome. */
+/** `POST .../actions/{action_id}/run` and its result. */
 export function createActionRunOperations(deps: ApiDeps): Operation[] {
   const { config, db, blobs, providerJobs, evaluation } = deps;
   const service = { ...deps, checkInputs: createInputCheck(evaluation) };
   const read = (orgId: string, actionRunId: string): Promise<ActionRunRow> =>
     db.org(orgId, (connection) => requireActionRun(connection, actionRunId));
-  /** The run once it has ended, or its present state when the time is up. */
+  /** The action run once it has finished, or its current state when the wait is over. */
   async function ended(run: ActionRunRow, waitMs: number, signal: AbortSignal): Promise<ActionRunRow> {
     if (run.finished_at !== null || waitMs <= 0) return run;
     await providerJobs.actionEnded(run.action_run_id, waitMs, signal);
@@ -45,10 +51,7 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
       method: "POST",
       path: "/v2/providers/{provider_id}/actions/{action_id}/run",
       summary: "Run an action",
-      description:
-        "It is accepted durably, waits for its end and answers 200 also where the action failed: `successful` and `error` tell. " +
-        `Beyond ${config.MILLRACE_SYNC_WAIT_MS / 1000} s (\`Prefer: wait=<seconds>\` shortens that, \`respond-async\` waits for nothing) it ` +
-        "answers 202, and the run goes on. Only actions that are `read_only` or `idempotent` are tried again after a failure.",
+      description: `Runs the action durably and waits for the result. Returns 200 even if the action failed; check \`successful\` and \`error\`. After ${config.MILLRACE_SYNC_WAIT_MS / 1000} s (\`Prefer: wait=<seconds>\` shortens that, \`respond-async\` does not wait) it returns 202, and the run continues. Only actions that are \`read_only\` or \`idempotent\` are retried after a failure.`,
       params: z.object({ provider_id: id, action_id: id }),
       headers: z.object({
         prefer: z.string().max(500).optional().describe("`respond-async`, `wait=<seconds>`, or both (RFC 7240)."),
@@ -66,13 +69,12 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
           dry_run: true,
         },
       },
-      exactNumbers: true,
       success: {
-        200: { description: "The outcome.", schema: actionRunSchema },
+        200: { description: "The result of the action.", schema: actionRunSchema },
         202: {
-          description: "It goes on.",
+          description: "The action continues to run.",
           schema: actionRunSchema,
-          headers: { Location: "Where it can be asked for." },
+          headers: { Location: "URL to poll for the result." },
           links: { get: linkTo("getActionRun", ["action_run_id"]) },
         },
       },
@@ -80,7 +82,7 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
         const { org_id } = principal;
         const prefer = parsePrefer(headers.prefer);
         const action_run_id = newId();
-        // The action may start a run; through it a flow could call itself.
+        // The action may start a run, so a flow could call itself through it.
         const startedBy = callerOfRequest(deps.secrets, org_id, ctx.headers);
         await admitNested(db, org_id, { startedBy }, action_run_id, config.MILLRACE_MAX_NESTED_RUNS);
         const accepted = await createActionRun(service, {
@@ -106,13 +108,13 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
       id: "getActionRun",
       method: "GET",
       path: "/v2/action-runs/{action_run_id}",
-      summary: "Get a run of an action",
-      description: "For a run that was answered 202; ask again until its state is a final one.",
+      summary: "Get an action run",
+      description: "Returns an action run that `runAction` accepted with 202. Poll until it reaches a final state.",
       params: z.object({ action_run_id: pathId("action run") }),
       query: z.object({
-        wait_seconds: z.int().min(0).max(110).default(0).describe("Waits so long for it to end."),
+        wait_seconds: z.int().min(0).max(110).default(0).describe("Seconds to wait for the run to finish."),
       }),
-      success: { 200: { description: "The run as it stands.", schema: actionRunSchema } },
+      success: { 200: { description: "The run.", schema: actionRunSchema } },
       async handler({ params: { action_run_id }, query, principal: { org_id }, signal }) {
         const found = await read(org_id, action_run_id);
         const run = await ended(found, Math.min(config.MILLRACE_SYNC_WAIT_MS, query.wait_seconds * 1000), signal);

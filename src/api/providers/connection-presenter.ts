@@ -12,9 +12,9 @@ export const connectionSchema = z
     status: z
       .enum(CONNECTION_STATUSES)
       .describe(
-        "`active`: the service took the credential; `error`: it refused it; `unverified`: nobody knows yet; `disabled`: it is not used.",
+        "`active`: the service accepted the credential; `error`: it rejected the credential; `unverified`: not checked yet; `disabled`: switched off.",
       ),
-    status_reason: z.string().nullable().describe("Why the last check did not succeed."),
+    status_reason: z.string().nullable().describe("Why the last check failed."),
     last_checked_at: z.iso.datetime().nullable(),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),

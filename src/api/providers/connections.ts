@@ -27,22 +27,22 @@ const providerId = z.string().min(1).max(200);
 const scheme = z.enum(CONNECTION_SCHEMES);
 const credential = z
   .record(z.string().max(100), jsonValueSchema)
-  .describe("Members of the provider's `auth.fields`. No answer repeats them.");
+  .describe("Fields of the provider's `auth.fields`. No response contains them.");
 
 const createBody = z
   .strictObject({
     name,
     provider_id: providerId,
-    scheme: scheme.optional().describe("May be left out where the provider has one only."),
+    scheme: scheme.optional().describe("Can be omitted if the provider has only one scheme."),
     credential: credential.default({}),
   })
   .meta({ id: "ConnectionCreate" });
 const changeBody = z
   .strictObject({
     name: name.optional(),
-    scheme: scheme.optional().describe("Together with a credential."),
-    credential: credential.optional().describe("Takes the place of the present one as a whole."),
-    disabled: z.boolean().optional().describe("A disabled connection is not used: what needs it fails."),
+    scheme: scheme.optional().describe("Sign-in scheme of the new credential; send it together with `credential`."),
+    credential: credential.optional().describe("New credential; replaces the whole current one."),
+    disabled: z.boolean().optional().describe("`true` disables the connection: nodes and actions that need it fail."),
   })
   .meta({ id: "ConnectionChange" });
 
@@ -53,21 +53,18 @@ const LINKS = {
   check: linkTo("checkConnection", ["connection_id"]),
 };
 
-/** `/v2/connections`: credentials of other services, which nobody can read again. */
+/** `/v2/connections`: credentials for other services, which no one can read again. */
 export function createConnectionOperations({ db, reads, secrets, providerJobs, logger }: ApiDeps): Operation[] {
   const toResponse = (connection: ConnectionRow) =>
     tagged(presentConnection(connection), revisionTag(connection.revision));
 
-  /**
-   * The connection after a check. If the check failed to start, the connection stays unverified and can be checked
-   * later.
-   */
+  /** The connection after a check. If the check could not be started, the connection stays unverified and can be checked later. */
   async function checked(connection: ConnectionRow): Promise<ConnectionRow> {
     const { org_id, connection_id } = connection;
     try {
       await providerJobs.check(connection, CHECK_WAIT_MS);
     } catch (err) {
-      logger.warn({ err, connection_id }, "connection not checked");
+      logger.warn({ err, connection_id }, "could not check the connection");
     }
     return db.org(org_id, (each) => requireConnection(each, connection_id));
   }
@@ -80,8 +77,7 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
       path: "/v2/connections",
       summary: "Create a connection",
       description:
-        "The credential is encrypted, and tried where the provider has a way to: `status` tells what came of it. One that was refused is " +
-        "kept, with status `error`.",
+        "Creates a connection. Encrypts the credential and checks it if the provider supports a check; see `status`. A rejected credential is stored with status `error`.",
       body: createBody,
       idempotent: true,
       confidential: true,
@@ -109,7 +105,7 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
         201: {
           description: "The connection.",
           schema: connectionSchema,
-          headers: { Location: "Its address.", ...ETAG },
+          headers: { Location: "URL of the created resource.", ...ETAG },
           links: LINKS,
         },
       },
@@ -135,7 +131,7 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
       method: "GET",
       path: "/v2/connections",
       summary: "List connections",
-      description: "Without their credentials.",
+      description: "Lists connections, newest first, without their credentials.",
       query: listQuery.extend({
         provider_id: providerId.optional().describe("Only connections of this provider."),
         status: z.enum(CONNECTION_STATUSES).optional(),
@@ -162,7 +158,7 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
       method: "GET",
       path: "/v2/connections/{connection_id}",
       summary: "Get a connection",
-      description: "Never with its credential.",
+      description: "Returns the connection, never with its credential.",
       params,
       success: { 200: { description: "The connection.", schema: connectionSchema, headers: ETAG } },
       async handler({ params: { connection_id }, principal: { org_id } }) {
@@ -174,8 +170,9 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
       id: "changeConnection",
       method: "PATCH",
       path: "/v2/connections/{connection_id}",
-      summary: "Rename a connection, replace its credential, disable or enable it",
-      description: "A new credential is tried as at the creation.",
+      summary: "Change a connection",
+      description:
+        "Renames, disables or enables a connection, or replaces its credential. A new credential is checked as in `createConnection`.",
       params,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -184,7 +181,7 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
         rotate: { credential: { token: "..." } },
         disable: { disabled: true },
       },
-      success: { 200: { description: "The connection as it is now.", schema: connectionSchema, headers: ETAG } },
+      success: { 200: { description: "The updated connection.", schema: connectionSchema, headers: ETAG } },
       async handler({ params: { connection_id }, headers, body, principal: { org_id }, audit }) {
         const changed = await changeConnection(
           { db, secrets },
@@ -208,11 +205,12 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
       id: "deleteConnection",
       method: "DELETE",
       path: "/v2/connections/{connection_id}",
-      summary: "Delete a connection with its credential",
-      description: "Refused while a published flow uses it.",
+      summary: "Delete a connection",
+      description:
+        "Deletes a connection with its credential. Returns 409 `in_use` while a published flow, a knowledge base or a trigger uses it.",
       params,
       problems: ["in_use"],
-      success: { 204: { description: "It is gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: { connection_id }, principal: { org_id }, audit }) {
         const target = { type: "connection", id: connection_id };
         await deleteConnection(db, org_id, connection_id, { audit, target, view: presentConnection });
@@ -224,18 +222,16 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
       id: "checkConnection",
       method: "POST",
       path: "/v2/connections/{connection_id}/check",
-      summary: "Try a connection's credential",
-      description:
-        "Asks the service whether it takes the credential. Where the service cannot be reached, or the provider has no way to ask, the status stays. " +
-        `A check that takes longer than ${CHECK_WAIT_MS / 1000} s continues in the background: the answer then has the connection's earlier status.`,
+      summary: "Check a connection's credential",
+      description: `Checks with the provider's service whether it accepts the credential, and returns the connection with its status. The status does not change if the service cannot be reached or the provider supports no check. A check that takes longer than ${CHECK_WAIT_MS / 1000} s continues in the background; the response then has the earlier status.`,
       params,
       idempotent: true,
       problems: ["conflict"],
-      success: { 200: { description: "The connection as it is now.", schema: connectionSchema, headers: ETAG } },
+      success: { 200: { description: "The updated connection.", schema: connectionSchema, headers: ETAG } },
       async handler({ params: { connection_id }, principal: { org_id } }) {
         const found = await db.org(org_id, (connection) => requireConnection(connection, connection_id));
         if (found.status === "disabled") {
-          throw new Problem("conflict", "The connection is disabled: enable it before it is checked.");
+          throw new Problem("conflict", "The connection is disabled: enable it, then check it.");
         }
         await providerJobs.check(found, CHECK_WAIT_MS);
         return toResponse(await db.org(org_id, (connection) => requireConnection(connection, connection_id)));

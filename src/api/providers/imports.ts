@@ -18,100 +18,120 @@ const importBody = z
     openapi: z
       .union([jsonObjectSchema, address])
       .optional()
-      .describe("An OpenAPI 3.0 or 3.1 document, or the address of one (JSON or YAML)."),
+      .describe("An OpenAPI 3.0 or 3.1 document, or the URL of one (JSON or YAML)."),
     mcp: z
-      .strictObject({ url: address.describe("Its endpoint; there is no transport but Streamable HTTP.") })
+      .strictObject({ url: address.describe("URL of the MCP endpoint; only Streamable HTTP is supported.") })
       .optional()
-      .describe("In place of `openapi`: an MCP server."),
+      .describe("An MCP server to import instead of an `openapi` document."),
     connection: z
       .strictObject({
-        name: z.string().trim().min(1).max(200).optional().describe("Default: the provider's."),
+        name: z
+          .string()
+          .trim()
+          .min(1)
+          .max(200)
+          .optional()
+          .describe("Name of the connection. Default: the provider's name."),
         scheme: z.enum(CONNECTION_SCHEMES).default("bearer"),
         credential: z.record(z.string().max(100), jsonValueSchema),
       })
       .optional()
       .describe(
-        "What the MCP server wants as credential: `bearer` {token}, `api_key` {api_key, in, name}, `basic`, or " +
-          "`oauth2_client_credentials` {token_url, client_id, client_secret}. It becomes a connection of the provider.",
+        "Credential for the MCP server, stored as a connection of the provider: `bearer` {token}, `api_key` {api_key, in, name}, `basic`, or `oauth2_client_credentials` {token_url, client_id, client_secret}.",
       ),
     connection_id: z
       .uuid()
       .toLowerCase()
       .optional()
-      .describe("In place of `connection`, where the MCP server was imported before: a connection of the provider."),
+      .describe(
+        "An existing connection of the provider, instead of `connection`, if the MCP server was imported before.",
+      ),
     provider_id: z
       .string()
-      .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, "Lower-case letters, digits, - and _ are expected, 64 at most")
+      .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, "Must be at most 64 lowercase letters, digits, - and _")
       .optional()
-      .describe("Default: made of the name. An import under the id of an earlier one takes its place."),
-    name: z.string().trim().min(1).max(200).optional().describe("Default: the document's title, the server's name."),
-    dry_run: z.boolean().default(false).describe("Only reports what the import would change. Nothing is stored."),
-    force: z.boolean().default(false).describe("Actions that published flows use may go; their nodes then fail."),
+      .describe(
+        "ID of the provider. Default: made from the name. Importing with the ID of an earlier import replaces it.",
+      ),
+    name: z
+      .string()
+      .trim()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe("Name of the provider. Default: the document's title or the server's name."),
+    dry_run: z
+      .boolean()
+      .default(false)
+      .describe("`true` only reports what the import would change. Nothing is stored."),
+    force: z
+      .boolean()
+      .default(false)
+      .describe("`true` also removes actions that published flows use; their nodes then fail."),
     accept_changes: z
       .boolean()
       .default(false)
-      .describe("For an MCP server imported before: an admin has looked at the changed and new tools."),
+      .describe("For an MCP server imported before: confirms that an admin has checked the changed and new tools."),
     trust_annotations: z
       .boolean()
       .optional()
       .describe(
-        "Of an MCP server: whether an admin believes what it says of its tools' effects (`readOnlyHint` and so on), by which calls " +
-          "are tried again. Default: as before, which is not at first.",
+        "Only for an MCP server: whether to trust what the server states about its tools' effects (`readOnlyHint` and so on), which decides whether calls are retried. Default: the earlier import's value, or false.",
       ),
   })
   .refine(({ openapi, mcp }) => (openapi === undefined) !== (mcp === undefined), {
     path: ["openapi"],
-    message: "Give either openapi or mcp",
+    message: "Send either openapi or mcp",
   })
   .refine(({ mcp, connection, connection_id }) => mcp !== undefined || (connection ?? connection_id) === undefined, {
     path: ["connection"],
-    message: "Only with mcp: a document is read without a credential",
+    message: "Allowed only with mcp: documents are read without a credential",
   })
   .refine(({ connection, connection_id }) => connection === undefined || connection_id === undefined, {
     path: ["connection_id"],
-    message: "Give either connection or connection_id",
+    message: "Send either connection or connection_id",
   })
   .refine(({ mcp, accept_changes, trust_annotations }) => mcp !== undefined || !(accept_changes || trust_annotations), {
     path: ["accept_changes"],
-    message: "accept_changes and trust_annotations are for MCP servers",
+    message: "accept_changes and trust_annotations are allowed only with mcp",
   })
   .meta({ id: "ProviderImport" });
 
 const changed = {
-  added: z.array(z.string()).describe("Ids of actions."),
+  added: z.array(z.string()).describe("IDs of the new actions."),
   changed: z.array(z.string()),
   removed: z.array(z.string()),
 };
 const changes = z
-  .object({ operations: z.int().describe("How many actions the provider has now."), ...changed })
+  .object({ operations: z.int().describe("Number of actions the provider has now."), ...changed })
   .meta({ id: "ProviderImportChanges" });
 const previewSchema = z
   .object({
     ...changed,
     used_by: z
       .array(z.object({ project_id: z.uuid(), name: z.string(), action_ids: z.array(z.string()) }))
-      .describe("The published flows that use what changes or goes, a hundred at most."),
+      .describe("Up to 100 published flows that use a changed or removed action."),
     differences: z
       .array(
         z.object({
           action_id: z.string(),
-          members: z.array(z.string()).describe("Which of its members differ."),
+          members: z.array(z.string()).describe("Fields of the action that differ."),
           description: z.object({ before: z.string().nullable(), after: z.string().nullable() }),
         }),
       )
-      .describe("How actions change, fifty at most; `description` is what models read."),
+      .describe("Up to 50 changed actions; `description` is the text that models read."),
   })
   .meta({ id: "ProviderImportPreview" });
 const importedSchema = providerSchema
   .extend({
     import: changes,
-    connection_id: z.uuid().optional().describe("The connection that was made of `connection`."),
+    connection_id: z.uuid().optional().describe("The connection created from `connection`."),
   })
   .meta({ id: "ImportedProvider" });
 
 const COMMON = { tag: "Providers and actions", auth: "secret" } as const;
 
-/** Providers that organisations make themselves. */
+/** Operations on providers that organisations import. */
 export function createProviderImportOperations(deps: ApiDeps): Operation[] {
   const { db } = deps;
   return [
@@ -120,14 +140,9 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
       id: "importProvider",
       method: "POST",
       path: "/v2/providers",
-      summary: "Make a provider of an OpenAPI document or an MCP server",
+      summary: "Import a provider",
       description:
-        "Each operation of a document, each tool of a server becomes an action. References within a document are followed, circles too; " +
-        "others are refused. Imported again under the same `provider_id`, or from the same address, it takes the place of what was imported " +
-        "before, and `import` tells what that changed; the same title alone is a 409. What would remove an action that a published flow " +
-        "uses is a 409 `in_use` unless `force` is sent. Changed and new tools of an MCP server that was imported before are a 409 " +
-        "`tools_changed` until an admin sends `accept_changes`. Connections keep the addresses that they were created with. `connection`, " +
-        "`accept_changes` and `trust_annotations` need an admin.",
+        "Imports a provider; each operation of an OpenAPI document or tool of an MCP server becomes an action. References within a document are followed, including circular ones; external references are rejected.\n\nImporting with the same `provider_id` or URL replaces the earlier import; `import` lists the changes. A matching title alone returns 409. Returns 409 `in_use` if the import would remove an action that a published flow uses, unless you send `force`. Returns 409 `tools_changed` if an imported MCP server has changed or new tools, until an admin sends `accept_changes`. Connections keep the URLs they were created with. Only admins can send `connection`, `accept_changes` and `trust_annotations`.",
       body: importBody,
       wideBody: true,
       idempotent: true,
@@ -165,11 +180,11 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
         201: {
           description: "The new provider.",
           schema: importedSchema,
-          headers: { Location: "Its address." },
+          headers: { Location: "URL of the created resource." },
           links: { actions: linkTo("listActions", ["provider_id"]) },
         },
         200: {
-          description: "The provider that was there, made anew; of a dry run what would change.",
+          description: "The replaced provider or, for a dry run, the changes.",
           schema: z.union([importedSchema, previewSchema]),
         },
       },
@@ -178,7 +193,7 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
         const needsAdmin = connection ? "create a connection" : accept_changes ? "accept changed tools" : null;
         const reason = needsAdmin ?? (trust_annotations === true ? "trust a server" : null);
         if (reason !== null && !roleAllows(principal.role, "admin"))
-          throw new Problem("forbidden", `To ${reason} the role admin is needed; yours is ${principal.role}.`);
+          throw new Problem("forbidden", `To ${reason} you need the role admin; your role is ${principal.role}.`);
         const { org_id } = principal;
         const { provider_id, name, dry_run, force } = body;
         const common = { org_id, provider_id, name, dry_run, force };
@@ -213,10 +228,11 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
       method: "DELETE",
       path: "/v2/providers/{provider_id}",
       summary: "Delete an imported provider",
-      description: "A provider that published flows or connections use cannot be deleted; nor can a built-in one.",
+      description:
+        "Deletes an imported provider. Returns 409 `in_use` if published flows or connections use it. Built-in providers cannot be deleted.",
       params: z.object({ provider_id: z.string().min(1).max(200) }),
       problems: ["in_use", "conflict"],
-      success: { 204: { description: "It is gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: { provider_id }, principal: { org_id }, audit }) {
         await deleteProvider(
           db,

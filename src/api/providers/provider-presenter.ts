@@ -22,7 +22,7 @@ export const providerSchema = z
       required: z.boolean().describe("Whether its actions need a connection."),
       schemes: z.array(z.enum(CONNECTION_SCHEMES)),
       fields: jsonObjectSchema.describe(
-        "JSON Schema of a connection's `credential`; with several schemes, `oneOf` them, each with the scheme as its title.",
+        "JSON Schema of a connection's `credential`. With several schemes it is a `oneOf` with one schema per scheme; the scheme is its title.",
       ),
     }),
     source: z.enum(PROVIDER_SOURCES),
@@ -46,18 +46,18 @@ export const actionSchema = z
     provider_id: z.string(),
     name: z.string(),
     description: z.object({
-      human: z.string().describe("For people."),
-      llm: z.string().describe("For a model that may call it."),
+      human: z.string().describe("Description for people."),
+      llm: z.string().describe("Description for a model that can call the action."),
     }),
     input_schema: jsonSchema,
     output_schema: jsonSchema,
     annotations: z.object({
-      read_only: z.boolean().describe("Changes nothing."),
-      destructive: z.boolean().describe("May overwrite or delete."),
-      idempotent: z.boolean().describe("Done twice it is the same as done once; only such actions are retried."),
+      read_only: z.boolean().describe("The action changes nothing."),
+      destructive: z.boolean().describe("The action may overwrite or delete data."),
+      idempotent: z.boolean().describe("Running it twice has the same effect as once. Only such actions are retried."),
     }),
     requires_connection: z.boolean(),
-    timeout_seconds: z.int().describe("Default time limit of a run."),
+    timeout_seconds: z.int().describe("Default time limit of one run, in seconds."),
     version: z.string(),
   })
   .meta({ id: "Action" });
@@ -72,7 +72,7 @@ export const triggerSchema = z
     provider_id: z.string(),
     name: z.string(),
     description: z.string(),
-    instructions: z.string().describe("Setup instructions."),
+    instructions: z.string().describe("How to set up the trigger at the provider."),
     kind: z.enum(["webhook", "schedule", "poll", "run_event"]),
     config_schema: jsonSchema,
     payload_schema: jsonSchema,

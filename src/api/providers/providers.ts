@@ -30,8 +30,8 @@ const id = z.string().min(1).max(200);
 const params = z.object({ provider_id: id });
 const actionParams = params.extend({ action_id: id });
 const triggerParams = params.extend({ trigger_id: id });
-// Sorted by id: providers come with the service or an import, all at once.
-const byId = listQuery.extend({ order: z.enum(["asc", "desc"]).default("asc").describe("By id.") });
+// Sorted by ID, because all providers come with a release or an import at the same time.
+const byId = listQuery.extend({ order: z.enum(["asc", "desc"]).default("asc").describe("Sort order by ID.") });
 
 const COMMON = { tag: "Providers and actions", auth: "secret" } as const;
 
@@ -47,7 +47,7 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
       method: "GET",
       path: "/v2/providers",
       summary: "List providers",
-      description: "The built-in providers and the ones that the organisation has imported.",
+      description: "Lists the built-in providers and the ones the organisation has imported, by ID.",
       query: byId,
       success: { 200: { description: "A page of providers.", schema: pageOf(providerSchema, "ProviderPage") } },
       async handler({ query, principal: { org_id } }) {
@@ -63,7 +63,7 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
       method: "GET",
       path: "/v2/providers/{provider_id}",
       summary: "Get a provider",
-      description: "With the credentials it takes.",
+      description: "Returns the provider with the credentials it accepts.",
       params,
       success: { 200: { description: "The provider.", schema: providerSchema } },
       async handler({ params: { provider_id }, principal: { org_id } }) {
@@ -76,7 +76,7 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
       method: "GET",
       path: "/v2/providers/{provider_id}/actions",
       summary: "List or search a provider's actions",
-      description: "By name; `query` searches names and descriptions.",
+      description: "Lists the provider's actions by name. `query` searches IDs, names and descriptions.",
       params,
       query: byId.extend({
         query: z
@@ -86,7 +86,7 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
           .max(200)
           .optional()
           .describe(
-            "Words that have to be in the action's id, name or description: the best ones come first, on one page.",
+            "Words that must occur in the action's ID, name or description. Best matches come first, on one page.",
           ),
       }),
       success: { 200: { description: "A page of actions.", schema: pageOf(actionSchema, "ActionPage") } },
@@ -110,7 +110,7 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
       method: "GET",
       path: "/v2/providers/{provider_id}/actions/{action_id}",
       summary: "Get an action",
-      description: "With the JSON Schemas of its inputs and outputs.",
+      description: "Returns the action with the JSON Schemas of its inputs and outputs.",
       params: actionParams,
       success: {
         200: {
@@ -132,7 +132,7 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
       method: "GET",
       path: "/v2/providers/{provider_id}/triggers",
       summary: "List a provider's triggers",
-      description: "The provider's events that can start runs.",
+      description: "Lists the provider's events that can start runs.",
       params,
       query: byId,
       success: { 200: { description: "A page of triggers.", schema: pageOf(triggerSchema, "ProviderTriggerPage") } },
@@ -151,7 +151,7 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
       method: "GET",
       path: "/v2/providers/{provider_id}/triggers/{trigger_id}",
       summary: "Get a trigger",
-      description: "With the JSON Schemas of its configuration and payload, and a sample.",
+      description: "Returns the trigger with the JSON Schemas of its configuration and payload, and a sample payload.",
       params: triggerParams,
       success: { 200: { description: "The trigger.", schema: triggerSchema } },
       async handler({ params: { provider_id, trigger_id }, principal: { org_id } }) {
@@ -164,7 +164,7 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
   ];
 }
 
-/** A page by id. */
+/** A page ordered by ID. */
 async function pageById<Item, Shown>(
   list: string,
   orgId: string,

@@ -12,12 +12,12 @@ const feedbackBody = z
     run_id: z.uuid().toLowerCase(),
     feedback: z
       .union([z.enum(["positive", "negative"]), z.number().min(-1_000_000_000).max(1_000_000_000)])
-      .describe("A thumb up or down, or a number of whatever scale the caller has."),
+      .describe("Thumb up or down, or a number on any scale of yours."),
     comment: z.string().max(4000).optional(),
   })
   .meta({ id: "RunFeedback" });
 
-/** `/inference/v0/feedback`: ratings by the readers of an answer. */
+/** `/inference/v0/feedback`: ratings of responses by their readers. */
 export function createFeedbackOperations({ db }: ApiDeps, { flows }: ApiServices): Operation[] {
   return [
     defineOperation({
@@ -25,8 +25,8 @@ export function createFeedbackOperations({ db }: ApiDeps, { flows }: ApiServices
       method: "POST",
       path: "/inference/v0/feedback/{org_id}/{flow_id}",
       tag: "Run Flow",
-      summary: "Say what a run's answer was worth",
-      description: "Kept with the run as a score called `feedback`. It may be given more than once.",
+      summary: "Send feedback on a run",
+      description: "Stores the feedback with the run as a score named `feedback`. You can send it more than once.",
       auth: "public",
       params: flowParams,
       body: feedbackBody,
@@ -37,7 +37,7 @@ export function createFeedbackOperations({ db }: ApiDeps, { flows }: ApiServices
       },
       success: {
         200: {
-          description: "It is kept.",
+          description: "Feedback stored.",
           schema: z
             .object({ score_id: z.uuid(), run_id: z.uuid(), feedback: z.union([z.string(), z.number()]) })
             .meta({ id: "FeedbackKept" }),

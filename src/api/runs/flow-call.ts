@@ -8,16 +8,24 @@ import type { Principal } from "../../domain/accounts/principal.ts";
 import type { StartedBy } from "../../services/triggers/chain.ts";
 import { pathId } from "../http/path-id.ts";
 import { userHandle } from "../http/text-fields.ts";
+import { flowLimits } from "../../services/projects/deploy-flow.ts";
+import { freezeDraft } from "../../services/projects/freeze-draft.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
-import { versionMember } from "./run-request.ts";
+import { DRAFT_IN_QUERY, versionMember } from "./run-request.ts";
 
-// If a flow cannot be called, nobody learns whether the organisation or the flow is wrong: both give the same 404.
+// If a flow cannot be called, the caller must not learn whether the organisation or the flow is wrong: both return the same 404.
 export const flowParams = z.object({
   org_id: pathId("credential's organisation"),
-  flow_id: pathId("flow, which is its project's"),
+  flow_id: pathId("flow (its project ID)"),
 });
 
-export const flowQuery = z.object({ version: versionMember });
+export const flowQuery = z.object({
+  version: versionMember,
+  run_draft: z
+    .boolean()
+    .default(false)
+    .describe("`true` runs the project's draft and ignores `version`. Needs the role `editor`; public keys cannot."),
+});
 
 /** The body of an inference call: inputs by node id. Values that no input takes are ignored and reported. */
 export const flowBody = z
@@ -25,52 +33,61 @@ export const flowBody = z
     user_id: z
       .union([userHandle, z.literal("")])
       .nullish()
-      .describe("The `<user>-<conversation>` handle whose documents the run sees; empty is none."),
+      .describe("The `user_id` (`<user>-<conversation>`) whose documents the run can read; empty means none."),
     stream: jsonValueSchema.optional().describe("Reserved; has no meaning."),
   })
   .catchall(jsonValueSchema)
   .meta({
     id: "FlowInputs",
     description:
-      "The flow's inputs: `<node_id>` to value. Text for a text or string input, an http(s) address for a URL input, base64 for audio and images. Members that no input takes are ignored and reported.",
+      "The flow's inputs, keyed by node ID. Text for a text or string input, an http(s) URL for a URL input, base64 for audio and images. Fields that match no input are ignored and reported.",
   });
 
 export interface FlowCall {
   readonly params: { readonly org_id: string; readonly flow_id: string };
-  readonly query: { readonly version: number };
+  readonly query: { readonly version: number; readonly run_draft: boolean };
   readonly body: z.output<typeof flowBody>;
   readonly principal: Principal;
   readonly run_id: string;
   /** See RunRequest. */
   readonly started_by: StartedBy | undefined;
   readonly repeated: boolean;
-  /** The caller only asks for confirmation that the run has been accepted. */
+  /** The caller only wants confirmation that the run was accepted. */
   readonly asynchronous?: boolean;
 }
 
+/** The run of a call. `replayed` means that an earlier request with the same Idempotency-Key started it. */
+export interface CalledRun {
+  readonly row: RunRow;
+  readonly replayed: boolean;
+}
+
 /**
- * Makes the steps that begin every inference call: find the flow, check the inputs, create the run. Throws 404 for an
- * unknown flow or version and 422 for its inputs.
+ * The steps that begin every inference call: find the flow, check the inputs, create the run. Throws 404 for an unknown flow or version,
+ * and 422 for invalid inputs.
  */
 export function createFlowCall(
-  { config, db }: Pick<ApiDeps, "config" | "db">,
+  { config, db, evaluation }: Pick<ApiDeps, "config" | "db" | "evaluation">,
   { flows, runService }: Pick<ApiServices, "flows" | "runService">,
-): (call: FlowCall) => Promise<RunRow> {
-  const limits = { db, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES };
+): (call: FlowCall) => Promise<CalledRun> {
+  const ofInputs = { db, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES };
+  const drafts = { db, evaluation, limits: flowLimits(config) };
   return async ({ params, query, body, principal, run_id, started_by, repeated, asynchronous = false }) => {
     const { org_id } = principal;
     const isPublic = principal.access === "public";
     if (params.org_id !== org_id) throw notFound("flow");
-    // A version or a limit that has changed since does not change a run that already exists.
+    // A version or a limit that has changed since then does not affect a run that already exists.
     const known = repeated ? await db.org(org_id, (connection) => getRun(connection, run_id)) : null;
     if (known && isPublic && !(await flows.wasPublished(known))) throw noSuchVersion();
-    if (known) return known;
+    if (known) return { row: known, replayed: true };
     const find = isPublic ? flows.getPublished : flows.get;
-    const { project, version, plan } = await find(org_id, params.flow_id, query.version);
+    const { project, version, plan } = query.run_draft
+      ? await freezeDraft(drafts, principal, params.flow_id, DRAFT_IN_QUERY)
+      : await find(org_id, params.flow_id, query.version);
     const { project_id } = project;
     const user_id = body.user_id || null;
-    const { inputs, ignored } = await requireInputs(limits, { org_id, project_id, user_id, plan }, body);
-    return runService.create(
+    const { inputs, ignored } = await requireInputs(ofInputs, { org_id, project_id, user_id, plan }, body);
+    const row = await runService.create(
       {
         org_id,
         run_id,
@@ -80,11 +97,12 @@ export function createFlowCall(
         inputs,
         ignored_inputs: ignored,
         user_id,
-        run_type: "api",
+        run_type: query.run_draft ? "draft" : "api",
         started_by,
         ...ranBy(principal),
       },
       { repeated: false, asynchronous },
     );
+    return { row, replayed: false };
   };
 }

@@ -7,10 +7,10 @@ import type { Texts } from "../../services/runs/live-texts.ts";
 import { unlessGone } from "./follow-run.ts";
 import type { FollowDeps } from "./follow-run.ts";
 
-/** Events read at once. */
+/** Events read with one query. */
 const EVENT_PAGE = 500;
 
-/** The new part of a text that a model writes. It has no number of its own: after a break, it may come again. */
+/** A new piece of a text that a model writes. It has no number of its own, so it may come again after a reconnect. */
 export interface TextPiece {
   readonly type: "output.delta";
   readonly seq: number;
@@ -26,7 +26,7 @@ export interface TextPiece {
   };
 }
 
-/** How much of each text the client has, and which texts are complete. */
+/** How much of each text the client has received, and which texts are complete. */
 class SentTexts {
   readonly #sent = new Map<string, { attempt: number; step: number; length: number }>();
   readonly #ended: Set<string>;
@@ -35,7 +35,7 @@ class SentTexts {
     this.#ended = new Set(ended);
   }
 
-  /** The new pieces of all texts, or of one; `seq` is the number of the previous event. */
+  /** The new pieces of all texts, or of one; `seq` is the number of the last event before them. */
   *take(texts: Texts, seq: number, only?: string): Generator<TextPiece, void> {
     for (const [path, { attempt, step, text }] of texts) {
       if (this.#ended.has(path) || (only !== undefined && only !== path)) continue;
@@ -54,7 +54,7 @@ class SentTexts {
     this.#ended.add(path);
   }
 
-  /** Whether anything is new. */
+  /** Whether a model has written text that the client has not received. */
   isBehind(texts: Texts): boolean {
     for (const [path, { attempt, step, text }] of texts) {
       const sent = this.#sent.get(path);
@@ -66,8 +66,8 @@ class SentTexts {
 }
 
 /**
- * The events of a run after number `after`, up to `run.finished`, and between them what its models write, where `withTexts` says that
- * they do: that of a node comes before its end. Null when nothing has happened for a while. Ends as `followRun` does.
+ * The events of a run after number `after`, up to `run.finished`, and, if `withTexts` is set, the texts that its models write: a node's
+ * text comes before its end. Null if nothing has happened for a while. Ends like `followRun`.
  */
 export async function* followEvents(
   { db, waiter, texts, keepAliveMs }: FollowDeps,
@@ -83,12 +83,12 @@ export async function* followEvents(
 
   const read = async (_: RunRow | undefined, textOnly: boolean): Promise<Batch | null> => {
     const events = textOnly ? [] : await db.org(org_id, (client) => listRunEvents(client, run_id, seen, EVENT_PAGE));
-    // After the events, and complete if one of them is an end: all text written before an end is stored by then,
-    // though the hint about it may be on its way.
+    // Read after the events, and complete if one of them is an end: all text written before an end is stored by then, even if its
+    // notification is still on its way.
     const now = (await growing?.read(events.some(isEnd))) ?? new Map();
     if (events.length > 0 || sent.isBehind(now)) return { events, texts: now };
     if (textOnly) return null;
-    // A closed run yields nothing more once the client has its last event.
+    // A finished run yields nothing more once the client has its last event.
     const row = await db.org(org_id, (client) => getRun(client, run_id));
     return !row || (isTerminal(row.state) && row.event_seq <= seen) ? { events, texts: now } : null;
   };
@@ -111,7 +111,7 @@ export async function* followEvents(
           seen = event.seq;
           if (event.type === "run.finished") return;
         }
-        // A full page is followed by the next, before what is newer than both.
+        // A full page of events is followed by the next, before newer texts.
         if (batch.events.length === EVENT_PAGE) watch.again();
         else yield* sent.take(batch.texts, seen);
       }

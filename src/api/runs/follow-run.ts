@@ -9,11 +9,11 @@ export interface FollowDeps {
   readonly db: ApiDeps["db"];
   readonly waiter: RunWaiter;
   readonly texts: LiveTexts;
-  /** How long nothing may happen before `null` says so. */
+  /** Time without changes after which `null` is yielded. */
   readonly keepAliveMs: number;
 }
 
-/** The present state of a run, and the texts that its models have written so far. */
+/** The current state of a run, and the texts that its models have written so far. */
 export interface RunMoment {
   readonly row: RunRow;
   readonly texts: Texts;
@@ -22,10 +22,9 @@ export interface RunMoment {
 const NO_TEXTS: Texts = new Map();
 
 /**
- * A run as it changes: at once, then whenever its record has moved or a text of one of the nodes at `paths` has
- * grown, and last its terminal row; null when nothing has happened for a while. Changes that arrive while the
- * consumer is busy are merged. Ends early, without an error, when the client goes away or the process stops; the run
- * goes on.
+ * Follows a run: yields its state immediately, then whenever its record or a text of one of the nodes at `paths` has changed, and last its
+ * terminal row; null if nothing has happened for a while. Changes that arrive while the consumer is busy are merged. Ends early, without an
+ * error, when the client disconnects or the process stops; the run continues.
  */
 export async function* followRun(
   { db, waiter, texts, keepAliveMs }: FollowDeps,

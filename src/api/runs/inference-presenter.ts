@@ -7,15 +7,22 @@ import { presentRunError, presentUsage, runErrorSchema, usageSchema } from "./no
 import { flowPauseSchema, presentFlowPause } from "./pause-presenter.ts";
 import { latencyOf, queuedOf, presentProgress, progressSchema } from "./run-presenter.ts";
 
-/** Numbers within a path count as numbers. */
+/** Sorts numbers within a path as numbers. */
 const BY_PLACE = new Intl.Collator("en", { numeric: true });
 
 export const outputsSchema = z.record(z.string(), z.unknown()).meta({
   id: "FlowOutputs",
-  description: "The value of every output of the flow, by node id. The members depend on the flow.",
+  description: "The value of every output of the flow, keyed by node ID. The fields depend on the flow.",
 });
 
-/** The answer of a run: always these members, except `pauses`. */
+const flowProgressSchema = progressSchema
+  .extend({
+    current_node: z.string().nullable().describe("Name of the node that is running, or its ID if it has no name."),
+    current_node_id: z.string().nullable().describe("ID of the node that is running."),
+  })
+  .meta({ id: "FlowRunProgress" });
+
+/** The response of a run: always these fields, except `pauses`. */
 export const inferenceSchema = z
   .object({
     outputs: outputsSchema,
@@ -23,19 +30,22 @@ export const inferenceSchema = z
     run_id: z.uuid(),
     metadata: z.object({
       flow_version: z.int(),
-      latency_ms: z.int().nullable().describe("From the run's start to its end, pauses included; null until then."),
-      queued_ms: z.int().nullable().describe("From the run's creation to its start; null until then."),
+      latency_ms: z
+        .int()
+        .nullable()
+        .describe("Time from start to finish including pauses, in ms. `null` until it finishes."),
+      queued_ms: z.int().nullable().describe("Time from creation to start, in ms. `null` until it starts."),
       usage: usageSchema,
-      ignored_inputs: z.array(z.string()).describe("Members of the body that are no input of the flow."),
+      ignored_inputs: z.array(z.string()).describe("Fields of the body that match no input of the flow."),
     }),
-    progress_data: progressSchema,
+    progress_data: flowProgressSchema,
     state: z.enum(RUN_STATES),
     pause: flowPauseSchema.nullable().describe("The first pause that waits for an answer."),
     pauses: z
       .array(flowPauseSchema)
       .optional()
       .describe(
-        "All that wait for an answer, in the order of their places (`map-0[2]` before `map-0[10]`); only while there are any.",
+        "All pauses that wait for an answer, sorted by path (`map-0[2]` before `map-0[10]`). Omitted if there are none.",
       ),
     error: runErrorSchema.nullable(),
   })
@@ -45,11 +55,13 @@ export type InferenceView = z.infer<typeof inferenceSchema>;
 export interface PresentableInference {
   readonly row: RunRow;
   readonly outputs: Readonly<Record<string, Json>>;
-  /** The open pauses. */
+  /** Only open pauses. */
   readonly pauses: readonly PauseRow[];
+  /** The name that the flow gives to the current node. */
+  readonly nodeName: string | undefined;
 }
 
-export function presentInference({ row, outputs, pauses }: PresentableInference): InferenceView {
+export function presentInference({ row, outputs, pauses, nodeName }: PresentableInference): InferenceView {
   const views = pauses.toSorted((a, b) => BY_PLACE.compare(a.path, b.path)).map(presentFlowPause);
   return {
     outputs,
@@ -62,7 +74,11 @@ export function presentInference({ row, outputs, pauses }: PresentableInference)
       usage: presentUsage(row.usage),
       ignored_inputs: [...row.ignored_inputs],
     },
-    progress_data: presentProgress(row),
+    progress_data: {
+      ...presentProgress(row),
+      current_node: nodeName ?? row.current_node,
+      current_node_id: row.current_node,
+    },
     state: row.state,
     pause: views[0] ?? null,
     ...(views.length > 0 && { pauses: views }),

@@ -18,7 +18,7 @@ import { viewInference } from "./run-views.ts";
 const TAG = "Run Flow";
 const LINKS = { metadata: linkTo("getDeployedFlowRun", ["run_id"], ["org_id", "flow_id"]) };
 
-/** `/inference/v0/run`: call a flow and wait for what it answers. */
+/** `/inference/v0/run`: call a flow and wait for its response. */
 export function createInferenceOperations(deps: ApiDeps, services: ApiServices): Operation[] {
   const { config, db, secrets } = deps;
   const { flows, runService } = services;
@@ -32,23 +32,29 @@ export function createInferenceOperations(deps: ApiDeps, services: ApiServices):
       path: "/inference/v0/run/{org_id}/{flow_id}",
       tag: TAG,
       summary: "Run a deployed flow",
-      description: `The body carries the inputs, by node id; the answer the value of every output.
+      description: `Runs a deployed flow. The body contains the inputs, keyed by node ID; the response contains the value of every output.
 
-The call waits for the run, ${config.MILLRACE_SYNC_WAIT_MS / 1000} s at most (\`Prefer: wait=<seconds>\` shortens that). When the time is up, or at
-once with \`Prefer: respond-async\`, the answer is a 202 whose \`Location\` tells how the run goes on. A run that pauses is a 200 with
-\`state: "PAUSED"\` and the \`pause\`, also with \`verbose=false\`. A run that fails is a 500 (ours), 502 (an upstream service's) or 504
-(it ran out of time), one that is cancelled a 409; these problems carry \`run_id\`, \`state\`, \`error\` and the outputs so far. A client that goes away
-never stops its run. Query parameters that are not listed here are ignored.`,
+The call waits for the run, up to ${config.MILLRACE_SYNC_WAIT_MS / 1000} s (\`Prefer: wait=<seconds>\` shortens that). After that, or immediately with \`Prefer: respond-async\`,
+the response is 202, and \`Location\` points to the run's status. A run that pauses returns 200 with \`state: "PAUSED"\` and the \`pause\`,
+also with \`verbose=false\`.
+
+A failed run returns 500 (error in the flow or in Millrace), 502 (an upstream service failed) or 504 (run timeout). A cancelled run
+returns 409. These errors include \`run_id\`, \`state\`, \`error\` and the outputs so far. Disconnecting does not stop the run. Unknown query
+parameters are ignored.`,
       auth: "public",
       params: flowParams,
       query: flowQuery.extend({
-        verbose: z.boolean().default(true).describe("Whether the full model is returned; otherwise the bare outputs."),
+        verbose: z
+          .boolean()
+          .default(true)
+          .describe("`true` returns the full model (outputs with the run's metadata), `false` only the outputs."),
       }),
       looseQuery: true,
       headers: z.object({
         prefer: z.string().max(500).optional().describe("`respond-async`, `wait=<seconds>`, or both (RFC 7240)."),
       }),
       body: flowBody,
+      textsIn: [],
       looseBody: true,
       bodyLimit: "run",
       wideBody: true,
@@ -67,15 +73,15 @@ never stops its run. Query parameters that are not listed here are ignored.`,
       examples: { question: { "in-0": "Where is my parcel?", user_id: "ada-1" } },
       success: {
         200: {
-          description: "Values of all flow outputs: the full model, or the outputs alone with `verbose=false`.",
+          description: "The flow's outputs: with the run's metadata, or alone with `verbose=false`.",
           schema: z.union([inferenceSchema, outputsSchema]),
           links: LINKS,
         },
         202: {
-          description: "The run goes on; `state` is PENDING.",
+          description: "The run continues; `state` is PENDING.",
           schema: inferenceSchema,
           headers: {
-            Location: "Where the run can be asked for.",
+            Location: "URL to poll for the run's status.",
             "Preference-Applied": "The preferences that were applied.",
           },
           links: LINKS,
@@ -83,7 +89,7 @@ never stops its run. Query parameters that are not listed here are ignored.`,
       },
       async handler({ params, query, headers, body, principal, newId, repeated, signal, ctx }) {
         const prefer = parsePrefer(headers.prefer);
-        const row = await call({
+        const { row } = await call({
           params,
           query,
           body,
@@ -112,16 +118,17 @@ never stops its run. Query parameters that are not listed here are ignored.`,
       method: "GET",
       path: "/inference/v0/run/{org_id}/{flow_id}/metadata",
       tag: TAG,
-      summary: "Get how a run of a deployed flow stands",
-      description: "Answers the same members as the run itself, as they now stand: 200 also for a run that failed.",
+      summary: "Get the status of a deployed flow's run",
+      description:
+        "Returns the same fields as the run operation, with their current values. A failed run also returns 200.",
       auth: "public",
       params: flowParams,
       query: z.object({
         run_id: pathId("run"),
-        wait_seconds: waitSeconds.default(0).describe("Waits so long for the run to end or to pause."),
+        wait_seconds: waitSeconds.default(0).describe("Seconds to wait for the run to finish or pause."),
       }),
       looseQuery: true,
-      success: { 200: { description: "The run as it stands.", schema: inferenceSchema } },
+      success: { 200: { description: "The run.", schema: inferenceSchema } },
       async handler({ params, query, principal, signal }) {
         if (params.org_id !== principal.org_id) throw notFound("run");
         let row: RunRow = await requireRunFor({ db, flows }, principal, query.run_id);

@@ -1,15 +1,16 @@
 import { childRunEnd } from "../../services/runs/child-run-id.ts";
 import type { Database, Db } from "../../stores/db.ts";
+import { resumesAnother } from "../../stores/runs/run-reads.ts";
 import { childRunIds, listAttempts, listNodeRuns, outlineNodeRuns } from "../../stores/runs/node-runs.ts";
 import type { AttemptRow, NodeRunRow } from "../../stores/runs/node-runs.ts";
 import { presentNodeRun } from "./node-run-presenter.ts";
 import type { NodeRunView } from "./node-run-presenter.ts";
 
-/** Nodes that one answer shows; maps may have many more. Without their values they are short. */
+/** Most nodes in one response; maps may have many more. Without their values they are short. */
 const MAX_NODES = 2000;
 const MAX_OUTLINED = 10_000;
 
-/** The nodes of a run, as many as one answer shows. */
+/** The nodes of a run, up to the limit of one response. */
 export async function viewNodes(
   db: Database,
   { org_id, run_id }: { readonly org_id: string; readonly run_id: string },
@@ -22,7 +23,7 @@ export async function viewNodes(
   });
 }
 
-/** Adds data about nodes from other tables; without a query if no node has any. */
+/** Adds data about nodes from other tables; makes no query if no node has any. */
 export async function viewNodeRows(db: Db, runId: string, rows: readonly NodeRunRow[]): Promise<NodeRunView[]> {
   const retried = rows.filter(({ attempts, state }) => attempts > 1 || state === "RETRYING").map(({ path }) => path);
   const attempts = retried.length === 0 ? [] : await listAttempts(db, runId, retried);
@@ -32,8 +33,10 @@ export async function viewNodeRows(db: Db, runId: string, rows: readonly NodeRun
   const ends = new Map(calling.map(({ path }) => [path, childRunEnd(runId, path)]));
   const children = ends.size === 0 ? [] : await childRunIds(db, runId, [...ends.values()]);
   const byEnd = new Map(children.map((id) => [id.slice(-END), id]));
+  const resumes = rows.some(({ reused }) => reused) && (await resumesAnother(db, runId));
   return rows.map((row) =>
     presentNodeRun({
+      resumes,
       row,
       attempts: byPath.get(row.path) ?? [],
       child_run_id: byEnd.get(ends.get(row.path) ?? "") ?? null,
@@ -41,5 +44,5 @@ export async function viewNodeRows(db: Db, runId: string, rows: readonly NodeRun
   );
 }
 
-/** As `childRunEnd` is long. */
+/** Length of the result of `childRunEnd`. */
 const END = 22;

@@ -7,9 +7,9 @@ import type { Texts } from "../../services/runs/live-texts.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { InferenceView } from "./inference-presenter.ts";
 
-/** The outputs of a run that grow with the texts of its models. */
+/** The outputs of a run that grow while its models write text. */
 export interface PartialOutputs {
-  /** The nodes that write them. */
+  /** The nodes that write these outputs. */
   readonly paths: ReadonlySet<string>;
   of(texts: Texts): Record<string, Json>;
 }
@@ -42,7 +42,7 @@ export function partialOutputs(plan: Plan, { inputs }: Pick<RunRow, "inputs">): 
   };
 }
 
-/** The text of an input; null where it is too long to be at hand, or was not given. */
+/** The text of an input; null if it is too long to be stored inline, or was omitted. */
 function inputText(plan: Plan, inputs: RunRow["inputs"], id: string): string | null {
   const given = inputs[id];
   const value = given === undefined ? defaultOf(plan, id) : "v" in given ? given.v : null;
@@ -54,15 +54,17 @@ function defaultOf(plan: Plan, id: string): unknown {
   return config && "default" in config ? config.default : undefined;
 }
 
-/** A frame; `reset`: each output that it carries begins anew. */
-export type Frame = InferenceView & { readonly reset?: true };
+/** A run as a frame shows it: its state only at the end, unless every state was requested. */
+export type FrameView = Omit<InferenceView, "state"> & { readonly state: InferenceView["state"] | null };
+
+/** A frame; `reset` means that each output in it starts again from the beginning. */
+export type Frame = FrameView & { readonly reset?: true };
 
 /**
- * Makes frames of a run's outputs so far. With `delta` a frame has only what is new: outputs that earlier frames did
- * not have, and text added to them. An output that does not continue what was sent comes whole, in a frame that says
- * so.
+ * Makes frames of a run's outputs so far. With `delta` a frame contains only what is new: outputs that earlier frames did not have, and
+ * text added to them. An output that does not continue what was sent is sent as a whole, in a frame with `reset`.
  */
-export function createFrames(delta: boolean): (view: InferenceView) => Frame[] {
+export function createFrames(delta: boolean): (view: FrameView) => Frame[] {
   const sent = new Map<string, Json>();
   return (view) => {
     const added: Record<string, Json> = {};

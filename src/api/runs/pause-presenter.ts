@@ -8,25 +8,28 @@ const assigneesSchema = z
   .object({ users: z.array(z.string()), roles: z.array(z.enum(ASSIGNEE_ROLES)) })
   .meta({ id: "Assignees" });
 
-/** A pause as callers of a flow see it. They may be anybody, so it does not say who is asked. */
+/** A pause as callers of a flow see it. Anyone may be the caller, so assignees are not shown. */
 export const flowPauseSchema = z
   .object({
     pause_id: z.uuid(),
     node_id: z.string(),
-    path: z.string().describe("The place of the node: `approval-0`, or `map-0[3]/approval-0` inside an iteration."),
+    path: z.string().describe("Path of the node: `approval-0`, or `map-0[3]/approval-0` inside an iteration."),
     kind: z.enum(PAUSE_KINDS),
     message: z.string().describe("The question to the assignees."),
     data: z.unknown().describe("Data for the decision."),
-    form: z.record(z.string(), z.unknown()).nullable().describe("JSON Schema 2020-12 of the data an answer carries."),
+    form: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe("JSON Schema 2020-12 of the data that an answer contains."),
     actions: z.array(z.object({ id: z.string(), label: z.string().optional() })),
-    required_approvals: z.int().describe("How many different principals must choose the same action."),
+    required_approvals: z.int().describe("Number of different principals who must choose the same action."),
     received: z
       .array(z.object({ by: z.string(), action: z.string(), at: z.iso.datetime() }))
-      .describe("The answers so far; `by` is `user:<id>` or `org_api_key:<id>`."),
+      .describe("The answers so far. `by` is `user:<id>` or `org_api_key:<id>`."),
     expires_at: z.iso.datetime().nullable(),
     on_timeout: z
       .string()
-      .describe("What happens when it expires: `fail`, `branch`, or the id of the action that is taken."),
+      .describe("What happens when the pause expires: `fail`, `branch`, or the ID of the action to take."),
     status: z.enum(["waiting", "resolved", "expired", "cancelled"]),
     created_at: z.iso.datetime(),
     resolved_at: z.iso.datetime().nullable(),
@@ -39,7 +42,7 @@ export const pauseSchema = flowPauseSchema
     assignees: assigneesSchema
       .nullable()
       .describe(
-        "Who may answer: users by id or e-mail address, and everybody with one of the roles. Null: everybody who may resume runs.",
+        "Who can answer: users by ID or email address, and everyone with one of the roles. `null` means everyone who can resume runs.",
       ),
   })
   .meta({ id: "Pause" });

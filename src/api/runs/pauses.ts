@@ -19,22 +19,24 @@ import { pauseSchema, presentPause } from "./pause-presenter.ts";
 
 const listedPauseSchema = pauseSchema
   .extend({
-    run_id: z.uuid().describe("The run to answer: `POST /v2/runs/{run_id}/resume` with this `pause_id`."),
+    run_id: z.uuid().describe("The run to answer: send this `pause_id` to `POST /v2/runs/{run_id}/resume`."),
     project_id: z.uuid(),
-    node_name: z.string().nullable().describe("What the flow calls the node; null where it has no name."),
+    node_name: z.string().nullable().describe("Name of the node in the flow; `null` if it has none."),
     may_answer: z
       .boolean()
-      .describe("Whether the caller may answer it now: it waits, they are asked, and have not answered yet."),
+      .describe(
+        "Whether the caller can answer it now: it still waits, the caller is allowed to answer, and has not answered yet.",
+      ),
     resolution: z
       .object({ action: z.string(), by: z.string().nullable(), at: z.iso.datetime(), comment: z.string().nullable() })
       .nullable()
-      .describe("How it was decided; `by` is `user:<id>`, `org_api_key:<id>`, or null where its time was up."),
+      .describe("How it was decided. `by` is `user:<id>`, `org_api_key:<id>`, or `null` if the pause expired."),
   })
   .meta({ id: "ListedPause" });
 
 const COMMON = { tag: "Runs", auth: "secret", method: "GET" } as const;
 
-/** `/v2/pauses`: questions to people, over all runs of the organisation. */
+/** `/v2/pauses`: approvals, over all runs of the organisation. */
 export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
   return [
     defineOperation({
@@ -43,7 +45,7 @@ export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
       path: "/v2/pauses",
       summary: "List pauses",
       description:
-        "Over all runs of the organisation, in the order they were opened. `status=waiting` lists pauses that somebody may answer.",
+        "Lists pauses across all runs, sorted by the time they were opened. `status=waiting` lists the pauses that can still be answered.",
       query: listQuery.extend({
         status: z.enum(["waiting", "resolved", "expired", "cancelled"]).optional(),
         project_id: z.uuid().toLowerCase().optional(),
@@ -51,13 +53,13 @@ export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
           .union([z.literal("me"), z.uuid().toLowerCase()])
           .optional()
           .describe(
-            "Only pauses whose `assignees` name this user, by id, e-mail address or role. `me` is the calling user; with an API key it is a 422.",
+            "Only pauses whose `assignees` name this user by ID, email address or role. `me` is the calling user; an API key that sends `me` gets 422.",
           ),
         may_answer: z
           .boolean()
           .default(false)
           .describe(
-            "Only pauses that the caller may answer now: assigned to them, or to nobody. For an API key: to nobody.",
+            "Only pauses the caller can answer now: assigned to the caller, or without assignees. API keys see only pauses without assignees.",
           ),
       }),
       success: { 200: { description: "A page of pauses.", schema: pageOf(listedPauseSchema, "PausePage") } },
@@ -71,7 +73,7 @@ export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
             whose: assignee === undefined ? undefined : await assigned(connection, assignee, caller),
           };
         });
-        // An unknown user, and a caller who may answer nothing, have no pauses.
+        // An unknown user, and a caller who may decide nothing, have no pauses.
         const isEmpty = whose === null || (may_answer && !roleAllows(highestRole(principal), "editor"));
         const filter = {
           status,
@@ -99,7 +101,7 @@ export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
       id: "getPause",
       path: "/v2/pauses/{pause_id}",
       summary: "Get a pause",
-      description: "With what it asks, the answers it takes, and those it has received.",
+      description: "Returns the pause with its question, the possible actions and the answers received.",
       params: z.object({ pause_id: pathId("pause") }),
       success: { 200: { description: "The pause.", schema: listedPauseSchema } },
       async handler({ params: { pause_id }, principal }) {
@@ -116,10 +118,10 @@ export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
   ];
 }
 
-/** The user that a filter names; null where there is no such user. Throws 422 for an API key's "me". */
+/** The user that a filter names; null if the user does not exist. Throws 422 for an API key's "me". */
 async function assigned(db: Db, assignee: string, me: Person | null): Promise<Person | null> {
   if (assignee === "me") {
-    if (me === null) throw invalid(["query", "assignee"], "An API key is no user: name one by its id");
+    if (me === null) throw invalid(["query", "assignee"], "`me` works only for users. Pass a user ID.");
     return me;
   }
   return findPerson(db, assignee);
@@ -127,7 +129,7 @@ async function assigned(db: Db, assignee: string, me: Person | null): Promise<Pe
 
 type NamedPause = ListedPauseRow & { readonly node_name: string | null };
 
-/** Adds the names that flows give the nodes. */
+/** Adds the names that flows give to the nodes. */
 async function named(db: Db, pauses: readonly ListedPauseRow[]): Promise<NamedPause[]> {
   const nameOf = await readNodeNames(db, pauses);
   return pauses.map((pause) => ({ ...pause, node_name: nameOf(pause) }));

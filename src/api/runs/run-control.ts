@@ -21,44 +21,40 @@ const COMMON = { tag: "Runs", auth: "secret" } as const;
 
 const cancelBody = z
   .strictObject({
-    reason: z.string().max(500).optional().describe("Kept as the run's state_reason."),
+    reason: z.string().max(500).optional().describe("Reason for cancelling, stored as the run's `state_reason`."),
     mode: z
       .enum(["graceful", "terminate"])
       .default("graceful")
       .describe(
-        "`graceful` lets running nodes stop; `terminate` ends the run's workflow at once, whatever it is doing.",
+        "`graceful` lets running nodes stop; `terminate` ends the run's workflow immediately, without letting running nodes clean up.",
       ),
   })
   .meta({ id: "RunCancel" });
 
 const resumeBody = z
   .strictObject({
-    pause_id: z.uuid().optional().describe("The pause that is answered. Needed when several are open."),
-    action: z
-      .string()
-      .max(64)
-      .optional()
-      .describe("One of the pause's actions. May be left out where there is only one."),
+    pause_id: z.uuid().optional().describe("The pause to answer. Required if several are waiting."),
+    action: z.string().max(64).optional().describe("One of the pause's actions. Can be omitted if there is only one."),
     data: jsonValueSchema
       .optional()
-      .describe(`What the pause's form asks for; at most ${INLINE_VALUE_BYTES} bytes of JSON.`),
+      .describe(`Data that matches the pause's form, up to ${INLINE_VALUE_BYTES} bytes of JSON.`),
     comment: z.string().max(4000).optional(),
     from: z
       .string()
       .max(64)
       .optional()
-      .describe("For a failed or cancelled run: `failed`, or the node of the top level to begin with."),
+      .describe("For a failed or cancelled run: `failed`, or the ID of the top-level node to resume from."),
     version: z
       .int()
       .optional()
-      .describe("The version of the flow to go on with; default the run's own, -1 the published one."),
+      .describe("Flow version of the new run; -1 is the published version. Default: the version of the earlier run."),
     from_node: z
       .string()
       .max(64)
       .optional()
-      .describe("For a run that has ended, also one that has completed: the node of the top level to begin with."),
-    flow_version: z.int().optional().describe("The same as `version`."),
-    inputs: jsonObjectSchema.optional().describe("New inputs; the others stay."),
+      .describe("For any finished run, also a completed one: the ID of the top-level node to run again from."),
+    flow_version: z.int().optional().describe("Same as `version`; send only one of the two."),
+    inputs: jsonObjectSchema.optional().describe("Inputs to replace; the others keep their values."),
   })
   .meta({ id: "RunResume" });
 type ResumeBody = z.output<typeof resumeBody>;
@@ -70,9 +66,10 @@ const OF_RUN = ["from", "from_node", "version", "flow_version", "inputs"] as con
 
 /** `/v2/runs/{run_id}/cancel` and `/resume`. */
 export function createRunControlOperations(deps: ApiDeps, services: ApiServices): Operation[] {
-  const { config, db, runs: starter, feed, observer, logger, evaluation } = deps;
-  const control = { db, starter, feed, observer, logger, evaluation };
-  const resuming = { ...deps, ...services, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES };
+  const { config, db, runs: starter, feed, observer, logger, evaluation, plans } = deps;
+  const maxInputBytes = config.MILLRACE_INPUT_LIMIT_BYTES;
+  const control = { db, starter, feed, observer, logger, evaluation, plans, maxInputBytes };
+  const resuming = { ...deps, ...services, maxInputBytes };
   return [
     defineOperation({
       ...COMMON,
@@ -81,15 +78,15 @@ export function createRunControlOperations(deps: ApiDeps, services: ApiServices)
       path: "/v2/runs/{run_id}/cancel",
       summary: "Cancel a run",
       description:
-        "A graceful cancel is asked for and takes effect within seconds: running nodes get the cancellation, child runs are cancelled, no later node starts. A run that has not started (`run_at`) is cancelled at once.",
+        "Requests a graceful cancel. Within seconds running nodes are signalled, child runs are cancelled and no further node starts. A run that has not started (`run_at`) is cancelled immediately.",
       params: runParams,
       body: cancelBody.prefault({}),
       idempotent: true,
       problems: ["run_already_finished"],
       examples: { graceful: { reason: "No longer needed" }, terminate: { mode: "terminate" } },
       success: {
-        200: { description: "It was cancelled before.", schema: runSchema },
-        202: { description: "The run as it is now; it will be CANCELLED.", schema: runSchema, links: RUN_LINKS },
+        200: { description: "The run was already cancelled.", schema: runSchema },
+        202: { description: "Cancellation requested.", schema: runSchema, links: RUN_LINKS },
       },
       async handler({ params: { run_id }, body, principal: { org_id } }) {
         const { run, already } = await cancelRun(control, {
@@ -106,18 +103,22 @@ export function createRunControlOperations(deps: ApiDeps, services: ApiServices)
       id: "resumeRun",
       method: "POST",
       path: "/v2/runs/{run_id}/resume",
-      summary: "Answer a pause, or go on from a failure",
-      description: `**A pause** is answered with \`{pause_id, action, data, comment}\`. An action counts once \`required_approvals\` different principals
-have chosen it; \`reject\` counts at once. Where the pause has \`assignees\`, only they answer it (403 \`not_an_assignee\`): not an admin who is
-none of them, and no API key. Data that breaks the pause's form is a 422 and leaves it open.
+      summary: "Answer a pause or resume a finished run",
+      description: `To answer a pause, send \`{pause_id, action, data, comment}\`. An action takes effect once \`required_approvals\`
+different principals have chosen it; one \`reject\` is enough. If the pause has \`assignees\`, only assignees can
+answer (403 \`not_an_assignee\`): admins who are not assignees and API keys cannot. Data that does not match the
+pause's form returns 422, and the pause stays open. To approve a tool call with other arguments, send \`data\` in
+the shape that the pause shows, \`{tool, arguments}\`; arguments the tool does not accept return 422 with their
+location.
 
-**A failed or cancelled run** goes on as a new run with \`{from, version, inputs}\`: what had finished is taken over, except the node \`from\` and
-all that comes after it (\`failed\`: nothing but what had not finished is run again), and except nodes whose values are redacted. An input that is given
-anew is seen by what is run again; what is taken over keeps what it made of the old one, so choose an earlier \`from\` to have it run again.
-A model with tools that had not answered goes on: it is not asked again what it has answered, and calls that had ended are not made again.
+To resume a failed or cancelled run, send \`{from, version, inputs}\`. This starts a new run. It reuses the
+results of finished nodes, except \`from\`, everything after it, and nodes with redacted values. With \`from:
+"failed"\` only unfinished nodes run again. New inputs reach only the nodes that run again. Reused nodes keep
+results based on the old inputs; choose an earlier \`from\` to recompute them. An agent that had not answered
+continues: answered steps and finished tool calls are not repeated.
 
-**A run that has ended**, also one that has completed, is run again from a node with \`{from_node, flow_version, inputs}\`. What is taken over
-is marked \`reused\` among the new run's nodes.`,
+To run any finished run again from a node, also a completed one, send \`{from_node, flow_version, inputs}\`.
+Reused nodes are marked \`reused\` in the new run.`,
       params: runParams,
       body: resumeBody,
       bodyLimit: "run",
@@ -137,17 +138,18 @@ is marked \`reused\` among the new run's nodes.`,
       ],
       examples: {
         approve: { action: "approve", comment: "Looks right" },
+        edited: { action: "approve", data: { tool: "order", arguments: { item: "hat" } } },
         form: { pause_id: "0197f0a0-0000-7000-8000-000000000000", action: "approve", data: { amount: 12 } },
         failed: { from: "failed" },
         fork: { from_node: "llm-0", inputs: { "in-0": "Ada" } },
         repaired: { from: "http-0", version: -1, inputs: { "in-0": "Ada" } },
       },
-      exactNumbers: { but: "inputs" },
+      textsIn: ["inputs"],
       success: {
         202: {
           description: "The run whose pause was answered, or the new run.",
           schema: runSchema,
-          headers: { Location: "The address of that run." },
+          headers: { Location: "URL of that run." },
           links: RUN_LINKS,
         },
       },
@@ -156,7 +158,7 @@ is marked \`reused\` among the new run's nodes.`,
         const named = OF_RUN.filter((member) => body[member] !== undefined);
         const answering = OF_PAUSE.some((member) => body[member] !== undefined);
         if (named[0] !== undefined && answering) {
-          throw invalid(["body", named[0]], "An answer to a pause has no from, version or inputs");
+          throw invalid(["body", named[0]], "from, version and inputs are not allowed when the run is paused");
         }
         const ended = run.state === "FAILED" || run.state === "CANCELLED";
         if (named.length > 0 || (ended && !answering)) {
@@ -173,20 +175,20 @@ is marked \`reused\` among the new run's nodes.`,
   ];
 }
 
-/** Throws 409 if the run cannot go on like this, and 422 if the request does not say from where. */
+/** Throws 409 if the run cannot be resumed in this way, and 422 if the request does not say from where. */
 function goingOn(run: RunRow, body: ResumeBody): ResumeRequest {
   const { from, from_node, version, flow_version, inputs } = body;
   if (from !== undefined && from_node !== undefined)
-    throw invalid(["body", "from_node"], "from says already where to begin");
+    throw invalid(["body", "from_node"], "Send `from` or `from_node`, not both");
   if (version !== undefined && flow_version !== undefined)
-    throw invalid(["body", "flow_version"], "version says already which one");
+    throw invalid(["body", "flow_version"], "Send version or flow_version, not both");
   if (!isTerminal(run.state))
-    throw notResumable(run, `Only a run that has ended can go on from a node; this one is ${run.state}.`);
+    throw notResumable(run, `Only a finished run can be resumed from a node; this run is ${run.state}.`);
   if (run.state === "COMPLETED" && from_node === undefined)
-    throw notResumable(run, "The run has completed: with from_node it can be run again from a node.");
+    throw notResumable(run, "The run has completed: send from_node to run it again from a node.");
   const begin = from ?? from_node;
   if (begin === undefined)
-    throw invalid(["body", "from"], 'Say where to begin: "failed", or the id of a node', "missing");
+    throw invalid(["body", "from"], 'Required: "failed", or the ID of the node to resume from', "missing");
   const place = from_node === undefined ? "from" : "from_node";
   return { from: begin, place, version: version ?? flow_version, inputs };
 }

@@ -17,12 +17,12 @@ const params = z.object({ job_id: pathId("job") });
 const filterSchema = z
   .strictObject(runFilters)
   .describe(
-    "The filters of `GET /v2/runs`. Runs of sub-flows are left out, unless run_type, parent_run_id or run_id is given.",
+    "The filters of `GET /v2/runs`. Child runs are not included unless you send `run_type`, `parent_run_id` or `run_id`.",
   );
 const action = z
   .enum(RUN_JOB_ACTIONS)
   .describe(
-    "`cancel` runs that have not ended, gracefully; `resume` failed and cancelled runs, each as a new run from where it failed; `replay` ended runs, each as a new run with the same inputs.",
+    "`cancel`: cancel unfinished runs gracefully; `resume`: resume each failed or cancelled run from where it failed, as a new run; `replay`: rerun each finished run with the same inputs, as a new run.",
   );
 const body = z
   .strictObject({
@@ -31,16 +31,18 @@ const body = z
     version: z
       .literal(-1)
       .optional()
-      .describe("For resume and replay: -1 is the flow's published version; default the version of each run."),
-    dry_run: z.boolean().default(false).describe("Only counts the runs."),
+      .describe(
+        "Flow version for `resume` and `replay`; -1 is the published version. Default: the version each run used.",
+      ),
+    dry_run: z.boolean().default(false).describe("`true` only counts the matching runs and starts no job."),
   })
   .refine((job) => job.action !== "cancel" || job.version === undefined, {
     path: ["version"],
-    message: "It belongs to resume and replay",
+    message: "Allowed only for resume and replay",
   })
   .meta({ id: "RunJobCreate" });
 
-const matched = z.int().describe("Runs that the filter found, in a state in which the action is possible.");
+const matched = z.int().describe("Runs that match the filter and whose state allows the action.");
 const previewSchema = z.object({ action, counts: z.object({ matched }) }).meta({ id: "RunJobPreview" });
 const jobSchema = z
   .object({
@@ -53,19 +55,19 @@ const jobSchema = z
     counts: z.object({
       matched,
       done: z.int(),
-      skipped: z.int().describe("Runs that were no longer in such a state when the job reached them."),
+      skipped: z.int().describe("Runs whose state no longer allowed the action when the job reached them."),
       failed: z.int(),
     }),
     errors: z
       .array(z.object({ run_id: z.uuid().nullable(), code: z.string(), message: z.string() }))
-      .describe(`By run, some ${MAX_JOB_ERRORS} at most; \`run_id: null\` is why the job itself has failed.`),
+      .describe(`Up to ${MAX_JOB_ERRORS} errors by run; \`run_id: null\` is the job's own failure.`),
     created_by: z.string().describe("`user:<id>` or `org_api_key:<id>`."),
     created_at: z.iso.datetime(),
     finished_at: z.iso.datetime().nullable(),
   })
   .meta({ id: "RunJob" });
 
-/** `/v2/run-jobs`: one thing done with every run that a filter finds. */
+/** `/v2/run-jobs`: apply an action to every run that a filter matches. */
 export function createRunJobOperations(deps: ApiDeps): Operation[] {
   const { config, db, reads } = deps;
   const stuckAfterMs = config.MILLRACE_STUCK_AFTER_MS;
@@ -75,9 +77,9 @@ export function createRunJobOperations(deps: ApiDeps): Operation[] {
       id: "createRunJob",
       method: "POST",
       path: "/v2/run-jobs",
-      summary: "Cancel, resume or replay many runs",
-      description: `Goes on in the background through the runs that are there now, the oldest first, ${MAX_JOB_RUNS} at most. Ask first with \`dry_run\` how many they are.
-Where no more runs may be under way at once, it waits for a place.`,
+      summary: "Cancel, resume or rerun many runs",
+      description: `Starts a background job on the runs that match now, oldest first, up to ${MAX_JOB_RUNS}. Send \`dry_run\` to count them first.
+When the limit of concurrent runs is reached, the job waits.`,
       body,
       idempotent: true,
       examples: {
@@ -90,11 +92,11 @@ Where no more runs may be under way at once, it waits for a place.`,
         repaired: { action: "resume", filter: { state: ["FAILED"], tag: "orders" }, version: -1 },
       },
       success: {
-        200: { description: "For a dry run: how many runs.", schema: previewSchema },
+        200: { description: "Only for a dry run: the number of matching runs.", schema: previewSchema },
         202: {
           description: "The job.",
           schema: jobSchema,
-          headers: { Location: "Its address." },
+          headers: { Location: "URL of the created resource." },
           links: {
             getRunJob: linkTo("getRunJob", ["job_id"]),
             abortRunJob: linkTo("abortRunJob", ["job_id"]),
@@ -127,8 +129,8 @@ Where no more runs may be under way at once, it waits for a place.`,
       id: "listRunJobs",
       method: "GET",
       path: "/v2/run-jobs",
-      summary: "List jobs on runs",
-      description: "With how far each is.",
+      summary: "List run jobs",
+      description: "Lists jobs on runs, newest first, with their progress.",
       query: listQuery,
       success: { 200: { description: "A page of jobs.", schema: pageOf(jobSchema, "RunJobPage") } },
       async handler({ query, principal: { org_id } }) {
@@ -147,8 +149,8 @@ Where no more runs may be under way at once, it waits for a place.`,
       id: "getRunJob",
       method: "GET",
       path: JOB,
-      summary: "Get a job on runs",
-      description: "A job runs in the background; poll until its state is final.",
+      summary: "Get a run job",
+      description: "Returns the job. A job runs in the background; poll until it reaches a final state.",
       params,
       success: { 200: { description: "The job.", schema: jobSchema } },
       async handler({ params: { job_id }, principal: { org_id } }) {
@@ -160,12 +162,12 @@ Where no more runs may be under way at once, it waits for a place.`,
       id: "abortRunJob",
       method: "POST",
       path: `${JOB}/abort`,
-      summary: "Abort a job on runs",
-      description: "It stops before its next runs. What it has done stays done.",
+      summary: "Abort a run job",
+      description: "Stops the job before its next run. Finished work is kept.",
       params,
       idempotent: true,
       problems: ["conflict"],
-      success: { 202: { description: "The job as it is now; it will be ABORTED.", schema: jobSchema } },
+      success: { 202: { description: "Abort requested; the job will be ABORTED.", schema: jobSchema } },
       async handler({ params: { job_id }, principal: { org_id } }) {
         return { status: 202, body: present(await abortRunJob(db, org_id, job_id)) };
       },

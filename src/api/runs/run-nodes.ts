@@ -17,15 +17,15 @@ import { runParams } from "./runs.ts";
 const modelCallSchema = z
   .object({
     attempt: z.int(),
-    step: z.int().describe("The step of the node's conversation, from 1."),
+    step: z.int().describe("Step of the node's conversation, starting at 1."),
     model: z.string(),
     connection_id: z.uuid().nullable(),
     input_tokens: z.int(),
     output_tokens: z.int(),
-    cached_tokens: z.int().describe("Input tokens from the endpoint's cache."),
-    cost_usd: z.number().nullable().describe("Null where the model has no price."),
+    cached_tokens: z.int().describe("Input tokens read from the endpoint's cache."),
+    cost_usd: z.number().nullable().describe("Cost in US dollars; `null` if the model has no price."),
     latency_ms: z.int(),
-    finish_reason: z.string().describe("Why the model stopped, or the code of the failure."),
+    finish_reason: z.string().describe("Why the model stopped, or the error code."),
     estimated: z.boolean(),
     created_at: z.iso.datetime(),
   })
@@ -33,11 +33,11 @@ const modelCallSchema = z
 
 const nodeDetailSchema = nodeRunSchema
   .extend({
-    model_calls: z.array(modelCallSchema).describe("The calls of the node in their order; 500 at most."),
-    citations: z.array(z.unknown()).describe("The passages that its value rests on."),
+    model_calls: z.array(modelCallSchema).describe("Up to 500 model calls of the node, in order."),
+    citations: z.array(z.unknown()).describe("Chunks the value cites."),
     long_values: z
       .array(z.enum(NODE_VALUES))
-      .describe("Which of its values the record shows in part and `getRunNodeValue` has whole."),
+      .describe("Values that the record shows only in part; `getRunNodeValue` returns all of them."),
   })
   .meta({ id: "NodeRunDetail" });
 
@@ -45,19 +45,19 @@ const pathQuery = z
   .string()
   .min(1)
   .max(1000)
-  .describe("The place of the node: `http-0`, or `map-0[3]/http-0` inside an iteration.");
+  .describe("Path of the node: `http-0`, or `map-0[3]/http-0` inside an iteration.");
 
-/** No character is longer: every page has at least one. */
+/** A character never takes more bytes, so every page has at least one. */
 const MIN_PAGE_BYTES = 4;
 const PAGE_BYTES = 64 * 1024;
 const MAX_PAGE_BYTES = 1024 * 1024;
 
 const nodeValuePageSchema = z
   .object({
-    text: z.string().describe("A part of the value's JSON text."),
-    offset: z.int().describe("Where it begins (bytes)."),
-    next_offset: z.int().nullable().describe("Where the next page begins; null at the end."),
-    size: z.int().describe("Length of the whole JSON text (bytes)."),
+    text: z.string().describe("Part of the value's JSON text."),
+    offset: z.int().describe("Position of the text's first byte."),
+    next_offset: z.int().nullable().describe("Position of the next page; `null` at the end."),
+    size: z.int().describe("Length of the whole JSON text in bytes."),
   })
   .meta({ id: "NodeValuePage" });
 
@@ -73,7 +73,7 @@ export function createRunNodeOperations({ db, blobs }: ApiDeps): Operation[] {
       path: "/v2/runs/{run_id}/node",
       summary: "Get a node of a run",
       description:
-        "Its record with its attempts, the calls of models it has made, and the passages it rests on. Steps and calls of tools of a model are nodes themselves: `llm-0/steps[0]`, `llm-0/tools[3]`.",
+        "Returns the node with its attempts, model calls and citations. An agent's steps and tool calls are recorded as nodes: `llm-0/steps[0]`, `llm-0/tools[3]`.",
       params: runParams,
       query: z.object({ path: pathQuery }),
       success: { 200: { description: "The node.", schema: nodeDetailSchema } },
@@ -94,27 +94,27 @@ export function createRunNodeOperations({ db, blobs }: ApiDeps): Operation[] {
       id: "getRunNodeValue",
       method: "GET",
       path: "/v2/runs/{run_id}/node/value",
-      summary: "Read a value of a node page by page",
+      summary: "Read a node's input or output in pages",
       description:
-        "The JSON text of what a node was given or has yielded, however long it is: a page from `offset` on, both in bytes of UTF-8. A page ends with a whole character. Read on from `next_offset` until it is null; the texts of all pages together are the JSON. What the flow redacts is masked, as in the record. 404 if the value is not kept: of runs of earlier versions, or if its document was deleted.",
+        "Returns the JSON text of a node's inputs or output in pages, however long it is. `offset` and the page size are bytes of UTF-8; a page never splits a character. Continue from `next_offset` until it is `null`, and join the texts of all pages. Values that the flow redacts are masked. Returns 404 if the value is not stored: for runs from older Millrace versions, or after its document was deleted.",
       params: runParams,
       query: z.object({
         path: pathQuery,
-        member: z.enum(NODE_VALUES).default("output").describe("What it was given, or what it has yielded."),
+        member: z.enum(NODE_VALUES).default("output").describe("`inputs` or `output`."),
         offset: z.coerce
           .number()
           .int()
           .min(0)
           .max(Number.MAX_SAFE_INTEGER)
           .default(0)
-          .describe("Where the page begins."),
+          .describe("Position of the page's first byte."),
         limit: z.coerce
           .number()
           .int()
           .min(MIN_PAGE_BYTES)
           .max(MAX_PAGE_BYTES)
           .default(PAGE_BYTES)
-          .describe("The longest page. It is a few bytes shorter if it would end within a character."),
+          .describe("Maximum bytes per page. A page is a few bytes shorter if it would split a character."),
       }),
       success: {
         200: {

@@ -21,26 +21,29 @@ export const progressSchema = z
     completed_nodes: z.int(),
     skipped_nodes: z.int(),
   })
-  .meta({ id: "RunProgress", description: "Counts over the nodes of the flow's top level." });
+  .meta({ id: "RunProgress", description: "Counts of the flow's top-level nodes." });
 export type ProgressView = z.infer<typeof progressSchema>;
 
 const values = z.record(z.string(), z.unknown()).meta({
   description:
-    'By node id. A value too long for this place is `{"$truncated": true, "size": <bytes of JSON>, "preview": "..."}`.',
+    'Inputs keyed by node ID. A value too long to show here is `{"$truncated": true, "size": <bytes of JSON>, "preview": "..."}`.',
 });
 
-const nodeName = z.string().nullable().describe("What the flow calls the node; null where it has no name.");
+const nodeName = z.string().nullable().describe("Name of the node in the flow; `null` if it has none.");
 
 const runFailureSchema = runErrorSchema.extend({ node_name: nodeName }).meta({ id: "RunFailure" });
 
 const waitingForSchema = z
   .object({
-    node: z.string().describe("The node's id."),
+    node: z.string().describe("ID of the node that is being retried."),
     node_name: nodeName,
-    path: z.string().describe("`http-0`, or `map-0[3]/http-0` inside an iteration."),
-    reason: z.string().describe("Why the last attempt failed, or that another one is under way."),
-    since: z.iso.datetime().nullable().describe("When the first attempt began."),
-    next_attempt_at: z.iso.datetime().nullable().describe("Null while an attempt is under way."),
+    path: z.string().describe("Path of the node: `http-0`, or `map-0[3]/http-0` inside an iteration."),
+    reason: z.string().describe("Why the last attempt failed, or that another attempt is in progress."),
+    since: z.iso.datetime().nullable().describe("When the first attempt started."),
+    next_attempt_at: z.iso
+      .datetime()
+      .nullable()
+      .describe("When the next attempt starts; `null` while one is in progress."),
   })
   .meta({ id: "RunWaitingFor" });
 
@@ -48,7 +51,11 @@ export const runSchema = z
   .object({
     run_id: z.uuid(),
     project_id: z.uuid(),
-    flow_version: z.int(),
+    flow_version: z
+      .int()
+      .describe(
+        "Below -1 for a run of a draft: `GET /v2/projects/{project_id}/versions/{version}` returns what it executes.",
+      ),
     state: z.enum(RUN_STATES),
     state_reason: z.string().nullable(),
     inputs: values,
@@ -57,7 +64,9 @@ export const runSchema = z
     pauses: z.array(pauseSchema),
     waiting_for: waitingForSchema
       .nullable()
-      .describe("The node that a RUNNING run retries, and why; of several, the one that has been retried for longest."),
+      .describe(
+        "The node that a RUNNING run is retrying, and why. With several, the one that has been retrying longest.",
+      ),
     progress_data: progressSchema,
     run_type: z.enum(RUN_TYPES),
     ran_by_type: z.enum(RAN_BY_TYPES),
@@ -67,18 +76,28 @@ export const runSchema = z
     resumed_from: z
       .object({
         run_id: z.uuid(),
-        node_id: z.string().nullable().describe("The top-level node from which this run goes on."),
+        node_id: z
+          .string()
+          .nullable()
+          .describe(
+            "The top-level node from which this run resumes; `null` for a rerun from the start (bulk action `replay`), and if no node was left to run.",
+          ),
         path: z
           .string()
           .nullable()
-          .describe("Where the earlier run stopped: `node_id` itself, or a place inside it such as `map-0[2]/http-0`."),
+          .describe(
+            "Path at which the earlier run stopped: `node_id` itself, or a node inside it such as `map-0[2]/http-0`.",
+          ),
       })
       .nullable(),
     metadata: z.record(z.string(), z.unknown()),
     tags: z.array(z.string()),
     usage: usageSchema,
-    latency_ms: z.int().nullable().describe("From its start to its end, pauses included; null until then."),
-    queued_ms: z.int().nullable().describe("From its creation (or its run_at) to its start; null until then."),
+    latency_ms: z
+      .int()
+      .nullable()
+      .describe("Time from start to finish including pauses, in ms. `null` until it finishes."),
+    queued_ms: z.int().nullable().describe("Time from creation (or `run_at`) to start, in ms. `null` until it starts."),
     run_at: z.iso.datetime().nullable(),
     timeout_seconds: z.int(),
     created_at: z.iso.datetime(),
@@ -90,18 +109,18 @@ export const runSchema = z
   .meta({ id: "Run" });
 export type RunView = z.infer<typeof runSchema>;
 
-/** A run, with its nodes if they were asked for. */
+/** A run, with its nodes if they were requested. */
 export const runWithNodesSchema = runSchema
   .extend({
     nodes: z
       .array(nodeRunSchema)
       .optional()
-      .describe("With expand=nodes: nodes of the top level first, then nodes in maps and loops."),
-    nodes_truncated: z.boolean().optional().describe("Whether the answer leaves some out."),
+      .describe("Only with `expand=nodes`: top-level nodes first, then nodes inside maps and loops."),
+    nodes_truncated: z.boolean().optional().describe("Whether some nodes are omitted from the response."),
   })
   .meta({ id: "RunWithNodes" });
 
-/** A run's row without its values, and the values as readers see them. */
+/** A run's row without its values, and the values in the form that readers see. */
 export interface PresentableRun {
   readonly row: Omit<RunListRow, "inputs" | "outputs">;
   readonly inputs: Readonly<Record<string, Json>>;
@@ -135,7 +154,7 @@ function presentWaiting(node: RetryingNode): Omit<z.infer<typeof waitingForSchem
   return {
     node: node.node_id,
     path: node.path,
-    reason: node.error ? `${node.error.code}: ${node.error.message}` : `Attempt ${node.attempts} is under way.`,
+    reason: node.error ? `${node.error.code}: ${node.error.message}` : `Attempt ${node.attempts} is running.`,
     since: node.started_at,
     next_attempt_at: node.next_attempt_at,
   };
@@ -145,14 +164,14 @@ export function presentProgress(row: Pick<RunListRow, keyof ProgressView>): Prog
   return asDeclared(progressSchema, row);
 }
 
-/** Milliseconds from when the run was to begin to its end; null while it has none. */
+/** Duration of a run in milliseconds, from its start to its end; null before its end. */
 export function latencyOf({ started_at, finished_at }: Pick<RunListRow, "started_at" | "finished_at">): number | null {
   if (finished_at === null) return null;
-  // A run that ended before it began has taken no time.
+  // A run that ended before it started has duration 0.
   return started_at === null ? 0 : Math.max(0, Date.parse(finished_at) - Date.parse(started_at));
 }
 
-/** How long a run has waited for its start, or for its end if it never began. */
+/** How long a run has waited for its start, or for its end if it never started. */
 export function queuedOf({
   run_at,
   created_at,
@@ -171,17 +190,17 @@ export const runEventSchema = z
     seq: z
       .int()
       .describe(
-        "The event's id: 1, 2, 3 ... without gaps; of an `output.delta`, which has none, that of the event before it.",
+        "ID of the event: 1, 2, 3 … without gaps. `output.delta` has no ID of its own and carries that of the preceding event.",
       ),
     type: z.enum(RUN_EVENT_TYPES),
     at: z.iso.datetime(),
     data: z
       .record(z.string(), z.unknown())
-      .describe("Its `error`, where there is one, is a `RunError`, with its hint."),
+      .describe("Data of the event. `error`, if present, is a `RunError` with its hint."),
   })
   .meta({ id: "RunEvent" });
 
-/** What an event tells of its node or run. Events are recorded without hints. */
+/** The data of an event about its node or run. Events are recorded without hints. */
 export function presentEventData(data: JsonObject): JsonObject {
   const { error } = data;
   return isObject(error) ? { ...data, error: presentRunError(error as unknown as RunError) } : data;

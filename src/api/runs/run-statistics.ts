@@ -16,8 +16,8 @@ const counts = {
   completed: count,
   failed: count,
   cancelled: count,
-  open: count.describe("Runs that have not ended, the paused ones included."),
-  paused: count.describe("Open runs that wait for a decision."),
+  open: count.describe("Unfinished runs, including paused runs."),
+  paused: count.describe("Paused runs, which wait for an approval."),
 };
 const statisticsSchema = z
   .object({
@@ -25,20 +25,22 @@ const statisticsSchema = z
     to: z.iso.datetime(),
     buckets: z
       .array(z.object({ start: z.iso.datetime(), ...counts }))
-      .describe(`${BUCKETS} parts of the window, in order; the runs created in each, by how they stand now.`),
+      .describe(
+        `The time range in ${BUCKETS} equal parts, oldest first, with the runs created in each, counted by current state.`,
+      ),
     totals: z.object(counts),
-    failure_rate: z.number().nullable().describe("Failed of completed and failed; null where there is neither."),
+    failure_rate: z.number().nullable().describe("Failed ÷ (completed + failed); `null` if both are zero."),
     latency: z.object({
       p50_ms: z.number().nullable(),
       p95_ms: z.number().nullable(),
     }),
     live: z
       .array(z.object({ state: z.string(), runs: count, oldest_at: z.iso.datetime() }))
-      .describe("Runs that have not ended, whenever they were created."),
+      .describe("Unfinished runs by state, whenever they were created."),
   })
   .meta({ id: "RunStatistics" });
 
-/** `/v2/run-statistics`: how the organisation's runs are doing. */
+/** `/v2/run-statistics`: figures about the organisation's runs. */
 export function createRunStatisticsOperations({ reads }: ApiDeps): Operation[] {
   return [
     defineOperation({
@@ -48,9 +50,11 @@ export function createRunStatisticsOperations({ reads }: ApiDeps): Operation[] {
       tag: "Runs",
       summary: "Count runs over time",
       description:
-        "Of the last hours: how many runs were created, how they ended, and how long they took. Only of projects that the caller may see.",
+        "Counts runs created in the last `hours`, by state, with latency percentiles. Covers only projects the caller can see.",
       auth: "secret",
-      query: z.object({ hours: z.int().min(1).max(720).default(24).describe("How far back.") }),
+      query: z.object({
+        hours: z.int().min(1).max(720).default(24).describe("Length of the time range in hours, up to now."),
+      }),
       success: { 200: { description: "The counts.", schema: statisticsSchema } },
       async handler({ query: { hours }, principal }) {
         const { org_id } = principal;

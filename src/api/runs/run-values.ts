@@ -4,25 +4,25 @@ import { BlobNotFound, loadValue, readPart } from "../../platform/blobs/blobs.ts
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { ListedValue } from "../../stores/runs/run-lists.ts";
 
-/** How much of a shortened value stays (bytes of its JSON). */
+/** Bytes of JSON that are kept of a shortened value. */
 const PREVIEW_BYTES = 256;
-/** The most bytes of JSON that one answer loads: longer values are shortened. */
+/** Most bytes of JSON that one response loads; values beyond it are shortened. */
 const FULL_BYTES = 64 * 1024 * 1024;
 const SHORT_BYTES = 4 * 1024 * 1024;
 
 type Values<T> = Readonly<Record<string, T>>;
 
-/** Loads values. A value that is too long, or no longer in the blob store, is shortened. */
+/** Loads values. Values that are too long, or no longer in the blob store, are shortened. */
 export function fullValues(blobs: BlobStore, values: Values<StoredValue>): Promise<Record<string, Json>> {
   return load(blobs, values, Number.POSITIVE_INFINITY, FULL_BYTES);
 }
 
-/** The values, long ones shortened. */
+/** The values, with long ones shortened. */
 export function shortValues(blobs: BlobStore, values: Values<StoredValue>): Promise<Record<string, Json>> {
   return load(blobs, values, INLINE_VALUE_BYTES, SHORT_BYTES);
 }
 
-/** The values as a list has them. */
+/** The values in the form that lists show. */
 export function listedValues(values: Values<ListedValue>): Record<string, Json> {
   return Object.fromEntries(
     Object.entries(values).map(([id, value]) => {
@@ -32,12 +32,12 @@ export function listedValues(values: Values<ListedValue>): Record<string, Json> 
   );
 }
 
-/** The stand-in for a value that is too long for the answer. */
+/** The placeholder for a value that is too long for the response. */
 function truncated(size: number, preview = ""): Json {
   return { $truncated: true, size, preview };
 }
 
-// One after the other: a run may have a thousand inputs, and the process as many requests.
+// Loaded one by one, because a run may have a thousand inputs, and the process as many requests.
 async function load(
   blobs: BlobStore,
   values: Values<StoredValue>,

@@ -1,6 +1,7 @@
 import type { Json } from "../../domain/json.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { PlanCache } from "../../services/projects/plans.ts";
 import type { Database } from "../../stores/db.ts";
 import { readNodeNames } from "../../stores/runs/node-names.ts";
 import type { NodeNameOf } from "../../stores/runs/node-names.ts";
@@ -18,12 +19,12 @@ import { presentRun } from "./run-presenter.ts";
 import type { RunView } from "./run-presenter.ts";
 import { fullValues, listedValues, shortValues } from "./run-values.ts";
 
-/** Pauses of one run that a list shows. */
+/** Most pauses of one run that a list shows. */
 const LISTED_PAUSES = 20;
 
 type Stores = { readonly db: Database; readonly blobs: BlobStore };
 
-/** A run as its own address answers it: outputs whole, long inputs shortened. */
+/** A run in the response of its own URL: outputs in full, long inputs shortened. */
 export async function viewRun({ db, blobs }: Stores, row: RunRow): Promise<RunView> {
   const [retrying, pauses, inputs, outputs] = await Promise.all([
     retryingNodes(db, row.org_id, [row]),
@@ -35,10 +36,7 @@ export async function viewRun({ db, blobs }: Stores, row: RunRow): Promise<RunVi
   return presentRun({ row, inputs, outputs, pauses, retrying: retrying.get(row.run_id) ?? null, nameOf });
 }
 
-/**
- * The names that flows give the nodes that failed in these runs or are retried. Without such a node there is no
- * query.
- */
+/** The names that flows give to the nodes that failed in these runs or are being retried. Makes no query without such nodes. */
 async function nodeNames(
   db: Pick<Database, "org">,
   orgId: string,
@@ -53,7 +51,7 @@ async function nodeNames(
   return places.length === 0 ? () => null : db.org(orgId, (client) => readNodeNames(client, places));
 }
 
-/** The retrying nodes of the running ones among these runs, by run. Without a running one there is no query. */
+/** The nodes being retried in the running ones of these runs, by run. Makes no query if no run is running. */
 async function retryingNodes(
   db: Pick<Database, "org">,
   orgId: string,
@@ -64,7 +62,7 @@ async function retryingNodes(
   return new Map(found.map((node) => [node.run_id, node]));
 }
 
-/** A run without any record has nothing more to read. This saves a query on the busiest path. */
+/** A run without any record has nothing more to read, which saves a query on the busiest path. */
 function hasStarted(row: RunRow): boolean {
   return row.event_seq > 0;
 }
@@ -107,17 +105,22 @@ export function viewListedRun({ row, ...details }: ListedRun): RunView {
   });
 }
 
-/** A run as the inference operations answer it. */
-export async function viewInference({ db, blobs }: Stores, row: RunRow): Promise<InferenceView> {
+/** A run in the response of the inference operations. */
+export async function viewInference(
+  { db, blobs, plans }: Stores & { readonly plans: Pick<PlanCache, "find"> },
+  row: RunRow,
+): Promise<InferenceView> {
   const pauses =
     isTerminal(row.state) || !hasStarted(row)
       ? []
       : await db.org(row.org_id, (client) => listPauses(client, row.run_id));
   const open = pauses.filter(({ status }) => status === "waiting");
-  return presentInference({ row, outputs: await outputsOf({ db, blobs }, row), pauses: open });
+  const plan = row.current_node === null ? null : await plans.find(row);
+  const nodeName = plan?.plan.nodes.find(({ id }) => id === row.current_node)?.name;
+  return presentInference({ row, outputs: await outputsOf({ db, blobs }, row), pauses: open, nodeName });
 }
 
-/** The outputs of a run. An open or failed run has the outputs it made so far. */
+/** The outputs of a run. An unfinished or failed run has the outputs made so far. */
 async function outputsOf({ db, blobs }: Stores, row: RunRow): Promise<Readonly<Record<string, Json>>> {
   const written = row.outputs ? await fullValues(blobs, row.outputs) : {};
   if (row.state === "COMPLETED" || !hasStarted(row)) return written;

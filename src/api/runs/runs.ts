@@ -1,9 +1,14 @@
 import { z } from "zod";
+import { isWithin } from "../../domain/accounts/kept-rights.ts";
 import { visibleProjects } from "../../domain/accounts/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
+import { notFound } from "../../domain/errors.ts";
 import { writesText } from "../../domain/flow/plan/streamed-outputs.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import { listRuns } from "../../stores/runs/run-lists.ts";
+import { getRun, projectsOfRuns } from "../../stores/runs/runs.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { EVENT_STREAM, SSE_COMMENT, answerStream, serverSentEvent } from "../http/event-stream.ts";
 import { followEvents } from "./follow-events.ts";
@@ -14,10 +19,15 @@ import { pathId } from "../http/path-id.ts";
 import { viewNodes } from "./node-run-views.ts";
 import { presentEventData, runEventSchema, runSchema, runWithNodesSchema } from "./run-presenter.ts";
 import { createRunBody, flowOf, requireFuture } from "./run-create-body.ts";
+import type { RunCreate } from "./run-create-body.ts";
+import type { NewRunIdentity } from "../../services/runs/resume-run.ts";
+import { partOfRun } from "../../services/runs/part-of-run.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
 import { runFilters } from "./run-filters.ts";
-import { waitMs, waitSeconds } from "./run-request.ts";
+import { DRAFT_IN_BODY, waitMs, waitSeconds } from "./run-request.ts";
 import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
+import { flowLimits } from "../../services/projects/deploy-flow.ts";
+import { freezeDraft } from "../../services/projects/freeze-draft.ts";
 import { requireRun } from "../../services/runs/require-run.ts";
 import { viewListedRun, viewRun, withDetails } from "./run-views.ts";
 
@@ -32,7 +42,60 @@ export const RUN_LINKS = {
 
 /** `/v2/runs`: create, list and get. */
 export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiServices): Operation[] {
-  const { config, db, reads, secrets } = deps;
+  const { config, db, reads, secrets, evaluation, blobs } = deps;
+  const limits = flowLimits(config);
+
+  async function create(body: RunCreate, { principal, run_id, repeated, started_by }: NewRunIdentity): Promise<RunRow> {
+    const { org_id } = principal;
+    const { project, version, plan } = body.draft
+      ? await freezeDraft({ db, evaluation, limits }, principal, flowOf(body), DRAFT_IN_BODY)
+      : await flows.get(org_id, flowOf(body), body.version);
+    const { project_id } = project;
+    const user_id = body.user_id ?? null;
+    const { until, pinned } = body;
+    const isPart = until !== undefined || pinned !== undefined;
+    const part = isPart ? await partOfRun(blobs, org_id, plan, { until, pinned: pinned ?? {} }) : null;
+    const { inputs } = await requireInputs(
+      { db, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES },
+      { org_id, project_id, user_id, plan: part?.plan ?? plan, reused: part?.reuse ?? {} },
+      { ...body.inputs, ...part?.inputs },
+      { loc: ["body", "inputs"], reserved: [] },
+    );
+    const pinned_from = await sourcesOf(principal, body.pinned_from);
+    const run_at = requireFuture(body.run_at, repeated);
+    return runService.create(
+      {
+        org_id,
+        run_id,
+        project_id,
+        version,
+        plan,
+        inputs,
+        user_id,
+        metadata: body.metadata,
+        tags: body.tags,
+        run_type: body.draft ? "draft" : "api",
+        started_by,
+        ...ranBy(principal),
+        ...(part && { reuse: part.reuse, pinned_from }),
+        ...(run_at !== undefined && { run_at }),
+        ...(body.timeout_seconds !== undefined && { timeout_seconds: body.timeout_seconds }),
+      },
+      { repeated, asynchronous: body.mode === "async" },
+    );
+  }
+
+  /** The different runs that pinned values were copied from. Throws 404 unless the caller may see each of them. */
+  async function sourcesOf(principal: Principal, from: RunCreate["pinned_from"]): Promise<string[]> {
+    const runIds = [...new Set(Object.values(from ?? {}))];
+    if (runIds.length === 0) return runIds;
+    const among = visibleProjects(principal);
+    const projects = await db.org(principal.org_id, (client) => projectsOfRuns(client, runIds));
+    const isVisible = (project_id: string | undefined) => project_id !== undefined && isWithin(among, project_id);
+    if (!runIds.every((runId) => isVisible(projects.get(runId)))) throw notFound("run");
+    return runIds;
+  }
+
   return [
     defineOperation({
       ...COMMON,
@@ -42,7 +105,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
       path: "/v2/runs",
       summary: "Run a flow",
       description:
-        'Answers at once, or with `mode: "sync"` when the run has ended or paused, or its `wait_seconds` are up: 201 with the run as it then is, also where it failed.',
+        'Starts a run of a project\'s flow. Returns 201 immediately. With `mode: "sync"` it returns when the run finishes, pauses, or `wait_seconds` have passed. A failed run also returns 201.',
       body: createRunBody(config),
       bodyLimit: "run",
       wideBody: true,
@@ -66,47 +129,24 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
           metadata: { order: 17 },
           tags: ["orders"],
         },
+        draft: { project_id: "0197f0a0-0000-7000-8000-000000000000", draft: true, inputs: { "in-0": "Ada" } },
       },
-      exactNumbers: { but: "inputs" },
+      textsIn: ["inputs"],
       success: {
         201: {
           description: "The run.",
           schema: runSchema,
-          headers: { Location: "Its address." },
+          headers: { Location: "URL of the created resource." },
           links: RUN_LINKS,
         },
       },
       async handler({ body, principal, newId, repeated, signal, ctx }) {
         const { org_id } = principal;
-        const { project, version, plan } = await flows.get(org_id, flowOf(body), body.version);
-        const { project_id } = project;
-        const user_id = body.user_id ?? null;
-        const { inputs } = await requireInputs(
-          { db, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES },
-          { org_id, project_id, user_id, plan },
-          body.inputs,
-          { loc: ["body", "inputs"], reserved: [] },
-        );
-        const run_at = requireFuture(body.run_at, repeated);
-        const row = await runService.create(
-          {
-            org_id,
-            run_id: newId(),
-            project_id,
-            version,
-            plan,
-            inputs,
-            user_id,
-            metadata: body.metadata,
-            tags: body.tags,
-            run_type: "api",
-            started_by: callerOfRequest(secrets, org_id, ctx.headers),
-            ...ranBy(principal),
-            ...(run_at !== undefined && { run_at }),
-            ...(body.timeout_seconds !== undefined && { timeout_seconds: body.timeout_seconds }),
-          },
-          { repeated, asynchronous: body.mode === "async" },
-        );
+        const run_id = newId();
+        // A draft that has changed since then does not affect a run that already exists.
+        const known = repeated && body.draft ? await db.org(org_id, (client) => getRun(client, run_id)) : null;
+        const started_by = callerOfRequest(secrets, org_id, ctx.headers);
+        const row = known ?? (await create(body, { principal, run_id, repeated, started_by }));
         const wait = waitMs(config, body.wait_seconds);
         const run = body.mode === "sync" ? await runService.settled(row, wait, signal, !repeated) : row;
         return { status: 201, body: await viewRun(deps, run), headers: { Location: `/v2/runs/${run.run_id}` } };
@@ -118,7 +158,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
       method: "GET",
       path: "/v2/runs",
       summary: "List runs",
-      description: "Values are shortened here; a run's own address has its outputs whole.",
+      description: "Lists runs, newest first. Long values are truncated; get the run for its full outputs.",
       query: listQuery.extend(runFilters),
       success: { 200: { description: "A page of runs.", schema: pageOf(runSchema, "RunPage") } },
       async handler({ query, principal }) {
@@ -149,23 +189,28 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
       id: "getRun",
       method: "GET",
       path: "/v2/runs/{run_id}",
-      summary: "Get a run, or follow its events",
-      description: `With \`Accept: text/event-stream\` the answer is the run's events as they happen, until it has ended: \`run.state\`, \`node.started\`,
-\`node.retrying\`, \`node.finished\`, \`run.paused\`, \`run.finished\`. Their ids are numbers without gaps; \`Last-Event-ID\` goes on behind one. Who has seen the
-last event of a run that has ended gets a 204, which tells an EventSource to stop. Between them, \`output.delta\` has what a model has written since the one
-before: \`data\` is \`{node_id, path, attempt, step, offset, text}\`. It has no id: after a break it may come again, and whoever has more than \`offset\`
-characters (UTF-16 units) of that attempt and step skips them. A higher attempt, or step of the same attempt, begins the text of the node anew. The whole text is in the node's record, and
-only there some time after the run's end.`,
+      summary: "Get or stream a run",
+      description: `Returns a run. With \`Accept: text/event-stream\` it streams the run's events until the run finishes: \`run.state\`,
+\`node.started\`, \`node.retrying\`, \`node.finished\`, \`run.paused\`, \`run.finished\`.
+
+Event IDs are consecutive numbers; send the last one as \`Last-Event-ID\` to continue after it. If the client has
+already received the last event of a finished run, the response is 204, which stops an \`EventSource\`.
+
+Between events, \`output.delta\` carries the text a model has written since the previous delta: \`{node_id, path,
+attempt, step, offset, text}\`. \`output.delta\` has no ID and may repeat after a reconnect. Use \`offset\` (UTF-16
+units) to skip text you already have for that attempt and step. A higher attempt, or a higher step of the same
+attempt, starts the node's text again. The complete text is in the node's record; some time after the run
+finishes it is only there.`,
       params: runParams,
       query: z.object({
-        expand: z.enum(["nodes"]).optional().describe("Adds the record of each node."),
+        expand: z.enum(["nodes"]).optional().describe("`nodes` adds the record of each node."),
         node_values: z
           .boolean()
           .default(true)
           .describe(
-            "With expand=nodes: false leaves `inputs` and `output` of nodes null, and shows 10000 nodes instead of 2000. One node's are at `/node`.",
+            "Only with `expand=nodes`. `false` returns `inputs` and `output` of nodes as `null` and up to 10000 nodes instead of 2000. Read the values of one node at `/node`.",
           ),
-        wait_seconds: waitSeconds.default(0).describe("Waits so long for the run to end or to pause."),
+        wait_seconds: waitSeconds.default(0).describe("Seconds to wait for the run to finish or pause."),
       }),
       headers: z.object({
         "last-event-id": z
@@ -173,15 +218,15 @@ only there some time after the run's end.`,
           .min(0)
           .max(2_147_483_647)
           .default(0)
-          .describe("For an event stream: the id of the last event that was seen."),
+          .describe("Event streams only: the ID of the last event received."),
       }),
       success: {
         200: {
-          description: "The run, or its events.",
+          description: "The run, or a stream of its events.",
           schema: runWithNodesSchema,
           content: { [EVENT_STREAM]: runEventSchema },
         },
-        204: { description: "An event stream of a run that has ended, after its last event." },
+        204: { description: "Event streams only: the run has finished and the client has received its last event." },
       },
       async handler({ params: { run_id }, query, headers, principal: { org_id }, ctx, signal, streamSignal }) {
         let row = await requireRun(db, org_id, run_id);
@@ -218,7 +263,7 @@ async function* events(
   }
 }
 
-/** Whether some node of a flow writes text that is shown while it is written. */
+/** Whether a node of a flow writes text that is shown while it is being written. */
 function hasTexts({ nodes }: Plan): boolean {
   return nodes.some((node) => writesText(node) || (node.nested !== undefined && hasTexts(node.nested)));
 }

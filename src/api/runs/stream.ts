@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { isTerminal } from "../../domain/runs/run.ts";
-import { getRun } from "../../stores/runs/runs.ts";
+import { isSettled, isTerminal, RUN_STATES } from "../../domain/runs/run.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { EVENT_STREAM, NDJSON, SSE_COMMENT, answerStream, serverSentEvent } from "../http/event-stream.ts";
@@ -16,12 +15,21 @@ import type { InferenceView } from "./inference-presenter.ts";
 import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { viewInference } from "./run-views.ts";
 
-/** Keeps a stream of lines alive; who reads them skips it. */
+/** A comment that keeps a stream of lines, or of `data:` events, alive; readers skip it. */
 const EMPTY_LINE = "\n";
+
+/** JSON lines, `data:` lines only, or events with IDs. */
+type Framing = "lines" | "data" | "events";
 
 const frameSchema = inferenceSchema
   .extend({
-    reset: z.literal(true).optional().describe("Whether each output that the frame carries begins anew."),
+    state: z
+      .enum(RUN_STATES)
+      .nullable()
+      .describe(
+        "State in which the run finished or paused. `null` in earlier frames, unless `states=true` requests every state.",
+      ),
+    reset: z.literal(true).optional().describe("`true` if each output in this frame starts again from the beginning."),
   })
   .meta({ id: "FlowRunFrame" });
 
@@ -33,27 +41,31 @@ export function createStreamOperations(deps: ApiDeps, services: ApiServices): Op
 
   async function* frames(
     row: RunRow,
-    { sse, delta, signal }: { sse: boolean; delta: boolean; signal: AbortSignal },
+    { framing, delta, states, signal }: { framing: Framing; delta: boolean; states: boolean; signal: AbortSignal },
   ): AsyncGenerator<string, void> {
     const { waiter, texts } = services.runService;
     const framesOf = createFrames(delta);
     const { plan } = await plans.get(row);
     const partial = partialOutputs(plan, row);
     const write = (at: RunRow, frame: Frame): string =>
-      sse ? serverSentEvent(at.event_seq, null, frame) : `${JSON.stringify(frame)}\n`;
+      framing === "lines"
+        ? `${JSON.stringify(frame)}\n`
+        : serverSentEvent(framing === "events" ? at.event_seq : null, null, frame);
     let lastRow: RunRow | undefined;
     let view: InferenceView | undefined;
     for await (const next of followRun({ db, waiter, texts, keepAliveMs }, row, partial.paths, signal)) {
       if (next === null) {
-        yield sse ? SSE_COMMENT : EMPTY_LINE;
+        yield framing === "events" ? SSE_COMMENT : EMPTY_LINE;
         continue;
       }
-      // Most frames differ only in a text.
+      // Most frames differ only in one text.
       if (!view || lastRow !== next.row) view = await viewInference(deps, next.row);
       lastRow = next.row;
+      const state = states || isSettled(view.state) ? view.state : null;
       const growing = isTerminal(next.row.state) ? {} : partial.of(next.texts);
-      for (const frame of framesOf({ ...view, outputs: { ...growing, ...view.outputs } })) yield write(next.row, frame);
-      // Somebody has to answer first, and then stream the run again.
+      for (const frame of framesOf({ ...view, state, outputs: { ...growing, ...view.outputs } }))
+        yield write(next.row, frame);
+      // Someone has to decide first; then the client streams the run again.
       if (next.row.state === "PAUSED") return;
     }
   }
@@ -65,13 +77,18 @@ export function createStreamOperations(deps: ApiDeps, services: ApiServices): Op
       method: "POST",
       path: "/inference/v0/stream/{org_id}/{flow_id}",
       tag: "Run Flow",
-      summary: "Run a deployed flow and stream how it goes",
-      description: `Answers frames of the members that the run operation answers: the first at once, one whenever the run's record changes or the text
-of a model grows that an output hands on, the last when it has ended or is paused. With \`delta=true\` a text in \`outputs\` is what is to be
-added to what the frames before had of it. In a frame with \`reset: true\`, each output that it carries begins anew: a model was asked again. Frames are lines of JSON or, with \`sse=true\` or \`Accept: text/event-stream\`, server-sent
-events whose id is the number of the run's last event. A quiet stream is kept alive every ${keepAliveMs / 1000} s, by an empty line or a comment, which is no frame.
-A client that goes away never stops its run; with the same \`Idempotency-Key\` it finds the same run again, also after a pause was answered.
-Query parameters that are not listed here are ignored.`,
+      summary: "Run a deployed flow and stream its output",
+      description: `Runs a deployed flow and streams frames with the fields of the run operation: the first immediately, one whenever the run's record
+changes or the text of an output grows, and the last when the run finishes or pauses.
+
+Frames are lines of JSON. With \`Accept: text/event-stream\` they are server-sent events with only a \`data:\` line; with \`sse=true\` these
+also have an ID, the number of the run's last event. With \`delta=true\`, text in \`outputs\` is the part to append to earlier frames.
+In a frame with \`reset: true\`, each output it contains starts again from the beginning, because a model was called again. \`state\` is null
+until the run finishes or pauses; with \`states=true\` each frame has the current state. Every ${keepAliveMs / 1000} s without a frame the stream sends an empty
+line or, with \`sse=true\`, a comment; ignore both.
+
+Disconnecting does not stop the run. A request with the same \`Idempotency-Key\` returns to the same run, also after its pause was answered.
+Unknown query parameters are ignored.`,
       auth: "public",
       params: flowParams,
       query: flowQuery.extend({
@@ -79,12 +96,17 @@ Query parameters that are not listed here are ignored.`,
           .boolean()
           .default(true)
           .describe(
-            "Whether `outputs` carries only what is new: outputs that the frames before had not, and what was added to texts. Otherwise all that there is so far.",
+            "`true` sends only what is new: outputs that earlier frames did not have, and the text to append to others. `false` sends all outputs so far in each frame.",
           ),
-        sse: z.boolean().default(false).describe("Whether to answer server-sent events."),
+        sse: z.boolean().default(false).describe("`true` sends server-sent events with IDs."),
+        states: z
+          .boolean()
+          .default(false)
+          .describe("`true` includes the run's state in every frame, not only in the last."),
       }),
       looseQuery: true,
       body: flowBody,
+      textsIn: [],
       looseBody: true,
       bodyLimit: "run",
       wideBody: true,
@@ -93,22 +115,22 @@ Query parameters that are not listed here are ignored.`,
       examples: { question: { "in-0": "Where is my parcel?", user_id: "ada-1" } },
       success: {
         200: {
-          description: "Frames, until the run has ended or is paused.",
+          description: "Frames until the run finishes or pauses.",
           content: { [NDJSON]: frameSchema, [EVENT_STREAM]: frameSchema },
-          headers: { "Content-Location": "Where the run can be asked for." },
+          headers: { "Content-Location": "URL to poll for the run's status." },
         },
       },
       async handler({ params, query, body, principal, newId, repeated, streamSignal, ctx }) {
         const run_id = newId();
-        // The first request with the key may have been refused, and made no run.
-        const found = repeated && (await db.org(principal.org_id, (connection) => getRun(connection, run_id))) !== null;
         const started_by = callerOfRequest(secrets, principal.org_id, ctx.headers);
-        const row = await call({ params, query, body, principal, run_id, started_by, repeated });
-        const sse = query.sse || ctx.accepts(NDJSON, "application/json", EVENT_STREAM) === EVENT_STREAM;
-        const texts = frames(row, { sse, delta: query.delta, signal: streamSignal() });
-        return answerStream(sse ? EVENT_STREAM : NDJSON, texts, {
+        const { row, replayed } = await call({ params, query, body, principal, run_id, started_by, repeated });
+        const { delta, states, sse } = query;
+        const asEvents = ctx.accepts(NDJSON, "application/json", EVENT_STREAM) === EVENT_STREAM;
+        const framing = sse ? "events" : asEvents ? "data" : "lines";
+        const texts = frames(row, { framing, delta, states, signal: streamSignal() });
+        return answerStream(framing === "lines" ? NDJSON : EVENT_STREAM, texts, {
           "Content-Location": metadataAddress(row),
-          ...(found && { "Idempotent-Replayed": "true" }),
+          ...(replayed && { "Idempotent-Replayed": "true" }),
         });
       },
     }),

@@ -9,23 +9,23 @@ import { isUuid } from "../../domain/uuid.ts";
 import type { FlowTools } from "../../services/projects/flow-tools.ts";
 import type { StartedBy } from "../../services/triggers/chain.ts";
 import { requireRun, requireRunFor } from "../../services/runs/require-run.ts";
-import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { SSE_COMMENT } from "../http/event-stream.ts";
 import { limitedSignal } from "../../platform/linked-abort.ts";
 import { createFlowCall, flowBody } from "./flow-call.ts";
+import type { CalledRun } from "./flow-call.ts";
 import { followRun } from "./follow-run.ts";
 import { viewInference } from "./run-views.ts";
 import { refusedResult, toolResult } from "./tool-result.ts";
 
-/** How often a client gets progress. The official clients give up after 60 s without any. */
+/** Interval of progress notifications. The official clients give up after 60 s without one. */
 const PROGRESS_MS = 10_000;
-/** How long the server waits for a call whose client takes no progress. */
+/** How long the server waits for a call whose client accepts no progress notifications. */
 const QUIET_WAIT_MS = 50_000;
-/** Added to the progress if nothing has ended: progress has to rise, and stays below the next node. */
+/** Added to the progress if no node has finished, because progress must rise, but stays below that of the next node. */
 const TICK = 1 / 1024;
 
-/** Growing texts are not streamed: a result is whole. */
+/** Growing texts are not streamed, because a result is sent as a whole. */
 const NO_PATHS: ReadonlySet<string> = new Set();
 
 /** A `tools/call`. */
@@ -33,26 +33,26 @@ export interface ToolCall {
   readonly id: RpcId;
   readonly name: string;
   readonly arguments: JsonObject;
-  /** The run that calls, or how deep it says it is. */
+  /** The calling run, or the depth that the caller declares. */
   readonly started_by: StartedBy | undefined;
-  /** What notifications of progress are to carry. */
+  /** The token for notifications of progress. */
   readonly progressToken: string | number | undefined;
   readonly principal: Principal;
   readonly wanted: readonly string[] | null;
   readonly run_id: string;
   readonly repeated: boolean;
-  /** Ends the wait, but not the run: the client has gone or no longer wants the answer. */
+  /** Ends the wait, but not the run: the client has disconnected or cancelled the call. */
   readonly gone: AbortSignal;
   readonly cancelled: AbortSignal;
 }
 
 export interface ToolCalls {
-  /** The run that a call is for; a result if there is none. Throws RpcRefused and Problems. */
-  begin(call: ToolCall): Promise<RunRow | { readonly result: JsonObject }>;
-  /** Waits for the run and answers the result. */
-  settled(call: ToolCall, run: RunRow): Promise<JsonObject>;
-  /** The same as server-sent events: notifications of progress, then the answer. */
-  events(call: ToolCall, run: RunRow): AsyncGenerator<string, void>;
+  /** The run of a call, or a result if the call starts no run. Throws RpcRefused and Problems. */
+  begin(call: ToolCall): Promise<CalledRun | { readonly result: JsonObject }>;
+  /** Waits for the run and returns the result. */
+  settled(call: ToolCall, run: CalledRun): Promise<JsonObject>;
+  /** The result as server-sent events: notifications of progress, then the response. */
+  events(call: ToolCall, run: CalledRun): AsyncGenerator<string, void>;
 }
 
 export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: FlowTools): ToolCalls {
@@ -60,19 +60,19 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
   const { flows, runService } = services;
   const callFlow = createFlowCall(deps, services);
 
-  async function begin(call: ToolCall): Promise<RunRow | { readonly result: JsonObject }> {
+  async function begin(call: ToolCall): Promise<CalledRun | { readonly result: JsonObject }> {
     const { principal, wanted, started_by, run_id, repeated } = call;
     const { org_id } = principal;
     if (call.name === GET_RUN) return knownRun(call);
     const flow_id = await tools.find(org_id, wanted, call.name);
     if (flow_id === null) throw new RpcRefused(INVALID_PARAMS, `Unknown tool: ${call.name.slice(0, 100)}`);
     const body = flowBody.safeParse(call.arguments);
-    if (!body.success) return { result: refusedResult("user_id: a text is expected") };
+    if (!body.success) return { result: refusedResult("user_id: must be text") };
     try {
       const params = { org_id, flow_id };
       return await callFlow({
         params,
-        query: { version: -1 },
+        query: { version: -1, run_draft: false },
         body: body.data,
         principal,
         run_id,
@@ -82,7 +82,7 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
     } catch (error) {
       if (error instanceof Problem && error.code === "too_many_nested_runs")
         return { result: refusedResult(error.message) };
-      // The calling model can correct this, so the error reaches it.
+      // The calling model can correct this error, so it is returned as a result.
       if (!(error instanceof ValidationProblem)) throw error;
       const places = error.issues.map(({ loc, msg }) => `${loc.slice(1).join(".")}: ${msg}`);
       return { result: refusedResult(`The inputs are not valid. ${places.join("; ")}`) };
@@ -91,18 +91,18 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
 
   async function knownRun({ arguments: given, principal, wanted }: ToolCall) {
     const { run_id } = given;
-    const refused = { result: refusedResult("run_id: there is no such run") };
+    const refused = { result: refusedResult("run_id: run not found") };
     if (typeof run_id !== "string" || !isUuid(run_id)) return refused;
     try {
       const row = await requireRunFor({ db, flows }, principal, run_id.toLowerCase());
-      return wanted === null || wanted.includes(row.project_id) ? row : refused;
+      return wanted === null || wanted.includes(row.project_id) ? { row, replayed: false } : refused;
     } catch (error) {
       if (!(error instanceof Problem && error.code === "not_found")) throw error;
       return refused;
     }
   }
 
-  /** How long to wait for a call. A call that looks at a run waits as long as it asks for, by default not at all. */
+  /** How long to wait for a call. A call that reads a run waits as long as it requests, by default not at all. */
   function waitMs({ name, arguments: given, progressToken }: ToolCall): number {
     const most = config.MILLRACE_SYNC_WAIT_MS;
     if (name !== GET_RUN) return progressToken === undefined ? Math.min(most, QUIET_WAIT_MS) : most;
@@ -112,11 +112,11 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
 
   return {
     begin,
-    async settled(call, run) {
+    async settled(call, { row: run, replayed }) {
       const row = await runService.settled(run, waitMs(call), call.gone);
-      return toolResult(row, await viewInference(deps, row));
+      return toolResult({ row, replayed }, await viewInference(deps, row));
     },
-    async *events(call, run) {
+    async *events(call, { row: run, replayed }) {
       const { id, progressToken, gone, cancelled } = call;
       const { signal: waits, end } = limitedSignal([gone, cancelled], waitMs(call));
       const follow = {
@@ -147,12 +147,12 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
       }
       if (gone.aborted) return;
       const last = isSettled(row.state) ? row : await requireRun(db, row.org_id, row.run_id);
-      yield event({ ...rpcResult(id, toolResult(last, await viewInference(deps, last))) });
+      yield event({ ...rpcResult(id, toolResult({ row: last, replayed }, await viewInference(deps, last))) });
     },
   };
 }
 
-/** Without an id: a broken stream is not resumed; the client asks for the run instead. */
+/** The event has no ID: a broken stream is not resumed, and the client reads the run instead. */
 function event(message: JsonObject): string {
   return `event: message\ndata: ${JSON.stringify(message)}\n\n`;
 }

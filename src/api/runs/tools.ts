@@ -36,11 +36,11 @@ const rpcId = z.union([z.string().max(200), z.int()]);
 const message = z
   .looseObject({
     jsonrpc: z.literal("2.0"),
-    id: rpcId.optional().describe("The id of a request; a notification has none."),
-    method: z.string().max(200).optional().describe("Absent in an answer of the client."),
+    id: rpcId.optional().describe("ID of the request; omitted in notifications."),
+    method: z.string().max(200).optional().describe("Omitted in a client's response."),
     params: jsonObjectSchema.optional(),
   })
-  .meta({ id: "McpMessage", description: "A message of JSON-RPC 2.0, as the Model Context Protocol has them." });
+  .meta({ id: "McpMessage", description: "A JSON-RPC 2.0 message of the Model Context Protocol." });
 
 const answer = z
   .object({
@@ -49,40 +49,41 @@ const answer = z
     result: jsonObjectSchema.optional(),
     error: z.object({ code: z.int(), message: z.string(), data: jsonValueSchema.optional() }).optional(),
   })
-  .meta({ id: "McpAnswer", description: "The answer to a request: a result or an error." });
+  .meta({ id: "McpAnswer", description: "The response to a request: a result or an error." });
 
 const getRunTool: JsonObject = {
   name: GET_RUN,
   title: "Get a run",
-  description: "Tells how a run of one of these tools stands that was paused or had not ended, and its outputs so far.",
+  description:
+    "Returns the status and the outputs so far of a run that one of these tools started and that was paused or still running.",
   inputSchema: {
     type: "object",
     properties: {
       run_id: { type: "string", format: "uuid" },
-      wait_seconds: { type: "integer", minimum: 0, maximum: 110, description: "Waits so long for its end" },
+      wait_seconds: { type: "integer", minimum: 0, maximum: 110, description: "Seconds to wait for the run to finish" },
     },
     required: ["run_id"],
   },
   annotations: { readOnlyHint: true, openWorldHint: false },
 };
 
-/** `POST /mcp`: the published flows as tools of the Model Context Protocol, over Streamable HTTP. */
+/** `POST /mcp`: published flows as tools of the Model Context Protocol, over Streamable HTTP. */
 export function createToolOperations(deps: ApiDeps, services: ApiServices): Operation[] {
   const { config, db } = deps;
   const tools = createFlowTools(db, flowLimits(config));
   const calls = createToolCalls(deps, services, tools);
-  /** Waits that a notification may end, by session and request. */
+  /** Waits that a notification may end, keyed by session and request. */
   const waits = new Map<string, AbortController>();
 
   async function listTools(principal: Principal, wanted: readonly string[] | null, cursor: Json | undefined) {
     const beyond = cursor === undefined ? null : Buffer.from(asText(cursor), "base64url").toString();
-    if (beyond !== null && !isUuid(beyond)) throw new RpcRefused(INVALID_PARAMS, "The cursor is not one of ours");
+    if (beyond !== null && !isUuid(beyond)) throw new RpcRefused(INVALID_PARAMS, "The cursor is not valid");
     const page = await tools.page(principal.org_id, wanted, beyond);
     if (page.next !== null) return { tools: page.tools, nextCursor: Buffer.from(page.next).toString("base64url") };
     return { tools: [...page.tools, getRunTool] };
   }
 
-  /** A wait that a notification may end, until the answer is out. */
+  /** Registers a wait that a notification may end, until the response is sent. */
   function cancellable(key: string, { res }: RequestContext): AbortSignal {
     const controller = new AbortController();
     waits.set(key, controller);
@@ -99,19 +100,24 @@ export function createToolOperations(deps: ApiDeps, services: ApiServices): Oper
       method: "POST",
       path: "/mcp",
       tag: "Run Flow",
-      summary: "Published flows as tools (Model Context Protocol)",
-      description: `An MCP server over Streamable HTTP: \`initialize\`, \`ping\`, \`tools/list\` and \`tools/call\`. Each published flow of the
-organisation is a tool; with \`flow_id\` in the address, only these flows are. A public key has to name them so. A call runs the flow
-as the run operation does and waits as long; a run that is paused or still running is reported as such, and the tool \`${GET_RUN}\` tells more later. A
-run that fails is a result with \`isError\`. \`tools/call\` answers server-sent events where the client accepts them, with progress where it
-asks for it. \`notifications/cancelled\`, and a client that goes away, end the wait and never the run. There is no stream to \`GET\` and no session to \`DELETE\`: 405.`,
+      summary: "Call flows as MCP tools",
+      description: `Serves the published flows as tools of an MCP server over Streamable HTTP: \`initialize\`, \`ping\`, \`tools/list\` and \`tools/call\`. With
+\`flow_id\` in the URL only these flows are tools; public keys must send it.
+
+A tool call runs the flow and waits as long as the run operation. A run that is paused or still running is reported as such; call the tool
+\`${GET_RUN}\` later for its result. A failed run returns a result with \`isError\`. A call repeated with its \`Idempotency-Key\`
+returns the run of the first call, with \`_meta["millrace/run"].replayed\` and the header \`Idempotent-Replayed\` set. \`tools/call\`
+streams server-sent events to clients that accept them, with progress if requested.
+
+\`notifications/cancelled\` and disconnecting end the wait but never the run. \`GET\` and \`DELETE\` return 405: there is no stream to get and
+no session to delete.`,
       auth: "public",
       query: z.object({
         flow_id: z
           .array(z.uuid().toLowerCase())
           .max(MAX_FLOWS)
           .optional()
-          .describe("Only these flows; give it more than once for several."),
+          .describe("Only these flows. Repeat the parameter for several."),
       }),
       headers: z.object({
         "mcp-protocol-version": z
@@ -119,13 +125,14 @@ asks for it. \`notifications/cancelled\`, and a client that goes away, end the w
           .max(40)
           .optional()
           .describe(`One of ${MCP_VERSIONS.join(", ")}.`),
-        "mcp-session-id": z.string().max(200).optional().describe("The version that `initialize` answered."),
+        "mcp-session-id": z.string().max(200).optional().describe("The protocol version that `initialize` returned."),
       }),
       body: message,
+      textsIn: ["params", "arguments"],
       bodyLimit: "run",
       wideBody: true,
       idempotent: "claim",
-      // A client that retries a call uses another id, and another token for its progress.
+      // A client that retries a call uses another ID and progress token, so they do not identify the call.
       sameness: ({ method, params: { _meta, ...params } = {} }) => {
         const { progressToken: _token, ...meta } = isObject(_meta) ? _meta : {};
         return { method, params, meta };
@@ -137,12 +144,12 @@ asks for it. \`notifications/cancelled\`, and a client that goes away, end the w
       },
       success: {
         200: {
-          description: "The answer to a request, or server-sent events of messages that end with the answer.",
+          description: "The response to a request, or a stream of server-sent events that ends with that response.",
           schema: answer,
           content: { [EVENT_STREAM]: answer },
-          headers: { "Mcp-Session-Id": "With `initialize`: to be sent with what follows." },
+          headers: { "Mcp-Session-Id": "Returned by `initialize`; send it with all later requests." },
         },
-        202: { description: "A notification was taken." },
+        202: { description: "The notification was accepted." },
       },
       async handler({ query, headers, body, principal, newId, repeated, signal, streamSignal, ctx }) {
         requireOrigin(config, ctx, principal);
@@ -151,7 +158,7 @@ asks for it. \`notifications/cancelled\`, and a client that goes away, end the w
           throw new Problem("bad_request", `The protocol version must be one of ${MCP_VERSIONS.join(", ")}.`);
         const wanted = query.flow_id ?? null;
         if (wanted === null && principal.access === "public")
-          throw new Problem("forbidden", "With a public key the address names the flows: POST /mcp?flow_id=<id>.");
+          throw new Problem("forbidden", "With a public key the URL must name the flows: POST /mcp?flow_id=<id>.");
         const { id, method, params = {} } = body;
         const session = `${principal.id} ${headers["mcp-session-id"] ?? ""}`;
         if (id === undefined || method === undefined) {
@@ -179,15 +186,16 @@ asks for it. \`notifications/cancelled\`, and a client that goes away, end the w
               const cancelled = cancellable(`${session} ${id}`, ctx);
               const { depth, ...read } = readCall(params);
               const caller = callerOfRequest(deps.secrets, principal.org_id, ctx.headers);
-              // What the header says is certain; what the message says counts where a proxy has dropped the header.
+              // The header is reliable; the message counts only if a proxy has dropped the header.
               const started_by = caller === undefined || caller === "unknown" ? (depth ?? caller) : caller;
               const call = { ...read, started_by, id, principal, wanted, repeated, gone: signal };
               const whole: ToolCall = { ...call, run_id: newId(), cancelled };
               const run = await calls.begin(whole);
               if ("result" in run) return { status: 200, body: rpcResult(id, run.result) };
+              const replay: Record<string, string> = run.replayed ? { "Idempotent-Replayed": "true" } : {};
               if (accepts(ctx.headers.accept))
-                return answerStream(EVENT_STREAM, calls.events({ ...whole, gone: streamSignal() }, run));
-              return { status: 200, body: rpcResult(id, await calls.settled(whole, run)) };
+                return answerStream(EVENT_STREAM, calls.events({ ...whole, gone: streamSignal() }, run), replay);
+              return { status: 200, body: rpcResult(id, await calls.settled(whole, run)), headers: replay };
             }
             default:
               return { status: 200, body: rpcError(id, METHOD_NOT_FOUND, `Unknown method: ${method}`) };
@@ -201,7 +209,7 @@ asks for it. \`notifications/cancelled\`, and a client that goes away, end the w
   ];
 }
 
-/** Clients list both types, as they must; events tell more. */
+/** Clients have to accept both types; events carry more information. */
 function accepts(header: string | undefined): boolean {
   return header?.toLowerCase().includes(EVENT_STREAM) === true;
 }
@@ -210,12 +218,12 @@ function readCall(params: JsonObject): Pick<ToolCall, "name" | "arguments" | "pr
   readonly depth: number | null;
 } {
   const { name, arguments: given = {}, _meta } = params;
-  if (typeof name !== "string") throw new RpcRefused(INVALID_PARAMS, "params.name: a text is expected");
-  if (!isObject(given)) throw new RpcRefused(INVALID_PARAMS, "params.arguments: an object is expected");
+  if (typeof name !== "string") throw new RpcRefused(INVALID_PARAMS, "params.name: must be text");
+  if (!isObject(given)) throw new RpcRefused(INVALID_PARAMS, "params.arguments: must be an object");
   const meta = isObject(_meta) ? _meta : {};
   const { progressToken: token, [DEPTH]: depth = null } = meta;
   if (depth !== null && !(typeof depth === "number" && Number.isSafeInteger(depth) && depth >= 0))
-    throw new RpcRefused(INVALID_PARAMS, `params._meta["${DEPTH}"]: a whole number is expected`);
+    throw new RpcRefused(INVALID_PARAMS, `params._meta["${DEPTH}"]: must be a whole number`);
   const progressToken = typeof token === "string" || typeof token === "number" ? token : undefined;
   return { name, arguments: given, depth, progressToken };
 }

@@ -3,7 +3,7 @@ import type { ListedFile } from "../../domain/skills/bundle.ts";
 import type { SkillRow, SkillVersionRow } from "../../stores/skills/skills.ts";
 import { asDeclared } from "../http/as-declared.ts";
 
-const contentHash = z.string().describe("SHA-256 (hex) of the paths and contents of its files.");
+const contentHash = z.string().describe("SHA-256 in hexadecimal digits of the paths and contents of its files.");
 
 export const skillSchema = z
   .object({
@@ -11,12 +11,14 @@ export const skillSchema = z
     name: z.string(),
     description: z
       .string()
-      .describe("What it does and when to use it. This and the members below are the default version's."),
+      .describe(
+        "What the skill does and when to use it. This field and the following ones are from the default version.",
+      ),
     file_count: z.int(),
-    size: z.int().describe("Bytes of its files."),
+    size: z.int().describe("Total size of its files in bytes."),
     content_hash: contentHash,
     latest_version: z.int().min(1),
-    default_version: z.int().min(1).describe("The version that a flow uses which names none."),
+    default_version: z.int().min(1).describe("Version that flows use if they name none."),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
   })
@@ -26,7 +28,7 @@ export const skillWithUsersSchema = skillSchema
   .extend({
     used_by: z
       .array(z.object({ project_id: z.uuid(), name: z.string() }))
-      .describe("Projects whose published flow uses it, a hundred at most."),
+      .describe("Up to 100 projects whose published flow uses the skill."),
   })
   .meta({ id: "SkillWithUsers" });
 
@@ -41,9 +43,9 @@ export const skillVersionSchema = z
     metadata: z.record(z.string(), z.string()),
     allowed_tools: z.array(z.string()),
     file_count: z.int(),
-    size: z.int().describe("Bytes of its files."),
+    size: z.int().describe("Total size of its files in bytes."),
     content_hash: contentHash,
-    created_by: z.uuid().nullable().describe("Id of the user or API key."),
+    created_by: z.uuid().nullable().describe("ID of the user or API key."),
     created_at: z.iso.datetime(),
   })
   .meta({ id: "SkillVersion" });

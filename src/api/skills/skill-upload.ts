@@ -15,29 +15,29 @@ import { isMultipart, readBody } from "../http/read-json.ts";
 import { readMultipart } from "../http/read-multipart.ts";
 
 export const ZIP = "application/zip";
-/** An archive that is not compressed is longer than its files. */
+/** An uncompressed archive is longer than its files. */
 const MAX_ARCHIVE_BYTES = MAX_SKILL_BYTES + 1024 * 1024;
 /** A body up to this length gets a 422 that names the broken rule. A longer one is a 413. */
 const MAX_BODY_BYTES = 2 * MAX_SKILL_BYTES;
 
-// Without groups that repeat: those overflow the stack on long texts.
+// Without repeated groups, which overflow the stack on long texts.
 const base64 = z
   .string()
-  .regex(/^[A-Za-z0-9+/]*={0,2}$/, "base64 is expected")
-  .refine((text) => text.length % 4 === 0, "base64 has a multiple of four characters")
+  .regex(/^[A-Za-z0-9+/]*={0,2}$/, "must be base64")
+  .refine((text) => text.length % 4 === 0, "base64 must have a multiple of four characters")
   .meta({ contentEncoding: "base64" });
 
-/** A skill as JSON: its SKILL.md is written from the first three members. */
+/** A skill as JSON: its SKILL.md is built from the first three fields. */
 export const skillBody = z
   .strictObject({
     name: skillName,
-    description: skillDescription.describe("What it does and when to use it."),
-    instructions: z.string().min(1).describe("Markdown."),
+    description: skillDescription.describe("What the skill does and when to use it."),
+    instructions: z.string().min(1).describe("Instructions in Markdown, without front matter."),
     files: z
       .array(z.strictObject({ path: z.string().min(1).max(MAX_PATH_CHARS), content_base64: base64 }))
       .max(MAX_SKILL_FILES - 1)
       .default([])
-      .describe("Files beside SKILL.md."),
+      .describe("Files besides SKILL.md."),
   })
   .meta({ id: "SkillInput" });
 
@@ -45,7 +45,7 @@ export const skillBody = z
 export const skillForm = z
   .strictObject({
     "files[]": z.array(z.file()).optional().describe("The files; the file name of each part is its path."),
-    files: z.array(z.file()).optional().describe("The same."),
+    files: z.array(z.file()).optional().describe("Same as `files[]`."),
     file: z.file().optional().describe("A ZIP archive of the files."),
   })
   .meta({ id: "SkillUpload" });
@@ -59,7 +59,7 @@ export const SKILL_EXAMPLES = {
   },
 };
 
-/** Reads a skill in any of its forms. Throws 422 for one that breaks a rule. */
+/** Reads a skill in any of its forms. Throws 422 for an invalid skill. */
 export async function readSkill(
   ctx: RequestContext,
   body: z.output<typeof skillBody> | undefined,

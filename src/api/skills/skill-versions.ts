@@ -1,4 +1,3 @@
-import contentDisposition from "content-disposition";
 import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
 import { readVersionName } from "../../domain/skills/reference.ts";
@@ -6,6 +5,7 @@ import { openSkill } from "../../services/skills/load-skill.ts";
 import { createSkillVersion, requireSkill } from "../../services/skills/skills.ts";
 import { findSkillVersion, listSkillVersions } from "../../stores/skills/skills.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
+import { fileNameHeader } from "../http/file-name-header.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -25,7 +25,7 @@ const params = z.object({ skill_id: pathId("skill") });
 
 const LINKS = { get: linkTo("getSkillVersion", ["skill_id", "version"]) };
 
-/** `/v2/skills/{skill_id}/versions`: what a skill was, and is. */
+/** `/v2/skills/{skill_id}/versions`: the versions of a skill. */
 export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServices): Operation[] {
   const { db, blobs } = deps;
   return [
@@ -35,7 +35,7 @@ export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServi
       method: "GET",
       path: PATH,
       summary: "List a skill's versions",
-      description: "Newest first, without their files. Versions never change.",
+      description: "Lists the versions of a skill, newest first, without their files. Versions never change.",
       params,
       query: listQuery,
       success: {
@@ -63,7 +63,7 @@ export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServi
       method: "POST",
       path: PATH,
       summary: "Add a version to a skill",
-      description: `Versions are immutable and count from 1. Files that an earlier version has are that version. The default version stays what it is: \`PATCH /v2/skills/{skill_id}\` chooses it.\n\n${UPLOAD}`,
+      description: `Creates a new version of a skill. Versions are immutable and numbered from 1. Files identical to an earlier version return that version (200). The default version does not change; set it with \`PATCH /v2/skills/{skill_id}\`.\n\n${UPLOAD}`,
       params,
       body: skillBody.optional(),
       multipart: skillForm,
@@ -73,11 +73,15 @@ export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServi
       examples: SKILL_EXAMPLES,
       problems: ["bad_request", "quota_exceeded"],
       success: {
-        200: { description: "There was a version with these files already.", schema: skillVersionSchema, links: LINKS },
+        200: {
+          description: "An earlier version has identical files; it is returned.",
+          schema: skillVersionSchema,
+          links: LINKS,
+        },
         201: {
           description: "The new version.",
           schema: skillVersionSchema,
-          headers: { Location: "Its address." },
+          headers: { Location: "URL of the created resource." },
           links: LINKS,
         },
       },
@@ -100,16 +104,16 @@ export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServi
       id: "getSkillVersion",
       method: "GET",
       path: `${PATH}/{version}`,
-      summary: "Get a version of a skill, or download it",
+      summary: "Get or download a version of a skill",
       description:
-        "With `Accept: application/zip` the answer is the files as an archive, in a folder of the skill's name.",
+        "Returns a version with its instructions and its list of files. With `Accept: application/zip` it returns the files as an archive, in a folder with the skill's name.",
       params: params.extend({ version: pathSkillVersion() }),
       success: {
         200: {
-          description: "The version with its instructions and the list of its files, or the archive.",
+          description: "The version, or the archive of its files.",
           schema: skillVersionWithFilesSchema,
           content: { [ZIP]: null },
-          headers: { ETag: "The content hash; of the archive only." },
+          headers: { ETag: "The content hash. Sent with the archive only." },
         },
       },
       async handler({ params: { skill_id, version }, ctx, principal: { org_id } }) {
@@ -126,7 +130,7 @@ export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServi
             content: stream,
             headers: {
               "Content-Length": String(size),
-              "Content-Disposition": contentDisposition(`${row.name}-${row.version}.zip`, { type: "attachment" }),
+              "Content-Disposition": fileNameHeader(`${row.name}-${row.version}.zip`),
               ETag: `"${row.content_hash}"`,
             },
           };

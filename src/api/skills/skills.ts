@@ -25,14 +25,13 @@ const LINKS = {
   createSkillVersion: linkTo("createSkillVersion", ["skill_id"]),
 };
 
-/** How a skill may be sent. */
-export const UPLOAD = `As multipart \`files[]\` (the file name of each part is its path), as a ZIP archive (the body itself or the part \`file\`) or as JSON. A folder
-that holds everything may be around it. It needs a \`SKILL.md\` that begins with YAML front matter: \`name\`, \`description\` and, if need be, \`license\`,
-\`compatibility\`, \`metadata\` and \`allowed-tools\`. At most 200 files and 30 MiB; links, absolute paths and \`..\` are refused.`;
+/** The ways to send a skill. */
+export const UPLOAD =
+  "Send the files as multipart `files[]` (the file name of each part is its path), as a ZIP archive (the body itself or the part `file`) or as JSON. The files may be inside one enclosing folder. `SKILL.md` is required and starts with YAML front matter: `name`, `description` and optionally `license`, `compatibility`, `metadata` and `allowed-tools`. At most 200 files and 30 MiB; links, absolute paths and `..` are rejected.";
 
 const auditOf = auditAs("skill", presentSkill);
 
-/** `/v2/skills`: instructions with files, for models. */
+/** `/v2/skills`: instructions and files for models. */
 export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): Operation[] {
   const { db, reads } = deps;
   const toResponse = (skill: SkillRow) => tagged(presentSkill(skill), revisionTag(skill.revision));
@@ -44,7 +43,7 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
       method: "POST",
       path: "/v2/skills",
       summary: "Create a skill",
-      description: UPLOAD,
+      description: `Creates a skill with version 1. ${UPLOAD}`,
       body: skillBody.optional(),
       multipart: skillForm,
       bytes: ZIP,
@@ -56,7 +55,7 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
         201: {
           description: "The skill with its version 1.",
           schema: skillSchema,
-          headers: { Location: "Its address.", ...ETAG },
+          headers: { Location: "URL of the created resource.", ...ETAG },
           links: LINKS,
         },
       },
@@ -79,7 +78,7 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
       method: "GET",
       path: "/v2/skills",
       summary: "List skills",
-      description: "Newest first, without their files.",
+      description: "Lists skills, newest first, without their files.",
       query: listQuery,
       success: { 200: { description: "A page of skills.", schema: pageOf(skillSchema, "SkillPage") } },
       async handler({ query, principal: { org_id } }) {
@@ -99,7 +98,7 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
       method: "GET",
       path: "/v2/skills/{skill_id}",
       summary: "Get a skill",
-      description: "With its versions' numbers and the flows that use it.",
+      description: "Returns the skill with its version numbers and the projects that use it.",
       params,
       success: { 200: { description: "The skill.", schema: skillWithUsersSchema, headers: ETAG } },
       async handler({ params: { skill_id }, principal: { org_id } }) {
@@ -116,13 +115,13 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
       id: "changeSkill",
       method: "PATCH",
       path: "/v2/skills/{skill_id}",
-      summary: "Choose a skill's default version",
-      description: "Flows that name no version use the default one from their next run on.",
+      summary: "Set a skill's default version",
+      description: "Sets the version that flows use when they name none. They use it from their next run.",
       params,
       headers: ifMatchHeaders,
       body: changeBody,
       examples: { first: { default_version: 1 } },
-      success: { 200: { description: "The skill as it is now.", schema: skillSchema, headers: ETAG } },
+      success: { 200: { description: "The updated skill.", schema: skillSchema, headers: ETAG } },
       async handler({ params: { skill_id }, headers, body: { default_version }, principal: { org_id }, audit }) {
         return toResponse(
           await changeDefaultVersion(
@@ -141,11 +140,12 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
       id: "deleteSkill",
       method: "DELETE",
       path: "/v2/skills/{skill_id}",
-      summary: "Delete a skill with all its versions",
-      description: "One that published flows use stays: `used_by` lists their projects, a hundred at most.",
+      summary: "Delete a skill",
+      description:
+        "Deletes a skill with all its versions. Returns 409 `in_use` if published flows use it; `used_by` lists up to 100 of their projects.",
       params,
       problems: ["in_use"],
-      success: { 204: { description: "It is gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: { skill_id }, principal: { org_id }, audit }) {
         await deleteSkill(deps, org_id, skill_id, auditOf(audit, skill_id));
         return { status: 204 };

@@ -5,57 +5,72 @@ import { roleAllows } from "../../domain/accounts/principal.ts";
 import type { Config } from "../../config.ts";
 import { carriesToken } from "../../platform/metrics-token.ts";
 import { createPayloadReader, UnreadablePayloadAt } from "../../services/system/read-payloads.ts";
-import type { RawPayload } from "../../services/system/read-payloads.ts";
+import type { PayloadCaller, RawPayload } from "../../services/system/read-payloads.ts";
 import { unauthorized } from "../auth/authenticate.ts";
 import { sessionSecret } from "../auth/session-cookie.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation, RequestContext, RequestState } from "../http/operation.ts";
+import { requestOf } from "../http/request-audit.ts";
 
 const PATH = "/temporal/codec";
-/** One event of a history has fewer. */
+/** More than one event of a history contains. */
 const MAX_PAYLOADS = 1000;
 
-const bytes = z.base64().describe("Bytes in base64.");
-// Loose: they are Temporal's messages, and may get more members than we know.
+const bytes = z.base64().describe("Base64-encoded bytes.");
+// Loose, because these are Temporal's messages, which may gain fields.
 const payloadSchema = z
   .looseObject({
-    metadata: z.record(z.string().max(1000), bytes).optional().describe("`encoding` and others, in base64."),
+    metadata: z.record(z.string().max(1000), bytes).optional().describe("`encoding` and other fields, in base64."),
     data: bytes.optional(),
   })
   .meta({ id: "TemporalPayload" });
 const payloadsSchema = z
   .looseObject({ payloads: z.array(payloadSchema).max(MAX_PAYLOADS) })
-  .meta({ id: "TemporalPayloads", description: "Payloads as Temporal's JSON has them." });
+  .meta({ id: "TemporalPayloads", description: "Payloads in Temporal's JSON format." });
 type PayloadJson = z.infer<typeof payloadSchema>;
 
-/** Whose payloads a caller may read: everybody's, or those of one organisation. */
-type Reader = { readonly org_id: string | null };
+/** `/temporal/codec`: Temporal's UI and command line use it to decrypt payloads. */
+export function createCodecOperations(
+  { config, db, logger, payloads }: ApiDeps,
+  { credentials }: ApiServices,
+): Operation[] {
+  // Created only when needed, because there are no dependencies when operations are only described.
+  const reader = (): ReturnType<typeof createPayloadReader> => createPayloadReader({ db, logger }, payloads);
+  const admitted = new WeakMap<RequestContext, PayloadCaller>();
 
-/** `/temporal/codec`: what Temporal's UI and command line decrypt payloads by. */
-export function createCodecOperations({ config, db, payloads }: ApiDeps, { credentials }: ApiServices): Operation[] {
-  // A description of the operations has nothing behind it.
-  const reader = (): ReturnType<typeof createPayloadReader> => createPayloadReader(db, payloads);
-
-  /** Throws 401, and 403 if the caller is not an admin. */
-  async function admit(ctx: RequestContext): Promise<Reader> {
+  /** Throws 401, 429, and 403 if the caller is not an admin. */
+  async function admit(ctx: RequestContext, count: (caller: string) => Promise<void>): Promise<void> {
     const { authorization } = ctx.headers;
     const token = config.MILLRACE_CODEC_TOKEN;
-    if (token !== undefined && carriesToken(authorization, token)) return { org_id: null };
+    const from = requestOf(config, ctx);
+    if (token !== undefined && carriesToken(authorization, token)) {
+      await count("codec token");
+      admitted.set(ctx, { ...from, org_id: null, actor_type: "system", actor_id: null, session_id: null });
+      return;
+    }
     const principal = await principalOf(ctx);
     if (principal === null)
       throw unauthorized(
-        "Send MILLRACE_CODEC_TOKEN, or the credential of an admin, as bearer credential.",
+        "Send MILLRACE_CODEC_TOKEN, or the credential of an admin, as bearer token.",
         authorization !== undefined,
       );
     ctx.state.principal = principal;
+    await count(principal.id);
     if (principal.access === "public" || !roleAllows(principal.role, "admin"))
-      throw new Problem("forbidden", "This needs the role admin.");
-    if (principal.limits !== undefined) throw new Problem("key_restricted", "A key with limits decrypts nothing.");
-    return { org_id: principal.org_id };
+      throw new Problem("forbidden", "This requires the role admin.");
+    if (principal.limits !== undefined) throw new Problem("key_restricted", "A restricted key cannot decrypt.");
+    const { org_id, type, id, session_id = null } = principal;
+    admitted.set(ctx, { ...from, org_id, actor_type: type, actor_id: id, session_id });
   }
 
-  /** By the Authorization header, or by the session of the console for pages of the configured origin. */
+  function callerOf(ctx: RequestContext): PayloadCaller {
+    const caller = admitted.get(ctx);
+    if (caller === undefined) throw new Error("the caller is admitted before the body is read");
+    return caller;
+  }
+
+  /** Authenticates by the Authorization header, or by the console's session for pages of the configured origin. */
   async function principalOf(ctx: RequestContext) {
     const { authorization } = ctx.headers;
     const bearer = /^Bearer +(\S+)$/i.exec((authorization ?? "").slice(0, 4096))?.[1];
@@ -68,10 +83,18 @@ export function createCodecOperations({ config, db, payloads }: ApiDeps, { crede
     method: "POST",
     tag: "Service",
     auth: "none",
+    admit,
     looseQuery: true,
     body: payloadsSchema,
     looseBody: true,
-    problems: ["unauthorized", "forbidden", "key_restricted", "validation_error", "service_unavailable"],
+    problems: [
+      "unauthorized",
+      "forbidden",
+      "key_restricted",
+      "validation_error",
+      "rate_limited",
+      "service_unavailable",
+    ],
   } as const;
   const example = { payloads: [{ metadata: { encoding: "anNvbi9wbGFpbg==" }, data: "ImhlbGxvIg==" }] };
 
@@ -80,14 +103,13 @@ export function createCodecOperations({ config, db, payloads }: ApiDeps, { crede
       ...common,
       id: "decodePayloads",
       path: `${PATH}/decode`,
-      summary: "Decrypt payloads of workflows",
-      description: `For Temporal's UI and command line (a remote codec). With \`MILLRACE_CODEC_TOKEN\` as bearer credential everything is decrypted; with the credential of an admin, or the session of one in a page of \`MILLRACE_TEMPORAL_UI_ORIGIN\`, the payloads of the organisation's runs. All others come back as they are. At most ${MAX_PAYLOADS} payloads.`,
+      summary: "Decrypt workflow payloads",
+      description: `Decrypts payloads for Temporal's UI and command line (remote codec). With \`MILLRACE_CODEC_TOKEN\` as bearer credential it decrypts everything. With an admin's credential, or an admin's session in a page of \`MILLRACE_TEMPORAL_UI_ORIGIN\`, it decrypts payloads of the organisation's runs and returns all others unchanged. The audit log of a run's organisation gets one entry for each caller, run and minute. At most ${MAX_PAYLOADS} payloads.`,
       examples: { plain: example },
-      success: { 200: { description: "The payloads, in their order.", schema: payloadsSchema, example } },
+      success: { 200: { description: "The payloads in the same order.", schema: payloadsSchema, example } },
       async handler({ body, ctx }) {
-        const { org_id } = await admit(ctx);
         try {
-          const opened = await reader().decode(body.payloads.map(fromJson), org_id);
+          const opened = await reader().decode(body.payloads.map(fromJson), callerOf(ctx));
           return { status: 200, body: { payloads: opened.map(toJson) } };
         } catch (error) {
           if (error instanceof UnreadablePayloadAt) throw invalid(["body", "payloads", error.at], error.message);
@@ -99,13 +121,12 @@ export function createCodecOperations({ config, db, payloads }: ApiDeps, { crede
       ...common,
       id: "encodePayloads",
       path: `${PATH}/encode`,
-      summary: "Encrypt payloads of workflows",
-      description: `The reverse, for workflows that are started or signalled by hand: for \`MILLRACE_CODEC_TOKEN\` alone. At most ${MAX_PAYLOADS} payloads.`,
+      summary: "Encrypt workflow payloads",
+      description: `Encrypts payloads of workflows that are started or signalled by hand. Needs \`MILLRACE_CODEC_TOKEN\` as bearer credential. At most ${MAX_PAYLOADS} payloads.`,
       examples: { plain: example },
-      success: { 200: { description: "The payloads, in their order.", schema: payloadsSchema, example } },
+      success: { 200: { description: "The payloads in the same order.", schema: payloadsSchema, example } },
       async handler({ body, ctx }) {
-        const { org_id } = await admit(ctx);
-        if (org_id !== null) throw new Problem("forbidden", "Only MILLRACE_CODEC_TOKEN may encrypt.");
+        if (callerOf(ctx).org_id !== null) throw new Problem("forbidden", "Only MILLRACE_CODEC_TOKEN can encrypt.");
         const sealed = await reader().encode(body.payloads.map(fromJson));
         return { status: 200, body: { payloads: sealed.map(toJson) } };
       },
@@ -113,7 +134,7 @@ export function createCodecOperations({ config, db, payloads }: ApiDeps, { crede
   ];
 }
 
-/** Lets pages of Temporal's UI, at the one origin that is configured, read the answers. */
+/** Lets pages of Temporal's UI, at the one configured origin, read the responses. */
 export function codecCors(config: Config): Middleware<RequestState> {
   return async function codecCors(ctx, next) {
     if (!ctx.path.startsWith(`${PATH}/`)) return next();

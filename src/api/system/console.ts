@@ -13,8 +13,8 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 /**
- * Everything from here and nothing inline; no page may frame it. Trusted Types: where a browser knows them, no text becomes markup or a
- * script's address.
+ * Everything comes from this origin and nothing is inline; no page may frame it. With Trusted Types, browsers that support them turn no
+ * text into markup or a script's URL.
  */
 const POLICY =
   "default-src 'self'; base-uri 'none'; form-action 'self'; object-src 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -24,38 +24,38 @@ const PAGE_HEADERS = {
   "Cross-Origin-Opener-Policy": "same-origin",
   "Cross-Origin-Resource-Policy": "same-origin",
 };
-const NOT_BUILT = "The console has not been built: npm run build.";
+const NOT_BUILT = "The console has not been built: run npm run build.";
 const PREFIX = "/console";
-/** Beside the compiled code. The build leaves a stamp in it, which the sources of the console do not have. */
+/** The folder beside the compiled code. The build writes a stamp into it, which the console's sources do not have. */
 const FOLDER = fileURLToPath(new URL("../../../web/", import.meta.url));
 const STAMP = ".sources";
 
 interface ConsoleFile {
   readonly type: string;
   readonly etag: string;
-  /** By content coding, best first; the last is the file itself. */
+  /** Files by content coding, best first; the last is the file itself. */
   readonly bodies: ReadonlyArray<readonly [coding: "br" | "gzip" | "identity", bytes: Buffer]>;
 }
 
 /**
- * Serves the built console: its files for ever, since their names change with their contents, and for every other address below
- * `/console` its page, which finds out what to show. All of it is in memory: some hundred kilobytes.
+ * Serves the built console: its files with an unlimited cache time, since their names change with their contents, and its page for every
+ * other path below `/console`, which decides what to show. All of it is in memory: some hundred kilobytes.
  */
 export function consoleFiles(): Middleware<RequestState> {
   const files = builtFiles();
   return async function consoleFiles(ctx, next) {
     if (ctx.path !== PREFIX && !ctx.path.startsWith(`${PREFIX}/`)) return next();
-    // The operations among them.
+    // Session operations are below `/console`, too.
     if (ctx.path === `${PREFIX}/session` || ctx.path.startsWith(`${PREFIX}/session/`)) return next();
     ctx.state.operationId = "console";
     if (ctx.method !== "GET" && ctx.method !== "HEAD") {
       ctx.set("Allow", "GET, HEAD");
-      throw new Problem("method_not_allowed", "This address answers GET, HEAD.");
+      throw new Problem("method_not_allowed", "This path allows only GET and HEAD.");
     }
     const isAsset = ctx.path.startsWith(`${PREFIX}/assets/`);
     const file = files.get(isAsset ? ctx.path.slice(PREFIX.length + 1) : "index.html");
     if (file === undefined) {
-      throw new Problem("not_found", isAsset ? "There is nothing at this address." : NOT_BUILT);
+      throw new Problem("not_found", isAsset ? "No page at this path." : NOT_BUILT);
     }
     ctx.set({ ...PAGE_HEADERS, ETag: file.etag });
     if (isAsset) ctx.set("Cache-Control", "public, max-age=31536000, immutable");
@@ -72,7 +72,7 @@ export function consoleFiles(): Middleware<RequestState> {
   };
 }
 
-/** The console's page, for the addresses outside of `/console` that it shows too; undefined where it has not been built. */
+/** The console's page for paths outside `/console` that it also shows; undefined if it has not been built. */
 export function consolePage(): ContentAnswer | undefined {
   const page = builtFiles().get("index.html");
   const content = page?.bodies.at(-1)?.[1];
@@ -80,7 +80,7 @@ export function consolePage(): ContentAnswer | undefined {
 }
 
 let built: Map<string, ConsoleFile> | undefined;
-/** Read once, so that a page and the files it names are of one build. */
+/** Read only once, so that a page and the files it names belong to one build. */
 const builtFiles = (): Map<string, ConsoleFile> => (built ??= loadFiles(FOLDER));
 
 function loadFiles(folder: string): Map<string, ConsoleFile> {

@@ -12,7 +12,7 @@ const NOT_BUILT = `<!doctype html>
 </html>
 `;
 
-/** `/openapi.json` and `/docs`, the page of the console that shows it; it loads nothing from elsewhere. */
+/** `/openapi.json` and `/docs`, the console page that shows it; it loads nothing from other origins. */
 export function createDocsOperations(document: () => unknown): Operation[] {
   const common = { method: "GET", tag: "Service", auth: "none" } as const;
   let served: { readonly text: string; readonly zipped: Buffer; readonly etag: string } | undefined;
@@ -28,9 +28,10 @@ export function createDocsOperations(document: () => unknown): Operation[] {
       ...common,
       id: "getOpenApi",
       path: "/openapi.json",
-      summary: "This document",
-      description: "OpenAPI 3.1, made from the schemas that check requests and shape answers.",
-      success: { 200: { description: "OpenAPI 3.1.", schema: z.record(z.string(), z.unknown()) } },
+      summary: "Get this document",
+      description:
+        "Returns this OpenAPI 3.1 document. It is generated from the schemas that validate requests and responses.",
+      success: { 200: { description: "The OpenAPI 3.1 document.", schema: z.record(z.string(), z.unknown()) } },
       async handler({ ctx }) {
         const { text, zipped, etag } = (served ??= serve());
         ctx.vary("Accept-Encoding");
@@ -46,10 +47,10 @@ export function createDocsOperations(document: () => unknown): Operation[] {
       ...common,
       id: "getRoot",
       path: "/",
-      summary: "Leads to the API reference",
-      description: "A browser is led to `/docs`.",
+      summary: "Redirect to the API reference",
+      description: "Redirects a browser to `/docs`, the API reference.",
       looseQuery: true,
-      success: { 302: { description: "To `/docs`.", headers: { Location: "The reference." } } },
+      success: { 302: { description: "Redirect to `/docs`.", headers: { Location: "URL of the API reference." } } },
       async handler() {
         return { status: 302, headers: { Location: "/docs" } };
       },
@@ -58,10 +59,10 @@ export function createDocsOperations(document: () => unknown): Operation[] {
       ...common,
       id: "getDocs",
       path: "/docs",
-      summary: "The API reference",
+      summary: "Get the API reference",
       description:
-        "A page that is made from this document and loads nothing from elsewhere. `/docs#createRun` is one operation.",
-      success: { 200: { description: "A page.", content: { "text/html": null } } },
+        "Returns a page generated from this document. It loads nothing from other hosts. `/docs#createRun` shows one operation.",
+      success: { 200: { description: "The page.", content: { "text/html": null } } },
       async handler() {
         return consolePage() ?? { status: 200, type: "text/html; charset=utf-8", content: NOT_BUILT };
       },

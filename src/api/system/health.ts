@@ -12,21 +12,25 @@ const readinessSchema = z
   .object({
     status: z
       .enum(["ready", "degraded", "unavailable"])
-      .describe("`degraded`: runs are accepted, and start once Temporal is back."),
+      .describe(
+        "`ready`: requests are accepted; `degraded`: runs are accepted and start once Temporal is available again; `unavailable`: requests are not accepted.",
+      ),
     postgres: part,
-    schema: part.describe("Whether the database has the tables, roles and policies that this version needs."),
+    schema: part.describe("Whether the database has the tables, roles and policies this version needs."),
     temporal: part,
     advice: z
       .string()
       .optional()
-      .describe("What to do if Postgres answers but cannot be used.")
+      .describe("What to do if Postgres responds but cannot be used, or if the process is stopping.")
       .meta({ examples: ["Run `millrace migrate`."] }),
   })
   .meta({ id: "Readiness" });
 
+const STOPPING = "This process is stopping: send requests to another process.";
+
 /** `/healthz`, `/readyz` and `/metrics`. */
-export function createHealthOperations({ config, readiness, metrics, logger }: ApiDeps): Operation[] {
-  // Probes add parameters of their own.
+export function createHealthOperations({ config, readiness, stopping, metrics, logger }: ApiDeps): Operation[] {
+  // Probes add their own parameters.
   const common = { method: "GET", tag: "Service", auth: "none", looseQuery: true } as const;
 
   return [
@@ -34,9 +38,9 @@ export function createHealthOperations({ config, readiness, metrics, logger }: A
       ...common,
       id: "getHealth",
       path: "/healthz",
-      summary: "Whether the process is up",
-      description: "For liveness probes: it asks neither Postgres nor Temporal.",
-      success: { 200: { description: "It is.", schema: healthSchema } },
+      summary: "Check liveness",
+      description: "Returns 200 while the process is up. For liveness probes: it does not check Postgres or Temporal.",
+      success: { 200: { description: "Process is up.", schema: healthSchema } },
       async handler() {
         return { status: 200, body: { status: "ok" } };
       },
@@ -45,15 +49,25 @@ export function createHealthOperations({ config, readiness, metrics, logger }: A
       ...common,
       id: "getReadiness",
       path: "/readyz",
-      summary: "Whether requests are accepted",
+      summary: "Check readiness",
       description:
-        "For load balancers: 503 while Postgres does not answer, or its schema is not what this version needs. Without Temporal requests are accepted all the same, and the status is `degraded`.",
-      success: { 200: { description: "They are.", schema: readinessSchema } },
-      failures: { 503: { description: "Postgres does not answer, or cannot be used.", schema: readinessSchema } },
+        "Returns 200 while requests are accepted. For load balancers. Returns 503 if Postgres does not respond, if its schema does not match this version, or once the process has been asked to stop; it then serves requests for another `MILLRACE_DRAIN_MS`. Without Temporal, requests are still accepted and `status` is `degraded`.",
+      success: { 200: { description: "Requests are accepted.", schema: readinessSchema } },
+      failures: {
+        503: {
+          description: "Postgres does not respond or cannot be used, or the process is stopping.",
+          schema: readinessSchema,
+        },
+      },
       async handler() {
-        const { ready, parts, advice } = await checkReadiness(readiness, logger);
-        // Every part but Temporal is needed to accept a request.
-        const accepts = Object.entries(parts).every(([name, state]) => name === "temporal" || state === "ok");
+        const {
+          ready,
+          parts,
+          advice = stopping?.aborted ? STOPPING : undefined,
+        } = await checkReadiness(readiness, logger);
+        // Every part except Temporal is needed to accept a request.
+        const accepts =
+          !stopping?.aborted && Object.entries(parts).every(([name, state]) => name === "temporal" || state === "ok");
         if (!accepts)
           return {
             status: 503,
@@ -66,17 +80,17 @@ export function createHealthOperations({ config, readiness, metrics, logger }: A
       ...common,
       id: "getMetrics",
       path: "/metrics",
-      summary: "Measurements, for Prometheus",
+      summary: "Get Prometheus metrics",
       description:
-        "With `MILLRACE_METRICS_TOKEN` as bearer credential; 404 where none is configured. `MILLRACE_METRICS_PORT` serves them apart.",
+        "Returns metrics in the Prometheus text format. Needs `MILLRACE_METRICS_TOKEN` as bearer credential; returns 404 if none is configured. `MILLRACE_METRICS_PORT` serves them on a separate port.",
       problems: ["not_found", "unauthorized"],
-      success: { 200: { description: "The exposition text.", content: { "text/plain": null } } },
+      success: { 200: { description: "The metrics.", content: { "text/plain": null } } },
       async handler({ ctx }) {
         const token = config.MILLRACE_METRICS_TOKEN;
         if (token === undefined) throw notFound("resource");
         if (!carriesToken(ctx.headers.authorization, token)) {
           const headers = { "WWW-Authenticate": 'Bearer realm="millrace metrics"' };
-          throw new Problem("unauthorized", "Send the token of the metrics as bearer credential.", { headers });
+          throw new Problem("unauthorized", "Send MILLRACE_METRICS_TOKEN as bearer token.", { headers });
         }
         return { status: 200, type: metrics.contentType, content: await metrics.render() };
       },

@@ -10,34 +10,42 @@ import { MAX_SUBSCRIPTIONS } from "../../domain/webhooks/webhook.ts";
 const limitsSchema = z
   .object({
     json_body_bytes: z.int(),
-    run_body_bytes: z.int().describe("Body of the operations that carry a run's inputs."),
+    run_body_bytes: z.int().describe("Maximum body of operations that take a run's inputs, in bytes."),
     json_depth: z.int(),
-    json_values: z.int().describe("Members and items of one body."),
-    wide_json_values: z.int().describe("The same where a run's inputs, a flow or an import is taken."),
+    json_values: z.int().describe("Maximum number of fields and items in one body."),
+    wide_json_values: z
+      .int()
+      .describe("Maximum number of fields and items in a body with a run's inputs, a flow or an import."),
     upload_bytes: z.int(),
-    input_bytes: z.int().describe("One input of a run, after decoding."),
+    input_bytes: z.int().describe("Maximum size of one run input after decoding, in bytes."),
     nodes_per_flow: z.int(),
     iterations_per_run: z.int(),
-    sync_wait_seconds: z.number().describe("Longest time an inference request waits for its run."),
-    run_timeout_seconds: z.int().describe("The default if neither flow nor request name one."),
+    sync_wait_seconds: z.number().describe("Maximum time an inference request waits for its run, in seconds."),
+    run_timeout_seconds: z.int().describe("Run timeout in seconds, if neither the flow nor the request sets one."),
     max_run_timeout_seconds: z.int(),
-    requests_per_minute: z.int().nullable().describe("Per credential; null: unlimited."),
-    concurrent_runs: z.int().nullable().describe("Per organisation; null: unlimited."),
-    webhook_subscriptions: z.int().describe("Per organisation."),
-    triggers: z.int().describe("Per organisation."),
-    schedule_seconds: z.int().describe("Shortest time between two runs of a schedule."),
-    event_retention_seconds: z.int().describe("How long events are kept, for replays."),
-    monitors: z.int().describe("Of evals, per organisation."),
+    requests_per_minute: z
+      .int()
+      .nullable()
+      .describe("Maximum requests per minute and credential; `null` means unlimited."),
+    concurrent_runs: z
+      .int()
+      .nullable()
+      .describe("Maximum unfinished runs per organisation, including paused runs; `null` means unlimited."),
+    webhook_subscriptions: z.int().describe("Maximum per organisation."),
+    triggers: z.int().describe("Maximum per organisation."),
+    schedule_seconds: z.int().describe("Shortest interval between two runs of a schedule, in seconds."),
+    event_retention_seconds: z.int().describe("How long events are kept for replays, in seconds."),
+    monitors: z.int().describe("Maximum number of monitors per organisation."),
     evaluators_per_monitor: z.int(),
-    monitor_window_seconds: z.int().describe("Shortest window of a condition of a monitor's alert."),
-    monitored_runs_per_hour: z.int().describe("Per monitor."),
-    monitor_retention_days: z.int().describe("How long what a monitor has seen is kept."),
-    skill_files: z.int().describe("Per skill, `SKILL.md` among them."),
-    skill_bytes: z.int().describe("Of all files of a skill together; one file may have all of them."),
-    skill_path_chars: z.int().describe("Of a file's path within its skill."),
-    skill_front_matter_chars: z.int().describe("Of the head of a `SKILL.md`."),
+    monitor_window_seconds: z.int().describe("Shortest window of an alert condition, in seconds."),
+    monitored_runs_per_hour: z.int().describe("Maximum sampled runs per monitor and hour."),
+    monitor_retention_days: z.int().describe("How long samples and statistics of monitors are kept, in days."),
+    skill_files: z.int().describe("Maximum number of files of a skill, including `SKILL.md`."),
+    skill_bytes: z.int().describe("Maximum total size of a skill's files, in bytes."),
+    skill_path_chars: z.int().describe("Maximum length of a file path within a skill, in characters."),
+    skill_front_matter_chars: z.int().describe("Maximum length of the front matter of `SKILL.md`, in characters."),
     page_size: z.int(),
-    idempotency_seconds: z.int().describe("How long the answer to an Idempotency-Key is kept."),
+    idempotency_seconds: z.int().describe("How long the response to an `Idempotency-Key` is kept, in seconds."),
   })
   .meta({ id: "Limits" });
 
@@ -81,9 +89,9 @@ export function createLimitsOperations({ config }: ApiDeps): Operation[] {
       path: "/v2/limits",
       tag: "Service",
       summary: "Get the limits of this installation",
-      description: "The limits of requests, flows and runs. A limit that is null is off.",
+      description: "Returns the limits of requests, flows and runs. `null` means that a limit is off.",
       auth: "secret",
-      success: { 200: { description: "All limits.", schema: limitsSchema } },
+      success: { 200: { description: "The limits.", schema: limitsSchema } },
       async handler() {
         return { status: 200, body: limits };
       },

@@ -4,7 +4,7 @@ import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 
-/** Temporal is asked no more often than this by one process (ms), however many ask. */
+/** One process asks Temporal at most once in this time (ms), however many requests it gets. */
 const FRESH_MS = 2000;
 
 const queueSchema = z
@@ -12,17 +12,25 @@ const queueSchema = z
     queue: z
       .enum(["runs", "nodes", "ingest", "background", "webhooks"])
       .describe(
-        "`runs`: flows; `nodes`: what nodes do; `ingest`: documents; `background`: long jobs; `webhooks`: deliveries.",
+        "`runs`: flows; `nodes`: work of nodes; `ingest`: reading documents; `background`: long jobs; `webhooks`: deliveries.",
       ),
     type: z.enum(["workflow", "activity"]),
-    workers: z.int().min(0).describe("Processes that have asked for work within the last minutes."),
-    backlog: z.int().min(0).nullable().describe("Tasks that wait for a worker; null where Temporal does not tell."),
-    backlog_age_seconds: z.number().min(0).nullable().describe("How long the oldest of them has waited."),
+    workers: z.int().min(0).describe("Number of workers that asked for work in the last minutes."),
+    backlog: z
+      .int()
+      .min(0)
+      .nullable()
+      .describe("Number of tasks that wait for a worker; `null` if Temporal does not report it."),
+    backlog_age_seconds: z
+      .number()
+      .min(0)
+      .nullable()
+      .describe("How long the oldest task has been waiting, in seconds."),
   })
   .meta({ id: "TaskQueue" });
 const queuesSchema = z.object({ at: z.iso.datetime(), queues: z.array(queueSchema) }).meta({ id: "TaskQueues" });
 
-/** `/v2/queues`: what waits for workers. */
+/** `/v2/queues`: tasks that wait for workers. */
 export function createQueueOperations({ describeQueues }: ApiDeps): Operation[] {
   const read = sharedFor(FRESH_MS, async () => ({
     at: new Date().toISOString(),
@@ -34,12 +42,12 @@ export function createQueueOperations({ describeQueues }: ApiDeps): Operation[] 
       method: "GET",
       path: "/v2/queues",
       tag: "Service",
-      summary: "See what waits for workers",
+      summary: "List task queues",
       description:
-        "The task queues of the installation, which its organisations share: what waits in each and how many workers take from it.",
+        "Lists the installation's task queues, which all organisations share, with the number of waiting tasks and of workers.",
       auth: "secret",
       role: "admin",
-      success: { 200: { description: "All queues.", schema: queuesSchema } },
+      success: { 200: { description: "The task queues.", schema: queuesSchema } },
       async handler() {
         return { status: 200, body: await read() };
       },
@@ -51,7 +59,7 @@ function presentQueue({ queue, type, pollers, backlog, backlog_age_seconds }: Qu
   return { queue, type, workers: pollers, backlog, backlog_age_seconds };
 }
 
-/** Reads once for all who ask within `ms`. A failure reaches only those who were already waiting for it. */
+/** Reads once for all callers within `ms`. A failure reaches only the callers that were already waiting for it. */
 function sharedFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
   let last: { readonly at: number; readonly value: Promise<T> } | undefined;
   return () => {

@@ -7,16 +7,19 @@ import { checkEncoding, mediaType, readBytes, readJson } from "../http/read-json
 
 const FORM = "application/x-www-form-urlencoded";
 const TEXT = /^(?:text\/[\w.+-]+|application\/(?:xml|[\w.+-]+\+xml))$/;
+/** The accepted content types, for the sender of another one. */
+const WANTED = `application/json, ${FORM}, text/* or XML`;
 const PERCENT = 0x25;
 
 /**
- * The body of a request to a trigger: JSON as it is, the fields of a form, or any text as text. Throws Problems: 413,
- * 415 for any other type, and 422 for a body that is not of its declared type.
+ * The body of a request to a trigger: JSON unchanged, the fields of a form, or any text as text. Throws Problems: 413, 415 for any other
+ * type, and 422 for a body that is not of its declared type.
  */
 export async function readHookBody(req: IncomingMessage, limit: number): Promise<{ bytes: Buffer; body: Json }> {
   const type = mediaType(req);
   if (type !== FORM && !TEXT.test(type)) {
-    const { value, bytes } = await readJson(req, { limit, maxValues: MAX_WIDE_JSON_VALUES, exactNumbers: true });
+    const options = { limit, maxValues: MAX_WIDE_JSON_VALUES, wanted: WANTED };
+    const { value, bytes } = await readJson(req, options);
     return { bytes, body: (value ?? null) as Json };
   }
   checkEncoding(req);
@@ -26,14 +29,14 @@ export async function readHookBody(req: IncomingMessage, limit: number): Promise
   return { bytes, body: type === FORM ? fieldsOf(text) : storable(text) };
 }
 
-/** A text for each name, and a list where there are several. */
+/** A text for each name, or a list for a repeated name. */
 function fieldsOf(text: string): Json {
   if (text.split("&", MAX_JSON_VALUES + 1).length > MAX_JSON_VALUES)
-    throw invalid(["body"], `A form has at most ${MAX_JSON_VALUES} fields`);
-  if (!isUtf8(unescaped(text))) throw invalid(["body"], "What the form has in percent encoding is not valid UTF-8");
+    throw invalid(["body"], `A form can have at most ${MAX_JSON_VALUES} fields`);
+  if (!isUtf8(unescaped(text))) throw invalid(["body"], "The percent-encoded text of the form is not valid UTF-8");
   const fields = new Map<string, Json>();
   for (const [name, given] of new URLSearchParams(text)) {
-    if (name === "__proto__") throw invalid(["body", name], "This name is not allowed");
+    if (name === "__proto__") throw invalid(["body", name], "This field name is not allowed");
     const value = storable(given);
     const before = fields.get(storable(name));
     fields.set(name, before === undefined ? value : [before, value].flat());
@@ -41,7 +44,7 @@ function fieldsOf(text: string): Json {
   return Object.fromEntries(fields);
 }
 
-/** The bytes of a form without its percent encoding. */
+/** Decodes the percent encoding of a form's bytes. */
 function unescaped(text: string): Uint8Array {
   const bytes = Buffer.from(text);
   let length = 0;
@@ -55,8 +58,8 @@ function unescaped(text: string): Uint8Array {
 }
 
 /**
- * The text unchanged. The sender is told if it cannot be stored, in a form as in JSON; nothing is dropped silently.
- * Throws 422.
+ * The text unchanged. The sender gets an error if it cannot be stored, in a form as in JSON, so that nothing is dropped silently. Throws
+ * 422.
  */
 function storable(text: string): string {
   const issue = unstorableIssue(text, ["body"]);

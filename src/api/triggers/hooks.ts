@@ -13,18 +13,18 @@ import { createRateLimiter } from "../../services/rate-limiter.ts";
 import { readHookBody } from "./hook-body.ts";
 import { startingRuns } from "./starting-runs.ts";
 
-/** Longest body of a request to a trigger. */
+/** Longest body of a request to a trigger (bytes). */
 const MAX_BODY_BYTES = 1024 * 1024;
 const PLAIN = "text/plain; charset=utf-8";
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
-/** `/hooks/{token}`: the addresses of inbound webhooks. */
+/** `/hooks/{token}`: the URLs of inbound webhooks. */
 export function createHookOperations(deps: ApiDeps, services: ApiServices): Operation[] {
   const { config, db, secrets } = deps;
   const limiter = createRateLimiter(db, { name: "hooks", points: config.MILLRACE_HOOK_RATE_LIMIT, seconds: 60 });
   const starting = { ...startingRuns(deps, services), secrets };
 
-  /** The trigger of an address, if it accepts requests now. Throws 404 and 429. */
+  /** The trigger of a URL, if it currently accepts requests. Throws 404 and 429. */
   async function triggerAt(token: string): Promise<TriggerOf<"webhook">> {
     const trigger = TOKEN.test(token)
       ? await db.system((connection) => findTriggerByAddress(connection, hashAddress(token)))
@@ -47,10 +47,10 @@ export function createHookOperations(deps: ApiDeps, services: ApiServices): Oper
       method: "POST",
       path: "/hooks/{token}",
       tag: "Triggers",
-      summary: "Start a run by an inbound webhook",
-      description: `The address is the credential, beside the signature that the trigger asks for. A delivery that comes again is answered with the run it started first. At most ${MAX_BODY_BYTES} bytes of JSON, a form (its fields by name) or text. A sender that asks beforehand whether the address is ours, as the trigger's \`handshake\` has it, is given its challenge back.`,
+      summary: "Start a run through an inbound webhook",
+      description: `Starts a run with the request as its payload. The URL is the credential, in addition to the signature that the trigger requires. A repeated delivery returns the run that the first one started. Accepts up to ${MAX_BODY_BYTES} bytes of JSON, form fields or text. A verification request of the trigger's \`handshake\` gets its challenge back and starts no run.`,
       auth: "none",
-      params: z.object({ token: z.string().max(1000).describe("The unguessable part of the trigger's address.") }),
+      params: z.object({ token: z.string().max(1000).describe("The secret part of the webhook's URL.") }),
       looseQuery: true,
       bytes: "application/json",
       examples: { order: { order: { id: 17 } } },
@@ -67,9 +67,9 @@ export function createHookOperations(deps: ApiDeps, services: ApiServices): Oper
         "service_unavailable",
       ],
       success: {
-        200: { description: "The challenge of a handshake.", content: { "text/plain": z.string() } },
+        200: { description: "The challenge of the verification request.", content: { "text/plain": z.string() } },
         202: {
-          description: "The run has been accepted.",
+          description: "The run was accepted.",
           schema: z.object({ run_id: z.uuid() }).meta({ id: "RunAccepted" }),
         },
       },
@@ -89,24 +89,25 @@ export function createHookOperations(deps: ApiDeps, services: ApiServices): Oper
       method: "GET",
       path: "/hooks/{token}",
       tag: "Triggers",
-      summary: "Answer a sender that asks whether an inbound address is ours",
-      description: "For senders whose `handshake` is a GET with a challenge (`meta`). Starts no run.",
+      summary: "Answer a webhook verification request",
+      description:
+        "Returns the challenge that the sender sends to verify the URL. For triggers whose `handshake` uses GET (`meta`). Starts no run.",
       auth: "none",
-      params: z.object({ token: z.string().max(1000).describe("The unguessable part of the trigger's address.") }),
+      params: z.object({ token: z.string().max(1000).describe("The secret part of the webhook's URL.") }),
       looseQuery: true,
       problems: ["forbidden", "rate_limited", "service_unavailable"],
       success: { 200: { description: "The challenge.", content: { "text/plain": z.string() } } },
       async handler({ params: { token }, ctx }) {
         const trigger = await triggerAt(token);
         const challenge = challengeFor(trigger, { method: "GET", query: firsts(ctx.query), body: null });
-        if (challenge === null) throw new Problem("forbidden", "This is no handshake that the trigger answers.");
+        if (challenge === null) throw new Problem("forbidden", "The trigger does not support this kind of handshake.");
         return { status: 200, type: PLAIN, content: challenge };
       },
     }),
   ];
 }
 
-/** One text a name: the first where there are several. */
+/** One text per name: the first if there are several. */
 function firsts(given: Readonly<Record<string, string | readonly string[] | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, [value].flat()[0] ?? ""]));
 }

@@ -14,7 +14,7 @@ const settingsSchema = z.object({
   provider_id: z.string(),
   trigger_id: z.string(),
   kind: z.enum(TRIGGER_KINDS),
-  config: jsonObjectSchema.describe("Without its secret."),
+  config: jsonObjectSchema.describe("Settings of the trigger, without its secret."),
   inputs: z.record(z.string(), z.string()),
   enabled: z.boolean(),
 });
@@ -23,7 +23,7 @@ export const triggerSchema = settingsSchema
   .extend({
     last_fired_at: z.iso.datetime().nullable(),
     last_run_id: z.uuid().nullable(),
-    last_error: z.string().nullable().describe("Why it started no run when it last should have."),
+    last_error: z.string().nullable().describe("Why it started no run the last time it fired."),
     last_error_at: z.iso.datetime().nullable(),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
@@ -36,17 +36,19 @@ export const triggerDetailSchema = triggerSchema
       .array(z.iso.datetime())
       .nullable()
       .describe(
-        "For a schedule: when it is due next, five times at most. Null for others, and if Temporal cannot tell.",
+        "The next times a schedule fires, up to five. `null` for other triggers, or if Temporal does not report them.",
       ),
-    warnings: z.array(z.string()).describe("Parts of it that may not do what their author meant."),
+    warnings: z.array(z.string()).describe("Parts of the schedule that may not mean what the author intended."),
   })
   .meta({ id: "ProjectTriggerShown" });
 
 export const createdTriggerSchema = triggerDetailSchema
-  .extend({ address: z.string().nullable().describe("For an inbound webhook; shown here and never again.") })
+  .extend({
+    address: z.string().nullable().describe("URL of an inbound webhook. Copy it now. You cannot see it again."),
+  })
   .meta({ id: "ProjectTriggerCreated" });
 
-/** What a trigger has been told to do. */
+/** The settings of a trigger. */
 export function presentTriggerSettings(trigger: Omit<TriggerRow, "secret">, reader: Principal) {
   const config = trigger.config as JsonObject;
   return asDeclared(settingsSchema, { ...trigger, config: seesSecrets(reader) ? config : maskLiterals(config) });

@@ -1,10 +1,11 @@
 import { z } from "zod";
-import { asIn, asViewer, visibleProjects } from "../../domain/accounts/principal.ts";
+import { asIn, asViewer, keyOf, visibleProjects } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { ValidationProblem, invalid } from "../../domain/errors.ts";
 import { checkCel } from "../../domain/flow/expressions/cel/cel.ts";
 import { jsonObjectSchema } from "../../domain/json-schema.ts";
 import type { JsonObject } from "../../domain/json.ts";
+import { patchOf } from "../../domain/patch.ts";
 import { TRIGGER_TYPES, findTriggerType } from "../../domain/triggers/trigger.ts";
 import type { TriggerType } from "../../domain/triggers/trigger.ts";
 import { testTrigger } from "../../services/triggers/test-trigger.ts";
@@ -15,13 +16,12 @@ import {
   outlookOf,
   requireTrigger,
 } from "../../services/triggers/triggers.ts";
-import type { TriggerChange } from "../../services/triggers/triggers.ts";
 import { listTriggers } from "../../stores/triggers/triggers.ts";
 import type { TriggerDetail, TriggerRow } from "../../stores/triggers/triggers.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { baseUrl } from "../http/base-url.ts";
 import { ETAG, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
-import { toValidationIssues } from "../http/issues.ts";
+import { toValidationIssues } from "../../domain/issues.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -50,15 +50,17 @@ const expression = z
   });
 const inputs = z
   .record(z.string().min(1).max(64), expression)
-  .refine((given) => Object.keys(given).length <= MAX_INPUTS, `At most ${MAX_INPUTS} inputs`)
-  .describe("By node id, a CEL expression over `payload`. What is no text goes in as JSON, and null as nothing.");
-const config = jsonObjectSchema.describe("As the provider's trigger has it in `config_schema`.");
+  .refine((given) => Object.keys(given).length <= MAX_INPUTS, `Must have at most ${MAX_INPUTS} inputs`)
+  .describe(
+    "A CEL expression over `payload` per input node ID. Values other than text are passed as JSON, and `null` as no value.",
+  );
+const config = jsonObjectSchema.describe("Settings that match the trigger's `config_schema`.");
 
 const createBody = z
   .strictObject({
-    project_id: z.uuid().toLowerCase().describe("Whose published flow is run."),
+    project_id: z.uuid().toLowerCase().describe("The project whose published flow is run."),
     provider_id: z.string().max(100),
-    trigger_id: z.string().max(100).describe("Which trigger of the provider."),
+    trigger_id: z.string().max(100).describe("ID of the provider's trigger."),
     config: config.default({}),
     inputs: inputs.default({}),
     enabled: z.boolean().default(true),
@@ -66,15 +68,15 @@ const createBody = z
   .meta({ id: "ProjectTriggerCreate" });
 const changeBody = z
   .strictObject({
-    config: config.optional().describe("Takes the place of the present one; a secret that it does not name stays."),
-    inputs: inputs.optional(),
+    config: config.optional(),
+    inputs: patchOf(inputs).optional(),
     enabled: z.boolean().optional(),
   })
   .meta({ id: "ProjectTriggerChange" });
 
 const PROJECT = "0197f0a0-0000-7000-8000-000000000000";
 
-/** `/v2/triggers`: what starts runs automatically. */
+/** `/v2/triggers`: rules that start runs automatically. */
 export function createTriggerOperations(deps: ApiDeps, services: ApiServices): Operation[] {
   const { config: settings, db, reads } = deps;
   const toResponse = async (trigger: TriggerDetail, reader: Principal) =>
@@ -88,7 +90,7 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       method: "POST",
       path: "/v2/triggers",
       summary: "Create a trigger",
-      description: `It starts runs of a project's published flow: ${TRIGGER_TYPES.map(({ trigger_id, description }) => `\`${trigger_id}\`: ${description}`).join(" ")}`,
+      description: `Creates a trigger, which starts runs of a project's published flow. ${TRIGGER_TYPES.map(({ trigger_id, description }) => `\`${trigger_id}\`: ${description}`).join(" ")}`,
       body: createBody,
       idempotent: true,
       confidential: true,
@@ -132,9 +134,9 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       },
       success: {
         201: {
-          description: "The trigger; of an inbound webhook with its address.",
+          description: "The trigger. For an inbound webhook it includes the webhook's URL.",
           schema: createdTriggerSchema,
-          headers: { Location: "Its address in this interface.", ...ETAG },
+          headers: { Location: "URL of the trigger in this API.", ...ETAG },
           links: { get: linkTo("getTrigger", ["id"]) },
         },
       },
@@ -150,7 +152,7 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
           config: readConfig(type, body.config, principal),
           inputs: body.inputs,
           enabled: body.enabled,
-          created_by: principal.id,
+          setBy: principal,
           requireHeld,
           audited: auditOf(audit, id, principal, body.config),
         });
@@ -169,7 +171,7 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       method: "GET",
       path: "/v2/triggers",
       summary: "List triggers",
-      description: "Newest first, disabled ones included.",
+      description: "Lists triggers, newest first. Disabled triggers are included.",
       query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional() }),
       success: { 200: { description: "A page of triggers.", schema: pageOf(triggerSchema, "ProjectTriggerPage") } },
       async handler({ query, principal }) {
@@ -195,7 +197,7 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       method: "GET",
       path: "/v2/triggers/{id}",
       summary: "Get a trigger",
-      description: "With when it fired last, and what went wrong then.",
+      description: "Returns the trigger with the time it last fired and the error of that time, if any.",
       params,
       success: { 200: { description: "The trigger.", schema: triggerDetailSchema, headers: ETAG } },
       async handler({ params: { id }, principal }) {
@@ -209,24 +211,21 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       method: "PATCH",
       path: "/v2/triggers/{id}",
       summary: "Change, disable or enable a trigger",
-      description: "Members left out stay as they are. A new setting holds from the next firing on.",
+      description:
+        "Changes, disables or enables a trigger. Omitted fields keep their values. Changes apply from the next time the trigger fires.",
       params,
       headers: ifMatchHeaders,
       body: changeBody,
       confidential: true,
       examples: { disable: { enabled: false }, inputs: { inputs: { "in-0": "payload.body.id" } } },
-      success: { 200: { description: "The trigger as it is now.", schema: triggerDetailSchema, headers: ETAG } },
+      success: { 200: { description: "The updated trigger.", schema: triggerDetailSchema, headers: ETAG } },
       async handler({ params: { id }, headers, body, principal, audit }) {
-        const read = (trigger: TriggerRow): TriggerChange => {
-          const type = findTriggerType(trigger.provider_id, trigger.trigger_id);
-          if (body.config === undefined || type === undefined) return { ...body, config: undefined };
-          return { ...body, config: readConfig(type, body.config, principal) };
-        };
         const changed = await changeTrigger(
           deps,
-          principal.org_id,
+          principal,
           id,
-          read,
+          body,
+          (type, whole) => readConfig(type, whole, principal),
           ({ revision }) => requireMatch(headers["if-match"], revisionTag(revision)),
           auditOf(audit, id, principal, body.config),
         );
@@ -238,28 +237,27 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       id: "testTrigger",
       method: "POST",
       path: "/v2/triggers/{id}/test",
-      summary: "Start a run as the trigger would",
+      summary: "Test a trigger",
       description:
-        "With the payload that is given, or a sample of its kind. Also where the trigger is disabled. What its expressions or the flow do not " +
-        "take is a 422.",
+        "Starts a run with the given payload, or a sample. Works for disabled triggers. Returns 422 if the expressions or the flow reject the payload.",
       params,
       body: z
-        .strictObject({ payload: jsonObjectSchema.optional().describe("What the expressions see as `payload`.") })
+        .strictObject({ payload: jsonObjectSchema.optional().describe("The value of `payload` in expressions.") })
         .meta({ id: "ProjectTriggerTest" }),
       idempotent: true,
       examples: { sample: {}, own: { payload: { body: { order: { id: 17 } }, headers: {}, query: {} } } },
       problems: ["too_many_concurrent_runs", "quota_exceeded", "service_unavailable"],
-      exactNumbers: true,
       success: {
         202: {
-          description: "The run has been accepted.",
+          description: "The run was accepted.",
           schema: z.object({ run_id: z.uuid(), payload: jsonObjectSchema }).meta({ id: "ProjectTriggerTested" }),
-          headers: { Location: "The run's address." },
+          headers: { Location: "URL of the run." },
         },
       },
-      async handler({ params: { id }, body, principal: { org_id }, newId }) {
-        const trigger = await db.org(org_id, (connection) => requireTrigger(connection, id));
-        const tested = await testTrigger(starting, trigger, newId(), body.payload);
+      async handler({ params: { id }, body, principal, newId }) {
+        const trigger = await db.org(principal.org_id, (connection) => requireTrigger(connection, id));
+        const asked = { run_id: newId(), payload: body.payload, key_id: keyOf(principal) };
+        const tested = await testTrigger(starting, trigger, asked);
         return { status: 202, body: tested, headers: { Location: `/v2/runs/${tested.run_id}` } };
       },
     }),
@@ -269,9 +267,9 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       method: "DELETE",
       path: "/v2/triggers/{id}",
       summary: "Delete a trigger",
-      description: "It starts no run any more; those under way go on.",
+      description: "Deletes the trigger. It starts no more runs; its runs in progress continue.",
       params,
-      success: { 204: { description: "It is gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: { id }, principal, audit }) {
         await deleteTrigger(deps, principal.org_id, id, auditOf(audit, id, principal));
         return { status: 204 };
@@ -287,13 +285,10 @@ function auditOf(audit: Audit, id: string, principal: Principal, config?: JsonOb
 
 function unknownType() {
   const known = TRIGGER_TYPES.map(({ provider_id, trigger_id }) => `${provider_id} has ${trigger_id}`).join(", ");
-  return invalid(["body", "trigger_id"], `There is no such trigger: ${known}`);
+  return invalid(["body", "trigger_id"], `Trigger type not found: ${known}`);
 }
 
-/**
- * The configuration with its defaults. Throws 422, also if it would show runs of projects that the caller may not
- * see.
- */
+/** The configuration with its defaults. Throws 422, also if it would show runs of projects that the caller may not see. */
 function readConfig(type: TriggerType, given: JsonObject, principal: Principal): JsonObject {
   const body = { config: given };
   const parsed = z.object({ config: type.config }).safeParse(body);
@@ -304,7 +299,7 @@ function readConfig(type: TriggerType, given: JsonObject, principal: Principal):
   if (visible !== undefined && followed !== undefined && !visible.some((id) => id === followed))
     throw invalid(
       ["body", "config", "project_id"],
-      "There is no such project, or none is named and not all may be seen",
+      "Project not found, or none is named and you may not see all projects",
     );
   return read;
 }

@@ -45,26 +45,28 @@ const filters = {
     .string()
     .max(200)
     .refine((text) => TYPES.includes(text) || EVENT_ID.test(text), {
-      error: `Neither a type of event nor an event's id (evt_...). The types are ${TYPES.join(", ")}`,
+      error: `Must be an event type or an event ID (evt_...). The types are ${TYPES.join(", ")}`,
     })
     .optional()
-    .describe("A type, or the id of one event: `evt_...`."),
-  since: timeText.optional().describe("RFC 3339; inclusive."),
+    .describe("An event type, or the ID of one event: `evt_...`."),
+  since: timeText.optional().describe("RFC 3339 time; inclusive."),
 };
 
 const replayBody = z
   .strictObject({
-    since: timeOrAgeText.describe("RFC 3339, or how long ago (`PT1H`, `P7D`); inclusive."),
-    until: timeOrAgeText.nullish().describe("The same; exclusive. Now, when it is left out."),
-    events: eventPatterns.nullish().describe("The subscription's own, when they are left out; never more than those."),
-    only_failed: z.boolean().default(false).describe("Leaves out what was delivered."),
+    since: timeOrAgeText.describe("RFC 3339 time, or a duration before now (`PT1H`, `P7D`); inclusive."),
+    until: timeOrAgeText.nullish().describe("RFC 3339 time, or a duration before now; exclusive. Default: now."),
+    events: eventPatterns
+      .nullish()
+      .describe("Event types to replay. Default: the subscription's types; other types are never sent."),
+    only_failed: z.boolean().default(false).describe("`true` skips events that were delivered."),
   })
   .meta({ id: "WebhookReplayCreate" });
 
 const COMMON = { tag: "Webhooks", auth: "secret" } as const;
 const LINKS = { get: linkTo("getWebhookDelivery", ["subscription_id", "delivery_id"]) };
 
-/** What subscriptions were sent, and how to send it again. */
+/** Deliveries of webhook subscriptions, their attempts and redelivery. */
 export function createWebhookDeliveryOperations({ db, reads, config }: ApiDeps): Operation[] {
   return [
     defineOperation({
@@ -72,12 +74,12 @@ export function createWebhookDeliveryOperations({ db, reads, config }: ApiDeps):
       id: "testWebhookSubscription",
       method: "POST",
       path: "/v2/webhooks/subscriptions/{subscription_id}/test",
-      summary: "Send a test event to a webhook subscription",
-      description: `An event of type \`${TEST_EVENT_TYPE}\`, sent, signed and tried again as any other.`,
+      summary: "Send a test event to a webhook",
+      description: `Sends an event of type \`${TEST_EVENT_TYPE}\`, which is signed and retried like any other event.`,
       params: subscriptionParams,
       idempotent: true,
       problems: ["subscription_disabled"],
-      success: { 202: { description: "Its delivery.", schema: webhookDeliverySchema, links: LINKS } },
+      success: { 202: { description: "The delivery of the test event.", schema: webhookDeliverySchema, links: LINKS } },
       async handler({ params: { subscription_id }, principal: { org_id }, newId }) {
         const delivery_id = newId();
         const delivery = await db.orgTransaction(org_id, async (connection) => {
@@ -99,8 +101,8 @@ export function createWebhookDeliveryOperations({ db, reads, config }: ApiDeps):
       id: "listWebhookDeliveries",
       method: "GET",
       path: "/v2/webhooks/subscriptions/{subscription_id}/deliveries",
-      summary: "List what a webhook subscription was sent",
-      description: "Newest first, one for each event, with how the last attempt ended.",
+      summary: "List webhook deliveries",
+      description: "Lists deliveries, newest first, one per event, with the outcome of the last attempt.",
       params: subscriptionParams,
       query: listQuery.extend(filters),
       success: {
@@ -132,12 +134,13 @@ export function createWebhookDeliveryOperations({ db, reads, config }: ApiDeps):
       id: "getWebhookDelivery",
       method: "GET",
       path: "/v2/webhooks/subscriptions/{subscription_id}/deliveries/{delivery_id}",
-      summary: "Get a delivery with all its attempts",
-      description: "Each attempt with its time, status, and the beginning of the answer.",
+      summary: "Get a webhook delivery",
+      description:
+        "Returns the delivery with the event and every attempt: its time, status and the beginning of the response.",
       params: deliveryParams,
       success: {
         200: {
-          description: "The delivery, every attempt at it, and the event.",
+          description: "The delivery, its attempts and the event.",
           schema: webhookDeliveryDetailSchema,
         },
       },
@@ -147,7 +150,7 @@ export function createWebhookDeliveryOperations({ db, reads, config }: ApiDeps):
           const delivery = await requireDelivery(connection, subscription_id, delivery_id);
           const attempts = await listAttempts(connection, delivery_id);
           const event = await findEvent(connection, delivery.event_id);
-          // The two were removed meanwhile: their retention is over.
+          // The event and the delivery were purged meanwhile, because their retention has expired.
           if (!event) throw notFound(DELIVERY);
           return presentDeliveryDetail(delivery, attempts, event, {
             baseUrl: config.MILLRACE_PUBLIC_URL ?? "",
@@ -163,12 +166,13 @@ export function createWebhookDeliveryOperations({ db, reads, config }: ApiDeps):
       id: "retryWebhookDelivery",
       method: "POST",
       path: "/v2/webhooks/subscriptions/{subscription_id}/deliveries/{delivery_id}/retry",
-      summary: "Send a delivery once more",
-      description: "At once, and from the beginning of the schedule; also one that was delivered.",
+      summary: "Redeliver an event",
+      description:
+        "Sends the delivery again immediately and restarts the retry schedule. Works for delivered events too.",
       params: deliveryParams,
       idempotent: true,
       problems: ["subscription_disabled"],
-      success: { 202: { description: "The delivery as it is now.", schema: webhookDeliverySchema, links: LINKS } },
+      success: { 202: { description: "The updated delivery.", schema: webhookDeliverySchema, links: LINKS } },
       async handler({ params: { subscription_id, delivery_id }, principal }) {
         const delivery = await db.orgTransaction(principal.org_id, async (connection) => {
           await requireSubscription(connection, subscription_id);
@@ -185,9 +189,9 @@ export function createWebhookDeliveryOperations({ db, reads, config }: ApiDeps):
       id: "replayWebhookEvents",
       method: "POST",
       path: "/v2/webhooks/subscriptions/{subscription_id}/replay",
-      summary: "Send the events of a time once more",
-      description: `Events that the subscription selects as it is now, also from before it was made or while it was disabled. An event keeps its \`webhook-id\`,
-so that a receiver knows what it has had already. What is under way is left alone.`,
+      summary: "Replay events",
+      description:
+        "Sends past events again that match the subscription's current settings, including events from before it was created or while it was disabled. Events keep their `webhook-id`, so that the receiver can recognise ones it already has. Deliveries in flight are not affected.",
       params: subscriptionParams,
       body: replayBody,
       idempotent: true,
@@ -224,7 +228,7 @@ async function requireDelivery(db: Db, subscriptionId: string, deliveryId: strin
   return required(await findDelivery(db, subscriptionId, deliveryId), DELIVERY);
 }
 
-/** The range of a replay. Throws 422 for one that is empty, or that begins before the oldest event that is kept. */
+/** The range of a replay. Throws 422 for an empty range, or for one that begins before the oldest stored event. */
 function requireTimes(since: string, until: string | null, retentionMs: number): { since: string; until: string } {
   const now = Date.now();
   const range = {
@@ -235,7 +239,7 @@ function requireTimes(since: string, until: string | null, retentionMs: number):
   if (Date.parse(range.since) < oldest) {
     throw invalid(
       ["body", "since"],
-      `Events are kept for ${lengthOf(retentionMs)}: the earliest time is ${new Date(oldest).toISOString()}`,
+      `Events are kept for ${lengthOf(retentionMs)}: since can be at the earliest ${new Date(oldest).toISOString()}`,
     );
   }
   if (range.since >= range.until) {

@@ -14,18 +14,18 @@ export const webhookDeliverySchema = z
   .object({
     delivery_id: z.uuid(),
     subscription_id: z.uuid(),
-    event_id: z.string().describe("The `id` of the event and the `webhook-id` of every attempt."),
+    event_id: z.string().describe("`id` of the event and `webhook-id` of every attempt."),
     event_type: z.string(),
     status: z
       .enum(DELIVERY_STATUSES)
-      .describe("`pending`: before its first attempt; `retrying`: an attempt has failed, another one follows."),
+      .describe("`pending`: not attempted yet; `retrying`: an attempt failed and another follows."),
     failure_reason: z.enum(FAILURE_REASONS).nullable(),
     attempts: z.int(),
     next_attempt_at: z.iso
       .datetime()
       .nullable()
-      .describe("Only of `retrying`. While an attempt is under way, when the next is made should nothing come of it."),
-    last_status_code: z.int().nullable().describe("Null when there was no answer."),
+      .describe("Only for `retrying`. While an attempt is in progress: when the next one starts if it fails."),
+    last_status_code: z.int().nullable().describe("Status of the response; `null` if there was none."),
     last_error: z.string().nullable(),
     created_at: z.iso.datetime(),
     finished_at: z.iso.datetime().nullable(),
@@ -37,10 +37,10 @@ const webhookAttemptSchema = z
     attempt: z.int().min(1),
     at: z.iso.datetime(),
     duration_ms: z.int(),
-    url: z.string().describe("Where it went, secrets masked."),
-    status_code: z.int().nullable().describe("Null when there was no answer."),
+    url: z.string().describe("URL that was called, with secrets masked."),
+    status_code: z.int().nullable().describe("Status of the response; `null` if there was none."),
     error: z.object({ code: z.string(), message: z.string() }).nullable(),
-    response_body: z.string().nullable().describe("The beginning of the answer, secrets masked."),
+    response_body: z.string().nullable().describe("The beginning of the response, with secrets masked."),
   })
   .meta({ id: "WebhookAttempt" });
 
@@ -57,8 +57,8 @@ const webhookEventSchema = z
 
 export const webhookDeliveryDetailSchema = webhookDeliverySchema
   .extend({
-    attempts_made: z.array(webhookAttemptSchema).describe("From the first to the last."),
-    event: webhookEventSchema.describe("What is sent."),
+    attempts_made: z.array(webhookAttemptSchema).describe("All attempts, oldest first."),
+    event: webhookEventSchema.describe("The event that is sent."),
   })
   .meta({ id: "WebhookDeliveryDetail" });
 
@@ -89,7 +89,7 @@ export function presentDeliveryDetail(
   { baseUrl, reader, receiver }: { readonly baseUrl: string; readonly reader: Principal; readonly receiver: string },
 ): z.infer<typeof webhookDeliveryDetailSchema> {
   const address = (url: string): string => (seesSecrets(reader) ? url : maskAddress(url));
-  // A receiver may say again what it was called with.
+  // A receiver may repeat the URL that it was called with in its response.
   const secrets = [receiver, ...attempts.map(({ url }) => url)].flatMap(secretsOfAddress);
   const mask = seesSecrets(reader) ? (text: string) => text : createMaskValues(secrets);
   return {
@@ -114,6 +114,6 @@ function presentAttempt(
 }
 
 export function presentReplay(replay: WebhookReplay): z.infer<typeof webhookReplaySchema> {
-  // Of the order: what it queues shows in the list of deliveries.
+  // The requested replay; the deliveries that it queues appear in the list of deliveries.
   return asDeclared(webhookReplaySchema, { ...replay, status: "running" });
 }

@@ -10,34 +10,44 @@ import { asDeclared } from "../http/as-declared.ts";
 export const webhookSubscriptionSchema = z
   .object({
     subscription_id: z.uuid(),
-    url: z.string().describe("For viewers without the values of its parameters."),
-    events: z.array(z.string()).describe("Types of events, `prefix.*`, or `*`."),
+    url: z.string().describe("URL that events are sent to. Viewers see it without the values of its query parameters."),
+    events: z.array(z.string()).describe("Event types, `prefix.*`, or `*` for all."),
     filter: z
       .object({ project_id: z.array(z.uuid()) })
       .nullable()
-      .describe("Only events of these projects; null: all events, with or without a project."),
+      .describe("Only events of these projects. `null` means all events, also events without a project."),
     description: z.string(),
-    headers: z.record(z.string(), z.string()).describe("Sent along with each event. Their values are never shown."),
+    headers: z
+      .record(z.string(), z.string())
+      .describe("Headers sent with each event. Their values are never returned."),
     status: z.enum(SUBSCRIPTION_STATUSES),
     disabled_reason: z
       .enum(DISABLED_REASONS)
       .nullable()
-      .describe("`failing`: nothing but failures for long; `gone`: the receiver answered 410; `manual`: on request."),
+      .describe(
+        "`failing`: every attempt failed for a long time; `gone`: the receiver returned 410; `manual`: disabled on request.",
+      ),
     disabled_at: z.iso.datetime().nullable(),
-    failing_since: z.iso.datetime().nullable().describe("Since when every attempt has failed."),
-    failed_attempts: z.int().describe("How many attempts have failed since the last success."),
-    last_success_at: z.iso.datetime().nullable().describe("To some seconds."),
+    failing_since: z.iso
+      .datetime()
+      .nullable()
+      .describe("Time since which every attempt has failed; `null` if the last one succeeded."),
+    failed_attempts: z.int().describe("Number of failed attempts since the last success."),
+    last_success_at: z.iso
+      .datetime()
+      .nullable()
+      .describe("Time of the last successful delivery, accurate to a few seconds."),
     last_failure_at: z.iso.datetime().nullable(),
     previous_secret_expires_at: z.iso
       .datetime()
       .nullable()
-      .describe("Until then deliveries are signed with the secret before the last rotation as well."),
+      .describe("Until this time deliveries are also signed with the secret from before the last rotation."),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
   })
   .meta({ id: "WebhookSubscription" });
 
-const secret = z.string().describe("Signs the deliveries, by the rules of Standard Webhooks. Only this answer has it.");
+const secret = z.string().describe("Signs the deliveries (Standard Webhooks). Only this response contains it.");
 
 export const newWebhookSubscriptionSchema = webhookSubscriptionSchema
   .extend({ secret })
@@ -50,7 +60,7 @@ export const webhookSecretSchema = z
     previous_secret_expires_at: z.iso
       .datetime()
       .nullable()
-      .describe("Until then deliveries are signed with the secret before as well."),
+      .describe("Until this time deliveries are also signed with the previous secret."),
   })
   .meta({ id: "WebhookSecret" });
 

@@ -4,7 +4,9 @@ import type { Principal } from "../../domain/accounts/principal.ts";
 import { distinct } from "../../domain/distinct.ts";
 import { Problem, ValidationProblem, notFound, required } from "../../domain/errors.ts";
 import { MAX_SUBSCRIPTIONS } from "../../domain/webhooks/webhook.ts";
+import { patched } from "../../domain/patch.ts";
 import { newWebhookSecret } from "../../domain/webhooks/webhook-signature.ts";
+import { unlessBroken } from "../../platform/secrets/seal.ts";
 import type { Db } from "../../stores/db.ts";
 import { recordCreated, recordDeleted } from "../../services/audit/audit.ts";
 import { changeLocked } from "../../services/change.ts";
@@ -19,10 +21,11 @@ import {
   lockSubscription,
   rotateSecret,
   rotatedSecret,
+  sealedHeaders,
   updateSubscription,
 } from "../../stores/webhooks/subscriptions.ts";
 import type { SubscriptionChange, WebhookSubscription } from "../../stores/webhooks/subscriptions.ts";
-import { openSecret, sealHeaders, sealSecret } from "../../services/webhooks/subscription-secrets.ts";
+import { openHeaders, openSecret, sealHeaders, sealSecret } from "../../services/webhooks/subscription-secrets.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
@@ -37,7 +40,7 @@ import {
   webhookSecretSchema,
   webhookSubscriptionSchema,
 } from "./subscription-presenter.ts";
-import { changeBody, createBody, lowerCased, projectIssues, refusalOfUrl } from "./webhook-body.ts";
+import { changeBody, createBody, lowerCased, projectIssues, refusalOfUrl, sentHeaders } from "./webhook-body.ts";
 
 const SUBSCRIPTION = "webhook subscription";
 export const subscriptionParams = z.object({ subscription_id: pathId(SUBSCRIPTION) });
@@ -50,27 +53,27 @@ const LINKS = {
   deliveries: linkTo("listWebhookDeliveries", ["subscription_id"]),
 };
 
-/** Throws 404 when there is none. */
+/** A subscription. Throws 404 if it does not exist. */
 export async function requireSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription> {
   return required(await findSubscription(db, subscriptionId), SUBSCRIPTION);
 }
 
-/** The same, unchanged until the transaction ends. */
+/** A subscription, locked until the transaction ends. Throws 404 if it does not exist. */
 async function requireLocked(db: Db, subscriptionId: string): Promise<WebhookSubscription> {
   return required(await lockSubscription(db, subscriptionId), SUBSCRIPTION);
 }
 
-/** The same. Throws 409 when it is disabled. */
+/** A locked subscription. Throws 409 if it is disabled. */
 export async function lockEnabled(db: Db, subscriptionId: string): Promise<WebhookSubscription> {
   const subscription = await requireLocked(db, subscriptionId);
   if (subscription.status !== "disabled") return subscription;
-  throw new Problem("subscription_disabled", "The subscription is disabled: it is sent nothing until it is enabled.");
+  throw new Problem("subscription_disabled", "The webhook is disabled. Enable it to receive events.");
 }
 
-/** `/v2/webhooks/subscriptions`: who gets events. Only admins change them, since they send events out of the service. */
+/** `/v2/webhooks/subscriptions`: who receives events. Only admins change them, because they send events out of the installation. */
 export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] {
   const { db, reads, config, guardedFetch, secrets } = deps;
-  /** Throws a 422 with all errors that only the network and the database can reveal. */
+  /** Throws a 422 with all errors that only the network and the database can show. */
   async function requireReachable(
     orgId: string,
     { url, projectIds }: { url: string | undefined; projectIds: readonly string[] | undefined },
@@ -94,7 +97,7 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
       path: "/v2/webhooks/subscriptions",
       summary: "Subscribe to events",
       description:
-        "Each event is sent as a signed POST by the rules of Standard Webhooks, until the receiver answers 2xx or the attempts are used up.",
+        "Creates a webhook subscription. Each event is sent as a signed POST (Standard Webhooks) until the receiver returns 2xx or all attempts have failed.",
       body: createBody,
       idempotent: true,
       confidential: true,
@@ -113,7 +116,7 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
         201: {
           description: "The subscription, with its secret.",
           schema: newWebhookSubscriptionSchema,
-          headers: { Location: "Its address.", ...ETAG },
+          headers: { Location: "URL of the created resource.", ...ETAG },
           links: LINKS,
         },
       },
@@ -126,7 +129,7 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
         const headers = lowerCased(body.headers ?? {});
         const subscription = await db.orgTransaction(org_id, async (connection) => {
           await requireHeld(connection);
-          await requireRoom(connection, "webhook subscriptions", subscription_id, MAX_SUBSCRIPTIONS);
+          await requireRoom(connection, "webhooks", subscription_id, MAX_SUBSCRIPTIONS);
           const created = await insertSubscription(connection, {
             subscription_id,
             org_id,
@@ -143,7 +146,7 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
           if (created) await recordCreated(connection, seen, created);
           return created;
         });
-        // An earlier attempt of the same request made it, and it has been deleted since.
+        // An earlier attempt of the same request created it, and it has been deleted since.
         if (!subscription) throw notFound(SUBSCRIPTION);
         const answer = asCreated(shown(subscription, principal), `/v2/webhooks/subscriptions/${subscription_id}`);
         return { ...answer, body: { ...answer.body, secret } };
@@ -155,13 +158,13 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
       method: "GET",
       path: "/v2/webhooks/subscriptions",
       summary: "List webhook subscriptions",
-      description: "Without their secrets.",
+      description: "Lists webhook subscriptions, newest first, without their secrets.",
       query: listQuery.extend({
         failing: z
           .boolean()
           .optional()
           .describe(
-            "Whether it gets nothing although it should: every attempt has failed since `failing_since`, or it was disabled for that. One that somebody has disabled is not failing.",
+            "`true` returns webhooks whose every attempt has failed since `failing_since`, or that were disabled for that. Webhooks disabled by a person are excluded.",
           ),
       }),
       success: {
@@ -190,7 +193,8 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
       method: "GET",
       path: "/v2/webhooks/subscriptions/{subscription_id}",
       summary: "Get a webhook subscription",
-      description: "Without its secret, which is shown when it is made and when it is rotated.",
+      description:
+        "Returns the subscription without its secret. The secret is shown only when it is created or rotated.",
       params: subscriptionParams,
       success: { 200: { description: "The subscription.", schema: webhookSubscriptionSchema, headers: ETAG } },
       async handler({ params: { subscription_id }, principal }) {
@@ -203,9 +207,9 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
       id: "changeWebhookSubscription",
       method: "PATCH",
       path: "/v2/webhooks/subscriptions/{subscription_id}",
-      summary: "Change a webhook subscription, disable or enable it",
+      summary: "Change a webhook subscription",
       description:
-        "Members left out stay as they are. A subscription that was disabled delivers again from the next event on; a replay sends the earlier ones.",
+        "Changes, disables or enables a subscription. Omitted fields keep their values. After you enable it, events are delivered from the next one on; replay the earlier ones.",
       params: subscriptionParams,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -215,24 +219,27 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
         widen: { events: ["*"], filter: null },
       },
       success: {
-        200: { description: "The subscription as it is now.", schema: webhookSubscriptionSchema, headers: ETAG },
+        200: { description: "The updated subscription.", schema: webhookSubscriptionSchema, headers: ETAG },
       },
       async handler({ params: { subscription_id }, headers, body, principal, audit }) {
         const { org_id } = principal;
-        const projectIds = body.filter?.project_id;
+        const projectIds = body.filter === null ? null : body.filter?.project_id;
         // Checked first: a missing subscription is a 404, whatever else is wrong.
         await db.org(org_id, (connection) => requireSubscription(connection, subscription_id));
-        await requireReachable(org_id, { url: body.url, projectIds });
-        const sent = lowerCased(body.headers ?? {});
+        await requireReachable(org_id, { url: body.url, projectIds: projectIds ?? undefined });
         const change: SubscriptionChange = {
           url: body.url,
           events: body.events,
-          project_ids: body.filter === null ? null : projectIds && distinct(projectIds),
+          project_ids: projectIds && distinct(projectIds),
           description: body.description,
-          headers:
-            body.headers === undefined
-              ? undefined
-              : { sealed: sealHeaders(secrets, subscription_id, sent), names: Object.keys(sent) },
+        };
+        /** The headers after the change, validated together. */
+        const headersAfter = async (connection: Db): Promise<SubscriptionChange["headers"]> => {
+          if (body.headers === undefined) return undefined;
+          const own = await sealedHeaders(connection, subscription_id);
+          const present = unlessBroken(() => openHeaders(secrets, subscription_id, own)) ?? {};
+          const sent = body.headers === null ? {} : patched(sentHeaders, "headers", present, lowerCased(body.headers));
+          return { sealed: sealHeaders(secrets, subscription_id, sent), names: Object.keys(sent) };
         };
         const subscription = await changeLocked(db, org_id, {
           lock: (connection) => requireLocked(connection, subscription_id),
@@ -243,8 +250,9 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
             secrets: body.headers === undefined ? [] : ["headers"],
           },
           async write(connection) {
-            if (Object.values(change).some((member) => member !== undefined))
-              await updateSubscription(connection, subscription_id, change);
+            const whole = { ...change, headers: await headersAfter(connection) };
+            if (Object.values(whole).some((member) => member !== undefined))
+              await updateSubscription(connection, subscription_id, whole);
             if (body.status === "enabled") await enableSubscription(connection, subscription_id);
             if (body.status === "disabled")
               await disableSubscription(connection, subscription_id, "manual", { event_id: uuidv7(), detail: {} });
@@ -260,9 +268,9 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
       method: "DELETE",
       path: "/v2/webhooks/subscriptions/{subscription_id}",
       summary: "Delete a webhook subscription",
-      description: "Deliveries under way end. Its secret signs nothing any more.",
+      description: "Deletes the subscription and stops its pending deliveries. The secret is no longer used.",
       params: subscriptionParams,
-      success: { 204: { description: "It is gone." } },
+      success: { 204: { description: "Deleted." } },
       async handler({ params: { subscription_id }, principal, audit }) {
         await db.orgTransaction(principal.org_id, async (connection) => {
           const found = await requireLocked(connection, subscription_id);
@@ -277,9 +285,9 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
       id: "rotateWebhookSecret",
       method: "POST",
       path: "/v2/webhooks/subscriptions/{subscription_id}/rotate-secret",
-      summary: "Replace the secret of a webhook subscription",
+      summary: "Rotate a webhook secret",
       description:
-        "For a while deliveries carry two signatures, by the new secret and by the one before, so that the receiver can change over without missing any.",
+        "Replaces the secret and returns the new one. For a while each delivery carries two signatures, by the new and by the previous secret, so that the receiver can switch without missing events.",
       params: subscriptionParams,
       idempotent: true,
       confidential: true,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { distinct } from "../../domain/distinct.ts";
 import { EVENT_TYPES, typesOfPattern } from "../../domain/webhooks/events.ts";
+import { patchOf } from "../../domain/patch.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 import { headerProblems, SUBSCRIPTION_STATUSES } from "../../domain/webhooks/webhook.ts";
 import { FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
@@ -16,51 +17,54 @@ const receiverUrl = z
   .max(2048, { abort: true })
   .superRefine((text, context) => {
     const problem =
-      refusalOf(() => outboundUrl(text)) ?? (text.includes("#") ? "A fragment (#...) is never sent." : null);
+      refusalOf(() => outboundUrl(text)) ??
+      (text.includes("#") ? "Must have no fragment (#...): it is never sent." : null);
     if (problem !== null) context.addIssue({ code: "custom", message: problem });
   })
-  .describe("http or https, without user, password and fragment. Private addresses are refused.");
+  .describe("http or https URL without user, password and fragment. Private addresses are rejected.");
 
-/** Patterns of event types. Each matches at least one type. */
+/** Patterns of event types. Each must match at least one type. */
 export const eventPatterns = z
   .array(
     z
       .string()
       .max(200)
       .refine((pattern) => typesOfPattern(pattern).length > 0, {
-        error: `No event matches. Write a type, a prefix like "run.*", or "*"; the types are ${EVENT_TYPES.join(", ")}`,
+        error: `No event matches. Use a type, a prefix like "run.*", or "*"; the types are ${EVENT_TYPES.join(", ")}`,
       }),
   )
   .min(1)
   .max(50)
   .overwrite(distinct)
-  .describe("Types of events, `prefix.*`, or `*`.");
+  .describe("Event types, `prefix.*`, or `*` for all.");
 
 const projectFilter = z
   .strictObject({ project_id: z.array(z.uuid().toLowerCase()).min(1).max(100) })
-  .describe("Only events of these projects. Without it all events, with or without a project.");
+  .describe("Only events of these projects. If omitted, all events, also events without a project.");
 
-/** Headers to be sent along. */
-const sentHeaders = z
+function checkHeaders(headers: Readonly<Record<string, string>>, context: z.core.$RefinementCtx): void {
+  const add = (name: string, message: string): void =>
+    context.addIssue({ code: "custom", message, path: name === "" ? [] : [name] });
+  const ours = headerProblems(headers);
+  for (const { name, problem } of ours) add(name, problem);
+  if (ours.some(({ name }) => name === "")) return;
+  const reported = new Set(ours.map(({ name }) => name));
+  const seen = new Set<string>();
+  for (const [name, value] of Object.entries(headers)) {
+    const lower = name.toLowerCase();
+    const problem = seen.has(lower)
+      ? `The header ${lower} was sent twice.`
+      : refusalOf(() => outboundHeaders({ [name]: value }));
+    if (problem !== null && !reported.has(name)) add(name, problem);
+    seen.add(lower);
+  }
+}
+
+/** Additional request headers. */
+export const sentHeaders = z
   .record(z.string(), z.string())
-  .superRefine((headers, context) => {
-    const add = (name: string, message: string): void =>
-      context.addIssue({ code: "custom", message, path: name === "" ? [] : [name] });
-    const ours = headerProblems(headers);
-    for (const { name, problem } of ours) add(name, problem);
-    if (ours.some(({ name }) => name === "")) return;
-    const reported = new Set(ours.map(({ name }) => name));
-    const seen = new Set<string>();
-    for (const [name, value] of Object.entries(headers)) {
-      const lower = name.toLowerCase();
-      const problem = seen.has(lower)
-        ? `The header ${lower} is given twice.`
-        : refusalOf(() => outboundHeaders({ [name]: value }));
-      if (problem !== null && !reported.has(name)) add(name, problem);
-      seen.add(lower);
-    }
-  })
-  .describe("Sent along with each event, e.g. for a gateway's own credential. At most 20.");
+  .superRefine(checkHeaders)
+  .describe("Headers sent with each event, for example a gateway's credential. At most 20.");
 
 const description = z.string().max(1000);
 
@@ -78,18 +82,26 @@ export const changeBody = z
   .strictObject({
     url: receiverUrl.optional(),
     events: eventPatterns.optional(),
-    filter: projectFilter.nullish().describe("Null removes it."),
+    filter: patchOf(projectFilter).nullish().describe("Replaces the filter; `null` clears it."),
     description: description.optional(),
-    headers: sentHeaders.nullish().describe("Takes the place of all there were; null removes them."),
+    headers: patchOf(sentHeaders)
+      // Whether all of them together are too many is checked later.
+      .superRefine((headers, context) => checkHeaders(withoutNulls(headers), context))
+      .nullish()
+      .describe("`null` for a header deletes it; `null` for the whole field deletes all headers."),
     status: z
       .enum(SUBSCRIPTION_STATUSES)
       .optional()
-      .describe("`disabled` ends what is under way; a replay sends it once the subscription is enabled again."),
+      .describe("`disabled` stops pending deliveries. After you enable it again, a replay sends them."),
   })
   .meta({ id: "WebhookSubscriptionChange" });
 
+function withoutNulls(headers: Readonly<Record<string, string | null | undefined>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value == null ? [] : [[name, value]])));
+}
+
 /** The headers with their names in lower case. */
-export function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
+export function lowerCased<Value>(headers: Readonly<Record<string, Value>>): Record<string, Value> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
@@ -103,13 +115,13 @@ function refusalOf(check: () => unknown): string | null {
   }
 }
 
-/** What a 422 says of an address that may not be called. */
+/** The message of a 422 for a URL that may not be called. */
 export function refusalOfUrl(error: unknown): ValidationIssue[] {
   if (!(error instanceof FetchRefused)) throw error;
   return [{ loc: ["body", "url"], msg: error.message, type: "value_error" }];
 }
 
-/** The issues of a 422 for projects that the organisation does not have. */
+/** The issues of a 422 for projects that do not exist in the organisation. */
 export async function projectIssues(
   db: Database,
   orgId: string,
@@ -118,7 +130,7 @@ export async function projectIssues(
   const unknown = await unknownProjects(db, orgId, projectIds);
   return unknown.map((at) => ({
     loc: ["body", "filter", "project_id", at],
-    msg: "There is no such project",
+    msg: "Project not found",
     type: "value_error",
   }));
 }

@@ -11,21 +11,21 @@ export const userPassword = z
   .max(1000)
   .refine(
     (text) => !isGuessedFirst(text),
-    "Too common: attackers try it among the first. Take a passphrase of some words.",
+    "This password is too common: attackers try it first. Use a passphrase of several words.",
   )
-  .describe("12 characters or more, such as a passphrase. The commonest are refused.");
+  .describe("12 characters or more, such as a passphrase. The most common passwords are rejected.");
 export const apiKeyName = z.string().trim().min(1).max(200);
 
-/** Fewer different characters make a repetition, such as abababababab. */
+/** A password with fewer distinct characters, such as abababababab, is a repetition. */
 const LEAST_CHARACTERS = 5;
 
-/** The form that is hashed is compared, so that full-width letters are no way around the list. */
+/** Compares the normalised form that is hashed, so that full-width letters cannot bypass the list. */
 function isGuessedFirst(password: string): boolean {
   const text = password.normalize("NFKC").toLowerCase();
   return COMMON_PASSWORDS.has(text) || new Set(text).size < LEAST_CHARACTERS;
 }
 
-/** When a new key ends that names no time: a public one never, a secret one after so many days; 0 is never. */
+/** The expiry of a new key whose request names none: never for a public key; for a secret key after this many days, 0 meaning never. */
 export function defaultExpiry(kind: "public" | "secret", secretKeyDays: number): string | null {
   if (kind === "public" || secretKeyDays === 0) return null;
   return new Date(Date.now() + secretKeyDays * 86_400_000).toISOString();

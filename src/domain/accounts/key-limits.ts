@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The subjects of operations. Each operation belongs to one, by its tag. */
+/** The areas that scopes name. Each operation belongs to one, by its tag. */
 export const CAPABILITIES = [
   "audit",
   "documents",
@@ -24,7 +24,7 @@ export interface Scope {
   readonly access: ScopeAccess;
 }
 
-/** Whoever makes keys and users may do everything with them: no limited key does. */
+/** These have no write scope: a restricted key that could create keys or users could obtain every right. */
 const UNLIMITED_ONLY: readonly Capability[] = ["keys", "users"];
 
 /** Every scope that a key can have. */
@@ -34,7 +34,7 @@ export const SCOPES: readonly string[] = CAPABILITIES.flatMap((capability) =>
     : [`${capability}:read`, `${capability}:write`, `${capability}:*`],
 );
 
-/** How a key is limited, compared with others of its kind; null and false: no limit. */
+/** The restrictions of a key compared with an unrestricted key of the same type; null or false means no restriction. */
 export interface KeyLimits {
   readonly scopes: readonly string[] | null;
   readonly read_only: boolean;
@@ -45,36 +45,38 @@ export interface KeyLimits {
 
 const MOST = 100;
 
-/** The limits as a caller or the command line gives them. All may be left out. */
+/** The restrictions as the API and the command line accept them. All may be omitted. */
 export const keyLimits = {
   scopes: z
     .array(z.enum(SCOPES as [string, ...string[]]))
     .min(1)
     .max(SCOPES.length)
     .nullish()
-    .describe("Only these operations, by capability: `runs:read`, `runs:write`, `runs:*` (both). Left out: all."),
-  read_only: z.boolean().optional().describe("Only operations that change nothing."),
+    .describe(
+      "Allowed operations by capability: `runs:read`, `runs:write` or `runs:*` (both). If omitted, all operations are allowed.",
+    ),
+  read_only: z.boolean().optional().describe("`true` allows only operations that change nothing."),
   projects: z
     .array(z.uuid().toLowerCase())
     .min(1)
     .max(MOST)
     .nullish()
-    .describe("Only requests about these projects. Requests that name no project are refused."),
+    .describe("Allows only requests about these projects. Requests that name no project are rejected."),
   allowed_origins: z
-    .array(z.string().max(300).refine(isOrigin, "Give an origin such as https://shop.example"))
+    .array(z.string().max(300).refine(isOrigin, "Must be an origin such as https://shop.example"))
     .min(1)
     .max(MOST)
     .nullish()
-    .describe("Only web pages of these origins; a request without `Origin` is refused."),
+    .describe("Allows only web pages of these origins; a request without `Origin` is rejected."),
   allowed_addresses: z
-    .array(z.string().max(100).refine(isAddress, "Give an IP address or a network (CIDR)"))
+    .array(z.string().max(100).refine(isAddress, "Must be an IP address or a network (CIDR)"))
     .min(1)
     .max(MOST)
     .nullish()
-    .describe("Only clients with these IP addresses or of these networks (CIDR)."),
+    .describe("Allows only clients with these IP addresses or in these networks (CIDR)."),
 };
 
-/** Limits that are left out, as no limits. */
+/** Fills in the restrictions that were omitted as "no restriction". */
 export function completeLimits(given: { readonly [Name in keyof KeyLimits]?: KeyLimits[Name] | undefined }): KeyLimits {
   return {
     scopes: given.scopes ?? null,
@@ -85,12 +87,12 @@ export function completeLimits(given: { readonly [Name in keyof KeyLimits]?: Key
   };
 }
 
-/** Whether there is any limit. */
+/** Whether the key has any restriction. */
 export function isLimited({ read_only, ...lists }: KeyLimits): boolean {
   return read_only || Object.values(lists).some((list) => list !== null);
 }
 
-/** The scope that a key with these limits lacks for an operation; null if it lacks none. */
+/** The scope that a key with these restrictions lacks for an operation; null if it lacks none. */
 export function missingScope({ scopes }: KeyLimits, { capability, access }: Scope): string | null {
   const scope = `${capability}:${access}`;
   if (access === "write" && UNLIMITED_ONLY.includes(capability)) return scope;

@@ -15,16 +15,21 @@ export interface Principal {
   /** Id of the API key or of the user. */
   readonly id: string;
   readonly access: "public" | "secret";
-  /** The role in the project that a request names, if it names one. */
+  /** The role in the project that the request names, otherwise the role in the organisation. */
   readonly role: Role;
-  /** The role in the organisation, if `role` is a project's. */
+  /** The role in the organisation, if `role` is that of a project. */
   readonly organisation_role?: Role;
-  /** The session of a user who is signed in to the console. */
+  /** The console session of a signed-in user. */
   readonly session_id?: string;
-  /** The roles of a user in single projects, by their ids. */
+  /** Roles of a user by project ID. */
   readonly grants?: Readonly<Record<string, ProjectRole>>;
-  /** For a limited key. */
+  /** Restrictions of a restricted key. */
   readonly limits?: KeyLimits;
+}
+
+/** The ID of the API key that makes the request; null if a user does. */
+export function keyOf({ type, id }: Pick<Principal, "type" | "id">): string | null {
+  return type === "org_api_key" ? id : null;
 }
 
 /** Whether the caller may see credentials that others have written into flows, addresses and settings. */
@@ -32,7 +37,7 @@ export function seesSecrets({ access, role }: Principal): boolean {
   return access === "secret" && roleAllows(role, "editor");
 }
 
-/** The caller with the rights of a viewer: to it the API shows what anybody in the organisation may see. */
+/** The caller with a viewer's rights, for showing what everyone in the organisation may see. */
 export function asViewer(principal: Principal): Principal {
   return { ...principal, role: "viewer" };
 }
@@ -42,8 +47,11 @@ export function roleAllows(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }
 
-/** The role of a caller in a project: the one in the organisation, or a higher one that is granted there. */
-export function roleIn(principal: Principal, projectId: string): Role {
+/** The parts of a caller that decide in which projects it may do what. */
+type Roles = Pick<Principal, "role" | "organisation_role" | "grants" | "limits">;
+
+/** A caller's role in a project: the role in the organisation, or a higher one granted in the project. */
+export function roleIn(principal: Roles, projectId: string): Role {
   const role = organisationRole(principal);
   const { grants } = principal;
   const granted = grants?.[projectId.toLowerCase()] ?? role;
@@ -58,7 +66,8 @@ export function highestRole(principal: Principal): Role {
   }, organisationRole(principal));
 }
 
-function organisationRole({ role, organisation_role = role }: Principal): Role {
+/** The role in the organisation, independent of the project that a request names. */
+export function organisationRole({ role, organisation_role = role }: Roles): Role {
   return organisation_role;
 }
 
@@ -67,15 +76,23 @@ export function asIn(principal: Principal, projectId: string): Principal {
   return { ...principal, role: roleIn(principal, projectId), organisation_role: organisationRole(principal) };
 }
 
-/** The projects in which a caller has the rights of `needed`; undefined where that is all of the organisation. */
-export function projectsWith(principal: Principal, needed: Role): readonly string[] | undefined {
+/** The projects in which a caller has at least the role `needed`; undefined means the whole organisation. */
+export function projectsWith(principal: Roles, needed: Role): readonly string[] | undefined {
   const { grants = {}, limits } = principal;
   if (limits?.projects != null) return limits.projects;
   if (roleAllows(organisationRole(principal), needed)) return undefined;
   return Object.keys(grants).filter((id) => roleAllows(roleIn(principal, id), needed));
 }
 
-/** The projects that a caller may see; undefined where that is all of the organisation. */
+/** The projects that a caller may see; undefined means the whole organisation. */
 export function visibleProjects(principal: Principal): readonly string[] | undefined {
   return projectsWith(principal, "viewer");
+}
+
+/**
+ * The projects whose flows a flow of this caller may run. For a caller who can only read, these are all visible projects, so that
+ * validation reports only references to projects that the caller cannot see.
+ */
+export function runnableProjects(principal: Principal): readonly string[] | undefined {
+  return projectsWith(principal, roleAllows(highestRole(principal), "editor") ? "editor" : "viewer");
 }

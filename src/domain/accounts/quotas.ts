@@ -1,4 +1,7 @@
-/** What an organisation, or one of its keys, may use. The list is closed: a new quota is a line here and in a check of its table. */
+/**
+ * What an organisation or one of its keys may use. The list is closed: a new quota needs an entry here and in the check constraint of its
+ * table.
+ */
 export const QUOTAS = [
   "concurrent_runs",
   "concurrent_nodes",
@@ -8,7 +11,7 @@ export const QUOTAS = [
 ] as const;
 export type Quota = (typeof QUOTAS)[number];
 
-/** Quotas that a key can have. What is stored is the organisation's, whoever brought it. */
+/** Quotas that a key can have. Storage is not among them, because data belongs to the organisation whichever key stored it. */
 export const KEY_QUOTAS = [
   "concurrent_runs",
   "concurrent_nodes",
@@ -16,12 +19,15 @@ export const KEY_QUOTAS = [
   "model_usd_month",
 ] as const satisfies readonly Quota[];
 
-/** The most of each quota; left out: as much as one likes. */
+/** The limit of each quota; an omitted quota is unlimited. */
 export type QuotaLimits = Partial<Readonly<Record<Quota, number>>>;
 
 const MINUTE_MS = 60_000;
 
-/** The beginning of the time that a use at `now` counts for, and when the next one begins; null: what is used is given back. */
+/**
+ * The period that a use at `now` counts towards, and when the next one begins; null for quotas whose use ends on its own, such as concurrent
+ * runs.
+ */
 export function periodOf(quota: Quota, now: Date): { readonly begins: string; readonly resets_at: string | null } {
   switch (quota) {
     case "runs_per_minute": {
@@ -38,10 +44,10 @@ export function periodOf(quota: Quota, now: Date): { readonly begins: string; re
   }
 }
 
-/** Costs are kept with nine digits; sums of them are as near. */
+/** Costs are stored with nine digits, so their sums are no more exact than this. */
 const ROUNDING_USD = 1e-9;
 
-/** What is spent of a sum that must not be exceeded, and what calls that are under way may still cost. */
+/** What has been spent of a budget, and what calls in flight have reserved. */
 export interface Spending {
   readonly most: number;
   readonly spent: number;
@@ -49,8 +55,8 @@ export interface Spending {
 }
 
 /**
- * Whether a call may begin that may cost so much: "spent" where nothing is left; "wait" where calls under way may need what is
- * left. Alone, a call may begin as long as anything is left: what it costs is known at its end, and most cost less than they might.
+ * Whether a call with this estimated cost may start: "spent" if nothing is left, "wait" if calls in flight may need what is left. With no
+ * other call in flight, a call may start while any budget is left, because its real cost is usually below the estimate.
  */
 export function admitCost({ most, spent, reserved }: Spending, amount: number): "begin" | "wait" | "spent" {
   if (spent >= most - ROUNDING_USD) return "spent";

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Json, JsonObject } from "../json.ts";
+import { isUuid } from "../uuid.ts";
 
 export const ACTOR_TYPES = ["user", "org_api_key", "system", "cli"] as const;
 export type ActorType = (typeof ACTOR_TYPES)[number];
@@ -11,7 +12,7 @@ export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number];
 export interface AuditActor {
   readonly org_id: string;
   readonly actor_type: ActorType;
-  /** Of the user or the key; null where nobody is known. */
+  /** ID of the user or key; null if unknown. */
   readonly actor_id: string | null;
   readonly session_id: string | null;
   readonly address: string | null;
@@ -19,11 +20,11 @@ export interface AuditActor {
   readonly request_id: string | null;
 }
 
-/** Who has asked for which operation, for a process that does it, and records it, in place of the one that was asked. */
+/** The request to record, for a process that carries out the operation in place of the process that received the request. */
 export interface AuditedRequest {
   readonly actor: AuditActor;
   readonly operation: string;
-  /** Of the entry, so that who does it again, as its answer was lost, writes no second one. Processes of before gave none. */
+  /** ID of the audit entry, so that a retry after a lost response does not write a second one. Older processes omit it. */
   readonly entry_id?: string;
 }
 
@@ -33,7 +34,12 @@ export interface AuditTarget {
   readonly id: string;
 }
 
-/** A field before and after; without `before` it was new, without `after` it is gone. */
+/** The ID as entries store it: UUIDs in lower case, whatever the case in the URL. */
+export function storedTarget(id: string): string {
+  return isUuid(id) ? id.toLowerCase() : id;
+}
+
+/** A field before and after a change. Without `before` it was added, without `after` it was removed. */
 export interface FieldChange {
   readonly before?: Json;
   readonly after?: Json;
@@ -42,12 +48,12 @@ export type FieldChanges = Readonly<Record<string, FieldChange>>;
 
 /** Longest JSON text (characters) of a value that is kept whole. */
 const VALUE_CHARS = 1024;
-/** Change with every write, and say nothing of it. */
+/** Fields that change with every write, so they carry no information. */
 const OWN_TIMES: readonly string[] = ["updated_at", "modified_at"];
 
 /**
- * What differs between two views of a resource, by field. A view is what the API shows, without any secret. Null stands for a resource
- * that is not there.
+ * The fields that differ between two views of a resource. A view is what the API shows, without secrets; null means that the resource does
+ * not exist.
  */
 export function changesBetween(before: JsonObject | null, after: JsonObject | null): FieldChanges {
   const [was, is] = [before ?? {}, after ?? {}];
@@ -63,7 +69,7 @@ function side(name: "before" | "after", value: Json | undefined): FieldChange {
   return value === undefined ? {} : { [name]: cut(value) };
 }
 
-/** A long value as the beginning of its JSON text. */
+/** A long value is replaced by the beginning of its JSON text. */
 function cut(value: Json): Json {
   const text = JSON.stringify(value);
   return text.length <= VALUE_CHARS ? value : `${text.slice(0, VALUE_CHARS)}…`;

@@ -2,41 +2,41 @@ export const ERASURE_STATES = ["PENDING", "RUNNING", "COMPLETED"] as const;
 export type ErasureState = (typeof ERASURE_STATES)[number];
 
 /**
- * The parts of an erasure in their order. From `runs` to `audit` they are one pass, which is repeated until it finds nothing any
- * more; what is found last is what others were about to write.
+ * The steps of an erasure in order. The steps from `runs` to `audit` form a pass that is repeated until it finds nothing; later passes find
+ * data that other processes were still writing.
  */
 export const ERASURE_STEPS = ["runs", "user", "events", "answers", "audit", "histories", "blobs"] as const;
 export type ErasureStep = (typeof ERASURE_STEPS)[number];
 
-/** Where an erasure goes on after a pause or a crash. */
+/** The position from which an erasure continues after a pause or a crash. */
 export interface ErasureProgress {
   readonly step: ErasureStep;
-  /** The last row that the step has looked at; null: none yet. */
+  /** The last row that the step has processed; null if none. */
   readonly after: string | null;
-  /** When something was found last (RFC 3339). */
+  /** When the erasure last found something (RFC 3339). */
   readonly found_at: string | null;
-  /** Whether this pass has found something. */
+  /** Whether the current pass has found something. */
   readonly found: boolean;
 }
 
 export const FIRST_PROGRESS: ErasureProgress = { step: "runs", after: null, found_at: null, found: false };
 
-/** What an erasure counts, by store. */
+/** Counts of erased items, by store. */
 export type ErasureCounts = Readonly<Record<string, number>>;
 
-/** What stays, and why. */
+/** Data that is kept, and why. */
 export interface ErasureRest {
   readonly store: string;
   readonly count: number | null;
   readonly reason: string;
 }
 
-/** What stands in settings and filters where the user's id was. */
+/** Replaces the user's ID in settings and filters. */
 export const ERASED = "[erased]";
 
 /**
- * Where a pass goes on after a step. `after`: of the last row of a page that is not the last one; `found`: how much the step has
- * found; `quietMs`: how long nothing may be found before the erasure ends.
+ * The position from which a pass continues after a step. `after`: the last row of a page, null after the last page; `found`: how many items
+ * the step found; `quietMs`: how long nothing may be found before the erasure ends.
  */
 export function nextProgress(
   progress: ErasureProgress,

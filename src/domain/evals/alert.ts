@@ -5,7 +5,7 @@ const NO_DATA_MODES = ["ignore", "keep", "alert", "ok"] as const;
 export const ALERT_SEVERITIES = ["unknown", "ok", "alert", "no_data"] as const;
 export type AlertSeverity = (typeof ALERT_SEVERITIES)[number];
 
-/** Longest window that a condition looks at. */
+/** Longest time window of a condition. */
 const MAX_WINDOW_SECONDS = 7 * 86_400;
 const MAX_CONDITIONS = 10;
 const MAX_RENOTIFY_SECONDS = 7 * 86_400;
@@ -16,16 +16,18 @@ const condition = z
     metric: z
       .enum(ALERT_METRICS)
       .describe(
-        "Over the scores of the window. `error_rate`: the part that could not be scored; `sample_count`: how many were.",
+        "Measured over the scores in the window. `error_rate`: share of scores that could not be made; `sample_count`: number of scores.",
       ),
-    op: z.enum(["gte", "gt", "lte", "lt"]).describe("How the metric compares with the threshold in an alert."),
+    op: z
+      .enum(["gte", "gt", "lte", "lt"])
+      .describe("Comparison of the metric with `threshold` that triggers the alert."),
     threshold: z.number(),
     recovery_threshold: z
       .number()
       .nullable()
       .default(null)
       .describe(
-        "Once in alert, it stays so until the metric has reached this; null: until the condition holds no more.",
+        "Value that the metric must reach to end the alert. `null` means that the alert ends once the condition is false.",
       ),
     window_seconds: z.int().min(1).max(MAX_WINDOW_SECONDS),
     min_samples: z
@@ -33,36 +35,38 @@ const condition = z
       .min(1)
       .max(1_000_000)
       .default(1)
-      .describe("With fewer samples in the window there is no data."),
+      .describe("With fewer samples in the window, the condition has no data."),
   })
   .refine(
     ({ op, threshold, recovery_threshold }) =>
       recovery_threshold === null || (isBelow(op) ? recovery_threshold >= threshold : recovery_threshold <= threshold),
-    { path: ["recovery_threshold"], message: "It must lie on the good side of the threshold" },
+    { path: ["recovery_threshold"], message: "Must be on the good side of the threshold" },
   );
 
-/** What an alert is set to. */
+/** The settings of an alert. */
 export const alertSettingsSchema = z.strictObject({
   enabled: z.boolean(),
   conditions: z.array(condition).max(MAX_CONDITIONS),
   combine: z
     .enum(["any", "all"])
-    .describe("How many of the conditions make an alert. Those without a say do not count."),
+    .describe(
+      "`any`: one true condition triggers the alert; `all`: every condition must be true. Conditions that are ignored for missing data do not count.",
+    ),
   no_data: z
     .enum(NO_DATA_MODES)
     .describe(
-      "How a condition without data counts: not at all (`ignore`; if none counts the severity is `no_data`), as before (`keep`), as `alert` or as `ok`.",
+      "How a condition without data counts: `ignore`: not at all (if all are ignored, the severity is `no_data`); `keep`: as before; `alert`: as true; `ok`: as false.",
     ),
   renotify_seconds: z
     .int()
     .min(60)
     .max(MAX_RENOTIFY_SECONDS)
     .nullable()
-    .describe("Time after which a lasting alert is reported again; null: never."),
+    .describe("Seconds after which an ongoing alert is reported again; `null` means never."),
   silenced_until: z.iso
     .datetime({ offset: true })
     .nullable()
-    .describe("Until then nothing is reported; an alert that still holds is reported afterwards."),
+    .describe("Nothing is reported until this time; an alert that is still active is reported afterwards."),
 });
 export type AlertSettings = z.output<typeof alertSettingsSchema>;
 export type AlertCondition = AlertSettings["conditions"][number];
@@ -83,14 +87,14 @@ export interface Observation {
   readonly samples: number;
 }
 
-/** Where an alert stands. */
+/** The state of an alert. */
 export interface AlertState {
   readonly severity: AlertSeverity;
   readonly since: string | null;
   readonly last_evaluated_at: string | null;
-  /** By the order of the conditions; empty before the first evaluation. */
+  /** In the order of the conditions; empty before the first evaluation. */
   readonly observed: ReadonlyArray<Observation & { readonly breached: boolean | null }>;
-  /** When an unresolved alert was last reported. */
+  /** When the alert was last reported; null after its resolution was reported. */
   readonly told_at: string | null;
 }
 
@@ -102,12 +106,12 @@ export const UNKNOWN_ALERT: AlertState = {
   told_at: null,
 };
 
-/** What there is to tell: the beginning of an alert (or, again, that it lasts), or its end. */
+/** What to report: that an alert began, that it continues, or that it ended. */
 export type AlertNotice = "triggered" | "reminded" | "resolved" | null;
 
 /**
- * The next state of an alert. Only changes are reported: an alert is triggered once and resolved once, apart
- * from reminders. While it is silenced nothing is reported; then the difference to the last report is.
+ * The next state of an alert. Only changes are reported: once when the alert is triggered and once when it is resolved, apart from
+ * reminders. While the alert is silenced nothing is reported; afterwards the alert is compared with the last report.
  */
 export function nextAlert(
   settings: AlertSettings,
@@ -122,7 +126,7 @@ export function nextAlert(
     const was = before.observed[index]?.breached ?? null;
     const vote = voteOf(each, observation, was, settings.no_data);
     if (vote !== null) votes.push(vote);
-    // An alert that has nothing to report now goes on from its last report.
+    // A condition that does not count keeps its last result, which its recovery threshold needs later.
     return { value: observation.value, samples: observation.samples, breached: vote ?? was };
   });
   const severity = severityOf(settings, before, votes);
@@ -132,7 +136,7 @@ export function nextAlert(
   return { state: { severity, since, last_evaluated_at: at, observed, told_at }, notice };
 }
 
-/** Whether a condition makes for an alert; null where it has no say. */
+/** Whether a condition asks for an alert; null if it does not count, because it lacks data. */
 function voteOf(
   each: AlertCondition,
   { value, samples }: Observation,
@@ -169,7 +173,7 @@ function noticeOf(
   return isDue ? "reminded" : null;
 }
 
-/** Whether the alert is about lower values. */
+/** Whether the condition is met by low values. */
 export function isBelow(op: "gte" | "gt" | "lte" | "lt"): boolean {
   return op === "lt" || op === "lte";
 }

@@ -1,49 +1,73 @@
 import { z } from "zod";
-import { jsonOrText } from "../json.ts";
+import { jsonOrText } from "../exact-json.ts";
 import type { Json, JsonObject } from "../json.ts";
-import { EVALUATOR_TYPES, kindOf } from "./evaluators/index.ts";
+import { EVALUATOR_TYPES, defaultThreshold, kindOf } from "./evaluators/index.ts";
 import type { EvaluatorType, ParsedConfigs } from "./evaluators/index.ts";
 import { DATA_TYPES, DIRECTIONS, EvaluatorError } from "./evaluators/kind.ts";
-import type { DataType, Direction, EvalSample, EvaluatorFault, Finding, Subject } from "./evaluators/kind.ts";
+import type {
+  DataType,
+  DefaultThreshold,
+  Direction,
+  EvalSample,
+  EvaluatorFault,
+  Finding,
+  Scale,
+  Subject,
+} from "./evaluators/kind.ts";
+import { labelNumber } from "./evaluators/llm-judge.ts";
+import type { JudgeLabel } from "./evaluators/llm-judge.ts";
+import { beginning } from "../marks.ts";
 import { parseJsonPath, valueAt } from "../json-path.ts";
 
 const target = z
   .strictObject({
-    output: z.string().min(1).max(64).nullish().describe("Id of the output node. Default: the flow's only output."),
+    output: z
+      .string()
+      .min(1)
+      .max(64)
+      .nullish()
+      .describe("ID of the output node to score. Default: the flow's only output."),
     json_path: z
       .string()
       .max(500)
-      .refine((text) => parseJsonPath(text) !== null, "A path to one place is expected, such as $.items[0].name")
+      .refine((text) => parseJsonPath(text) !== null, "Must be a path to one value, such as $.items[0].name")
       .nullish()
-      .describe("The place within the output, and within what is expected where that is JSON too. A text is parsed."),
+      .describe(
+        "Path of the value inside the output, and inside the expected output if that is JSON. Text is parsed as JSON.",
+      ),
   })
-  .describe("The part of the run that is scored.");
+  .describe("The part of the run to score.");
 
 const score = z
   .strictObject({
     data_type: z.enum(DATA_TYPES).optional(),
-    direction: z.enum(DIRECTIONS).optional().describe("Whether more is better."),
+    direction: z.enum(DIRECTIONS).optional().describe("`maximize`: higher is better; `minimize`: lower is better."),
     pass_threshold: z
       .number()
       .nullish()
-      .describe("The value from which (or, with `minimize`, up to which) a run passes; null: none does or fails."),
+      .describe(
+        "Value from which a run passes (with `minimize`: up to which). `null` means that scores neither pass nor fail. Required if the type has no default for the direction, and for a composite with an `expression`. A judge's default is 0.7 of its scale.",
+      ),
   })
-  .describe("Members left out follow from the type.");
+  .describe("Omitted fields use the defaults of the type.");
 
-/** The definition of an evaluator, as a person writes it. */
+/** The definition of an evaluator as a caller sends it. */
 export const evaluatorInputSchema = z.strictObject({
   type: z.enum(EVALUATOR_TYPES),
   config: z
     .record(z.string(), z.json())
     .default({})
-    .describe("By type: GET /v2/evals/evaluator-templates has each type's schema."),
+    .describe("Settings for this evaluator type; `GET /v2/evals/evaluator-templates` returns the schema of each type."),
   target: target.default({}),
   score: score.default({}),
-  negate: z.boolean().default(false).describe("Passes what would fail, and the other way round."),
-  weight: z.number().min(0).max(1000).default(1).describe("In the mean over an experiment's evaluators."),
+  negate: z
+    .boolean()
+    .default(false)
+    .describe("`true` inverts the result: what would fail passes, and what would pass fails."),
+  weight: z.number().min(0).max(1000).default(1).describe("Weight in the mean over an experiment's evaluators."),
 });
 
-/** Members that every type has beside its configuration. */
+/** Fields of every type, beside its configuration. */
 interface DefinitionFields {
   readonly target: { readonly output: string | null; readonly json_path: string | null };
   readonly score: {
@@ -55,7 +79,7 @@ interface DefinitionFields {
   readonly weight: number;
 }
 
-/** Types that cannot be parts: a composite would nest, and a webhook has a secret of its own. */
+/** Types that cannot be part of a composite: composites do not nest, and a webhook needs its own secret. */
 const NOT_PARTS = ["composite", "webhook"] as const satisfies readonly EvaluatorType[];
 type PartType = Exclude<EvaluatorType, (typeof NOT_PARTS)[number]>;
 
@@ -64,7 +88,7 @@ interface EvaluatorConfigs extends Omit<ParsedConfigs, "composite"> {
   readonly composite: Omit<ParsedConfigs["composite"], "parts"> & { readonly parts: readonly PartDefinition[] };
 }
 
-/** What an evaluator does: checked, and with every default. Its type says which configuration it has. */
+/** A checked evaluator definition with all defaults filled in. Its type determines its configuration. */
 export type EvaluatorDefinition<Type extends EvaluatorType = EvaluatorType> = {
   [Each in Type]: DefinitionFields & { readonly type: Each; readonly config: EvaluatorConfigs[Each] };
 }[Type];
@@ -74,7 +98,7 @@ export type CheckedDefinition =
   | { readonly ok: true; readonly definition: EvaluatorDefinition }
   | { readonly ok: false; readonly faults: readonly EvaluatorFault[] };
 
-/** Checks what an evaluator is to do. Schemas of users within it are not compiled here: that costs what they like. */
+/** Checks an evaluator's definition. Does not compile JSON Schemas in it, because their authors control what that costs. */
 export function checkDefinition(input: unknown): CheckedDefinition {
   const parsed = evaluatorInputSchema.safeParse(input);
   if (!parsed.success) return { ok: false, faults: faultsOf(parsed.error) };
@@ -90,7 +114,22 @@ export function checkDefinition(input: unknown): CheckedDefinition {
   if (data_type !== kind.score.data_type && !(kind.score.choices ?? []).includes(data_type))
     faults.push({
       path: ["score", "data_type"],
-      message: `${type} gives ${(kind.score.choices ?? [kind.score.data_type]).join(" or ")} values`,
+      message: `${type} returns ${(kind.score.choices ?? [kind.score.data_type]).join(" or ")} values`,
+    });
+  let threshold: DefaultThreshold = pass_threshold;
+  if (threshold === undefined)
+    threshold = data_type === "numeric" ? defaultThreshold(type, config.data, direction) : null;
+  const scale = kind.scale?.(config.data as never) ?? null;
+  if (scale !== null && data_type !== "numeric")
+    faults.push({
+      path: ["score", "data_type"],
+      message: "Values on a scale are numeric: omit data_type, or use labels",
+    });
+  if (threshold === undefined) faults.push({ path: ["score", "pass_threshold"], message: THRESHOLD_MISSING });
+  else if (scale !== null && threshold !== null && (threshold < scale.min || threshold > scale.max))
+    faults.push({
+      path: ["score", "pass_threshold"],
+      message: `Must be on the scale, from ${scale.min} to ${scale.max}`,
     });
   let settled = config.data;
   if (type === "composite") {
@@ -100,16 +139,22 @@ export function checkDefinition(input: unknown): CheckedDefinition {
     settled = { ...composite, parts };
   }
   if (faults.length > 0) return { ok: false, faults };
-  const threshold =
-    pass_threshold === undefined && data_type === "numeric" ? kind.score.pass_threshold : (pass_threshold ?? null);
   const fields: DefinitionFields = {
     target: { output: parsed.data.target.output ?? null, json_path: parsed.data.target.json_path ?? null },
-    score: { data_type, direction, pass_threshold: threshold },
+    score: { data_type, direction, pass_threshold: threshold ?? null },
     negate,
     weight,
   };
-  // The schema is that of the type, which the compiler cannot follow.
+  // The type's schema has produced this configuration, which the compiler cannot infer.
   return { ok: true, definition: { type, config: settled, ...fields } as EvaluatorDefinition };
+}
+
+const THRESHOLD_MISSING =
+  "Required: this type has no default. Set the value from which a score passes, or null if no value passes or fails";
+
+/** The range of a definition's values; null if it has none. */
+export function scaleOf({ type, config }: Pick<EvaluatorDefinition, "type" | "config">): Scale | null {
+  return kindOf(type).scale?.(config as never) ?? null;
 }
 
 function checkParts(given: ParsedConfigs["composite"]["parts"]): {
@@ -125,7 +170,7 @@ function checkParts(given: ParsedConfigs["composite"]["parts"]): {
       return [];
     }
     if (isPart(checked.definition)) return [{ name, ...checked.definition }];
-    faults.push({ path: [...place, "type"], message: `${checked.definition.type} cannot be a part` });
+    faults.push({ path: [...place, "type"], message: `${checked.definition.type} cannot be part of a composite` });
     return [];
   });
   return { parts, faults };
@@ -158,13 +203,17 @@ export function isLocal(type: EvaluatorType): boolean {
   return kindOf(type).find !== undefined;
 }
 
-/** Scores samples without calling anything: of each sample, in the order of the definitions. For where time and memory are limited. */
+/**
+ * Scores samples with definitions that make no calls; for each sample, in the order of the definitions. The cost depends on user input, so
+ * call it only where time and memory are limited.
+ */
 export function scoreLocally(definitions: readonly EvaluatorDefinition[], samples: readonly EvalSample[]): Outcome[][] {
   return samples.map((sample) =>
     definitions.map((definition) =>
       outcomeOf(() => {
         const { find } = kindOf(definition.type);
-        if (find === undefined) throw new EvaluatorError("evaluator_failed", `${definition.type} is not scored here.`);
+        if (find === undefined)
+          throw new EvaluatorError("evaluator_failed", `${definition.type} cannot be scored in this process.`);
         return find(definition.config as never, subjectOf(definition, sample));
       }),
     ),
@@ -179,14 +228,14 @@ function outcomeOf(work: () => Finding): Outcome {
   }
 }
 
-/** The outcome of an evaluator that has thrown. */
+/** The outcome of an evaluator that threw. */
 export function failureOf(error: unknown): Outcome {
   if (error instanceof EvaluatorError) return { ok: false, code: error.code, message: error.message.slice(0, 2000) };
   const message = error instanceof Error ? error.message : "The evaluator failed";
   return { ok: false, code: "evaluator_failed", message: message.slice(0, 500).toWellFormed() };
 }
 
-/** A sample with the target of a definition looked up. */
+/** A sample with the output and expected value that the definition's target names. */
 export function subjectOf({ target: { output, json_path } }: EvaluatorDefinition, sample: EvalSample): Subject {
   const pick = (values: JsonObject): Json | undefined => {
     const names = Object.keys(values);
@@ -202,7 +251,7 @@ export function subjectOf({ target: { output, json_path } }: EvaluatorDefinition
     return json === undefined ? undefined : valueAt(json, steps);
   };
   const within = place(expected);
-  // The expected value may be the value of that place itself.
+  // An expected value that is not an object or list may itself be the value expected at the path.
   const isWithin = within !== undefined || (typeof expected === "object" && expected !== null);
   return { sample, output: place(found), expected: isWithin ? within : expected };
 }
@@ -216,7 +265,7 @@ export interface ScoreResult {
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
-/** What an outcome means by a definition: whether the sample passes, and negated where that is wanted. */
+/** The result of an outcome under a definition: whether the sample passes, negated if the definition says so. */
 export function resultOf(definition: EvaluatorDefinition, outcome: Outcome): ScoreResult {
   const { score, negate } = definition;
   if (!outcome.ok) {
@@ -225,23 +274,25 @@ export function resultOf(definition: EvaluatorDefinition, outcome: Outcome): Sco
   }
   const { value, label, reasoning, passed } = outcome.finding;
   if (!isStorable(value)) {
-    const message = "The evaluator's value is no number that can be averaged: it is too large, or none.";
+    const message = "The evaluator's value cannot be averaged: it is too large, or not a number.";
     return resultOf(definition, { ok: false, code: "value_out_of_range", message });
   }
   const verdict = passed ?? passes(score, value);
-  const text = reasoning?.replaceAll("\u0000", "\uFFFD").toWellFormed().slice(0, 10_000);
+  const name = label ?? (typeof value === "string" ? value : null);
+  const text = reasoning === undefined ? null : beginning(storable(reasoning), 10_000);
   return {
     value: negate && typeof value === "boolean" ? !value : value,
     passed: negate && verdict !== null ? !verdict : verdict,
-    label:
-      label?.replaceAll("\u0000", "\uFFFD").toWellFormed().slice(0, 200) ??
-      (typeof value === "string" ? value.slice(0, 200) : null),
-    reasoning: text ?? null,
+    label: name === null ? null : beginning(storable(name), 200),
+    reasoning: text,
     error: null,
   };
 }
 
-/** Means and deviations of these are numbers; beyond, Postgres refuses to add them up. Infinity comes out of JSON as null. */
+/** Replaces what Postgres refuses in text. */
+const storable = (text: string): string => text.replaceAll("\u0000", "\uFFFD").toWellFormed();
+
+/** Up to this size, means and deviations are finite; Postgres refuses to add up larger numbers. In JSON, Infinity becomes null. */
 const MAX_NUMBER = 1e100;
 
 function isStorable(value: Finding["value"] | null): boolean {
@@ -254,30 +305,45 @@ function passes({ direction, pass_threshold }: EvaluatorDefinition["score"], val
   return direction === "maximize" ? value >= pass_threshold : value <= pass_threshold;
 }
 
-/** Whether a value given by somebody else passes by a definition. */
-export function verdictOf({ score, negate }: EvaluatorDefinition, value: Finding["value"]): boolean | null {
-  const verdict = passes(score, value);
-  return verdict === null ? null : verdict !== negate;
+/** Whether a value from outside, such as a person's score, passes under a definition. */
+export function verdictOf(definition: EvaluatorDefinition, value: Finding["value"]): boolean | null {
+  const labels = definition.type === "llm_judge" ? definition.config.labels : undefined;
+  const verdict =
+    labels === undefined || typeof value === "boolean" ? passes(definition.score, value) : passesAs(labels, value);
+  return verdict === null ? null : verdict !== definition.negate;
 }
 
-/** What a score counts in means: numbers as they are, booleans 1 or 0, labels by whether they pass. */
+/** Whether the labels with this name or number pass; null if none has it, or they disagree. */
+function passesAs(labels: readonly JudgeLabel[], value: string | number): boolean | null {
+  const named = labels.filter((each) => value === (typeof value === "string" ? each.label : labelNumber(each)));
+  const [first] = named;
+  return first !== undefined && named.every(({ passes: one }) => one === first.passes) ? first.passes : null;
+}
+
+/** The number that a score contributes to means: a number itself, a boolean as 1 or 0, a label as 1 or 0 by whether it passes. */
 export function numberOf({ value, passed }: Pick<ScoreResult, "value" | "passed">): number | null {
   if (typeof value === "number") return value;
   if (typeof value === "boolean") return value ? 1 : 0;
   return passed === null ? null : passed ? 1 : 0;
 }
 
-/** What a value is, as typeof has it. */
+/** The `typeof` of each data type's values. */
 export const VALUE_TYPES = { numeric: "number", boolean: "boolean", categorical: "string" } as const;
 
-/** Checks that a finding fits the score's data type; throws EvaluatorError. For answers from outside. */
+/** Checks that a result from outside fits the score's data type. Throws EvaluatorError. */
 export function requireFinding(dataType: DataType, answer: unknown): Finding {
   const given = typeof answer === "object" && answer !== null ? (answer as Record<string, unknown>) : { value: answer };
   const { value, label, reasoning, passed } = given;
+  // Without this check, the text "false" would be ignored and the value alone would decide, perhaps against the author's intent.
+  if (passed !== undefined && passed !== null && typeof passed !== "boolean")
+    throw new EvaluatorError(
+      "unexpected_result",
+      `\`passed\` must be true, false, null or omitted, not ${JSON.stringify(passed)?.slice(0, 100) ?? typeof passed}.`,
+    );
   if (typeof value !== VALUE_TYPES[dataType] || (typeof value === "number" && !Number.isFinite(value)))
     throw new EvaluatorError(
       "unexpected_result",
-      `A ${dataType} score was expected (a ${VALUE_TYPES[dataType]}, or an object with that as value), not ${JSON.stringify(value)?.slice(0, 100) ?? "nothing"}.`,
+      `Expected a ${dataType} score (a ${VALUE_TYPES[dataType]}, or an object with that as value), not ${JSON.stringify(value)?.slice(0, 100) ?? "nothing"}.`,
     );
   return {
     value: value as number | boolean | string,

@@ -21,7 +21,7 @@ export function publicState(state: RowState): Uppercase<RowState> {
   return state.toUpperCase() as Uppercase<RowState>;
 }
 
-/** Whether a job is under way, or will be. */
+/** Whether a job is running or will run. */
 export function isActive(state: ExperimentState): boolean {
   return state === "QUEUED" || state === "RUNNING";
 }
@@ -29,21 +29,25 @@ export function isActive(state: ExperimentState): boolean {
 export const gateSchema = z
   .strictObject({
     metric: z.enum(["pass_rate", "mean", "p95_latency_ms", "cost_usd", "error_rate"]),
-    evaluator_id: z.uuid().toLowerCase().nullish().describe("The evaluator, for pass_rate and mean."),
+    evaluator_id: z
+      .uuid()
+      .toLowerCase()
+      .nullish()
+      .describe("Required for `pass_rate` and `mean`: the evaluator whose scores count."),
     op: z.enum(["gte", "gt", "lte", "lt", "eq"]),
     value: z.number(),
     vs: z
       .enum(["absolute", "baseline"])
       .default("absolute")
-      .describe("`baseline`: the difference to the baseline is compared."),
+      .describe("`absolute` compares the metric itself with `value`, `baseline` its difference to the baseline."),
   })
   .refine(({ metric, evaluator_id }) => evaluator_id != null || !(metric === "pass_rate" || metric === "mean"), {
     path: ["evaluator_id"],
-    message: "pass_rate and mean are an evaluator's: name it",
+    message: "pass_rate and mean need an evaluator: name it",
   });
 export type Gate = z.output<typeof gateSchema>;
 
-/** The results of an experiment, and its progress. */
+/** The results and progress of an experiment. */
 export interface ExperimentStatus {
   readonly counts: { readonly rows: number } & Readonly<Record<RowState, number>>;
   readonly scores: {
@@ -55,7 +59,7 @@ export interface ExperimentStatus {
   readonly per_evaluator: readonly EvaluatorStatus[];
   readonly usage: { readonly total_tokens: number; readonly cost_usd: number };
   readonly p95_latency_ms: number | null;
-  /** Rows that have ended without having run: their latency and cost are unknown. */
+  /** Rows that finished without a run, so that their latency and cost are unknown. */
   readonly unrun: number;
 }
 
@@ -68,18 +72,18 @@ export interface EvaluatorStatus {
   readonly median: number | null;
   readonly stddev: number | null;
   readonly ci95: readonly [number, number] | null;
-  /** Of the scores that pass or fail. */
+  /** Share of passes among the scores that pass or fail. */
   readonly pass_rate: number | null;
   readonly passed: number;
   readonly errors: number;
-  /** The scores that there should be: one of each row that has ended. */
+  /** The number of scores that should exist: one for each finished row. */
   readonly expected: number;
-  /** Scores without a value: the row could not be run, or not be scored. */
+  /** Scores without a value, because the row could not be run or scored. */
   readonly unscored: number;
   readonly baseline: BaselineComparison | null;
 }
 
-/** The same rows in both: the mean of the differences, and how many are better or worse. */
+/** The experiment and its baseline on the rows that both have: the mean difference, and how many rows improved or regressed. */
 export interface BaselineComparison {
   readonly n: number;
   readonly diff: number | null;
@@ -92,14 +96,14 @@ export interface BaselineComparison {
 export interface GateResult extends Gate {
   readonly observed: number | null;
   readonly passed: boolean | null;
-  /** Scores of the gate's evaluator that are missing. */
+  /** Number of missing scores of the gate's evaluator. */
   readonly unscored: number;
 }
 
 /**
- * Whether gates are met; null where there is nothing to compare, or only a part of what the gate is about. What is missing
- * counts against a gate: a pass rate is of all the scores that there should be, and a mean, a latency or a cost of some rows
- * cannot meet one. Where it is missing in the baseline, a gate is met only where it is met whatever the baseline would have come to.
+ * Evaluates gates. `passed` is null if there is nothing to compare, or only for some of the rows that the gate is about. Missing results
+ * count against a gate: a pass rate is a share of all scores that should exist, and a mean, latency or cost of only some rows cannot pass.
+ * If the baseline lacks results, a gate passes only if it would pass whatever they were.
  */
 export function checkGates(
   gates: readonly Gate[],
@@ -120,18 +124,21 @@ export function checkGates(
   });
 }
 
-/** The lowest and the highest value that a number can have, whatever the missing scores would have been. */
+/** The lowest and highest possible value of a number, depending on the missing scores. */
 type Bounds = readonly [number, number];
 const NOTHING: Bounds = [0, 0];
 
-/** The worst difference for the gate. */
+/** The observed value, or its difference to the baseline, that is worst for the gate. */
 function hardest({ op, value }: Gate, own: Bounds, other: Bounds): number {
   const [least, most] = [own[0] - other[1], own[1] - other[0]];
   if (op === "eq") return Math.abs(least - value) > Math.abs(most - value) ? least : most;
   return isBelow(op) ? most : least;
 }
 
-/** The same where only the scores that the experiment itself lacks count against the gate. */
+/**
+ * The value that is best for the gate as far as the baseline's missing scores go; the ones that the experiment itself lacks still count
+ * against it.
+ */
 function kindest(gate: Gate, own: Bounds, other: Bounds): number {
   const equal = Math.min(Math.max(own[0] - gate.value, other[0]), other[1]);
   const against = [...other, equal].map((each) => hardest(gate, own, [each, each]));
@@ -142,7 +149,7 @@ function evaluatorOf({ evaluator_id }: Gate, status: ExperimentStatus): Evaluato
   return status.per_evaluator.find((each) => each.evaluator_id === evaluator_id);
 }
 
-/** Whether what is observed is that of some rows alone. */
+/** Whether the observed value covers only some of the rows. */
 function isPartial(gate: Gate, status: ExperimentStatus): boolean {
   switch (gate.metric) {
     case "mean":
@@ -150,7 +157,7 @@ function isPartial(gate: Gate, status: ExperimentStatus): boolean {
     case "p95_latency_ms":
     case "cost_usd":
       return status.unrun > 0;
-    // A rate counts missing results itself.
+    // These rates already count missing results.
     case "pass_rate":
     case "error_rate":
       return false;
@@ -179,19 +186,19 @@ function observedOf(gate: Gate, status: ExperimentStatus): Bounds | null {
 
 const exactly = (value: number | null): Bounds | null => (value === null ? null : [value, value]);
 
-/** The share of the ended rows that failed; null if none has ended. */
+/** The share of finished rows that failed; null if no row has finished. */
 export function errorRateOf({ counts: { completed, failed, cancelled } }: ExperimentStatus): number | null {
   const ended = completed + failed + cancelled;
   return ended === 0 ? null : failed / ended;
 }
 
-/** The share of the expected scores that pass. */
+/** The lowest and highest possible share of expected scores that pass. */
 function passRateOf({ passed, expected, unscored, pass_rate }: EvaluatorStatus): Bounds | null {
   const isJudging = pass_rate !== null || unscored === expected;
   return expected === 0 || !isJudging ? null : [passed / expected, (passed + unscored) / expected];
 }
 
-/** The rounding error of adding and dividing numbers. */
+/** Tolerance for the rounding errors of sums and quotients. */
 const ROUNDING = 1e-9;
 
 const HOLDS: Readonly<Record<Gate["op"], (observed: number, value: number) => boolean>> = {
@@ -206,7 +213,7 @@ function holds({ op, value }: Gate, observed: number): boolean {
   return HOLDS[op](observed, value);
 }
 
-/** The verdict of the gates on an experiment that has ended: only a complete one can pass; a cancelled one is inconclusive. */
+/** The verdict of the gates on a finished experiment: only a completed one can pass; a cancelled one is inconclusive. */
 export function verdictOf(state: ExperimentState, gates: readonly GateResult[]): Verdict | null {
   if (gates.length === 0) return null;
   if (state === "CANCELLED") return "inconclusive";
@@ -225,30 +232,30 @@ export interface ExperimentJobInput {
   readonly node_queue: string;
 }
 
-/** How a job has ended. */
+/** How a job finished. */
 export interface ExperimentEndInput extends ExperimentJobInput {
   readonly cancelled: boolean;
-  /** Why it has failed, with its code; null if it has not. */
+  /** The reason of a failure, with its code; null if the job did not fail. */
   readonly failure: string | null;
   readonly code?: string;
 }
 
-/** How the rows of a job are run: side by side in some workflows, each with some runs at once. */
+/** How many workflows run the rows of a job side by side, and how many runs each has at a time. */
 export interface ExperimentLanes {
   readonly lanes: number;
   readonly concurrency: number;
 }
 
-/** One of the workflows that run the rows of a job: the rows whose index modulo `lanes` is `lane`. */
+/** The input of one of the workflows that run the rows of a job: it runs the rows whose index modulo `lanes` is `lane`. */
 export interface LaneInput extends ExperimentJobInput, ExperimentLanes {
   readonly lane: number;
-  /** The last place that it has taken. */
+  /** The last row position that this lane has fetched. */
   readonly after: number;
 }
 
 /** A row to be run. */
 export interface LaneRow {
   readonly place: number;
-  /** What its run starts with; null: it has ended already. */
+  /** The input of its run; null if the row has already finished. */
   readonly start: Omit<RunInput, "plan"> | null;
 }

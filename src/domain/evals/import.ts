@@ -14,16 +14,16 @@ export type ImportMode = (typeof IMPORT_MODES)[number];
 export const IMPORT_STATUSES = ["pending", "running", "completed", "failed"] as const;
 export type ImportStatus = (typeof IMPORT_STATUSES)[number];
 
-/** Rows of one import. */
+/** Most rows in one import. */
 export const MAX_IMPORT_ROWS = 250_000;
-/** Errors that an import lists; all are counted. */
+/** Most errors that an import lists; all are counted. */
 export const MAX_IMPORT_ERRORS = 100;
-/** Rows that an import shows as they would be. */
+/** Number of rows in an import's preview. */
 export const PREVIEW_ROWS = 10;
 
 const column = z.string().min(1).max(500);
 
-/** Which field of a record becomes which member of a row. */
+/** Maps fields of a record to parts of a row. */
 export const mappingSchema = z
   .strictObject({
     inputs: z.record(z.string(), column).optional(),
@@ -34,11 +34,11 @@ export const mappingSchema = z
   })
   .refine((mapping) => Object.keys(mapping.inputs ?? {}).length > 0, {
     path: ["inputs"],
-    message: "Name one input at least",
+    message: "Name at least one input",
   })
   .describe(
-    'From what of a row to the name of a column or field (`a.b`: a field within one), e.g. `{"inputs": {"in-0": "question"}}`. Without it a record is a row as ' +
-      "exports have them: members, or columns `inputs.<id>`, `expected_outputs.<id>`, `metadata.<name>`, `split`, `tags`, `external_id`. Of runs: by node id, by default all inputs and outputs.",
+    'For each part of a row, the name of the column or field to read (`a.b`: a field within one), for example `{"inputs": {"in-0": "question"}}`. If omitted, records are read in the ' +
+      "export format: fields, or columns `inputs.<id>`, `expected_outputs.<id>`, `metadata.<name>`, `split`, `tags`, `external_id`. For runs the names are node IDs; by default all inputs and outputs are used.",
   );
 export type Mapping = z.output<typeof mappingSchema>;
 
@@ -51,13 +51,13 @@ export const runFilterSchema = z.strictObject({
     .strictObject({
       name: z.string().min(1).max(200).optional(),
       evaluator_id: z.uuid().toLowerCase().optional(),
-      min: z.number().optional().describe("Booleans count as 1 and 0."),
+      min: z.number().optional().describe("Lowest value of the score; booleans count as 1 and 0."),
       max: z.number().optional(),
       passed: z.boolean().optional(),
     })
-    .refine((score) => Object.keys(score).length > 0, "Say which scores: by name, evaluator_id, min, max or passed")
+    .refine((score) => Object.keys(score).length > 0, "Select the scores by name, evaluator_id, min, max or passed")
     .optional()
-    .describe("Only runs with a score that all of this holds for, whoever gave it."),
+    .describe("Only runs with one score that meets all these conditions, from any source."),
 });
 export type RunSourceFilter = z.output<typeof runFilterSchema>;
 
@@ -76,11 +76,13 @@ export interface ImportCounts {
   readonly removed: number;
 }
 
-/** What is wrong with a record, or (line null) with the whole file. */
+/** A problem of one record, or of the whole file if `line` is null. */
 export interface ImportIssue {
   readonly line: number | null;
   readonly code: string;
   readonly message: string;
+  /** The run whose data the message may quote; not shown. */
+  readonly run_id?: string;
 }
 
 /** The input of an import's workflow. */
@@ -89,27 +91,36 @@ export interface ImportInput {
   readonly import_id: string;
 }
 
-/** Members of a row that an import may set, besides its external id. */
+/** Parts of a row that an import may set, besides the external ID. */
 export const ROW_PARTS = ["inputs", "expected_outputs", "metadata", "split", "tags"] as const;
 export type RowPart = (typeof ROW_PARTS)[number];
 
-/** A record made into a row, with what of it the record speaks of; or why it cannot be one. */
+/** A row made from a record, with the parts that the record provides; or the reason why there is none. */
 export type MappedRecord =
   | { readonly ok: true; readonly row: RowContent; readonly given: readonly RowPart[] }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
-/** Makes a row of a record: by the mapping or, without one, in the form in which exports write rows. */
-export function mapRecord(record: unknown, mapping: Mapping | null): MappedRecord {
-  if (!isObject(record)) return refused("not_an_object", "A record is an object of fields");
+/**
+ * Makes a row from a record: by the mapping or, without one, from the format that exports write. In an exact record of a table, undefined
+ * means no value, and an empty string is a value.
+ */
+export function mapRecord(record: unknown, mapping: Mapping | null, isExact = false): MappedRecord {
+  if (!isObject(record)) return refused("not_an_object", "A record must be an object of fields");
   let wanted: unknown;
-  if (mapping === null) wanted = withoutMapping(record);
+  if (mapping === null) wanted = withoutMapping(record, isExact);
   else {
-    const missing = Object.values(mapping.inputs ?? {}).find((name) => fieldOf(record, name) === undefined);
-    if (missing !== undefined) return refused("field_missing", `The record has no field ${JSON.stringify(missing)}`);
+    // A mapped cell without a value is an empty string, as in any table.
+    const field = (name: string): Json | undefined => {
+      const value = fieldOf(record, name);
+      return value === undefined && isExact && Object.hasOwn(record, name) ? "" : value;
+    };
+    const missing = Object.values(mapping.inputs ?? {}).find((name) => field(name) === undefined);
+    if (missing !== undefined)
+      return refused("field_missing", `The record does not have the field ${JSON.stringify(missing)}`);
     const part = (names: Readonly<Record<string, string>> | undefined): JsonObject =>
       Object.fromEntries(
         Object.entries(names ?? {}).flatMap(([to, from]) => {
-          const value = fieldOf(record, from);
+          const value = field(from);
           return value === undefined ? [] : [[to, value]];
         }),
       );
@@ -136,14 +147,14 @@ export function mapRecord(record: unknown, mapping: Mapping | null): MappedRecor
   const long = tooLong(row);
   if (long !== undefined) return refused("row_too_long", long);
   const unstorable = unstorableText(row as unknown as Json);
-  if (unstorable) return refused("text_not_storable", `${unstorable.place.slice(0, 200)} has ${unstorable.fault}`);
+  if (unstorable) return refused("text_not_storable", `${unstorable.place.slice(0, 200)} contains ${unstorable.fault}`);
   const named = mapping === null ? Object.keys(record).map((name) => name.split(".")[0]) : Object.keys(mapping);
   return { ok: true, row, given: ROW_PARTS.filter((part) => named.includes(part)) };
 }
 
 /**
- * Fields of a mapping that some record must have. The header of a table has all of them; elsewhere a record may lack
- * metadata or a split.
+ * Mapped fields that must occur in at least one record. The header of a table must have all of them; in other formats, metadata and split
+ * may be missing.
  */
 export function neededFields(
   { inputs, expected_outputs, metadata, external_id, split }: Mapping,
@@ -159,19 +170,24 @@ function refused(code: string, message: string): MappedRecord {
 }
 
 const PARTS = ["inputs", "expected_outputs", "metadata"];
-/** Columns of an export that an import does not read: they are the dataset's own. */
+/** Columns of an export that an import ignores, because the dataset sets them itself. */
 const OWN = ["row_id", "status", "source", "created_at", "updated_at", "version", "dataset_id"];
 
-/** A record of an export: its members, or the columns of a table put together. */
-function withoutMapping(fields: JsonObject): JsonObject {
+/** The row of an exported record. Columns of a table such as `inputs.question` become nested objects. */
+function withoutMapping(fields: Readonly<Record<string, Json | undefined>>, isExact: boolean): JsonObject {
   const row: Record<string, Json> = {};
   for (const [name, value] of Object.entries(fields)) {
-    if (OWN.includes(name) || value === null) continue;
+    if (OWN.includes(name)) continue;
     const dot = name.indexOf(".");
     const part = name.slice(0, dot);
     if (dot > 0 && PARTS.includes(part)) {
-      if (value !== "") row[part] = { ...(row[part] as JsonObject | undefined), [name.slice(dot + 1)]: value };
-    } else if (name === "tags" && typeof value === "string") {
+      const others = row[part] as JsonObject | undefined;
+      if (value === undefined || ((value === "" || value === null) && !isExact)) {
+        // An exported row may have a part without fields, such as empty inputs.
+        if (isExact) row[part] = { ...others };
+      } else row[part] = { ...others, [name.slice(dot + 1)]: value };
+    } else if (value === null || value === undefined) continue;
+    else if (name === "tags" && typeof value === "string") {
       row["tags"] = value.split(",").flatMap((tag) => (tag.trim() === "" ? [] : [tag.trim()]));
     } else if (value !== "") row[name] = value;
   }

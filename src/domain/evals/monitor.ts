@@ -2,53 +2,59 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Json, JsonObject } from "../json.ts";
 import { RUN_TYPES, TERMINAL_STATES } from "../runs/run.ts";
+import { beginning } from "../marks.ts";
 
 /** An installation's limits for monitors. */
 export interface MonitorLimits {
-  /** Of an organisation. */
+  /** Monitors of one organisation. */
   readonly max_monitors: number;
   readonly max_evaluators_per_monitor: number;
   /** The shortest window of an alert's condition. */
   readonly min_window_seconds: number;
-  /** What a monitor's max_per_hour may be. */
+  /** The highest `max_per_hour` of a monitor. */
   readonly max_sampled_runs_per_hour: number;
   readonly retention_days: number;
 }
 
-/** Which runs a monitor looks at. */
+/** Draft runs are trials, so monitors skip them. */
+const MONITORED_RUN_TYPES = RUN_TYPES.filter((type) => type !== "draft");
+
+/** The runs that a monitor considers. */
 export const monitorFilterSchema = z.strictObject({
   states: z.array(z.enum(TERMINAL_STATES)).min(1).max(3).default(["COMPLETED", "FAILED"]),
   run_types: z
-    .array(z.enum(RUN_TYPES))
+    .array(z.enum(MONITORED_RUN_TYPES, `One of ${MONITORED_RUN_TYPES.join(", ")}`))
     .min(1)
-    .max(RUN_TYPES.length)
+    .max(MONITORED_RUN_TYPES.length)
     .default(["api", "trigger", "scheduled"])
-    .describe("Runs of experiments (`batch`) and runs within runs (`sub_workflow`) only where they are named."),
-  user_ids: z.array(z.string().min(1).max(200)).min(1).max(100).optional().describe("Any of these."),
-  tags: z.array(z.string().min(1).max(100)).min(1).max(20).optional().describe("All of these."),
+    .describe(
+      "Run types to sample. Runs of experiments (`batch`) and child runs (`sub_workflow`) are sampled only if you name them.",
+    ),
+  user_ids: z.array(z.string().min(1).max(200)).min(1).max(100).optional().describe("Only runs of any of these users."),
+  tags: z.array(z.string().min(1).max(100)).min(1).max(20).optional().describe("Only runs with all these tags."),
   metadata: z
     .record(z.string().min(1).max(100), z.union([z.string().max(500), z.number(), z.boolean()]))
-    .refine((members) => Object.keys(members).length <= 20, "At most 20 members")
+    .refine((members) => Object.keys(members).length <= 20, "Must have at most 20 entries")
     .optional()
-    .describe("Members that the run's metadata has, with these values."),
+    .describe("Only runs whose metadata contains these fields with these values."),
 });
 export type MonitorFilter = z.output<typeof monitorFilterSchema>;
 
 export const MONITOR_STATUSES = ["active", "pending", "disabled"] as const;
 export type MonitorStatus = (typeof MONITOR_STATUSES)[number];
 
-/** How the runs that a monitor has seen were dealt with. */
+/** Counts of the runs that a monitor has seen. */
 export interface MonitorStats {
   /** Runs that matched its filter. */
   readonly eligible: number;
   readonly sampled: number;
-  /** Runs that every evaluator has scored or failed to score. */
+  /** Runs for which every evaluator has a score or an error. */
   readonly scored: number;
-  /** Runs among them that some evaluator could not score. */
+  /** Scored runs with at least one evaluator error. */
   readonly errored: number;
 }
 
-/** Members of a run that decide whether a monitor samples it. */
+/** Fields of a finished run that decide whether a monitor samples it. */
 export interface EndedRun {
   readonly run_id: string;
   readonly org_id: string;
@@ -59,14 +65,14 @@ export interface EndedRun {
   readonly ended_at: string;
 }
 
-/** Additional data of a run, for filters that ask for it. */
+/** Further fields of a run, loaded only for filters that need them. */
 export interface RunLabels {
   readonly user_id: string | null;
   readonly tags: readonly string[];
   readonly metadata: JsonObject;
 }
 
-/** What picks the runs of a monitor. */
+/** What selects the runs of a monitor. */
 export interface RunSelection {
   readonly org_id: string;
   readonly project_id: string;
@@ -75,13 +81,13 @@ export interface RunSelection {
   readonly created_at: string;
 }
 
-/** Whether a monitor looks at a run, as far as is known without its labels. */
+/** Whether a monitor considers a run, as far as that is known without the run's labels. */
 export function isEligible(monitor: RunSelection, run: EndedRun): boolean {
   const { filter, flow_versions } = monitor;
   return (
     monitor.org_id === run.org_id &&
     monitor.project_id === run.project_id &&
-    // A monitor ignores events from before its creation.
+    // A monitor ignores runs that finished before it was created.
     monitor.created_at <= run.ended_at &&
     (flow_versions === null || flow_versions.includes(run.flow_version)) &&
     (filter.states as readonly string[]).includes(run.state) &&
@@ -89,12 +95,12 @@ export function isEligible(monitor: RunSelection, run: EndedRun): boolean {
   );
 }
 
-/** Whether a filter asks for labels. */
+/** Whether a filter needs labels. */
 export function asksForLabels({ user_ids, tags, metadata }: MonitorFilter): boolean {
   return user_ids !== undefined || tags !== undefined || metadata !== undefined;
 }
 
-/** Whether a run has the labels that a filter asks for. */
+/** Whether a run's labels match a filter. */
 export function hasLabels(filter: MonitorFilter, labels: RunLabels | undefined): boolean {
   if (!asksForLabels(filter)) return true;
   if (labels === undefined) return false;
@@ -111,8 +117,8 @@ export function hasLabels(filter: MonitorFilter, labels: RunLabels | undefined):
 const HASH_BITS = 48;
 
 /**
- * Whether a run is in the sample of this rate. It depends on the run's id alone: whoever asks again, or another monitor, gets
- * the same answer, and a larger rate takes all that a smaller one does.
+ * Whether a run is in the sample of this rate. The result depends only on the run's ID, so that it is the same at every evaluation and in
+ * every monitor, and a larger rate includes all runs of a smaller one.
  */
 export function isSampled(runId: string, rate: number): boolean {
   const hash = createHash("sha256")
@@ -128,22 +134,22 @@ export interface WatchInput {
   readonly monitor_id: string;
 }
 
-/** Longest text that a preview of a run shows of one value. */
+/** Longest text of one value in the preview of a run. */
 const PREVIEW_CHARS = 500;
 
-/** A value as previews show it: a long one as the beginning of its text. */
+/** A value for previews; a long one becomes the beginning of its text. */
 export function previewOf(value: Json): Json {
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.length <= PREVIEW_CHARS ? value : `${text.slice(0, PREVIEW_CHARS).toWellFormed()}…`;
+  return text.length <= PREVIEW_CHARS ? value : `${beginning(text.toWellFormed(), PREVIEW_CHARS)}…`;
 }
 
 export const GRANULARITIES = { hour: 3600, day: 86_400, week: 7 * 86_400 } as const;
 export type Granularity = keyof typeof GRANULARITIES;
 export const MAX_BUCKETS = 1000;
-/** A Monday: weeks begin there, and hours and days with them. */
+/** A Monday, so that weeks, days and hours all begin at multiples from here. */
 const EPOCH_MS = Date.UTC(1970, 0, 5);
 
-/** The whole buckets that a time lies in, as [start, end) pairs (ms); null where there are more than may be asked for. */
+/** The buckets that cover a time range, as [start, end) pairs (ms); null if there are more than allowed. */
 export function bucketsOf(from: number, to: number, granularity: Granularity): Array<readonly [number, number]> | null {
   const size = GRANULARITIES[granularity] * 1000;
   const first = Math.floor((from - EPOCH_MS) / size);

@@ -1,25 +1,25 @@
-/** Numbers of a sample, as Postgres computes them: the standard deviation is that of a sample (n - 1). */
+/** Statistics of a sample as Postgres computes them; the standard deviation is that of a sample (n - 1). */
 export interface Moments {
   readonly n: number;
   readonly mean: number | null;
   readonly stddev: number | null;
 }
 
-/** The 95 % confidence interval of a mean: Student's t; null below two values. */
+/** The 95 % confidence interval of a mean, by Student's t; null for fewer than two values. */
 export function confidenceInterval({ n, mean, stddev }: Moments): [number, number] | null {
   if (n < 2 || mean === null || stddev === null) return null;
   const half = (studentQuantile(n - 1) * stddev) / Math.sqrt(n);
   return [mean - half, mean + half];
 }
 
-/** The normal deviate that 2.5 % lie beyond. */
+/** The quantile of the normal distribution that 2.5 % of values exceed. */
 const Z = 1.959_963_984_540_054;
-/** From here on the series is exact to nine digits. */
+/** From this many degrees of freedom on, the series is exact to nine digits. */
 const MANY = 100;
 
 /**
- * The two-sided 95 % quantile of Student's t with `df` degrees of freedom. Abramowitz and Stegun, Handbook of Mathematical
- * Functions: of few degrees by bisection of 26.7.3 and 26.7.4, of many by 26.7.5.
+ * The two-sided 95 % quantile of Student's t with `df` degrees of freedom. Abramowitz and Stegun, Handbook of Mathematical Functions: by
+ * bisection of 26.7.3 and 26.7.4 for few degrees, by 26.7.5 for many.
  */
 export function studentQuantile(df: number): number {
   if (df > MANY) {
@@ -40,7 +40,7 @@ export function studentQuantile(df: number): number {
   return (low + high) / 2;
 }
 
-/** The probability of a value between -t and t. */
+/** The probability that a value is between -t and t. */
 function withinT(t: number, df: number): number {
   const angle = Math.atan(t / Math.sqrt(df));
   const [sine, cosine] = [Math.sin(angle), Math.cos(angle)];

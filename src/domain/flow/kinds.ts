@@ -1,20 +1,20 @@
-/** What other parts of the service need to know about a kind. The rest is in its spec (nodes/<kind>.ts). */
+/** What other modules need to know about a node type. The rest is in its spec (nodes/<type>.ts). */
 export interface KindTraits {
-  /** What a run's inputs give a node: its value, or the source that it reads. */
+  /** What a run's inputs provide for a node: its value, or the source that the node reads. */
   readonly given: "value" | "source" | null;
-  /** Whether files are uploaded to its nodes. */
+  /** Whether nodes of this type receive uploaded files. */
   readonly uploads: boolean;
-  /** Where the text of its value comes from; outputs stream the text of a model while it grows. */
+  /** What writes the text of the value; outputs stream a model's text while it grows. */
   readonly text: "model" | "template" | null;
-  /** Whether it numbers the passages it was given, so that its answer can cite them. */
+  /** Whether the node numbers the chunks it receives, so that its answer can cite them. */
   readonly cites: boolean;
-  /** Who is to blame for its time-out: a service that may be faster next time, or the flow's own code. */
+  /** What a time-out most likely means: a slow service, for which a retry may help, or slow code of the flow itself. */
   readonly slow: "service" | "flow";
 }
 
 const PLAIN = { given: null, uploads: false, text: null, cites: false, slow: "service" } as const;
 
-/** Every node kind. A kind added here does not compile until all its parts exist. */
+/** Every node type. A type added here does not compile until all its parts exist. */
 export const KINDS = {
   input: { ...PLAIN, given: "value" },
   string: { ...PLAIN, given: "value" },
@@ -43,15 +43,14 @@ export const KINDS = {
 export type NodeKind = keyof typeof KINDS;
 export const NODE_KINDS = Object.keys(KINDS) as [NodeKind, ...NodeKind[]];
 
-/** The kinds whose trait has one of these values. */
+/** The node types whose trait has one of these values. */
 export type KindWith<Trait extends keyof KindTraits, Value extends KindTraits[Trait]> = {
   [Kind in NodeKind]: (typeof KINDS)[Kind][Trait] extends Value ? Kind : never;
 }[NodeKind];
 
 /**
- * Where a node's work happens. `inline`: in the workflow itself (bounded, deterministic). `local`: a local activity
- * (short). `activity`: a regular activity (slow, long or hostile). `workflow`: made of workflow commands (timers,
- * child workflows, nested flows, pauses).
+ * Where a node's work happens. `inline`: in the workflow itself (bounded, deterministic). `local`: a local activity (short). `activity`: a
+ * regular activity (slow, long or untrusted). `workflow`: workflow commands (timers, child workflows, nested flows, pauses).
  */
 export type Execution = "inline" | "local" | "activity" | "workflow";
 

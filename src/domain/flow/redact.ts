@@ -3,7 +3,7 @@ import type { Json } from "../json.ts";
 /** Replaces a masked value. */
 export const REDACTED = "[redacted]";
 
-/** One step of a path: a member or position, any of them, or (`deep`) the step at any depth below. */
+/** One step of a path: a key or index, or any of them; with `deep`, at any depth below. */
 interface Step {
   readonly key: string | number;
   readonly any: boolean;
@@ -16,17 +16,17 @@ export type ParsedRedactPaths =
   | { readonly ok: true; readonly paths: readonly RedactPath[] }
   | { readonly ok: false; readonly problems: ReadonlyArray<{ readonly index: number; readonly message: string }> };
 
-/** Longest path (characters) and most steps of one: matching costs steps times values. */
+/** Longest path (characters) and most steps of one, because matching takes steps times values. */
 const MAX_CHARS = 500;
 const MAX_STEPS = 32;
 
-// Sticky and anchored by hand; every alternative starts differently, so matching is linear.
+// Every alternative begins differently, so matching is linear. The regular expression is sticky, so no match can skip text.
 const STEP = /(\.\.|\.)?(?:([A-Za-z0-9_-]+)|(\*)|\[(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(\*)|([0-9]{1,9}))\])/y;
 
 /**
- * Reads the JSON paths of `settings.redact`: `$.inputs.in-0`, `$.nodes["http-0"].output.body.token`, `$..password`,
- * `$.nodes.*.output.items[0]`. Filters and slices are not understood. Two names of one value are masked together: an
- * input is also its node's output, and an output of the run its node's.
+ * Parses the JSON paths of `settings.redact`: `$.inputs.in-0`, `$.nodes["http-0"].output.body.token`, `$..password`,
+ * `$.nodes.*.output.items[0]`. Filters and slices are not supported. Two names of one value are masked together: an input is also its
+ * node's output, and an output of the run is its node's output.
  */
 export function parseRedactPaths(sources: readonly string[]): ParsedRedactPaths {
   const paths: RedactPath[] = [];
@@ -40,16 +40,16 @@ export function parseRedactPaths(sources: readonly string[]): ParsedRedactPaths 
 }
 
 function parsePath(source: string): RedactPath | string {
-  if (source.length > MAX_CHARS) return `A path is at most ${MAX_CHARS} characters long`;
-  if (!source.startsWith("$")) return 'A path starts with "$"';
+  if (source.length > MAX_CHARS) return `A path can have at most ${MAX_CHARS} characters`;
+  if (!source.startsWith("$")) return 'A path must start with "$"';
   const steps: Step[] = [];
   for (let at = 1; at < source.length;) {
     STEP.lastIndex = at;
     const match = STEP.exec(source);
     const bracket = match?.[0].endsWith("]") ?? false;
-    // `.` goes with a name, nothing with a bracket, `..` with both.
+    // `.` must be followed by a name, a bracket stands alone, and `..` may precede both.
     if (!match || (bracket ? match[1] === "." : match[1] === undefined))
-      return `Not a path from character ${at + 1} on`;
+      return `Not a valid path from character ${at + 1}`;
     const quoted = match[4] ?? match[5];
     const any = match[3] !== undefined || match[6] !== undefined;
     const name = match[2] ?? (quoted === undefined ? undefined : quoted.replaceAll(/\\(.)/g, "$1"));
@@ -57,11 +57,11 @@ function parsePath(source: string): RedactPath | string {
     steps.push({ key, any, deep: match[1] === ".." });
     at = STEP.lastIndex;
   }
-  if (steps.length === 0) return "A path names something below $";
-  return steps.length > MAX_STEPS ? `A path has at most ${MAX_STEPS} steps` : steps;
+  if (steps.length === 0) return "A path must name something below $";
+  return steps.length > MAX_STEPS ? `A path can have at most ${MAX_STEPS} steps` : steps;
 }
 
-/** `$.inputs.X` is also `$.nodes.X.output`, and `$.nodes.X.output` also `$.outputs.X`; both the other way, too. */
+/** Adds the other names of a path: `$.inputs.X` is `$.nodes.X.output`, and `$.nodes.X.output` is `$.outputs.X`, in both directions. */
 function aliases([first, second, third, ...rest]: RedactPath): RedactPath[] {
   const step = (key: string): Step => ({ key, any: false, deep: false });
   if (!first || !second || first.any || first.deep || second.deep) return [];
@@ -77,15 +77,15 @@ function aliases([first, second, third, ...rest]: RedactPath): RedactPath[] {
   return [];
 }
 
-/** How deep a value is searched. Deeper values are masked whole if a path could still reach them. */
+/** How deep a value is searched. Deeper values are masked whole if a path could match in them. */
 const MAX_DEPTH = 500;
 
-/** How far each path has matched: its position in `paths`, and the number of steps matched. */
+/** For each path that has matched so far, its position in `paths` and the number of matched steps. */
 type Reached = ReadonlyArray<readonly [path: number, steps: number]>;
 
 /**
- * A copy of `value` with what the paths name masked; `value` itself where no path matches in it. `root` says where
- * it is located under `$`: `["nodes", "http-0", "output"]`, `["inputs"]`, `["outputs", "out-0"]`.
+ * A copy of `value` in which everything that the paths name is masked; `value` itself if no path matches. `root` is the location of `value`
+ * below `$`: `["nodes", "http-0", "output"]`, `["inputs"]`, `["outputs", "out-0"]`.
  */
 export function redact(value: Json, paths: readonly RedactPath[], root: ReadonlyArray<string | number>): Json {
   let reached: Reached = paths.map((_, index) => [index, 0] as const);
@@ -110,7 +110,7 @@ function mask(value: Json, paths: readonly RedactPath[], reached: Reached, depth
   const entries = Object.entries(value as Readonly<Record<string, Json>>).map(
     ([key, item]) => [key, mask(item, paths, advance(paths, reached, key), depth + 1), item] as const,
   );
-  // fromEntries defines members, so that a key "__proto__" stays a key.
+  // fromEntries defines properties, so that the key "__proto__" stays a key.
   return entries.some(([, now, before]) => now !== before)
     ? Object.fromEntries(entries.map(([key, now]) => [key, now]))
     : value;
@@ -122,7 +122,7 @@ function isWhole(paths: readonly RedactPath[], reached: Reached): boolean {
 
 function advance(paths: readonly RedactPath[], reached: Reached, key: string | number): Reached {
   const next: Array<readonly [number, number]> = [];
-  // `reached` is in ascending order and stays so; duplicates are therefore adjacent.
+  // `reached` stays in ascending order, so duplicates are adjacent.
   const add = (path: number, steps: number) => {
     const last = next.at(-1);
     if (last?.[0] !== path || last[1] !== steps) next.push([path, steps]);
@@ -136,7 +136,7 @@ function advance(paths: readonly RedactPath[], reached: Reached, key: string | n
   return next;
 }
 
-/** Whether the paths mask a text, or may mask something of a value, at `root`. */
+/** Whether the paths mask a text, or may mask a part of a value, at `root`. */
 export function mayMask(
   paths: readonly RedactPath[],
   root: ReadonlyArray<string | number>,

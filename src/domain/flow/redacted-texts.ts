@@ -4,23 +4,23 @@ import type { Json } from "../json.ts";
 import { redact, REDACTED } from "./redact.ts";
 import type { RedactPath } from "./redact.ts";
 
-/** Most texts to look for in one message, and the longest part of each (characters): errors are no longer. */
+/** Most texts to look for in one message, and how much of each to look for (characters), because errors are no longer than that. */
 const MAX_TEXTS = 10_000;
 const MAX_CHARS = 4096;
-/** What the search in one message may cost: a few milliseconds of a process that others need. */
+/** Limits the search in one message to a few milliseconds, because it blocks the process. */
 const MAX_STEPS = 500_000;
-/** Shorter texts are masked only as words of their own. */
+/** Shorter texts are masked only as separate words. */
 const MIN_CHARS = 4;
 
-/** What the nodes of a run can read, as far as it is loaded. */
+/** The values that a run's nodes can read, as far as they are loaded. */
 export interface ReadValues {
   readonly inputs: Readonly<Record<string, Json>>;
   readonly nodes: Readonly<Record<string, Json>>;
 }
 
 /**
- * A message without the values that the paths mask, since it may quote the values it was made of. Values computed
- * from them are not found. If there is more to look for than the limit allows, the whole message is masked.
+ * A message with the masked values removed, since it may quote values it was made from. Values computed from masked values are not found.
+ * If the search exceeds its limits, the whole message is masked.
  */
 export function maskQuoted(message: string, paths: readonly RedactPath[], { inputs, nodes }: ReadValues): string {
   if (paths.length === 0) return message;
@@ -32,11 +32,11 @@ export function maskQuoted(message: string, paths: readonly RedactPath[], { inpu
   const beginnings = beginningsIn(message);
   const marks = createMarks(message);
   const budget: Budget = { steps: MAX_STEPS };
-  // A cut message may end with the beginning of a value.
+  // A shortened message may end with the beginning of a value.
   const cutAt = message.endsWith("…") ? message.length - 1 : undefined;
   for (const form of forms) {
     if (form.length >= MIN_CHARS && !beginnings.has(form.slice(0, MIN_CHARS))) continue;
-    // A text longer than the message can appear only by its beginning.
+    // Of a text longer than the message, only the beginning can appear.
     const part = form.slice(0, message.length + 1);
     const standsHere = (start: number, end: number): boolean =>
       form.length >= MIN_CHARS || (standsAlone(message[start - 1]) && standsAlone(message[end]));
@@ -51,7 +51,7 @@ export function maskQuoted(message: string, paths: readonly RedactPath[], { inpu
   return marks.masked(REDACTED);
 }
 
-/** Adds the texts of a value that are masked in its copy. */
+/** Adds the texts that are in a value but masked in its redacted copy. */
 function collect(value: Json, copy: Json, texts: Set<string>): void {
   if (value === copy || texts.size > MAX_TEXTS) return;
   const isMasked = copy === REDACTED;
@@ -64,7 +64,7 @@ function collect(value: Json, copy: Json, texts: Set<string>): void {
   }
 }
 
-/** The possible beginnings of values in a text: most values are found to be missing by their first characters. */
+/** The starts of all possible values in a text, by which most values are quickly found to be absent. */
 function beginningsIn(text: string): ReadonlySet<string> {
   const beginnings = new Set<string>();
   for (let at = 0; at + MIN_CHARS <= text.length; at += 1) beginnings.add(text.slice(at, at + MIN_CHARS));

@@ -5,30 +5,30 @@ import type { Asked } from "./nodes/assignees.ts";
 import type { NodeReference, NodeSpec } from "./nodes/spec.ts";
 import { nodePath, type Path } from "./validate/problems.ts";
 
-/** Where in a flow something stands. */
+/** A location in a flow. */
 interface FlowPlace {
   readonly node_id: string;
-  /** The node's id after the ids of the maps and loops around it: "map-0/kb-0". */
+  /** The node's ID after the IDs of the maps and loops around it: "map-0/kb-0". */
   readonly node_path: string | null;
-  /** Members and positions that lead to it in the flow. */
+  /** Keys and indexes that lead to the location in the flow. */
   readonly path: Path;
 }
 
-/** A reference of a flow's node, and where it stands. */
+/** A reference of a node, with its location. */
 export interface FlowReference extends NodeReference, FlowPlace {}
 
-/** The models that a node asks, as far as it names them, and where the node stands. */
+/** The models that a node names, with its location. */
 export interface FlowModel extends ModelsAsked, FlowPlace {}
 
-/** Whom a flow's node asks, and where it names them. */
+/** The people that a node asks, with its location. */
 export interface FlowAsked extends Asked, FlowPlace {}
 
-/** References of a valid flow's nodes, including nested flows, in the order of the flow. */
+/** References of all nodes of a valid flow, including nested flows, in the flow's order. */
 export function flowReferences(definition: FlowDefinition): FlowReference[] {
   return placed(definition, (spec, config) => spec.references?.(config) ?? []);
 }
 
-/** The same of the models they ask. */
+/** The models that all nodes of a valid flow name, in the same way. */
 export function flowModels(definition: FlowDefinition): FlowModel[] {
   return placed(definition, (spec, config) => {
     const choice = spec.model?.(config) ?? null;
@@ -36,7 +36,7 @@ export function flowModels(definition: FlowDefinition): FlowModel[] {
   });
 }
 
-/** The same of the people they name. */
+/** The people that all nodes of a valid flow ask, in the same way. */
 export function flowAsks(definition: FlowDefinition): FlowAsked[] {
   return placed(definition, (spec, config) => spec.asks?.(config) ?? []);
 }

@@ -1,23 +1,26 @@
 import type { Json } from "../json.ts";
 
-/** The node ids an expression or template reads; "*" where that depends on values. */
+/** The IDs of the nodes that an expression or template reads; "*" if they depend on values. */
 export type Reads = readonly string[] | "*";
 
-/** What expressions and templates see. */
+/** A path that an expression or template reads: a variable, and the keys below it. */
+export type ReadPath = ReadonlyArray<string | number>;
+
+/** The variables of expressions and templates. */
 export interface Scope {
   readonly nodes: Readonly<Record<string, Json>>;
   readonly inputs: Readonly<Record<string, Json>>;
   readonly run: { readonly id: string; readonly user_id: string | null; readonly metadata: Json };
   readonly item?: Json;
-  /** The event that made a trigger fire: only for the expressions of its inputs. */
+  /** The event that fired a trigger; only for the expressions of the trigger's inputs. */
   readonly payload?: Json;
   readonly index?: number;
   readonly last?: Json;
 }
 
-/** The result of one evaluation of a node: its value, and the handles that are live. */
+/** The result of evaluating a node: its value, and its active handles. */
 export interface NodeResult {
   readonly output: Json;
-  /** Live handles; ["out"] unless the kind chooses. */
+  /** Active handles; ["out"] unless the node type chooses. */
   readonly handles?: readonly string[];
 }

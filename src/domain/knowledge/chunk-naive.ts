@@ -2,7 +2,7 @@ import type { IndexingParams } from "./knowledge-base.ts";
 import { beforePair } from "./chunk-ranges.ts";
 import type { TextRange } from "./chunk-ranges.ts";
 
-/** Windows of chunk_size characters, each beginning chunk_overlap before the end of the one before. */
+/** Windows of chunk_size characters. Each begins chunk_overlap before the end of the previous one. */
 export function* naiveRanges(
   text: string,
   { chunk_size, chunk_overlap }: IndexingParams["chunker_params"],

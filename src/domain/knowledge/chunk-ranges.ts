@@ -4,7 +4,7 @@ export interface TextRange {
   readonly end: number;
 }
 
-/** A place in a text, or the one before it where it lies within a surrogate pair. */
+/** The given position in a text, or the one before it if it splits a surrogate pair. */
 export function beforePair(text: string, at: number): number {
   const isLow = (text.charCodeAt(at) & 0xfc00) === 0xdc00;
   return at > 0 && isLow && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800 ? at - 1 : at;

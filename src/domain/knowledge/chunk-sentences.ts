@@ -2,14 +2,14 @@ import type { IndexingParams } from "./knowledge-base.ts";
 import { beforePair } from "./chunk-ranges.ts";
 import type { TextRange } from "./chunk-ranges.ts";
 
-/** Intl.Segmenter takes time that grows with the square of the text it is given. */
+/** Longest text for one call, because Intl.Segmenter takes time that grows with the square of its length. */
 const MAX_SEGMENTED = 2000;
-/** Share of chunk_size from which a chunk ends where the next heading begins. */
+/** A chunk that has reached this share of chunk_size ends where the next heading begins. */
 const ENOUGH_BEFORE_HEADING = 0.4;
 
 /**
- * Ranges of whole sentences, up to chunk_size characters. A range begins with the last sentences of the one before, as many as
- * chunk_overlap holds, but never reaches back over a heading. A sentence that is longer than a chunk is cut between words.
+ * Ranges of whole sentences, up to chunk_size characters. A range begins with the last sentences of the previous one, as many as fit into
+ * chunk_overlap, but never from before a heading. A sentence longer than a chunk is cut between words.
  */
 export function* sentenceRanges(
   text: string,
@@ -18,7 +18,7 @@ export function* sentenceRanges(
 ): Generator<TextRange, void> {
   const starts = new Set(headings);
   let held: TextRange[] = [];
-  /** Whether all held sentences have been in a range already. */
+  /** Whether all held sentences are already in an earlier range. */
   let isOverlap = true;
   for (const sentence of sentencesOf(text, chunk_size)) {
     const first = held[0];
@@ -36,7 +36,7 @@ export function* sentenceRanges(
         if (section > 0) held = held.slice(section);
       }
     }
-    // Room for the new one.
+    // Drops overlapping sentences until the new one fits.
     while (held[0] !== undefined && sentence.end - held[0].start > chunk_size) held.shift();
     held.push(sentence);
     isOverlap = false;
@@ -45,7 +45,7 @@ export function* sentenceRanges(
   if (first !== undefined && last !== undefined) yield { start: first.start, end: last.end };
 }
 
-/** The sentences of a text, one after the other without a gap; a line end ends one. None is longer than `maxLength`. */
+/** The sentences of a text, without gaps; a line break also ends a sentence. None is longer than `maxLength`. */
 function* sentencesOf(text: string, maxLength: number): Generator<TextRange, void> {
   const segmenter = new Intl.Segmenter("en", { granularity: "sentence" });
   for (let line = 0; line < text.length;) {
@@ -68,12 +68,12 @@ function* sentencesOf(text: string, maxLength: number): Generator<TextRange, voi
 }
 
 function sentenceLengths(segmenter: Intl.Segmenter, text: string): number[] {
-  // Most lines of tables, lists and code are one sentence, and this test is the quickest.
+  // The fast path for most lines of tables, lists and code, which are one sentence.
   if (!/[.!?…。！？｡]/.test(text)) return [text.length];
   return [...segmenter.segment(text)].map(({ segment }) => segment.length);
 }
 
-/** Where a piece of at most `maxLength` characters ends: after a blank, where there is one in its second half. */
+/** The end of a piece of at most `maxLength` characters: after a blank, if there is one in its second half. */
 function wordEnd(text: string, start: number, end: number, maxLength: number): number {
   if (end - start <= maxLength) return end;
   const limit = start + maxLength;

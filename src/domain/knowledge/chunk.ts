@@ -3,11 +3,11 @@ import { sentenceRanges } from "./chunk-sentences.ts";
 import { naiveRanges } from "./chunk-naive.ts";
 import { beforePair } from "./chunk-ranges.ts";
 
-/** Chunks that one resource may have; more of them is a chunk_size that is too small for it. */
+/** Most chunks of one document; more mean that chunk_size is too small for it. */
 export const MAX_CHUNKS = 200_000;
 const MAX_CONTEXT = 1000;
 
-/** A heading or a page, and where it lies in the text. */
+/** The position of a heading or page in the text. */
 interface Place {
   readonly char_start: number;
   readonly char_end: number;
@@ -16,14 +16,14 @@ interface Place {
 /** The text to be cut into chunks. */
 export interface ChunkedText {
   readonly text: string;
-  /** In the order of the text; null if there are none. */
+  /** In text order; null if the document has no pages. */
   readonly pages: readonly (Place & { readonly page: number })[] | null;
   readonly headings: readonly (Place & { readonly level: number })[];
 }
 
 /**
- * Cuts a text into chunks, one after the other: every character that is not a blank is in at least one, and none is cut within a
- * surrogate pair. A generator, so that the caller can pause between chunks of a long text.
+ * Cuts a text into chunks. Every character that is not a blank is in at least one chunk, and no chunk splits a surrogate pair. A generator,
+ * so that the caller can pause between the chunks of a long text.
  */
 export function* chunkText(source: ChunkedText, params: IndexingParams["chunker_params"]): Generator<NewChunk, void> {
   const { text, pages, headings } = source;
@@ -42,12 +42,12 @@ export function* chunkText(source: ChunkedText, params: IndexingParams["chunker_
     const char_start = skipBlanks(text, range.start, range.end);
     const char_end = skipBlanksBack(text, char_start, range.end);
     if (char_start === char_end) continue;
-    // Starts never go back, so neither does the first page.
+    // Chunks never start before the previous one, so the first page never moves back.
     while (pages !== null && (pages[firstPage]?.char_end ?? Infinity) <= char_start) firstPage += 1;
     let lastPage = firstPage;
     while (pages !== null && (pages[lastPage + 1]?.char_start ?? Infinity) < char_end) lastPage += 1;
     const context = contextOf(above(char_start));
-    // With the one that it begins with.
+    // Includes the heading that the chunk begins with.
     const titles = above(char_start + 1);
     yield {
       chunk_index,
@@ -69,7 +69,7 @@ export function embeddedText(chunk: { readonly context: string; readonly text: s
   return chunk.context === "" ? chunk.text : `${chunk.context}\n\n${chunk.text}`;
 }
 
-/** The headings above a place, from the topmost; to be asked for places in their order. A heading is not above itself. */
+/** Returns the headings above a position, topmost first. Call it with ascending positions. A heading is not above itself. */
 function headingsAbove({ text, headings }: ChunkedText): (at: number) => readonly string[] {
   const path: { readonly level: number; readonly title: string }[] = [];
   let next = 0;
@@ -80,7 +80,7 @@ function headingsAbove({ text, headings }: ChunkedText): (at: number) => readonl
       while ((path.at(-1)?.level ?? 0) >= heading.level) path.pop();
       const end = Math.min(heading.char_end, heading.char_start + MAX_CONTEXT);
       const written = text.slice(heading.char_start, beforePair(text, end));
-      // Marks of Markdown, at the beginning and closing ones at the end.
+      // Strips Markdown's heading marks, at the beginning and at the end.
       const marked = written.replace(/^ {0,3}#+(?=[ \t])/, "").trim();
       const title = marked.replace(/(?<![^ \t])#+$/, "").replace(/[^\S\t]+/g, " ");
       path.push({ level: heading.level, title: title.trim() });

@@ -1,8 +1,8 @@
 import type { KnowledgeResult } from "./query.ts";
 
-/** A passage that an answer rests on. */
+/** A chunk that an answer cites. */
 export interface Citation {
-  /** The number under which the text of the node's value has the passage, from 1. */
+  /** The number of the chunk in the text of the node's value, from 1. */
   readonly index: number;
   readonly knowledge_base_id: string;
   readonly resource_id: string;
@@ -11,13 +11,13 @@ export interface Citation {
   readonly chunk_id: string;
   readonly page_start: number | null;
   readonly page_end: number | null;
-  /** UTF-16 units of the resource's extracted text. */
+  /** UTF-16 units of the document's extracted text. */
   readonly char_start: number;
   readonly char_end: number;
   readonly score: number;
 }
 
-/** Where results come from, in their order. */
+/** The citations of search results, in their order. */
 export function citationsOf(knowledgeBaseId: string, results: readonly KnowledgeResult[]): Citation[] {
   return results.map((result) => ({
     index: result.rank,
@@ -34,7 +34,7 @@ export function citationsOf(knowledgeBaseId: string, results: readonly Knowledge
   }));
 }
 
-/** Results as a text for people and models: each with its number and where it comes from. */
+/** Search results as text for people and models, each with its number and source. */
 export function textOfResults(results: readonly KnowledgeResult[]): string {
   return results
     .map((result) => {
@@ -46,7 +46,7 @@ export function textOfResults(results: readonly KnowledgeResult[]): string {
     .join("\n\n");
 }
 
-/** A result with its neighbors, what they share once. */
+/** The text of a result and its neighbouring chunks; parts that they share appear once. */
 function passageOf({ text, char_start, char_end, neighbors = [] }: KnowledgeResult): string {
   const parts = [...neighbors, { text: text ?? "", char_start, char_end }].toSorted(
     (a, b) => a.char_start - b.char_start,

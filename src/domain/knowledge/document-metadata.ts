@@ -4,25 +4,29 @@ import type { Metadata, MetadataSchema, MetadataType, MetadataValue } from "./me
 const MAX_STRING = 1000;
 const MAX_LIST = 100;
 
-/** Metadata that documents of every knowledge base may have. */
+/** Metadata fields that are read from documents in every knowledge base. */
 const DOCUMENT_FIELDS: MetadataSchema["properties"] = {
   title: { type: "string", description: "The document's or page's title", order: 0 },
   author: { type: "string", description: "Who wrote it", order: 1 },
-  description: { type: "string", description: "Its description or summary", order: 2 },
-  keywords: { type: "string_list", description: "Its keywords", order: 3 },
-  language: { type: "string", description: "The language that it names as its own", order: 4 },
-  created: { type: "date", description: "When it was made or published", order: 5 },
-  modified: { type: "date", description: "When it was last changed, as the document or its server says", order: 6 },
+  description: { type: "string", description: "The document's description or summary", order: 2 },
+  keywords: { type: "string_list", description: "The document's keywords", order: 3 },
+  language: { type: "string", description: "The language that the document declares", order: 4 },
+  created: { type: "date", description: "When it was created or published", order: 5 },
+  modified: {
+    type: "date",
+    description: "When it was last changed, according to the document or its server",
+    order: 6,
+  },
 };
 
-/** The fields that are read from documents: those, and what a knowledge base declares beside them or in their place. */
+/** The fields that are read from documents: the standard ones, with the ones that the knowledge base declares added or in their place. */
 export function dataloaderFields(declared: MetadataSchema): MetadataSchema {
   return { properties: { ...DOCUMENT_FIELDS, ...declared.properties } };
 }
 
 /**
- * A document's own metadata, by the fields of its knowledge base. Names of properties are in lower case. Values that
- * a field cannot hold are left out: nobody here can correct someone else's document.
+ * A document's own metadata, by the fields of its knowledge base. Property names are in lower case. Values that do not fit their field are
+ * omitted, because the user cannot correct another author's document.
  */
 export function readDocumentMetadata(declared: MetadataSchema, properties: Readonly<Record<string, string>>): Metadata {
   const metadata: Record<string, MetadataValue> = {};
@@ -57,11 +61,11 @@ function valueOf(type: MetadataType, text: string): unknown {
   }
 }
 
-/** Dates as documents and servers write them; a year or a month is its first day, and a time without a zone is in UTC. */
+/** Converts dates as documents and servers write them: a year or month becomes its first day, and a time without a zone is in UTC. */
 function dateOf(text: string): string {
   if (/^\d{4}(?:-\d{2})?$/.test(text)) return `${text}-01-01`.slice(0, 10);
   if (/^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?$/.test(text)) return `${text}Z`;
-  // As in HTTP: Sun, 06 Nov 1994 08:49:37 GMT.
+  // HTTP's format: Sun, 06 Nov 1994 08:49:37 GMT.
   if (!/^[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} /.test(text)) return text;
   const time = Date.parse(text);
   return Number.isNaN(time) ? text : new Date(time).toISOString();

@@ -7,7 +7,7 @@ export const FILTER_OPERATORS = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "ni
 export type FilterOperator = (typeof FILTER_OPERATORS)[number];
 
 const ORDERED = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "exists"] as const;
-/** The operators for a field of each type. `contains`: a part of a string, or an element of a list. */
+/** The operators for fields of each type. `contains` matches a part of a string, or an element of a list. */
 const OPERATORS_OF: Readonly<Record<MetadataType, readonly FilterOperator[]>> = {
   string: [...ORDERED, "contains"],
   number: ORDERED,
@@ -23,7 +23,7 @@ const MAX_VALUES = 1000;
 /** Where a field's values are stored. */
 export type FilterSource = "user" | "dataloader" | "builtin";
 
-/** One comparison, its field known and its value of the field's type. `ne` and `nin` also match where there is no value. */
+/** One comparison, with a known field and a value of the field's type. `ne` and `nin` also match documents without a value. */
 export interface FilterCondition {
   readonly kind: "condition";
   readonly source: FilterSource;
@@ -33,21 +33,21 @@ export interface FilterCondition {
   readonly value: MetadataValue | readonly number[];
 }
 
-/** A filter whose every field exists and has the type it is compared as. */
+/** A filter whose fields all exist and have the type of their comparison. */
 export type ResolvedFilter =
   | { readonly kind: "and" | "or"; readonly all: readonly ResolvedFilter[] }
   | { readonly kind: "not"; readonly inner: ResolvedFilter }
   | FilterCondition;
 
-/** The schemas a filter may name fields of; a name in both means the first. */
+/** The schemas whose fields a filter may name; for a name in both, the first applies. */
 export interface FilterSchemas {
   readonly user: MetadataSchema;
   readonly dataloader: MetadataSchema;
 }
 
 /**
- * Reads a filter tree: `{and: [...]}`, `{or: [...]}`, `{not: [...]}` (none of them), `{field, op, value}`. Fields are those
- * of the two metadata schemas and the built-in ones. `filter` is null when there are issues.
+ * Reads a filter tree: `{and: [...]}`, `{or: [...]}`, `{not: [...]}` (none of them), `{field, op, value}`. It may name fields of the two
+ * metadata schemas and built-in fields. `filter` is null if there are issues.
  */
 export function resolveFilter(
   tree: unknown,
@@ -62,9 +62,9 @@ export function resolveFilter(
   };
 
   const readNode = (node: unknown, place: ReadonlyArray<string | number>, depth: number): ResolvedFilter | null => {
-    if (depth > MAX_DEPTH) return refuse(place, `a filter is at most ${MAX_DEPTH} levels deep`);
+    if (depth > MAX_DEPTH) return refuse(place, `a filter can be at most ${MAX_DEPTH} levels deep`);
     if (!isObject(node)) {
-      return refuse(place, "an object with and, or, not, or with field, op and value is expected");
+      return refuse(place, "must be an object with and, or, not, or with field, op and value");
     }
     const members = Object.entries(node);
     const [first] = members;
@@ -82,8 +82,8 @@ export function resolveFilter(
     depth: number,
   ): ResolvedFilter | null => {
     const list: readonly unknown[] = Array.isArray(inner) ? inner : kind === "not" ? [inner] : [];
-    if (list.length === 0) return refuse(place, "a list with at least one filter is expected");
-    if (list.length > MAX_CONDITIONS) return refuse(place, `a filter has at most ${MAX_CONDITIONS} conditions`);
+    if (list.length === 0) return refuse(place, "must be a list with at least one filter");
+    if (list.length > MAX_CONDITIONS) return refuse(place, `a filter can have at most ${MAX_CONDITIONS} conditions`);
     const all = list.map((each, index) => readNode(each, [...place, index], depth + 1));
     const resolved = all.filter((each) => each !== null);
     if (resolved.length < all.length) return null;
@@ -95,23 +95,28 @@ export function resolveFilter(
     place: ReadonlyArray<string | number>,
   ): ResolvedFilter | null => {
     conditions += 1;
-    if (conditions > MAX_CONDITIONS) return refuse(place, `a filter has at most ${MAX_CONDITIONS} conditions`);
+    if (conditions > MAX_CONDITIONS) return refuse(place, `a filter can have at most ${MAX_CONDITIONS} conditions`);
     const unknown = Object.keys(node).find((name) => !["field", "op", "value"].includes(name));
-    if (unknown !== undefined) return refuse([...place, unknown], "only field, op and value are expected here");
+    if (unknown !== undefined)
+      return refuse([...place, unknown], "unknown field: only field, op and value are allowed here");
     const { field, op } = node;
-    if (typeof field !== "string") return refuse([...place, "field"], "the name of a field is expected");
+    if (typeof field !== "string") return refuse([...place, "field"], "must be the name of a field");
     const found = findField(field, schemas);
     if (found === null) {
       const known = [...knownFields(schemas)].slice(0, 30).join(", ");
-      return refuse([...place, "field"], `no field ${JSON.stringify(field)}; there are ${known}`, "unknown_field");
+      return refuse(
+        [...place, "field"],
+        `unknown field ${JSON.stringify(field)}; the fields are ${known}`,
+        "unknown_field",
+      );
     }
     const operator = FILTER_OPERATORS.find((each) => each === op);
     const allowed = OPERATORS_OF[found.type];
     if (operator === undefined || !allowed.includes(operator)) {
-      return refuse([...place, "op"], `a field of type ${found.type} takes one of ${allowed.join(", ")}`);
+      return refuse([...place, "op"], `a field of type ${found.type} allows only ${allowed.join(", ")}`);
     }
     const value = readOperand(found.type, operator, node["value"]);
-    if ("expected" in value) return refuse([...place, "value"], `${value.expected} is expected`, "wrong_type");
+    if ("expected" in value) return refuse([...place, "value"], `must be ${value.expected}`, "wrong_type");
     return { kind: "condition", field, ...found, op: operator, value: comparable(found.source, field, value.value) };
   };
 
@@ -119,7 +124,7 @@ export function resolveFilter(
   return { filter: issues.length === 0 ? filter : null, issues };
 }
 
-/** A value in the form of the stored values. */
+/** Converts a value to the form of stored values. */
 function comparable(
   source: FilterSource,
   field: string,
@@ -151,7 +156,7 @@ function readOperand(
   value: unknown,
 ): { readonly value: MetadataValue | readonly number[] } | { readonly expected: string } {
   if (op === "exists") {
-    // {field, op: "exists"} alone asks whether there is a value.
+    // `exists` without a value means `true`.
     return value === undefined || typeof value === "boolean" ? { value: value ?? true } : { expected: "true or false" };
   }
   const element = type === "string_list" ? "string" : type;

@@ -1,4 +1,4 @@
-/** Every half as a number: 256 KiB, and a third of the time of computing each one. */
+/** The value of every half-precision number: takes 256 KiB, and a third of the time of converting each one. */
 const NUMBERS = new Float32Array(65_536);
 for (let half = 0; half < 65_536; half += 1) {
   const exponent = (half >> 10) & 31;
@@ -17,7 +17,7 @@ for (let half = 0; half < 65_536; half += 1) {
 const FLOAT = new Float32Array(1);
 const BITS = new Uint32Array(FLOAT.buffer);
 
-/** The nearest half (IEEE 754 binary16, ties to even) of a number. */
+/** The nearest half-precision number (IEEE 754 binary16, ties to even). */
 function toHalf(value: number): number {
   FLOAT[0] = value;
   const bits = BITS[0] ?? 0;
@@ -39,23 +39,24 @@ function toHalf(value: number): number {
   return sign | (half + (rest > middle || (rest === middle && half & 1) ? 1 : 0));
 }
 
-/** A vector scaled to length 1, so that the dot product is the cosine. Throws for one without a direction. */
+/** A vector scaled to length 1, so that the dot product is the cosine. Throws for a zero vector or one that is not finite. */
 export function normalizeVector(vector: ArrayLike<number>): Float32Array {
   let square = 0;
   for (let i = 0; i < vector.length; i += 1) square += (vector[i] ?? 0) ** 2;
   const length = Math.sqrt(square);
-  if (!(length > 0) || !Number.isFinite(length)) throw new RangeError("The embedding has no direction.");
+  if (!(length > 0) || !Number.isFinite(length))
+    throw new RangeError("The embedding is a zero vector, so it cannot be compared.");
   return Float32Array.from(vector, (value) => value / length);
 }
 
-/** A vector as the little-endian halves that are stored. */
+/** A vector as little-endian half-precision numbers, as stored. */
 export function encodeHalves(vector: ArrayLike<number>): Buffer {
   const bytes = Buffer.allocUnsafe(vector.length * 2);
   for (let i = 0; i < vector.length; i += 1) bytes.writeUInt16LE(toHalf(vector[i] ?? 0), i * 2);
   return bytes;
 }
 
-/** Reads stored halves into `target`, from `offset` on. */
+/** Reads stored half-precision numbers into `target`, from `offset` on. */
 export function decodeHalves(bytes: Uint8Array, target: Float32Array, offset = 0): void {
   for (let i = 0, at = offset; i + 1 < bytes.length; i += 2, at += 1) {
     target[at] = NUMBERS[(bytes[i] ?? 0) | ((bytes[i + 1] ?? 0) << 8)] ?? 0;

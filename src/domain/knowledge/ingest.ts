@@ -2,23 +2,23 @@ import { derivedId } from "../derived-id.ts";
 import type { JsonObject } from "../json.ts";
 import type { NewEvent } from "../webhooks/events.ts";
 
-/** The input of the workflow that indexes a resource. */
+/** The input of the workflow that indexes a document. */
 export interface ResourceInput {
   readonly org_id: string;
   readonly knowledge_base_id: string;
   readonly resource_id: string;
-  /** Another one is another workflow. */
+  /** A new revision is indexed by a new workflow. */
   readonly revision: number;
 }
 
-/** Whether there is a next step: not if the resource is gone, has been replaced, or could not be read. */
+/** `stop` if there is no next step: the document was deleted or replaced, or could not be read. */
 export type IngestStep = "done" | "stop";
 
 export const DUPLICATE_RULES = ["skip", "replace", "error"] as const;
-/** What an ingest does with an existing resource. */
+/** What happens to a document that already exists. */
 export type DuplicateRule = (typeof DUPLICATE_RULES)[number];
 
-/** The event of a resource's end: the same for the same revision, however often it is written. */
+/** The event for the end of a document's indexing: the same for the same revision, however often it is written. */
 export function resourceEvent(
   resource: ResourceInput & { readonly resource_path: string; readonly external_id: string | null },
   outcome:

@@ -4,20 +4,20 @@ const CHUNKER_TYPES = ["naive", "sentence"] as const;
 export const RESOURCE_SOURCES = ["upload", "url", "text"] as const;
 export type ResourceSource = (typeof RESOURCE_SOURCES)[number];
 
-/** States of a resource; `pending_delete` is the only one from which nothing leads back. */
+/** States of a document. `pending_delete` is the only one that it never leaves. */
 export const RESOURCE_STATUSES = ["pending", "resource", "parsed", "indexed", "error", "pending_delete"] as const;
 export type ResourceStatus = (typeof RESOURCE_STATUSES)[number];
 
-/** Name of the embedding model that runs beside the service. */
+/** Name of the embedding model that is part of the installation. */
 export const LOCAL_EMBEDDING_MODEL = "local";
 
 const MIN_CHUNK_SIZE = 50;
 const MAX_CHUNK_SIZE = 20_000;
 
-/** How the resources of a knowledge base are read, cut into chunks and embedded. Sizes in characters. */
+/** How the documents of a knowledge base are read, cut into chunks and embedded. Sizes in characters. */
 export const indexingParamsSchema = z
   .strictObject({
-    ocr: z.boolean().default(false).describe("Reads images and pages without text by character recognition"),
+    ocr: z.boolean().default(false).describe("Reads images and pages without text by optical character recognition"),
     embedding_params: z
       .strictObject({
         embedding_model: z
@@ -25,7 +25,7 @@ export const indexingParamsSchema = z
           .min(1)
           .max(200)
           .nullable()
-          .describe('"local", a model of the default connection, or null for keyword search only'),
+          .describe("`local`, a model of the default connection, or null for keyword search only"),
       })
       .default({ embedding_model: LOCAL_EMBEDDING_MODEL }),
     chunker_params: z
@@ -43,20 +43,27 @@ export const indexingParamsSchema = z
 
 export type IndexingParams = Readonly<z.infer<typeof indexingParamsSchema>>;
 
-/** The same with nothing that has to be given: what is absent stays, or is the default. */
+/** The same with all fields optional; an omitted field keeps its value, or gets the default. */
 export const indexingParamsInputSchema = z.strictObject({
   ocr: indexingParamsSchema.shape.ocr.unwrap().optional(),
-  embedding_params: indexingParamsSchema.shape.embedding_params.unwrap().optional(),
+  embedding_params: indexingParamsSchema.shape.embedding_params.unwrap().partial().optional(),
   chunker_params: z
     .strictObject({
-      chunk_size: z.int().min(MIN_CHUNK_SIZE).max(MAX_CHUNK_SIZE).optional().describe("Characters. Default 1500"),
+      chunk_size: z
+        .int()
+        .min(MIN_CHUNK_SIZE)
+        .max(MAX_CHUNK_SIZE)
+        .optional()
+        .describe("Length of a chunk in characters. Default 1500"),
       chunk_overlap: z
         .int()
         .min(0)
         .max(MAX_CHUNK_SIZE)
         .optional()
-        .describe("Less than chunk_size. Default 500, or a third of a chunk_size that is not more than that"),
-      chunker_type: z.enum(CHUNKER_TYPES).optional().describe("Default sentence"),
+        .describe(
+          "Characters shared by neighbouring chunks; less than chunk_size. Default 500, or a third of chunk_size if that is 500 or less",
+        ),
+      chunker_type: z.enum(CHUNKER_TYPES).optional().describe("How text is split into chunks. Default sentence"),
     })
     .optional(),
 });
@@ -64,17 +71,17 @@ export type IndexingParamsInput = Readonly<z.infer<typeof indexingParamsInputSch
 
 export const WEBSITE_SOURCE_TYPES = ["sitemap", "manual"] as const;
 
-/** A part of a resource's text, as the chunker makes it. */
+/** A chunk as the chunker makes it. */
 export interface NewChunk {
-  /** Position within the resource, from 0. */
+  /** Position within the document, from 0. */
   readonly chunk_index: number;
   readonly text: string;
-  /** The headings above it: searched and embedded with the text, and not part of it. */
+  /** The headings above the chunk. They are searched and embedded with its text, but are not part of it. */
   readonly context: string;
-  /** UTF-16 units of the resource's extracted text; `char_end` is the first unit after the chunk. */
+  /** UTF-16 units of the document's extracted text; `char_end` is the first unit after the chunk. */
   readonly char_start: number;
   readonly char_end: number;
-  /** From 1; null where the resource has no pages. */
+  /** From 1; null if the document has no pages. */
   readonly page_start: number | null;
   readonly page_end: number | null;
   readonly metadata: Readonly<Record<string, unknown>>;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ValidationIssue } from "../errors.ts";
+import { isLongNumber } from "../exact-json.ts";
 
 export const METADATA_TYPES = ["string", "number", "boolean", "date", "string_list"] as const;
 export type MetadataType = (typeof METADATA_TYPES)[number];
@@ -8,7 +9,7 @@ const MAX_PROPERTIES = 200;
 const MAX_STRING = 4000;
 const MAX_LIST = 1000;
 
-/** The fields that the resources of a knowledge base may carry. */
+/** The metadata fields of a knowledge base's documents. */
 export const metadataSchemaSchema = z.strictObject({
   properties: z
     .record(
@@ -16,7 +17,7 @@ export const metadataSchemaSchema = z.strictObject({
         .string()
         .min(1)
         .max(200)
-        .refine((name) => name !== "__proto__", "the name cannot be used"),
+        .refine((name) => name !== "__proto__", "this name is reserved"),
       z.strictObject({
         type: z.enum(METADATA_TYPES),
         description: z.string().max(2000).default(""),
@@ -25,7 +26,10 @@ export const metadataSchemaSchema = z.strictObject({
         options: z.array(z.string().max(MAX_STRING)).max(MAX_LIST).optional(),
       }),
     )
-    .refine((properties) => Object.keys(properties).length <= MAX_PROPERTIES, `at most ${MAX_PROPERTIES} properties`),
+    .refine(
+      (properties) => Object.keys(properties).length <= MAX_PROPERTIES,
+      `can have at most ${MAX_PROPERTIES} properties`,
+    ),
 });
 
 export type MetadataSchema = Readonly<z.infer<typeof metadataSchemaSchema>>;
@@ -33,7 +37,7 @@ export type MetadataSchema = Readonly<z.infer<typeof metadataSchemaSchema>>;
 export type MetadataValue = string | number | boolean | readonly string[];
 export type Metadata = Readonly<Record<string, MetadataValue>>;
 
-/** Fields that every resource has, with the type they are compared as. */
+/** Fields that every document has, with the type for comparisons. */
 export const BUILTIN_FIELDS = {
   resource_id: "string",
   resource_path: "string",
@@ -49,23 +53,20 @@ export const BUILTIN_FIELDS = {
 } as const satisfies Record<string, MetadataType>;
 export type BuiltinField = keyof typeof BUILTIN_FIELDS;
 
-/** A content type without its parameters: what filters compare. */
+/** A content type without parameters, as filters compare it. */
 export function mediaType(contentType: string): string {
   const end = contentType.indexOf(";");
   return (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
 }
 
-/**
- * A date as it is stored and compared, `2026-01-31T00:00:00.000Z`, or null where the text is none. A time that does not
- * say its zone is in UTC.
- */
+/** A date as it is stored and compared, `2026-01-31T00:00:00.000Z`; null if the text is not a date. A time without a zone is in UTC. */
 function normalizeDate(text: string): string | null {
   const [, day = "", clock = ""] = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](.*))?$/.exec(text) ?? [];
-  // "2026-02-31" is parsed as a day in March.
+  // JavaScript would parse "2026-02-31" as a day in March.
   if (!isoTime(day)?.startsWith(day)) return null;
   if (clock === "" && text.length > day.length) return null;
   const time = isoTime(clock === "" ? day : `${day}T${clock}${/^[\d:.]+$/.test(clock) ? "Z" : ""}`);
-  // Texts of longer years are in no order.
+  // Years with more than four digits would not sort as text.
   return time !== null && /^\d{4}-/.test(time) ? time : null;
 }
 
@@ -74,7 +75,7 @@ function isoTime(text: string): string | null {
   return Number.isNaN(time) ? null : new Date(time).toISOString();
 }
 
-/** A value as it is stored, or a sentence saying what was expected. */
+/** A value as it is stored, or a sentence that says what was expected. */
 export function readMetadataValue(
   type: MetadataType,
   value: unknown,
@@ -85,11 +86,11 @@ export function readMetadataValue(
         ? { value }
         : { expected: `a string of at most ${MAX_STRING} characters` };
     case "number":
-      if (typeof value !== "number" || !Number.isFinite(value)) return { expected: "a number" };
-      // Beyond it the digits that were sent are lost already.
-      return Number.isInteger(value) && !Number.isSafeInteger(value)
-        ? { expected: `a number (a whole one of at most ${Number.MAX_SAFE_INTEGER})` }
-        : { value };
+      if (typeof value === "number" && Number.isFinite(value)) {
+        // A larger number has already lost digits, so it is rejected.
+        if (!Number.isInteger(value) || Number.isSafeInteger(value)) return { value };
+      } else if (typeof value !== "string" || !isLongNumber(value)) return { expected: "a number" };
+      return { expected: `a number (whole numbers up to ${Number.MAX_SAFE_INTEGER})` };
     case "boolean":
       return typeof value === "boolean" ? { value } : { expected: "true or false" };
     case "date": {
@@ -107,7 +108,7 @@ export function readMetadataValue(
 
 const NUMBER = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** A stored value as one of another type; null where it cannot be that without loss. */
+/** Converts a stored value to another type; null if that would lose information. */
 export function convertMetadataValue(type: MetadataType, value: MetadataValue): MetadataValue | null {
   const single = Array.isArray(value) && value.length === 1 ? String(value[0]) : value;
   const text = typeof single === "string" ? single.trim() : null;
@@ -121,8 +122,8 @@ export function convertMetadataValue(type: MetadataType, value: MetadataValue): 
 }
 
 /**
- * The metadata of a resource as it is stored, dates in one form, so that filters compare them as text; null values are
- * left out. What the schema does not have, or has with another type or other options, is an issue.
+ * A document's metadata as it is stored. Dates are in one form, so that filters can compare them as text; null values are omitted. Fields
+ * that the schema does not have, and values of another type or option, are issues.
  */
 export function readMetadata(
   schema: MetadataSchema,
@@ -142,13 +143,13 @@ export function readMetadata(
     if (value === null || value === undefined) continue;
     const read = readMetadataValue(property.type, value);
     if ("expected" in read) {
-      issues.push({ loc: place, msg: `${read.expected} is expected`, type: "wrong_type" });
+      issues.push({ loc: place, msg: `must be ${read.expected}`, type: "wrong_type" });
       continue;
     }
     const { options } = property;
     const given = Array.isArray(read.value) ? (read.value as readonly string[]) : [String(read.value)];
     if (options !== undefined && given.some((each) => !options.includes(each))) {
-      issues.push({ loc: place, msg: `one of ${options.join(", ")} is expected`, type: "unknown_option" });
+      issues.push({ loc: place, msg: `must be one of ${options.join(", ")}`, type: "unknown_option" });
       continue;
     }
     metadata[name] = read.value;

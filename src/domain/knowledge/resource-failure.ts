@@ -1,7 +1,7 @@
-/** Thrown where a resource cannot be indexed for a reason of its own; code and message are for its owner. */
+/** Thrown if a document cannot be indexed for a reason in the document itself; its owner sees code and message. */
 export class ResourceFailure extends Error {
   readonly code: string;
-  /** Whether trying again soon could help. */
+  /** Whether a retry could help. */
   readonly retryable: boolean;
 
   constructor(code: string, message: string, options: { cause?: unknown; retryable?: boolean } = {}) {

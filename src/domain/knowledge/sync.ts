@@ -8,7 +8,7 @@ export const SYNC_STATES = ["pending", "running", "completed", "failed", "cancel
 export type SyncState = (typeof SYNC_STATES)[number];
 
 export const SYNC_OUTCOMES = ["added", "updated", "deleted", "unchanged", "failed"] as const;
-/** The outcome of a document in a sync; in a dry run, the expected one. */
+/** The outcome for a document in a sync; in a dry run, the expected outcome. */
 export type SyncOutcome = (typeof SYNC_OUTCOMES)[number];
 
 /** The input of a sync's workflow. */
@@ -18,7 +18,7 @@ export interface SyncInput {
   readonly sync_id: string;
 }
 
-/** Whether a step has more to do: `stop` if the sync has ended, or is to. */
+/** The result of one step: `stop` if the sync has ended or is to end. */
 export type SyncStep = "more" | "done" | "stop";
 
 /** Why a sync, or one of its items, failed. */
@@ -29,7 +29,7 @@ export interface SyncError {
 
 export type SyncCounts = Readonly<Record<SyncOutcome, number>>;
 
-/** The event of a sync's end: the same however often it is written. */
+/** The event for the end of a sync: the same however often it is written. */
 export function syncEvent(
   sync: SyncInput & { readonly mode: SyncMode },
   state: "completed" | "failed",
@@ -46,7 +46,7 @@ export function syncEvent(
       sync_id,
       mode,
       state,
-      // Nothing else of what is given, which may be a whole row.
+      // Copies only the counts, because `counts` may be a whole database row.
       counts: Object.fromEntries(SYNC_OUTCOMES.map((outcome) => [outcome, counts[outcome]])),
       error: error === null ? null : { ...error },
     },

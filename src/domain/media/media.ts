@@ -2,21 +2,21 @@ import { isUuid } from "../uuid.ts";
 import { isWebAddress } from "../web-address.ts";
 
 export const MEDIA_KINDS = ["audio", "image"] as const;
-/** Kinds of nodes that are given a recording or a picture. */
+/** Node types that take a recording or an image. */
 export type MediaKind = (typeof MEDIA_KINDS)[number];
 
-/** Types that are read, detected from a file's content. */
+/** Supported file types, detected from a file's content. */
 export const MEDIA_TYPES: Readonly<Record<MediaKind, readonly string[]>> = {
   audio: ["audio/mpeg", "audio/wav", "audio/ogg", "audio/flac", "audio/mp4", "audio/webm", "audio/aac"],
   image: ["image/png", "image/jpeg", "image/webp", "image/gif"],
 };
-/** Types of pictures whose text is recognised without a model. */
+/** Image types whose text is recognised without a model. */
 export const OCR_TYPES: readonly string[] = ["image/png", "image/jpeg", "image/webp"];
 
-/** Bytes from the start of a file that tell its type. */
+/** How many bytes from the start of a file reveal its type. */
 export const MEDIA_PROBE_BYTES = 64;
 
-/** First bytes, as Latin-1. */
+/** Signatures of file types: the first bytes, as Latin-1. */
 const SIGNATURES: ReadonlyArray<readonly [RegExp, string]> = [
   [/^\u0089PNG\r\n/, "image/png"],
   [/^\u00ff\u00d8\u00ff/, "image/jpeg"],
@@ -32,14 +32,14 @@ const SIGNATURES: ReadonlyArray<readonly [RegExp, string]> = [
   [/^\u00ff[\u00e2\u00e3\u00f2-\u00f7\u00fa-\u00fd]/, "audio/mpeg"],
 ];
 
-/** The type of a file of this kind, from its first bytes; null where it is none of them. */
+/** The type of a file by its first bytes; null if it is not one of this kind. */
 export function mediaType(kind: MediaKind, firstBytes: Uint8Array): string | null {
   const head = String.fromCharCode(...firstBytes.subarray(0, MEDIA_PROBE_BYTES));
   const type = SIGNATURES.find(([signature]) => signature.test(head))?.[1];
   return type !== undefined && MEDIA_TYPES[kind].includes(type) ? type : null;
 }
 
-/** What an input or an expression names: the bytes themselves, an uploaded file, or where a picture is. */
+/** The file that an input or expression refers to: its bytes, an uploaded file, or an image's URL. */
 export type MediaSource =
   | { readonly base64: string; readonly type: string; readonly bytes: number }
   | { readonly file_id: string }
@@ -50,17 +50,17 @@ export interface MediaFault {
   readonly type: string;
 }
 
-const WHAT = { audio: "a recording", image: "a picture" } as const;
+const WHAT = { audio: "a recording", image: "an image" } as const;
 const DATA_URI = /^data:[^,]{0,200},/i;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** The id of the upload that an input of a recording or a picture names. */
+/** The ID of the upload that an audio or image input refers to. */
 export function uploadedFile(value: unknown): string | undefined {
   const text = typeof value === "string" && value.length < 100 ? value.trim() : "";
   return isUuid(text) ? text.toLowerCase() : undefined;
 }
 
-/** Reads what an input of `kind` was given. Its type is detected from its content, not from a data URI. */
+/** Reads the value of an input of `kind`. The content determines the type, not a data URI. */
 export function readMedia(
   kind: MediaKind,
   value: string,
@@ -71,17 +71,17 @@ export function readMedia(
   const text = value.trim();
   if (/^https?:/i.test(text.slice(0, 10))) {
     if (kind === "image" && isWebAddress(text)) return { url: text };
-    const msg = kind === "image" ? "Give a whole web address" : "Recordings are given as base64, or uploaded before";
+    const msg = kind === "image" ? "Send a complete URL" : "Recordings must be sent as base64, or uploaded first";
     return { msg, type: "url_parsing" };
   }
   const heading = DATA_URI.exec(text.slice(0, 210))?.[0];
   if (heading !== undefined && !/;base64,$/i.test(heading)) {
-    return { msg: "A data URI has its content as base64 here: data:<type>;base64,<content>", type: "base64" };
+    return { msg: "A data URI must contain base64: data:<type>;base64,<content>", type: "base64" };
   }
   const base64 = text.slice(heading?.length ?? 0).replaceAll(/\s+/g, "");
   if (base64 === "" || !BASE64.test(base64) || base64.replace(/={1,2}$/, "").length % 4 === 1) {
-    const others = kind === "image" ? "a web address, or the id of an uploaded file" : "or the id of an uploaded file";
-    return { msg: `This is not ${WHAT[kind]}: give base64 (a data URI too), ${others}`, type: "base64" };
+    const others = kind === "image" ? "a URL, or the ID of an uploaded file" : "or the ID of an uploaded file";
+    return { msg: `This is not ${WHAT[kind]}: send base64 (or a data URI), ${others}`, type: "base64" };
   }
   const bytes = Math.floor((base64.replace(/={1,2}$/, "").length * 3) / 4);
   if (bytes > maxBytes) {
@@ -94,14 +94,14 @@ export function readMedia(
   );
   if (type === null || !types.includes(type)) {
     return {
-      msg: `The content is not ${WHAT[kind]} of a type that can be read: ${types.join(", ")}`,
+      msg: `The content is not ${WHAT[kind]} of a supported type: ${types.join(", ")}`,
       type: "media_type",
     };
   }
   return { base64, type, bytes };
 }
 
-/** Whether a type is that of a recording or a picture. */
+/** Whether a type is that of a supported recording or image. */
 export function isMediaType(type: string): boolean {
   return MEDIA_KINDS.some((kind) => MEDIA_TYPES[kind].includes(type));
 }

@@ -1,15 +1,15 @@
 import type { NodeKind } from "../flow/kinds.ts";
 import type { Json, JsonObject, StoredValue } from "../json.ts";
 
-/** Calls of tools that one node may make in all its steps. */
+/** Most tool calls of one node, in all its steps. */
 export const MAX_TOOL_CALLS = 200;
-/** Tools that a model sees at once. */
+/** Most tools that a model receives at a time. */
 export const MAX_TOOLS = 128;
 
 /** Names of the tools that read skills. */
 export const SKILL_TOOLS = ["load_skill", "read_skill_file"] as const;
 
-/** An activity's task for a node that calls tools: ask the model, or make one call. */
+/** One activity's task for a node that calls tools: ask the model, or make one tool call. */
 export type AgentPart = AgentStepPart | ToolCallPart;
 
 export interface AgentStepPart {
@@ -18,11 +18,11 @@ export interface AgentStepPart {
   readonly step: number;
   /** The conversation so far; null at the first step. */
   readonly conversation: StoredValue | null;
-  /** The results of the model's last calls, in their order. */
+  /** The results of the model's last tool calls, in order. */
   readonly answers: readonly ToolAnswer[];
-  /** Calls of the steps before. */
+  /** Number of tool calls in the earlier steps. */
   readonly calls_before: number;
-  /** The run that this one resumes, where that has not got to the node's end: what it was answered is not asked again. */
+  /** The run that this one resumes, if that run did not finish the node: answers that its model already gave are reused. */
   readonly earlier_run?: string;
 }
 
@@ -31,40 +31,40 @@ export interface ToolCallPart {
   readonly call: AgentCall;
 }
 
-/** A call that the model has made. */
+/** A tool call that the model made. */
 export interface AgentCall {
   /** The model's name for the tool. */
   readonly name: string;
-  /** The kind of node that does the same work. */
+  /** The node type that does the same work. */
   readonly type: NodeKind;
-  /** Position among the node's `tools`; null if there is no such tool. */
+  /** Index in the node's `tools`; null if there is no such tool. */
   readonly tool: number | null;
-  /** The members of a tool that stands for several actions. */
+  /** Set for a tool that stands for several actions. */
   readonly action_id?: string;
-  /** The version that a tool of a skill reads, as "id@version". */
+  /** The skill version that a skill tool reads, as "id@version". */
   readonly skill?: string;
   readonly arguments: StoredValue;
-  /** What the model wanted, where a person has approved the call with other arguments. */
+  /** The model's arguments, if a person approved the call with other ones. */
   readonly edited_from?: StoredValue;
-  /** Whether a person decides first. */
+  /** Whether the call needs a person's approval. */
   readonly approval: boolean;
-  /** Its result in the run that this one resumes: the call is not made again. */
+  /** The call's result in the run that this one resumes; the call is not repeated. */
   readonly reused?: ReusedAnswer;
   /** Why the call is not made. */
   readonly refused?: { readonly code: string; readonly message: string };
 }
 
-/** The result of a call: the tool's output, or `{error: {code, message}}`. */
+/** The result of a tool call: the tool's output, or `{error: {code, message}}`. */
 export interface ToolAnswer {
   readonly output: StoredValue;
   readonly failed: boolean;
 }
 
-/** The result of a call in an earlier run. */
+/** The result of a tool call in an earlier run. */
 export interface ReusedAnswer extends ToolAnswer {
-  /** The arguments that a person has approved in the place of the model's. */
+  /** The arguments that a person approved instead of the model's. */
   readonly edited?: Json;
-  /** The status that the call was refused with, for the hint of its error. */
+  /** The HTTP status of a rejected call, for the hint of its error. */
   readonly upstream_status?: number;
 }
 
@@ -76,10 +76,10 @@ export interface AgentStep {
   readonly value?: StoredValue;
 }
 
-/** Whether a place in a run is that of a call of a tool. */
+/** Whether a path in a run is that of a tool call. */
 export const isToolPath = (path: string): boolean => /\/tools\[\d{1,9}\]$/.test(path);
 
-/** Where the n-th call of a node stands in its run, from 0; and its n-th step, from 1. */
+/** The path of a node's tool call, by its index from 0; `stepPath` takes a step's number from 1. */
 export const toolPath = (path: string, index: number): string => `${path}/tools[${index}]`;
 export const stepPath = (path: string, step: number): string => `${path}/steps[${step - 1}]`;
 
@@ -88,13 +88,13 @@ export function ownerOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/"));
 }
 
-/** A text as the name of a tool, as both protocols take it. */
+/** A text as a tool name that both model APIs accept. */
 export function toolName(text: string): string {
   const name = text.replaceAll(/[^A-Za-z0-9_-]+/g, "_").replaceAll(/^_+|(?<!_)_+$/g, "");
   return name === "" ? "tool" : name.slice(0, 64);
 }
 
-/** Makes names unique: chosen names stay, the others get a number where they are taken. */
+/** Makes names unique: chosen names stay, other names that are taken get a number. */
 export function distinctNames(wanted: ReadonlyArray<{ readonly name: string; readonly chosen: boolean }>): string[] {
   const taken = new Set([...SKILL_TOOLS, ...wanted.filter(({ chosen }) => chosen).map(({ name }) => name)]);
   return wanted.map(({ name, chosen }) => {
@@ -106,7 +106,7 @@ export function distinctNames(wanted: ReadonlyArray<{ readonly name: string; rea
   });
 }
 
-/** The schema of an object without the members that a caller may not choose. */
+/** The schema of an object without the fields that a caller must not set. */
 export function withoutMembers(schema: JsonObject, names: readonly string[]): JsonObject {
   if (names.length === 0) return schema;
   const properties = (schema["properties"] ?? {}) as JsonObject;

@@ -1,14 +1,14 @@
 import type { Json, JsonObject } from "../json.ts";
 
-/** A call of a tool that a model asks for. */
+/** A tool call that a model asks for. */
 export interface ToolCall {
   readonly call_id: string;
   readonly name: string;
-  /** As the model wrote it, parsed; a text where it is no JSON. */
+  /** The model's JSON, parsed; a string if it is not JSON. */
   readonly input: Json;
 }
 
-/** A picture as a model takes it: an https address, or its bytes as base64. */
+/** An image as a model accepts it: an https URL, or base64 bytes. */
 export type ChatImage = { readonly url: string } | { readonly base64: string; readonly mime_type: string };
 
 /** A recording of speech. */
@@ -42,13 +42,13 @@ export interface ChatTool {
 export const REASONING_EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh"] as const;
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
 
-/** Which tools a model may call: any or none, at least one, none, or this one. */
+/** Which tools a model may call: any or none, at least one, none, or exactly this one. */
 export type ToolChoice = "auto" | "required" | "none" | { readonly tool: string };
 
-/** Members of a request that callers cannot set. */
+/** Request fields that callers cannot set. */
 export const OWN_MEMBERS: readonly string[] = ["model", "messages", "system", "stream", "stream_options", "tools", "n"];
 
-/** How to ask a model, in addition to the question. */
+/** Settings of a model request, in addition to the messages. */
 export interface ChatSettings {
   readonly temperature?: number;
   readonly max_tokens?: number;
@@ -57,7 +57,7 @@ export interface ChatSettings {
   readonly seed?: number;
   readonly reasoning_effort?: ReasoningEffort;
   readonly tool_choice?: ToolChoice;
-  /** Members that are added to the request as they are. */
+  /** Fields that are added to the request unchanged. */
   readonly extra_body?: JsonObject;
 }
 
@@ -70,10 +70,10 @@ export interface ChatRequest extends ChatSettings {
   readonly tools?: readonly ChatTool[];
 }
 
-/** Why a model stopped. */
+/** Why a model's answer ended. */
 export type FinishReason = "stop" | "length" | "content_filter" | "tool_calls" | "error" | "other";
 
-/** Tokens of a call, as its endpoint counted them; null if it did not. */
+/** The tokens of a call, as its endpoint counted them; null if it did not. */
 export interface TokenCount {
   readonly input_tokens: number | null;
   readonly output_tokens: number | null;
@@ -81,7 +81,7 @@ export interface TokenCount {
   readonly cached_tokens: number | null;
 }
 
-/** A model's whole answer. */
+/** A model's complete answer. */
 export interface ChatAnswer {
   readonly text: string;
   readonly tool_calls: readonly ToolCall[];

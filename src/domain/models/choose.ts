@@ -1,22 +1,22 @@
-/** The model a node names; what it leaves out comes from the organisation, then from the installation. */
+/** The model that a node names. Omitted parts come from the organisation, then from the installation. */
 export interface ModelChoice {
   readonly model?: string | undefined;
   readonly connection_id?: string | undefined;
 }
 
-/** All models that a node may ask. */
+/** All models that a node may use. */
 export interface ModelsAsked extends ModelChoice {
-  /** Asked if the chosen one cannot answer. */
+  /** Used in this order if the chosen model cannot answer. */
   readonly fallback_models?: readonly string[] | undefined;
 }
 
-/** The models of nodes that name none themselves. */
+/** The models for nodes that name none. */
 export interface ModelDefaults {
   readonly organisation: { readonly default_connection_id: string | null; readonly default_model: string | null };
   readonly installation: { readonly url: string | undefined; readonly model: string | undefined };
 }
 
-/** A model, and the connection that leads to it; null for the installation's own endpoint. */
+/** A model and its connection; null means the installation's own endpoint. */
 export interface ChosenModel {
   readonly model: string;
   readonly connection_id: string | null;
@@ -33,4 +33,4 @@ export function chooseModel(choice: ModelChoice, { organisation, installation }:
 
 /** What to do if no model is configured. */
 export const MODEL_WAY_OUT =
-  "Set a default connection and model with PATCH /v2/settings, name `connection_id` and `model` in the node, or set MILLRACE_MODEL_URL and MILLRACE_MODEL";
+  "Set a default connection and model with PATCH /v2/settings, set `connection_id` and `model` in the node, or set MILLRACE_MODEL_URL and MILLRACE_MODEL";

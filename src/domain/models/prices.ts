@@ -1,15 +1,15 @@
-/** Prices of a model in US dollars for a million tokens. */
+/** Prices of a model in US dollars per million tokens. */
 export interface ModelPrice {
   readonly input: number;
   readonly output: number;
-  /** Of input tokens read from the endpoint's cache; as `input` where it is left out. */
+  /** Price of input tokens read from the endpoint's cache; by default that of `input`. */
   readonly cached_input?: number;
 }
 
 /** Prices by names of models. */
 export type Prices = Readonly<Record<string, ModelPrice>>;
 
-/** An operator's prices, then published ones. An operator's price also holds for names that begin with its name. */
+/** The operator's prices, then published ones. An operator's price also applies to model names that begin with its name. */
 export interface PriceTable {
   readonly own: Prices;
   readonly listed: Prices;
@@ -18,17 +18,17 @@ export interface PriceTable {
 export interface TokenTotals {
   readonly input: number;
   readonly output: number;
-  /** Of `input`. */
+  /** The part of `input` that was read from a cache. */
   readonly cached: number;
 }
 
 /** What to do if a model has no price. */
 export const PRICE_WAY_OUT =
-  "Give it one in the file that MILLRACE_MODEL_PRICES_FILE names, ask another model, or leave max_cost_usd out";
+  "Add its price to the file in MILLRACE_MODEL_PRICES_FILE, use another model, or omit max_cost_usd";
 
 const MILLION = 1_000_000;
 
-/** List prices of well-known models, as their makers published them, for these names and for dated versions of them. */
+/** List prices of well-known models, as published by their makers. They apply to these names and to dated versions of them. */
 export const MODEL_PRICES: Prices = {
   "claude-haiku-4-5": { input: 1, output: 5, cached_input: 0.1 },
   "claude-sonnet-4-5": { input: 3, output: 15, cached_input: 0.3 },
@@ -39,7 +39,7 @@ export const MODEL_PRICES: Prices = {
   "gpt-4.1-mini": { input: 0.4, output: 1.6, cached_input: 0.1 },
 };
 
-/** Cost of a call in US dollars; null where the model has no price. */
+/** Cost of a call in US dollars; null if the model has no price. */
 export function costOf(prices: PriceTable, model: string, { input, output, cached }: TokenTotals): number | null {
   const price = priceOf(prices, model);
   if (price === null) return null;
@@ -47,7 +47,7 @@ export function costOf(prices: PriceTable, model: string, { input, output, cache
   return (fresh + output * price.output) / MILLION;
 }
 
-/** An exact name counts more than a prefix: `gpt-4.1-nano` is not `gpt-4.1`. Null if it has no price. */
+/** An exact name takes precedence over a prefix: `gpt-4.1-nano` is not `gpt-4.1`. Null if the model has no price. */
 export function priceOf({ own, listed }: PriceTable, model: string): ModelPrice | null {
   const exact = of(own, model) ?? of(listed, model);
   if (exact !== null) return exact;
@@ -57,7 +57,7 @@ export function priceOf({ own, listed }: PriceTable, model: string): ModelPrice 
   return longest === undefined ? of(listed, model.replace(DATED, "")) : of(own, longest);
 }
 
-/** The suffixes that makers add to a model's name for a version. */
+/** Suffixes that makers add to a model's name for a version. */
 const DATED = /[-@](?:latest|\d{4}-\d{2}-\d{2}|\d{8})$/;
 
 const of = (prices: Prices, name: string): ModelPrice | null =>

@@ -1,22 +1,22 @@
 import { isObject } from "../json.ts";
 import type { Json, JsonObject } from "../json.ts";
 
-/** Levels of a schema in strict mode, and members of all its objects. */
+/** Strict mode's limits: levels of a schema, and fields of all objects together. */
 const MAX_LEVELS = 10;
 const MAX_MEMBERS = 100;
-/** What strict mode knows, beside what says nothing of the answer. */
+/** Keywords that strict mode supports, beside the ones that do not affect the answer. */
 const words = (text: string): ReadonlySet<unknown> => new Set(text.split(" "));
 const KNOWN = words(
   "type properties required additionalProperties items enum const anyOf $ref $defs pattern format minimum maximum exclusiveMinimum " +
     "exclusiveMaximum multipleOf minItems maxItems title description",
 );
-/** Keywords that strict mode does not know and that do not affect the answer. */
+/** Keywords that strict mode does not support and that do not affect the answer, so they can be removed. */
 const LEFT_OUT = words("$schema $id $comment default examples deprecated");
 const FORMATS = words("date-time time date duration email hostname ipv4 ipv6 uuid");
 
 /**
- * The schema as OpenAI's strict mode takes it: objects are closed, and name all of their members as required. Null where the answers would
- * differ: a member that may be left out, an object with any members, a keyword that the mode does not know.
+ * The schema for OpenAI's strict mode, in which every object is closed and requires all of its fields. Null if that would change the
+ * possible answers: for an optional field, an object with arbitrary fields, or an unsupported keyword.
  */
 export function strictSchema(schema: JsonObject): JsonObject | null {
   const count = { members: 0 };
@@ -53,13 +53,13 @@ function strict(schema: Json | undefined, level: number, count: { members: numbe
   return isOrClosesObject(made) ? made : null;
 }
 
-/** Whether it is no schema of objects, or one whose members are all required; that is closed then. */
+/** Returns false if strict mode would change the schema's objects. Otherwise closes the object, if the schema describes one. */
 function isOrClosesObject(made: Record<string, Json>): boolean {
   const { type, properties, required, additionalProperties } = made;
   const types = [type ?? []].flat();
   if (!types.includes("object")) return properties === undefined && (type !== undefined || isPlain(made));
   const names = isObject(properties) ? Object.keys(properties) : [];
-  // Closed, an object without members that are named could only be empty.
+  // Without named fields, a closed object could only be empty.
   if (names.length === 0 || (additionalProperties !== undefined && additionalProperties !== false)) return false;
   if (!Array.isArray(required) || required.length !== names.length || !names.every((name) => required.includes(name)))
     return false;
@@ -67,7 +67,7 @@ function isOrClosesObject(made: Record<string, Json>): boolean {
   return true;
 }
 
-/** Keywords that alone define the values. */
+/** Whether the schema has only keywords that define its values by themselves. */
 const isPlain = (made: Record<string, Json>): boolean =>
   ["enum", "const", "anyOf", "$ref"].some((name) => made[name] !== undefined);
 

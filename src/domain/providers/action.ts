@@ -2,11 +2,11 @@ import type { Json, JsonObject } from "../json.ts";
 import { NodeFailure } from "../runs/failure.ts";
 import type { Credential } from "./connection.ts";
 
-/** What an action does to the world; decides whether it may be repeated. */
+/** The effects of an action, which decide whether it may be repeated. */
 export interface ActionAnnotations {
   readonly read_only: boolean;
   readonly destructive: boolean;
-  /** Whether doing it twice with the same inputs is the same as doing it once. */
+  /** Whether executing it twice with the same inputs has the same effect as once. */
   readonly idempotent: boolean;
 }
 
@@ -28,33 +28,34 @@ export interface BodyPart {
 }
 
 export type RequestBody =
-  | { readonly json: Json }
+  /** `text`: how it is written, if not as JSON.stringify does. */
+  | { readonly json: Json; readonly text?: string }
   | { readonly form: ReadonlyArray<readonly [string, string]> }
   | { readonly text: string; readonly type: string }
   | { readonly bytes: Uint8Array; readonly type: string }
   | { readonly parts: readonly BodyPart[] };
 
-/** An HTTP request without what authenticates it. */
+/** An HTTP request without its authentication. */
 export interface ActionRequest {
   readonly method: string;
   readonly url: string;
   readonly query?: ReadonlyArray<readonly [string, string]>;
-  /** Parts of the query that are encoded already: in a list, what separates the items is not encoded, and what is in them is. */
+  /** Parts of the query that are already encoded, because the separator of a list must stay unencoded between encoded items. */
   readonly encoded_query?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: RequestBody;
 }
 
-/** An answer of 2xx. */
+/** A response with status 2xx. */
 export interface ActionResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Json;
 }
 
-/** Thrown if an action cannot be carried out with these inputs, or the service refused it in an answer of 2xx. */
+/** Thrown if an action cannot be executed with these inputs, or if the service refused it in a 2xx response. */
 export class ActionRefused extends Error {
-  /** "inputs": the caller's fault; "upstream": the service's word. */
+  /** "inputs": the inputs are invalid; "upstream": the service refused. */
   readonly by: "inputs" | "upstream";
 
   constructor(by: "inputs" | "upstream", message: string) {
@@ -64,9 +65,9 @@ export class ActionRefused extends Error {
   }
 }
 
-/** Thrown if a call failed, by code that knows how much of it the service has done. */
+/** Thrown for a failed call, by code that knows how much of it the service has done. */
 export class ActionFailed extends NodeFailure {
-  /** "none": certainly nothing; "unknown": nobody can know; "some": the service answered what came of it. */
+  /** "none": certainly nothing was done; "unknown": this cannot be known; "some": the service reported what was done. */
   readonly effect: "none" | "unknown" | "some";
 
   constructor(
@@ -91,17 +92,17 @@ export interface Action {
   readonly timeout_seconds: number;
   readonly version: string;
   /**
-   * The request of an action that is one HTTP request; the others have an executor of their own. Pure. `credential` is {}
-   * without a connection. Throws ActionRefused.
+   * The request of an action that is a single HTTP request; other actions have their own executor. Pure. `credential` is {} without a
+   * connection. Throws ActionRefused.
    */
   readonly request?: (inputs: JsonObject, credential: Credential) => ActionRequest;
-  /** What the answer yields; default its body. Throws ActionRefused. */
+  /** The action's output from the response; default its body. Throws ActionRefused. */
   readonly outputs?: (response: ActionResponse) => Json;
-  /** The name of the MCP server's tool. */
+  /** The MCP server's tool that the action calls. */
   readonly tool?: { readonly name: string; readonly url: string };
 }
 
-/** Something that happens and starts runs. */
+/** An event of a provider that starts runs. */
 export interface Trigger {
   readonly trigger_id: string;
   readonly name: string;
@@ -114,7 +115,7 @@ export interface Trigger {
 }
 
 type ActionDraft = Pick<Action, "action_id" | "name" | "annotations" | "input_schema" | "request" | "outputs"> & {
-  /** For people and, without `llm`, for models. */
+  /** The description for people and, without `llm`, for models. */
   readonly description: string;
   readonly llm?: string;
   readonly output_schema?: JsonObject;
@@ -122,7 +123,7 @@ type ActionDraft = Pick<Action, "action_id" | "name" | "annotations" | "input_sc
   readonly timeout_seconds?: number;
 };
 
-/** An action of a built-in provider. */
+/** Defines an action of a built-in provider. */
 export function defineAction({ description, llm, ...draft }: ActionDraft): Action {
   return {
     output_schema: {},
@@ -134,7 +135,7 @@ export function defineAction({ description, llm, ...draft }: ActionDraft): Actio
   };
 }
 
-/** The schema of an object whose members are all required but those in `optional`. */
+/** The schema of an object that requires all fields but those in `optional`. */
 export function inputsOf(
   properties: Readonly<Record<string, JsonObject>>,
   optional: readonly string[] = [],
@@ -147,23 +148,23 @@ export function inputsOf(
   };
 }
 
-/** A value as text: strings as they are, others as JSON, "" for none. */
+/** A value as text: strings as they are, others as JSON, "" for no value. */
 export function asText(value: Json | undefined): string {
   if (value === undefined || value === null) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** An address below a base, whatever slashes they have between them. */
+/** A URL below a base, with exactly one slash between them. */
 export function below(base: Json | undefined, path: string): string {
   return `${asText(base).replace(/(?<!\/)\/+$/, "")}/${path.replace(/^\/+/, "")}`;
 }
 
-/** The members of an object that are set. */
+/** The fields of an object that have a value. */
 export function given(members: Readonly<Record<string, Json | undefined>>): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as JsonObject;
 }
 
-/** The same as query parameters; lists are repeated. */
+/** The fields that have a value, as query parameters; lists become repeated parameters. */
 export function queryOf(members: Readonly<Record<string, Json | undefined>>): Array<readonly [string, string]> {
   return Object.entries(given(members)).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value]).map((each: Json): readonly [string, string] => [name, asText(each)]),

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "../json.ts";
 
-/** How a connection proves who it is. */
+/** How a connection authenticates. */
 export const CONNECTION_SCHEMES = [
   "none",
   "api_key",
@@ -11,34 +11,34 @@ export const CONNECTION_SCHEMES = [
 ] as const;
 export type ConnectionScheme = (typeof CONNECTION_SCHEMES)[number];
 
-/** `error`: the service refused the credential; it is still tried. `unverified`: nobody knows yet. `disabled`: not used. */
+/** `error`: the service rejected the credential, which is still used. `unverified`: not yet checked. `disabled`: not used. */
 export const CONNECTION_STATUSES = ["active", "error", "unverified", "disabled"] as const;
 export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
 
-/** A credential as its scheme's `fields` describe it, defaults filled in. */
+/** A credential by its scheme's `fields`, with defaults filled in. */
 export type Credential = JsonObject;
 
-/** Where an API key goes in a request. A credential's own members `in` and `name` take precedence. */
+/** Where a request carries an API key. The credential's own fields `in` and `name` take precedence. */
 export interface KeyPlacement {
   readonly in: "header" | "query" | "cookie";
   readonly name: string;
-  /** Put before the key, e.g. "Bearer ". */
+  /** Written before the key, e.g. "Bearer ". */
   readonly prefix?: string;
 }
 
 /** One way to authenticate with a provider. */
 export interface AuthScheme {
-  /** JSON Schema of the credential: one flat object. Its secret members are `writeOnly`. */
+  /** JSON Schema of the credential, a flat object whose secret fields are `writeOnly`. */
   readonly fields: JsonObject;
-  /** For an `api_key`; without it the key is not used in a header or parameter. */
+  /** For `api_key`; if absent, the key is not sent in a header or parameter. */
   readonly placement?: KeyPlacement;
-  /** Of `api_keys`, which are sent together: where each goes, by the member that has it. */
+  /** For `api_keys`, which are sent together: where each key goes, by the field that contains it. */
   readonly placements?: Readonly<Record<string, KeyPlacement>>;
 }
 
 export type AuthSchemes = { readonly [Scheme in ConnectionScheme]?: AuthScheme };
 
-/** What authentication adds to a request. */
+/** The headers and query parameters that authentication adds to a request. */
 export interface Authorization {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
@@ -46,7 +46,7 @@ export interface Authorization {
 
 const NONE: Authorization = { headers: {}, query: {} };
 
-/** How to authenticate a request; `token` is the access token of `oauth2_client_credentials`. */
+/** The authentication of a request; `token` is the access token of `oauth2_client_credentials`. */
 export function authorizationOf(
   scheme: ConnectionScheme,
   auth: AuthScheme,
@@ -75,7 +75,7 @@ export function authorizationOf(
   }
 }
 
-/** Every text that must be masked wherever it appears: the secret members, and what is made of them. */
+/** All texts to mask wherever they appear: secret fields, and values derived from them. */
 export function secretsOfCredential(auth: AuthScheme, credential: Credential): string[] {
   const properties = (auth.fields["properties"] ?? {}) as Readonly<Record<string, JsonObject>>;
   const secret = Object.entries(credential).flatMap(([name, value]) =>
@@ -93,7 +93,7 @@ export function withDefaults(auth: AuthScheme, credential: Credential): Credenti
   return { ...Object.fromEntries(defaults), ...credential };
 }
 
-/** A text member of a credential; "" if it is not a text. */
+/** A string field of a credential; "" if it is not a string. */
 export function textOf(credential: Credential, name: string): string {
   const value: Json | undefined = credential[name];
   return typeof value === "string" ? value : "";
@@ -118,7 +118,7 @@ function placed(placement: KeyPlacement, value: string): Authorization {
     : header(name.toLowerCase(), value);
 }
 
-/** Several cookies are one header; otherwise each key has a name of its own. */
+/** Combines several keys. Cookies share one header; other keys have different names. */
 function together(all: readonly Authorization[]): Authorization {
   const headers: Record<string, string> = {};
   for (const [name, value] of all.flatMap((each) => Object.entries(each.headers)))

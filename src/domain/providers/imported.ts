@@ -3,11 +3,11 @@ import { operationRequest } from "./openapi/operation.ts";
 import type { OperationCall } from "./openapi/operation.ts";
 import type { Provider } from "./provider.ts";
 
-/** An action as it is stored: the call is data. */
+/** An imported action as it is stored, with its call as data. */
 export type ImportedAction = Omit<Action, "request" | "outputs" | "tool"> &
   ({ readonly operation: OperationCall } | { readonly tool: NonNullable<Action["tool"]> });
 
-/** The result of importing a document or a server. */
+/** The result of importing an OpenAPI document or an MCP server. */
 export interface ImportedProvider {
   readonly provider: Omit<Provider, "provider_id" | "actions" | "triggers" | "check">;
   readonly actions: readonly ImportedAction[];
@@ -15,22 +15,27 @@ export interface ImportedProvider {
 
 /** Longest description of an imported provider or action (characters). */
 export const MAX_DESCRIPTION = 2000;
-/** Longest all actions of an import may be together (characters of JSON). */
+/** Most characters of JSON for all actions of an import together. */
 export const MAX_TOTAL_CHARS = 64 * 1024 * 1024;
 /** Most actions of an imported provider. */
 export const MAX_ACTIONS = 2000;
-/** Longest schemas of an action (characters of JSON, about): with them, the densest import fits into the total. */
+/**
+ * Longest schemas of one action (characters of JSON, approximately). An import with MAX_ACTIONS actions of this size fits into the total.
+ */
 export const MAX_INPUT_CHARS = 16 * 1024;
 export const MAX_OUTPUT_CHARS = 4 * 1024;
 
-/** An imported action as the rest of the service uses it. */
+/** An imported action in the form of a built-in one. */
 export function asAction(imported: ImportedAction): Action {
   if ("tool" in imported) return imported;
   const { operation, ...action } = imported;
-  return { ...action, request: (inputs, credential) => operationRequest(operation, inputs, credential) };
+  return {
+    ...action,
+    request: (inputs, credential) => operationRequest(operation, inputs, credential, action.input_schema),
+  };
 }
 
-/** An unused id for an action, made from the name that is wanted. */
+/** An unused ID for an action, based on the wanted name. */
 export function actionId(wanted: string, taken: Set<string>): string {
   const base =
     wanted

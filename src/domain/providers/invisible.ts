@@ -1,22 +1,15 @@
 import type { Json, JsonObject } from "../json.ts";
+import { INVISIBLE, signsOf } from "../marks.ts";
 import { MAX_DESCRIPTION } from "./imported.ts";
 import type { ImportedAction, ImportedProvider } from "./imported.ts";
 
-/**
- * Characters that people do not see and models read: of no width, of direction, tags, variation selectors, fillers and controls. The
- * signs of Arabic and Syriac that are of the same class are seen.
- */
-const INVISIBLE = /(?![\u0600-\u0605\u06DD\u070F\u08E2\t\n\r])[\p{Cf}\p{Cc}\p{Default_Ignorable_Code_Point}]/gu;
-/** The picture that an emoji is shown as. */
+/** The variation selector that shows a character as an emoji. */
 const AS_EMOJI = "\uFE0F";
 const MAX_SHOWN = 8;
-/** Members of a schema that only describe. */
+/** Schema keywords that only describe. */
 const WORDS: ReadonlySet<string> = new Set(["title", "description", "$comment", "examples", "example", "default"]);
 
-/**
- * The provider without invisible characters in the texts that models and people read. Reports to people what was
- * removed.
- */
+/** The provider without invisible characters in the texts that models and people read. The descriptions for people say what was removed. */
 export function visible({ provider, actions }: ImportedProvider): ImportedProvider {
   return {
     provider: { ...provider, name: plain(provider.name), description: plain(provider.description) },
@@ -28,9 +21,7 @@ function visibleAction(action: ImportedAction): ImportedAction {
   const { name, description, input_schema, output_schema } = action;
   const removed = new Set(charactersOf(JSON.stringify([name, description, input_schema, output_schema])));
   if (removed.size === 0) return action;
-  const codes = [...removed].map(
-    (each) => `U+${(each.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`,
-  );
+  const codes = signsOf(removed);
   const list =
     codes.slice(0, MAX_SHOWN).join(", ") + (codes.length > MAX_SHOWN ? `, ${codes.length - MAX_SHOWN} more` : "");
   const note = ` [invisible characters were removed: ${list}]`;
@@ -46,7 +37,10 @@ function visibleAction(action: ImportedAction): ImportedAction {
   };
 }
 
-/** Elsewhere than in words such characters mean something: then the whole schema takes any object. */
+/**
+ * Invisible characters outside of descriptions are significant and cannot be removed, so such a schema is replaced by one that accepts any
+ * object.
+ */
 function visibleSchema(schema: JsonObject): JsonObject {
   const cleaned = cleanWords(schema, false) as JsonObject;
   if (charactersOf(JSON.stringify(cleaned)).length === 0) return cleaned;

@@ -6,7 +6,7 @@ import type { JsonObject } from "../json.ts";
 export interface CheckInput {
   readonly org_id: string;
   readonly connection_id: string;
-  /** The task queue of its activity. */
+  /** The task queue of the workflow's activity. */
   readonly queue: string;
 }
 
@@ -15,52 +15,52 @@ export interface ActionRunInput {
   readonly org_id: string;
   readonly action_run_id: string;
   readonly timeout_seconds: number;
-  /** The task queue of its activity. */
+  /** The task queue of the workflow's activity. */
   readonly queue: string;
 }
 
-/** The request to import a provider. */
+/** The options of a provider import. */
 export interface ImportOptions {
   readonly provider_id: string;
-  /** They have named it themselves: what is there under the id is meant. */
+  /** Whether the caller chose the ID, so that an existing provider with this ID may be replaced. */
   readonly named: boolean;
-  /** Nothing is written. */
+  /** Whether nothing is written. */
   readonly dry_run: boolean;
-  /** Actions that published flows use may go. */
+  /** Whether the import may remove actions that published flows use. */
   readonly force: boolean;
-  /** An admin has approved changed and new tools of a server. */
+  /** Whether an admin has approved the server's changed and new tools. */
   readonly accept_changes: boolean;
-  /** An admin has said whether what a server says of its tools' effects is believed; null: as before, which is not at first. */
+  /** Whether an admin trusts the server's statements about its tools' effects; null keeps the earlier decision, which is initially no. */
   readonly trust_annotations: boolean | null;
 }
 
 /** The input of the workflow that imports the tools of an MCP server. */
 export interface ToolsImportInput extends ImportOptions {
   readonly org_id: string;
-  /** In place of the server's own. */
+  /** Replaces the server's own name; null keeps that. */
   readonly name: string | null;
   readonly url: string;
   readonly connection_id: string | null;
-  /** The connection was made for this import and is removed if the import fails. */
+  /** Whether the connection was created for this import, so that it is deleted if the import fails. */
   readonly new_connection: boolean;
-  /** Absent of an api of before, which writes to the audit log itself. */
+  /** Absent if an older API process started the import, because that writes to the audit log itself. */
   readonly audited?: AuditedRequest;
-  /** The task queue of its activity. */
+  /** The task queue of the workflow's activity. */
   readonly queue: string;
 }
 
-/** What an import does, or would do, to the provider that there is, by the ids of actions. */
+/** The changes of an import to the existing provider, by action ID. */
 export interface ImportPreview {
   readonly added: string[];
   readonly changed: string[];
   readonly removed: string[];
-  /** The published flows that use actions that change or go. */
+  /** The published flows that use changed or removed actions. */
   readonly used_by: Array<{
     readonly project_id: string;
     readonly name: string;
     readonly action_ids: readonly string[];
   }>;
-  /** How actions change, some of them: the members that differ, and what models read. */
+  /** Details of some changed actions: the fields that differ, and the description for models. */
   readonly differences: Array<{
     readonly action_id: string;
     readonly members: readonly string[];
@@ -72,15 +72,15 @@ export interface ImportPreview {
 export interface Imported extends ImportPreview {
   readonly stored: boolean;
   readonly created: boolean;
-  /** How many actions it has. */
+  /** Number of actions. */
   readonly operations: number;
 }
 
-/** The same for the caller that waits for the import of a server. Only that caller learns why it failed. */
+/** The result for the caller that waits for the import of a server. Only that caller learns why it failed. */
 export type ToolsImportResult =
   | { readonly ok: true; readonly imported: Imported }
   | { readonly ok: false; readonly loc: ReadonlyArray<string | number>; readonly message: string }
-  /** There is something that it would undo. */
+  /** The import conflicts with something that must not be undone without confirmation. */
   | {
       readonly ok: false;
       readonly problem: { readonly code: ProblemCode; readonly detail: string; readonly extra: JsonObject };

@@ -5,16 +5,16 @@ import type { AuthSchemes } from "./connection.ts";
 export const PROVIDER_SOURCES = ["builtin", "openapi", "mcp"] as const;
 export type ProviderSource = (typeof PROVIDER_SOURCES)[number];
 
-/** A request that tells whether a credential is good: below the credential's `base_url`. */
+/** A request below the credential's `base_url` that shows whether the credential is valid. */
 export interface CredentialCheck {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Why an answer of 2xx means no all the same; null where it does not. */
+  /** Why a 2xx response means that the credential is invalid; null if it is valid. */
   readonly refused?: (body: Json) => string | null;
 }
 
-/** A service that actions call, events come from, or connections belong to. */
+/** A service that has actions or triggers, or that connections belong to. */
 export interface Provider {
   readonly provider_id: string;
   readonly provider_version: string;
@@ -22,21 +22,21 @@ export interface Provider {
   readonly description: string;
   readonly provider_group: readonly string[];
   readonly tags: readonly string[];
-  /** A data address of an SVG, or null. */
+  /** A data: URL of an SVG, or null. */
   readonly icon: string | null;
   readonly auth: { readonly required: boolean; readonly schemes: AuthSchemes };
   readonly source: ProviderSource;
-  /** Whether annotations of an MCP server's tools are trusted. */
+  /** Whether statements of an MCP server about its tools' effects are trusted. */
   readonly trusted?: boolean;
   readonly check?: CredentialCheck;
   readonly actions: readonly Action[];
   readonly triggers: readonly Trigger[];
 }
 
-/** One that comes with the service: which triggers are of it is said where triggers are. */
+/** A built-in provider. Its triggers are defined with the triggers (domain/triggers). */
 export type BuiltinProvider = Omit<Provider, "triggers">;
 
-/** The JSON Schema of a provider's credentials: of the one scheme it has, or one of several. */
+/** The JSON Schema of a provider's credentials: that of its only scheme, or one of several. */
 export function credentialSchema({ auth }: Pick<Provider, "auth">): JsonObject {
   const schemes = Object.entries(auth.schemes).map(([scheme, { fields }]) => ({ title: scheme, ...fields }));
   const [only] = schemes;

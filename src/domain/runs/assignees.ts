@@ -1,28 +1,28 @@
 import { roleAllows } from "../accounts/principal.ts";
 import type { Principal, Role } from "../accounts/principal.ts";
 
-/** Roles that can answer a pause at all. */
+/** Roles that can answer a pause. */
 export const ASSIGNEE_ROLES = ["editor", "admin"] as const satisfies readonly Role[];
 export type AssigneeRole = (typeof ASSIGNEE_ROLES)[number];
 
-/** Who may answer a pause: users by their ids or e-mail addresses, both in lower case, and all who have a role. */
+/** Who may answer a pause: users by ID or e-mail address, both in lower case, and everyone with one of the roles. */
 export interface Assignees {
   readonly users: readonly string[];
   readonly roles: readonly AssigneeRole[];
 }
 
-/** The facts about a user that decide who may answer. */
+/** What decides whether a user may answer. */
 export interface Person {
   readonly user_id: string;
   readonly email: string;
   readonly role: Role;
 }
 
-/** The names under which assignees can mean a person. */
+/** The names by which assignees can include a person. */
 export function namesOf({ user_id, email, role }: Person): Assignees {
   return {
     users: [user_id, email.toLowerCase()],
-    // Each role includes the ones before it.
+    // A higher role includes the lower ones.
     roles: ASSIGNEE_ROLES.filter((each) => roleAllows(role, each)),
   };
 }
@@ -33,10 +33,10 @@ export function isAssignee(assignees: Assignees, person: Person): boolean {
   return users.some((name) => assignees.users.includes(name)) || roles.some((role) => assignees.roles.includes(role));
 }
 
-/** How respondents are recorded: `user:<id>`, `org_api_key:<id>`. */
+/** How the person or key that answered is recorded: `user:<id>`, `org_api_key:<id>`. */
 export const answererOf = ({ type, id }: Principal): string => `${type}:${id}`;
 
-/** A few people who may answer, for a message. */
+/** Some of the people who may answer, for a message. */
 export function assigneesText({ users, roles }: Assignees): string {
   const named = users.slice(0, 5);
   const rest = users.length - named.length;

@@ -1,14 +1,14 @@
 /** Longest message of an error (characters). */
 const MAX_MESSAGE_CHARS = 4096;
 
-/** A message as errors carry it. Cut before anything else looks at it: messages quote what callers send. */
+/** Shortens a message for an error. It is cut before any other processing, because messages quote what callers send. */
 export function shortMessage(text: string): string {
   const cut = text.length > MAX_MESSAGE_CHARS ? `${text.slice(0, MAX_MESSAGE_CHARS - 1)}…` : text;
-  // The SDK's core aborts the process on a lone surrogate.
+  // A lone surrogate would abort the process in the SDK's core.
   return cut.toWellFormed();
 }
 
-/** The member of an error that has the status of the other side; nothing where there is none. */
+/** The `upstream_status` field of an error; no field if the status is unknown. */
 export const statusIn = (upstream_status: number | undefined): { readonly upstream_status?: number } =>
   upstream_status === undefined ? {} : { upstream_status };
 
@@ -16,13 +16,13 @@ export const statusIn = (upstream_status: number | undefined): { readonly upstre
 export class NodeFailure extends Error {
   /** Stable snake_case word, e.g. "http_status", "node_timeout", "expression_failed". */
   readonly code: string;
-  /** Whether trying again could help; only then does the node's retry policy apply. */
+  /** Whether a retry could help; the node's retry policy applies only then. */
   readonly retryable: boolean;
-  /** Whether an upstream service is to blame (a sync caller sees 502 instead of 500). */
+  /** Whether an upstream service caused the failure (a synchronous caller receives 502 instead of 500). */
   readonly upstream: boolean;
   /** The upstream service's Retry-After (milliseconds); a retry waits at least that long. */
   readonly retry_after_ms: number | undefined;
-  /** The status that an upstream service answered. */
+  /** The HTTP status of the upstream service's response. */
   readonly upstream_status: number | undefined;
 
   constructor(

@@ -1,6 +1,6 @@
-/** The answer of local work that a process has not done, because the organisation already has its share of it. */
+/** Result of local work that was deferred because the organisation has used its share. */
 export interface HandedBack {
-  /** When to ask again (ms): about then there will be a place. */
+  /** When to try again (ms), because a slot is likely to be free then. */
   readonly handed_back_ms: number;
 }
 

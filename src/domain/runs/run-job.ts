@@ -6,12 +6,12 @@ export type RunJobAction = (typeof RUN_JOB_ACTIONS)[number];
 export const RUN_JOB_STATES = ["PENDING", "RUNNING", "COMPLETED", "ABORTED", "FAILED"] as const;
 export type RunJobState = (typeof RUN_JOB_STATES)[number];
 
-/** Runs that one job takes. */
+/** Most runs in one job. */
 export const MAX_JOB_RUNS = 100_000;
-/** Errors that a job lists; all are counted. */
+/** Most errors that a job lists; all are counted. */
 export const MAX_JOB_ERRORS = 100;
 
-/** Which runs a job is about: the filters of the list of runs, by the same names. */
+/** Selects a job's runs, with the filters of the list of runs under the same names. */
 export interface RunJobFilter {
   readonly run_id?: readonly string[] | undefined;
   readonly project_id?: string | undefined;
@@ -32,7 +32,7 @@ export interface RunJobInput {
   readonly job_id: string;
 }
 
-/** What follows a step: another one at once, another one when there may be a place for more runs, or nothing. */
+/** What follows a step: another step immediately, another step once there may be room for more runs, or nothing. */
 export type RunJobStep = "more" | "wait" | "end";
 
 export interface RunJobCounts {
@@ -41,7 +41,7 @@ export interface RunJobCounts {
   readonly failed: number;
 }
 
-/** Why an action failed for a run; without a run, why the job itself has failed. */
+/** Why the action failed for a run; without a run, why the whole job failed. */
 export interface RunJobError {
   readonly run_id: string | null;
   readonly code: string;
@@ -54,7 +54,7 @@ const ACTS_ON: Readonly<Record<RunJobAction, readonly RunState[]>> = {
   replay: TERMINAL_STATES,
 };
 
-/** The states of a filter in which the action is possible. Empty: it finds nothing. */
+/** The run states that the filter allows and the action is possible in. If empty, the job has no runs. */
 export function statesOf(action: RunJobAction, { state }: RunJobFilter): readonly RunState[] {
   return ACTS_ON[action].filter((each) => state === undefined || state.length === 0 || state.includes(each));
 }

@@ -12,17 +12,19 @@ import type {
   RunState,
 } from "./run.ts";
 
-/** A workflow's report of a node. The activity that persists it redacts values and shortens them for display. */
+/** A workflow's report on a node. The activity that persists it masks redacted values and shortens long ones for display. */
 export interface NodeReport extends Omit<NodeRecord, "output" | "truncated" | "long_values" | "error"> {
   readonly value?: StoredValue;
   readonly error?: RunError;
-  /** When the attempt ended, if the node is tried again (RFC 3339). */
+  /** When the attempt ended, if the node will be retried (RFC 3339). */
   readonly failed_at?: string;
+  /** When a delay ends (RFC 3339). */
+  readonly due_at?: string;
   /** Whether an earlier report contained the node's start. */
   readonly announced?: boolean;
 }
 
-/** Identifies a run and its flow version: enough to load the plan instead of carrying it along. */
+/** Identifies a run and its flow version, so that the plan can be loaded instead of passed along. */
 export interface RunIdentity {
   readonly org_id: string;
   readonly run_id: string;
@@ -30,7 +32,7 @@ export interface RunIdentity {
   readonly flow_version: number;
   readonly temporal_run_id: string;
   readonly started_at: string;
-  /** Whether an earlier workflow of the run, which is lost, may have executed its nodes. */
+  /** Whether an earlier, lost workflow of the run may have executed nodes. */
   readonly restarted?: true;
 }
 
@@ -48,7 +50,7 @@ export interface RunReport {
   readonly checkpoint?: Readonly<Record<string, CheckpointNode>>;
 }
 
-/** What a node's expressions see, by value or by reference. */
+/** The values that a node's expressions can read, inline or by reference. */
 export interface StoredScope {
   readonly nodes: Readonly<Record<string, StoredValue>>;
   readonly inputs: Readonly<Record<string, StoredValue>>;
@@ -59,11 +61,11 @@ export interface StoredScope {
   readonly last?: StoredValue;
 }
 
-/** Which part of a node's configuration is to be evaluated. */
+/** The part of a node's configuration to evaluate. */
 export type NodePart = "skip_if" | "node" | "items" | "initial" | "while" | "inputs" | "until" | "approval";
 
 export interface NodeAddress {
-  /** Ids from the top of the plan down to the node, joined with "/": "map-0/http-0". */
+  /** IDs from the plan's top level to the node, joined with "/": "map-0/http-0". */
   readonly plan_path: string;
   /** The same with iterations: "map-0[3]/http-0". */
   readonly path: string;
@@ -86,14 +88,45 @@ export interface ExecuteInput extends NodeAddress {
   /** From 1. */
   readonly attempt: number;
   readonly scope: StoredScope;
-  /** Reports of nodes that settled since the last write; persisted together with this node's own. */
+  /** Reports of nodes that settled since the last write, to be persisted together with this node's own. */
   readonly flush: readonly NodeReport[];
-  /** For a node that calls tools: its next task. `path` is that of this part. */
+  /** Whether the node is in a slice of a map or loop, so that the run's other workflows learn of its end only later. */
+  readonly sliced?: true;
+  /** The next task of a node that calls tools; `path` is then the path of that task. */
   readonly part?: AgentPart;
+  /** The nodes that may be executed after this one; `scope` then includes what they read. */
+  readonly chain?: readonly string[];
+}
+
+/** The details that an activity attaches to a node's failure. */
+export interface FailureDetails {
+  readonly retryable: boolean;
+  readonly upstream: boolean;
+  readonly retry_after_ms?: number;
+  readonly upstream_status?: number;
+  /** The attempt that failed, if the activity made several. */
+  readonly attempt?: number;
+  /** For a failure inside a nested flow or child run: the original error, with the node where it began. */
+  readonly origin?: RunError;
+}
+
+/** A node's value, and the results of the following nodes in its chain that were executed too. */
+export type ExecuteResult = StoredValue & {
+  readonly ahead?: readonly EndAhead[];
+  /** Inline nodes of the chain that are already recorded. */
+  readonly recorded?: readonly string[];
+};
+
+/** The recorded result of a node that was executed in the activity of an earlier node. */
+export interface EndAhead {
+  readonly node_id: string;
+  readonly value?: StoredValue;
+  /** The failure that the node's own activity would have thrown. */
+  readonly failure?: { readonly type: string; readonly message: string; readonly details: FailureDetails };
 }
 
 export interface LoadDocumentsResult {
-  /** How many documents are still being read; the value is there only when none is. */
+  /** How many documents are still being processed; `value` is set only if there are none. */
   readonly pending: number;
   readonly value?: StoredValue;
 }
@@ -101,7 +134,7 @@ export interface LoadDocumentsResult {
 export interface SplitItemsResult {
   /** Length of the whole list. */
   readonly count: number;
-  /** The asked-for items; long ones by reference. */
+  /** The requested items; long ones by reference. */
   readonly items: readonly StoredValue[];
 }
 
@@ -112,7 +145,7 @@ export interface StoreOutputsInput {
 
 export interface AssembleInput {
   readonly org_id: string;
-  /** "array": one list of the parts. "concat": the parts are lists themselves. "object": a member a part. */
+  /** "array": a list of the parts. "concat": the parts are lists, which are joined. "object": each part is a field. */
   readonly kind: "array" | "concat" | "object";
   readonly parts: readonly StoredValue[];
   readonly names?: readonly string[];
@@ -134,10 +167,10 @@ export interface SplitItemsInput {
 export interface CreateChildRunInput extends NodeAddress {
   readonly run: RunIdentity;
   readonly progress: Progress;
-  /** Reports since the last write, of the node's own start too: written before the child is there. */
+  /** Reports since the last write, including the start of this node, which must be recorded before the child run exists. */
   readonly flush: readonly NodeReport[];
   readonly inputs: StoredValue;
-  /** The flow, if it is a tool of the node; otherwise the node itself names it. */
+  /** The flow, if it is one of the node's tools; otherwise the node itself names the flow. */
   readonly called?: { readonly project_id: string; readonly version: number };
   /** The run that this one resumes. */
   readonly earlier_run?: string;
@@ -146,9 +179,9 @@ export interface CreateChildRunInput extends NodeAddress {
   readonly depth: number;
 }
 
-/** The input of the workflow of a sub-flow's run. */
+/** The input of a child run's workflow. */
 export interface ChildRunStart extends Omit<RunInput, "plan"> {
-  /** How the run ended before the workflow of its parent was lost. It is not executed again. */
+  /** Set if the run ended before its parent's workflow was lost; it is not executed again. */
   readonly ended?: Pick<RunOutcome, "state" | "outputs" | "error">;
 }
 
@@ -160,7 +193,7 @@ export interface ExpirePauseInput {
 }
 
 export interface ExpirePauseResult {
-  /** False when an answer came first; it is in `resolution` then. */
+  /** False if an answer came first, which is then in `resolution`. */
   readonly expired: boolean;
   readonly resolution: PauseResolution | null;
 }

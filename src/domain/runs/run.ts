@@ -3,7 +3,7 @@ import type { NodeKind } from "../flow/kinds.ts";
 import type { Plan } from "../flow/plan/types.ts";
 import type { Assignees } from "./assignees.ts";
 
-/** From which state a run may go to which. The type of a state is derived from this table. */
+/** The possible transitions of a run's state. */
 export const RUN_TRANSITIONS = {
   PENDING: ["RUNNING", "FAILED", "CANCELLED"],
   RUNNING: ["PAUSED", "COMPLETED", "FAILED", "CANCELLED"],
@@ -19,8 +19,8 @@ export type RunState = keyof typeof RUN_TRANSITIONS;
 export const RUN_STATES = Object.keys(RUN_TRANSITIONS) as RunState[];
 
 /**
- * Transitions that one write may combine, because nothing was persisted between them: a flow of inline nodes starts and
- * completes in one write; a pause answered while another branch still runs makes a running run a resumed one.
+ * Transitions that one write may combine, because nothing was persisted in between: a flow of inline nodes starts and completes in one
+ * write, and a pause answered while another branch runs turns RUNNING into RESUMED.
  */
 export const COALESCED_TRANSITIONS = [
   ["PENDING", "PAUSED"],
@@ -40,7 +40,7 @@ export function isSettled(state: RunState): boolean {
   return isTerminal(state) || state === "PAUSED";
 }
 
-export const RUN_TYPES = ["api", "batch", "trigger", "scheduled", "sub_workflow"] as const;
+export const RUN_TYPES = ["api", "batch", "trigger", "scheduled", "sub_workflow", "draft"] as const;
 export type RunType = (typeof RUN_TYPES)[number];
 export const RAN_BY_TYPES = ["org_api_key", "user", "system"] as const;
 export type RanByType = (typeof RAN_BY_TYPES)[number];
@@ -57,17 +57,17 @@ export interface RunError {
   readonly code: string;
   readonly message: string;
   readonly node_id: string | null;
-  /** Path of the node, such as "map-0[2]/guard-0"; null if no node is to blame. */
+  /** Path of the node, such as "map-0[2]/guard-0"; null if no node caused the error. */
   readonly path: string | null;
   readonly attempt: number;
   readonly retryable: boolean;
-  /** An upstream service is to blame: a sync caller sees 502. */
+  /** Whether an upstream service caused the error, so that a synchronous caller receives 502. */
   readonly upstream?: boolean;
-  /** The upstream's HTTP status, if it answered: the hint depends on it. */
+  /** The HTTP status of the upstream service's response, on which the hint depends. */
   readonly upstream_status?: number;
 }
 
-/** What is recorded of one node of one run. Upserts: a later record of the same path replaces the earlier one. */
+/** The record of one node of a run. A later record of the same path replaces the earlier one. */
 export interface NodeRecord {
   readonly node_id: string;
   readonly type: NodeKind;
@@ -78,24 +78,24 @@ export interface NodeRecord {
   readonly output?: Json;
   readonly truncated?: boolean;
   readonly long_values?: LongValues;
-  /** The passages that the value rests on. */
+  /** The chunks that the value cites. */
   readonly citations?: readonly Json[];
   readonly error?: RunError | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;
   /** When the next attempt of a failed node begins (RFC 3339). */
   readonly next_attempt_at?: string;
-  /** Whether it was taken over from the run that this one resumes. */
+  /** Whether the result was reused from the run that this one resumes. */
   readonly reused?: boolean;
 }
 
-/** The values of a node that its record shows in part, and where they are whole: masked as in the record. */
+/** The values that a node's record shows only in part, and where they are stored completely: masked as in the record. */
 export type LongValues = Partial<Readonly<Record<NodeValue, BlobRef>>>;
 
 export const NODE_VALUES = ["inputs", "output"] as const;
 export type NodeValue = (typeof NODE_VALUES)[number];
 
-/** Counts over the nodes of the top level. */
+/** Counts of top-level nodes. */
 export interface Progress {
   readonly total_nodes: number;
   readonly started_nodes: number;
@@ -112,7 +112,7 @@ export interface PauseAction {
   readonly label?: string;
 }
 
-/** A pause as it is opened by a workflow. */
+/** A pause that a workflow opens. */
 export interface PauseOpening {
   readonly pause_id: string;
   readonly workflow_id: string;
@@ -124,21 +124,21 @@ export interface PauseOpening {
   readonly form: Json;
   readonly actions: readonly PauseAction[];
   readonly required_approvals: number;
-  /** Who may answer; null: everybody who may resume runs. */
+  /** Who may answer; null means everyone who may resume runs. */
   readonly assignees: Assignees | null;
   readonly expires_at: string | null;
   readonly on_timeout: string;
-  /** The runs that show the pause as theirs, since its run is one of their sub-flows': the parent first. */
+  /** The outer runs that also show the pause, because the pause is in a child run of theirs; the parent first. */
   readonly shown_in?: readonly ShownPause[];
 }
 
-/** The position of a pause, as seen from an enclosing run. */
+/** A pause's path in an outer run. */
 export interface ShownPause {
   readonly run_id: string;
   readonly path: string;
 }
 
-/** The resolution of a pause, as the waiting workflow receives it. */
+/** The answer to a pause, or its default, as the waiting workflow receives it. */
 export interface PauseResolution {
   readonly action: string;
   readonly data: Json;
@@ -151,10 +151,10 @@ export interface PauseResolution {
 export interface RunUpdate {
   readonly org_id: string;
   readonly run_id: string;
-  /** The workflow execution that writes; empty for a write from outside (sweeper, reconciler, a forced cancel). */
+  /** The workflow execution that writes; empty for a write from outside (the sweeper, a forced cancellation). */
   readonly temporal_run_id: string;
   readonly started_at: string | null;
-  /** The state to be in after this write; absent: RUNNING unless it is further already. */
+  /** The state after this write; if absent, RUNNING, unless the run has already progressed further. */
   readonly state?: RunState;
   readonly state_reason?: string | null;
   readonly outputs?: Readonly<Record<string, StoredValue>>;
@@ -163,28 +163,28 @@ export interface RunUpdate {
   readonly progress: Progress;
   readonly nodes: readonly NodeRecord[];
   readonly pauses_opened?: readonly PauseOpening[];
-  /** Pauses whose resolution the workflow has received. */
+  /** Pauses whose resolution has reached the workflow. */
   readonly pauses_taken?: readonly string[];
-  /** Values to resume from; written with a failure or a cancellation. */
+  /** The nodes that a later run can reuse; written when the run fails or is cancelled. */
   readonly checkpoint?: Readonly<Record<string, CheckpointNode>>;
 }
 
-/** A settled node of an earlier run that a resumed run reuses. */
+/** A settled node of an earlier run that a resumed run can reuse. */
 export interface CheckpointNode {
   readonly value: StoredValue;
   readonly handles: readonly string[];
   readonly state: "COMPLETED" | "SKIPPED";
 }
 
-/** The run that a run resumes, and the nodes of the top level whose end it has not got to. */
+/** The run that this one resumes, and the top-level nodes that it did not finish. */
 export interface Resumed {
   readonly run_id: string;
   readonly nodes: readonly string[];
 }
 
-/** What the workflow of a run that goes on from its record knows of the earlier one. */
+/** State that a replacement workflow takes over from the lost one. */
 export interface Restart {
-  /** When nodes began that had not ended (RFC 3339), by path: waits go on from there. */
+  /** When unfinished nodes began (RFC 3339), by path, so that waits continue from there. */
   readonly began: Readonly<Record<string, string>>;
 }
 
@@ -199,38 +199,38 @@ export interface RunInput {
   readonly inputs: Readonly<Record<string, StoredValue>>;
   readonly timeout_seconds: number;
   readonly limits: RunLimits;
-  /** Nesting of sub-flows: 0 for a top-level run. */
+  /** Nesting of child runs: 0 for a top-level run. */
   readonly depth: number;
-  /** Nodes taken over from an earlier run. */
+  /** Nodes reused from an earlier run. */
   readonly reuse?: Readonly<Record<string, CheckpointNode>>;
-  /** Where models with tools go on with what they have been answered. */
+  /** The earlier run whose model answers and tool results are reused. */
   readonly resumes?: Resumed;
-  /** Of a run that goes on from its record, because its earlier workflow is lost. */
+  /** Set if this workflow continues a run whose earlier workflow is lost. */
   readonly restart?: Restart;
   readonly plan: Plan;
 }
 
-/** What the workflow of a run takes; the run of a sub-flow loads its own plan. */
+/** The input of a run's workflow. A child run loads its own plan. */
 export interface RunWorkflowInput extends Omit<RunInput, "plan"> {
   readonly plan?: Plan;
   /** The task queue of the activities of its nodes. */
   readonly node_queue: string;
   /**
-   * RFC 3339; a workflow that begins later was started by a call that took its time, and its run may have been cancelled
-   * in between. Not set for a sub-flow's run.
+   * RFC 3339. A workflow that starts later than this was started by a delayed request, so its run may already have been cancelled. Not set
+   * for a child run.
    */
   readonly start_by?: string;
-  /** Nobody answers its pauses: instead of waiting for one, it is cancelled with the reason `run_paused`. */
+  /** Set if no one will answer the run's pauses: instead of pausing, the run is cancelled with the reason `run_paused`. */
   readonly unattended?: boolean;
-  /** For a sub-flow's run: the run that waits for it. */
+  /** For a child run: the run that waits for it. */
   readonly parent?: ParentRun;
 }
 
-/** What the run of a sub-flow knows of the runs around it. */
+/** What a child run knows of its outer runs. */
 export interface ParentRun {
-  /** The workflow that has started it: the parent run's own, or that of a slice. */
+  /** The workflow that started it: that of the parent run, or of one of its slices. */
   readonly workflow_id: string;
-  /** The parent, its parent, and so on, each with the path of the sub-flow's nodes in it: "flow-0/". */
+  /** The parent, its parent, and so on, each with the path prefix of the child run's nodes in it: "flow-0/". */
   readonly runs: ReadonlyArray<{ readonly run_id: string; readonly prefix: string }>;
 }
 
@@ -238,11 +238,11 @@ export interface RunLimits {
   readonly max_iterations: number;
 }
 
-/** How a run ended: the result of its workflow, from which its record can be completed if the final write was lost. */
+/** How a run ended: the result of its workflow, from which the sweeper can complete the record if the final write was lost. */
 export interface RunOutcome {
   readonly state: TerminalState;
   readonly reason: string | null;
-  /** Stored by reference when too long together. */
+  /** Stored by reference if the outputs are too long together. */
   readonly outputs: Readonly<Record<string, StoredValue>>;
   readonly error: RunError | null;
   readonly progress: Progress;

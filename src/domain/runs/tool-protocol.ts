@@ -1,9 +1,9 @@
 import type { Json, JsonObject } from "../json.ts";
 
-/** Versions of the Model Context Protocol that are spoken, the newest first. */
+/** Supported versions of the Model Context Protocol, newest first. */
 export const MCP_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] as const;
 
-/** The version that a client and this server speak: the client's, where it is known here. */
+/** The protocol version to use: the client's, if it is supported, otherwise the newest. */
 export function agreedVersion(wanted: Json | undefined): string {
   return MCP_VERSIONS.find((version) => version === wanted) ?? MCP_VERSIONS[0];
 }
@@ -12,7 +12,7 @@ export function agreedVersion(wanted: Json | undefined): string {
 export const METHOD_NOT_FOUND = -32_601;
 export const INVALID_PARAMS = -32_602;
 
-/** The member of a call's `_meta` that says how many runs have started each other up to the caller, where that is a run. */
+/** The field of a call's `_meta` that counts how many runs have started each other, if the caller is a run. */
 export const DEPTH = "millrace/depth";
 
 export type RpcId = string | number;
@@ -33,7 +33,7 @@ export function rpcError(id: RpcId, code: number, message: string): RpcAnswer {
   return { jsonrpc: "2.0", id, error: { code, message } };
 }
 
-/** Thrown where a request cannot be served. Its sender gets a JSON-RPC error. */
+/** Thrown for a request that cannot be served; its sender receives a JSON-RPC error. */
 export class RpcRefused extends Error {
   readonly code: number;
 

@@ -5,14 +5,14 @@ import { canonicalJson } from "../flow/definition/content-hash.ts";
 import { readFrontMatter } from "./front-matter.ts";
 import type { FrontMatter } from "./front-matter.ts";
 
-/** The file that makes a skill; it refers to the others. */
+/** The required file of a skill, which refers to its other files. */
 export const SKILL_FILE = "SKILL.md";
 export const MAX_SKILL_FILES = 200;
-/** All files of a skill together, bytes. */
+/** Most bytes of all files of a skill together. */
 export const MAX_SKILL_BYTES = 30 * 1024 * 1024;
 export const MAX_PATH_CHARS = 255;
 
-/** A file of a bundle, by its path from the folder that `SKILL.md` is in. */
+/** A file of a skill, with its path from the folder of `SKILL.md`. */
 export interface BundleFile {
   readonly path: string;
   readonly content: Uint8Array;
@@ -27,35 +27,35 @@ export interface ListedFile {
   readonly sha256: string;
 }
 
-/** A skill that keeps the rules, with its files in the order of their paths. */
+/** A valid skill, with its files ordered by path. */
 export interface SkillBundle extends FrontMatter {
   readonly files: ReadonlyArray<BundleFile & ListedFile>;
   /** Bytes of all files together. */
   readonly size: number;
-  /** SHA-256 (hex) of paths and contents: the same for the same files, however they were packed. */
+  /** SHA-256 (hex) of paths and contents, which is the same for the same files, however they were packed. */
   readonly content_hash: string;
 }
 
-/** The place of a file, or of a field in it, in a refusal. */
+/** The location of a file, or of a field in it, in an error. */
 export function fileAt(path: string, ...field: readonly string[]): string[] {
   return ["body", "files", path.toWellFormed().slice(0, MAX_PATH_CHARS), ...field];
 }
 
-/** Throws 422 for more than a skill may hold; called while its files are read, so that no more of them is kept. */
+/** Throws 422 if a skill exceeds its limits. Called while files are being read, so that no more than the limit is ever kept. */
 export function requireWithinLimits(files: number, bytes: number): void {
   if (files > MAX_SKILL_FILES)
-    throw invalid(["body", "files"], `A skill has at most ${MAX_SKILL_FILES} files`, "too_many_files");
+    throw invalid(["body", "files"], `A skill can have at most ${MAX_SKILL_FILES} files`, "too_many_files");
   if (bytes > MAX_SKILL_BYTES)
     throw invalid(
       ["body", "files"],
-      `The files of a skill have at most ${MAX_SKILL_BYTES} bytes together`,
+      `The files of a skill can have at most ${MAX_SKILL_BYTES} bytes together`,
       "too_large",
     );
 }
 
 /**
- * Checks an uploaded skill. Strips a folder that holds all of it, and drops what macOS adds to archives. Throws 422
- * that names each file and field that breaks a rule.
+ * Checks an uploaded skill. Strips a folder that contains all files, and drops files that macOS adds to archives. Throws a 422 that names
+ * each invalid file and field.
  */
 export function readBundle(uploaded: readonly BundleFile[]): SkillBundle {
   const given = withoutFolder(uploaded.filter(({ path }) => !/^__MACOSX\/|(^|\/)\.DS_Store$/.test(path)));
@@ -67,7 +67,7 @@ export function readBundle(uploaded: readonly BundleFile[]): SkillBundle {
   if (issues.length > 0) throw new ValidationProblem(issues);
   const skillFile = given.find(({ path }) => path === SKILL_FILE);
   if (skillFile === undefined) {
-    const msg = `There is no ${SKILL_FILE} (in capitals, in the topmost folder)`;
+    const msg = `${SKILL_FILE} is missing (in capitals, in the top folder)`;
     throw invalid(fileAt(SKILL_FILE), msg, "missing");
   }
   const { frontMatter } = readSkillFile(skillFile.content);
@@ -82,13 +82,13 @@ export function readBundle(uploaded: readonly BundleFile[]): SkillBundle {
   };
 }
 
-/** Reads a `SKILL.md`. Throws 422 that names the field. */
+/** Reads a `SKILL.md`. Throws a 422 that names the invalid field. */
 export function readSkillFile(content: Uint8Array): { frontMatter: FrontMatter; instructions: string } {
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(content);
   } catch {
-    throw invalid(fileAt(SKILL_FILE), "It is not valid UTF-8");
+    throw invalid(fileAt(SKILL_FILE), "The file is not valid UTF-8");
   }
   const read = readFrontMatter(text);
   if ("issues" in read) {
@@ -97,7 +97,7 @@ export function readSkillFile(content: Uint8Array): { frontMatter: FrontMatter; 
   return read;
 }
 
-/** If all files are in one folder, their paths within it. */
+/** The paths within the common folder, if all files are in one. */
 function withoutFolder(files: readonly BundleFile[]): readonly BundleFile[] {
   const folder = /^[^/]+\//.exec(files[0]?.path ?? "")?.[0];
   if (folder === undefined || !files.every(({ path }) => path.startsWith(folder))) return files;
@@ -108,10 +108,10 @@ function pathIssues(paths: readonly string[]): ValidationIssue[] {
   const seen = new Set<string>();
   const folders = new Set(paths.flatMap(foldersOf));
   return paths.flatMap((path) => {
-    const fault = faultOfPath(path) ?? (seen.has(path) ? "The path is there twice" : undefined);
+    const fault = faultOfPath(path) ?? (seen.has(path) ? "Duplicate path" : undefined);
     seen.add(path);
     if (fault !== undefined) return [issue(path, fault, "path")];
-    return folders.has(path) ? [issue(path, "The path is a file and a folder", "path")] : [];
+    return folders.has(path) ? [issue(path, "The path is used for both a file and a folder", "path")] : [];
   });
 }
 
@@ -121,12 +121,12 @@ function foldersOf(path: string): string[] {
 }
 
 function faultOfPath(path: string): string | undefined {
-  if (path === "" || path.length > MAX_PATH_CHARS) return `A path has 1 to ${MAX_PATH_CHARS} characters`;
-  if (!path.isWellFormed() || /\p{Cc}/u.test(path)) return "A path has no control characters";
+  if (path === "" || path.length > MAX_PATH_CHARS) return `A path must have 1 to ${MAX_PATH_CHARS} characters`;
+  if (!path.isWellFormed() || /\p{Cc}/u.test(path)) return "A path cannot contain control characters";
   if (path.startsWith("/") || /^[a-z]:/i.test(path)) return "An absolute path is not allowed";
-  if (path.includes("\\")) return "A path has / between its parts, and no backslash";
+  if (path.includes("\\")) return "A path must use / between its parts, not a backslash";
   if (path.split("/").some((part) => part === "" || part === "." || part === ".."))
-    return 'A path has no empty parts, no "." and no ".."';
+    return 'A path cannot contain empty parts, "." or ".."';
   return undefined;
 }
 

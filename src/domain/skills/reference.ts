@@ -1,9 +1,9 @@
 import { isUuid } from "../uuid.ts";
 
-/** A reference to a version of a skill, as a user writes it. */
+/** A version of a skill as a user writes it. */
 export type SkillVersionName = number | "latest" | "default";
 
-/** What a version may be written as: its number, or a name. */
+/** A version's number, or a name for a version. */
 export const VERSION_PATTERN = /^(latest|default|[1-9]\d{0,8})$/;
 
 export function readVersionName(text: string): SkillVersionName {

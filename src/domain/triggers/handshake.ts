@@ -3,17 +3,17 @@ import { isObject } from "../json.ts";
 import type { Json } from "../json.ts";
 import type { WebhookConfig } from "./trigger.ts";
 
-/** What is given back: short, and of characters that no browser takes for anything but text. */
+/** The only challenges that are echoed: short, and of characters that no browser interprets as anything but text. */
 const CHALLENGE = /^[\x20-\x7e]{1,512}$/;
 
-/** A request that may be a sender's question whether the address is ours. */
+/** A request that may be a sender's verification of the webhook's URL. */
 export interface HandshakeRequest {
   readonly method: "GET" | "POST";
   readonly query: Readonly<Record<string, string>>;
   readonly body: Json;
 }
 
-/** The answer to a sender that verifies the address; null where a request is no verification. */
+/** The response to a sender that verifies the URL; null if the request is not a verification. */
 export function challengeOf(
   handshake: WebhookConfig["handshake"],
   secret: string,

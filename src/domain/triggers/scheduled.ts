@@ -1,2 +1,2 @@
-/** Replaces a scheduled run if the limit of runs under way is reached. */
+/** Returned instead of a scheduled run while the limit of unfinished runs is reached. */
 export const NO_PLACE = "no place";

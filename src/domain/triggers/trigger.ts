@@ -2,16 +2,16 @@ import { z } from "zod";
 import type { JsonObject } from "../json.ts";
 import { TERMINAL_STATES } from "../runs/run.ts";
 import { isWebhookSecret } from "../webhooks/webhook-signature.ts";
-import { cronFault, shownTimeZone, timeZoneOf } from "../cron.ts";
+import { CRON_NAMES, cronFault, shownTimeZone, timeZoneOf } from "../cron.ts";
 import { parseJsonPath } from "../json-path.ts";
 
 export const TRIGGER_KINDS = ["webhook", "schedule", "poll", "run_event"] as const;
 export type TriggerKind = (typeof TRIGGER_KINDS)[number];
 
-/** Most runs that may start each other one after the other by `run_event` triggers. */
+/** Longest chain of runs that start each other by `run_event` triggers. */
 export const MAX_TRIGGER_DEPTH = 8;
 
-/** What to do when a schedule is due while a run of it is under way. */
+/** What to do if a schedule is due while its previous run is unfinished. */
 const OVERLAPS = ["skip", "buffer_one", "buffer_all", "allow_all"] as const;
 export const VERIFICATIONS = ["none", "standard_webhooks", "github", "stripe"] as const;
 const HANDSHAKES = ["slack", "meta", "microsoft_graph"] as const;
@@ -26,46 +26,49 @@ const cronText = z
 
 const scheduleConfig = z.strictObject({
   cron: cronText.describe(
-    "Minute, hour, day of the month, month, day of the week; or six fields with the second first; or @hourly, @daily, @weekly, @monthly, " +
-      "@yearly. Where both the day of the month and the day of the week are given, both have to hold: 0 9 13 * fri is each Friday the 13th.",
+    `Cron expression: minute, hour, day of month, month, day of week; or six fields with the second first; or one of ${CRON_NAMES}. ` +
+      "If both day of month and day of week are given, both must match: 0 9 13 * fri is every Friday the 13th.",
   ),
   time_zone: z
     .string()
     .max(100)
-    .refine((text) => timeZoneOf(text) !== null, "a time zone such as Europe/Berlin is expected")
+    .refine((text) => timeZoneOf(text) !== null, "must be a time zone such as Europe/Berlin")
     .overwrite(shownTimeZone)
     .default("UTC")
     .describe(
-      "Of the IANA database, in any case; an alias is kept as it is written. Times that a change of clocks skips are left out.",
+      "IANA time zone in upper or lower case; aliases are accepted. When clocks change, an expression that repeats within a day " +
+        "(`*` in its second, minute or hour) fires whenever the clock shows one of its times. A fixed time fires once; a skipped time does not fire.",
     ),
   overlap: z
     .enum(OVERLAPS)
     .default("skip")
-    .describe("When a run of it is still under way: leave the time out, keep one or all for later, or run beside it."),
+    .describe(
+      "What to do if the previous run has not finished: `skip` the time, start one run (`buffer_one`) or all (`buffer_all`) later, or run in parallel (`allow_all`).",
+    ),
   catchup_window_seconds: z
     .int()
     .min(10)
     .max(31_536_000)
     .default(3600)
-    .describe("Times missed while the service was down are made up for if they are not longer ago."),
-  jitter_seconds: z.int().min(0).max(3600).default(0).describe("Starts up to so much later, at random."),
+    .describe("Times missed while Millrace was down are run later if they are at most this long ago."),
+  jitter_seconds: z.int().min(0).max(3600).default(0).describe("Delays each start by a random time up to this."),
 });
 
 const webhookConfig = z
   .strictObject({
-    verification: z.enum(VERIFICATIONS).default("none").describe("How the sender signs what it sends."),
+    verification: z.enum(VERIFICATIONS).default("none").describe("How the sender signs its requests."),
     secret: z
       .string()
       .min(8)
       .max(1000)
       .optional()
-      .meta({ writeOnly: true, description: "What it signs with. Never shown." }),
+      .meta({ writeOnly: true, description: "Secret that the sender signs with. It is never returned." }),
     handshake: z
       .enum(HANDSHAKES)
       .optional()
       .describe(
-        "How the sender asks beforehand whether the address is ours: `slack` (url_verification), `meta` (hub.challenge, whose " +
-          "hub.verify_token is the secret), `microsoft_graph` (validationToken). Their challenge is given back, and no run starts.",
+        "How the sender verifies the URL before it sends events: `slack` (url_verification), `meta` (hub.challenge, whose " +
+          "hub.verify_token is the secret), `microsoft_graph` (validationToken). The challenge is returned, and no run starts.",
       ),
   })
   .refine(
@@ -73,7 +76,7 @@ const webhookConfig = z
       verification !== "standard_webhooks" || secret === undefined || isWebhookSecret(secret),
     {
       path: ["secret"],
-      message: "a secret of Standard Webhooks is whsec_ and the base64 of 24 to 64 bytes",
+      message: "must be a Standard Webhooks secret: whsec_ and the base64 of 24 to 64 bytes",
     },
   );
 
@@ -83,33 +86,38 @@ const runEventConfig = z.strictObject({
     .toLowerCase()
     .nullable()
     .default(null)
-    .describe("The project whose runs start it; null: any project."),
-  states: z.array(z.enum(TERMINAL_STATES)).min(1).max(3).default(["COMPLETED"]).describe("How they have ended."),
+    .describe("Project whose finished runs fire the trigger; `null` means any project."),
+  states: z
+    .array(z.enum(TERMINAL_STATES))
+    .min(1)
+    .max(3)
+    .default(["COMPLETED"])
+    .describe("States of the finished runs that fire the trigger."),
 });
 
 const httpChangedConfig = z.strictObject({
-  url: z.url({ protocol: /^https?$/, error: "an address that begins with http:// or https:// is expected" }).max(2000),
+  url: z.url({ protocol: /^https?$/, error: "must be a URL that begins with http:// or https://" }).max(2000),
   every_minutes: z.int().min(1).max(1440).default(5),
   json_path: z
     .string()
     .max(500)
-    .refine((text) => parseJsonPath(text) !== null, "a path such as $.items[0].id is expected")
+    .refine((text) => parseJsonPath(text) !== null, "must be a path such as $.items[0].id")
     .default("$")
-    .describe("Where in the answer's JSON the value is; of anything else `$` is the text."),
+    .describe("JSON path of the value to watch in the response; for a response other than JSON, `$` is the text."),
 });
 
 const newRowsConfig = z.strictObject({
-  connection_id: z.uuid().toLowerCase().describe("A connection of provider postgres."),
+  connection_id: z.uuid().toLowerCase().describe("ID of a connection of provider postgres."),
   table: z
     .string()
     .max(200)
-    .regex(/^[^\s".]{1,63}(?:\.[^\s".]{1,63})?$/, "a table such as orders or shop.orders is expected")
-    .describe("The table or view, with its schema where that is not the usual one."),
+    .regex(/^[^\s".]{1,63}(?:\.[^\s".]{1,63})?$/, "must be a table such as orders or shop.orders")
+    .describe("Table or view, with its schema if that is not the default one."),
   column: z
     .string()
-    .regex(/^[^\s".]{1,63}$/, "the name of a column is expected")
+    .regex(/^[^\s".]{1,63}$/, "must be the name of a column")
     .default("id")
-    .describe("One that only grows from row to row, and has an index: a serial number or a time of creation."),
+    .describe("Indexed column whose value only increases from row to row, such as a serial number or a creation time."),
   every_minutes: z.int().min(1).max(1440).default(5),
 });
 
@@ -117,7 +125,7 @@ export type WebhookConfig = z.output<typeof webhookConfig>;
 export type HttpChangedConfig = z.output<typeof httpChangedConfig>;
 export type NewRowsConfig = z.output<typeof newRowsConfig>;
 
-/** The type of a trigger, and the configuration that it is stored with. Its secret is stored apart. */
+/** A trigger's type and stored configuration. Its secret is stored separately. */
 export type TypedTrigger =
   | Typed<"schedule", "schedule", z.output<typeof scheduleConfig>>
   | Typed<"webhook", "webhook", Omit<WebhookConfig, "secret">>
@@ -131,7 +139,7 @@ interface Typed<Kind extends TriggerKind, TriggerId extends string, Config> {
   readonly config: Config;
 }
 
-/** A way in which a provider starts runs. */
+/** A kind of event that starts runs. */
 export interface TriggerType {
   readonly trigger_id: TypedTrigger["trigger_id"];
   readonly provider_id: string;
@@ -140,7 +148,7 @@ export interface TriggerType {
   readonly instructions: string;
   readonly kind: TriggerKind;
   readonly config: z.ZodType;
-  /** JSON Schema of what expressions of the inputs see as `payload`. */
+  /** JSON Schema of `payload` in expressions of the inputs. */
   readonly payload_schema: JsonObject;
   readonly sample_payload: JsonObject;
 }
@@ -154,14 +162,14 @@ const object = (properties: JsonObject): JsonObject => ({
 });
 const RUN_ID = "0197f0a0-0000-7000-8000-000000000000";
 
-/** Every kind of trigger there is. */
+/** Every trigger type. */
 export const TRIGGER_TYPES: readonly TriggerType[] = [
   {
     trigger_id: "schedule",
     provider_id: "millrace",
     name: "Schedule",
     description: "Runs a flow at the times of a cron expression.",
-    instructions: "payload.scheduled_at is the time it was due. No time is run twice.",
+    instructions: "payload.scheduled_at is the scheduled time. No time runs twice.",
     kind: "schedule",
     config: scheduleConfig,
     payload_schema: object({ scheduled_at: { ...text, format: "date-time" } }),
@@ -171,9 +179,9 @@ export const TRIGGER_TYPES: readonly TriggerType[] = [
     trigger_id: "webhook",
     provider_id: "millrace",
     name: "Inbound webhook",
-    description: "Runs a flow for each request to an address of its own.",
+    description: "Runs a flow for each request to its own URL.",
     instructions:
-      "The answer to the creation has the address, once. Give it to the sender with verification and secret as the sender signs.",
+      "The URL is returned once, when you create the trigger. Enter it at the sender, and set verification and secret to match how the sender signs.",
     kind: "webhook",
     config: webhookConfig,
     payload_schema: object({
@@ -187,8 +195,8 @@ export const TRIGGER_TYPES: readonly TriggerType[] = [
     trigger_id: "run_event",
     provider_id: "millrace",
     name: "Run finished",
-    description: "Runs a flow when a run has ended.",
-    instructions: `Runs that start each other are limited to ${MAX_TRIGGER_DEPTH} one after the other.`,
+    description: "Runs a flow when a run finishes.",
+    instructions: `A chain of runs that start each other can have up to ${MAX_TRIGGER_DEPTH} runs.`,
     kind: "run_event",
     config: runEventConfig,
     payload_schema: object({
@@ -209,10 +217,9 @@ export const TRIGGER_TYPES: readonly TriggerType[] = [
   {
     trigger_id: "http.changed",
     provider_id: "http",
-    name: "Address changed",
-    description:
-      "Asks an address every few minutes, and runs a flow when the answer, or a value in it, is another one.",
-    instructions: "What is seen first starts no run.",
+    name: "URL changed",
+    description: "Polls a URL every few minutes and runs a flow when the response, or a value in it, changes.",
+    instructions: "The first value seen starts no run.",
     kind: "poll",
     config: httpChangedConfig,
     payload_schema: object({ url: text, value: anything, previous: anything, checked_at: text }),
@@ -227,9 +234,9 @@ export const TRIGGER_TYPES: readonly TriggerType[] = [
     trigger_id: "postgres.new_rows",
     provider_id: "postgres",
     name: "New rows",
-    description: "Looks into a table every few minutes, and runs a flow for each row that is new.",
+    description: "Polls a table every few minutes and runs a flow for each new row.",
     instructions:
-      "New is what has a greater value in the growing column than any row before. Rows that are there at first start no run.",
+      "A row is new if its value in the increasing column is greater than all earlier ones. Rows that exist when the trigger is created start no run.",
     kind: "poll",
     config: newRowsConfig,
     payload_schema: object({ table: text, value: text, row: { type: "object" }, checked_at: text }),

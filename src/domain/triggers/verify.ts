@@ -2,19 +2,19 @@ import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { webhookProblem } from "../webhooks/webhook-signature.ts";
 import type { WebhookConfig } from "./trigger.ts";
 
-/** How far a sender's clock may be off (s). */
+/** Largest accepted difference between the clocks (s). */
 const TOLERANCE_SECONDS = 300;
 
-/** A request as it came in; names of headers in lower case. */
+/** An inbound request; header names are in lower case. */
 export interface InboundRequest {
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: Buffer;
 }
 
-/** Whether to believe a request, and what tells it from every other one: null where the sender says nothing of the kind. */
+/** Whether a request is authentic, with a key to recognise repetitions; the key is null if the sender provides none. */
 export type Verdict = { readonly problem: string } | { readonly key: string | null };
 
-/** Checks a request's signature and time. Its key is part of what is signed: a copy of it has the same. */
+/** Verifies a request's signature and time. The key is derived from signed content, so a copy of the request has the same key. */
 export function verifyInbound(
   verification: WebhookConfig["verification"],
   secret: string,
@@ -32,7 +32,7 @@ export function verifyInbound(
       const [, given = ""] = /^sha256=([0-9a-f]{64})$/i.exec(headers["x-hub-signature-256"] ?? "") ?? [];
       if (given === "") return { problem: "X-Hub-Signature-256 is missing" };
       if (!isDigest(given, digestOf(body, secret))) return { problem: "the signature does not match" };
-      // There is no time in it, and the id of the delivery is not signed: the same body again is the same delivery.
+      // GitHub signs neither a time nor the delivery's ID, so the same body counts as the same delivery.
       return { key: `body ${createHash("sha256").update(body).digest("hex")}` };
     }
     case "stripe": {
@@ -43,7 +43,7 @@ export function verifyInbound(
       const expected = digestOf(Buffer.concat([Buffer.from(`${time}.`), body]), secret);
       const holds = parts.some(([name, value = ""]) => name === "v1" && isDigest(value, expected));
       if (!holds) return { problem: "the signature does not match" };
-      // A delivery that is tried again has a new time, and the same event in its body.
+      // A retried delivery has a new time but the same body, so the body identifies it.
       return { key: `body ${createHash("sha256").update(body).digest("hex")}` };
     }
     default:
@@ -55,7 +55,7 @@ function digestOf(signed: Buffer, secret: string): Buffer {
   return createHmac("sha256", secret).update(signed).digest();
 }
 
-/** Whether it is the digest, in hexadecimal: a text that is empty, shorter or of anything else is none. */
+/** Whether a text is the expected digest in hexadecimal; false for any other text, including an empty or shorter one. */
 function isDigest(hex: string, expected: Buffer): boolean {
   if (!/^[0-9a-f]{64}$/i.test(hex)) return false;
   return timingSafeEqual(Buffer.from(hex, "hex"), expected);

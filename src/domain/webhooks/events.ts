@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "../json.ts";
 
-/** Every event that webhooks deliver. The list is closed: a new event is a line here. */
+/** Every event type that webhooks deliver. The list is closed: a new event type needs an entry here. */
 export const EVENT_TYPES = [
   "run.started",
   "run.completed",
@@ -24,10 +24,10 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** The default type of a test. No pattern matches it: nobody gets it unasked. */
+/** The default event type of a test delivery. No pattern matches it, so no other webhook receives it. */
 export const TEST_EVENT_TYPE = "webhook.test";
 
-/** An event as it is written: its type is a known one. */
+/** An event to be written, of a known type. */
 export interface NewEvent {
   readonly event_id: string;
   readonly type: EventType | typeof TEST_EVENT_TYPE;
@@ -35,16 +35,16 @@ export interface NewEvent {
   readonly data: JsonObject;
 }
 
-/** The version of the envelope, and of what the events carry. */
+/** The version of the envelope and of the events' data. */
 const EVENT_API_VERSION = "v2";
 
-/** Data whose JSON is longer (bytes) is not sent but referred to. */
+/** Longer data (bytes of JSON) is not sent; the event refers to it instead. */
 export const MAX_EVENT_DATA_BYTES = 20_000;
 
-/** Set in stored data instead of members that were too long: how long (bytes) the data was. */
+/** In stored data, replaces fields that were too long; its value is the length (bytes) of the whole data. */
 export const OVERSIZE = "$oversize";
 
-/** Something that happened, as the outbox has it. */
+/** An event as stored in the outbox. */
 export interface DomainEvent {
   readonly event_id: string;
   readonly org_id: string;
@@ -54,7 +54,7 @@ export interface DomainEvent {
   readonly occurred_at: string;
 }
 
-/** What is sent. */
+/** The payload that is sent. */
 export interface EventEnvelope {
   readonly id: string;
   readonly type: string;
@@ -64,12 +64,12 @@ export interface EventEnvelope {
   readonly data: JsonObject;
 }
 
-/** The event's id as the outside sees it; also the `webhook-id` of every attempt to deliver it. */
+/** The event's public ID, which is also the `webhook-id` of every delivery attempt. */
 export function publicEventId(eventId: string): string {
   return `evt_${eventId}`;
 }
 
-/** The types of the closed list that a pattern stands for: a type, `prefix.*`, or `*`. Empty for anything else. */
+/** The event types that a pattern matches: a type, `prefix.*`, or `*`. Empty for any other pattern. */
 export function typesOfPattern(pattern: string): EventType[] {
   if (pattern === "*") return [...EVENT_TYPES];
   if (!pattern.endsWith(".*")) return EVENT_TYPES.filter((type) => type === pattern);
@@ -77,21 +77,21 @@ export function typesOfPattern(pattern: string): EventType[] {
   return EVENT_TYPES.filter((type) => type.startsWith(prefix));
 }
 
-/** The conditions under which a subscription gets an event. */
+/** The events that a webhook receives. */
 export interface EventSelection {
   readonly events: readonly string[];
-  /** Null: of every project, and events of none. */
+  /** Null means events of every project, and events without a project. */
   readonly project_ids: readonly string[] | null;
 }
 
-/** Whether an event is one of those selected. */
+/** Whether a selection includes an event. */
 export function selects(selection: EventSelection, event: Pick<DomainEvent, "type" | "project_id">): boolean {
   const { events, project_ids } = selection;
   if (!events.some((pattern) => typesOfPattern(pattern).some((type) => type === event.type))) return false;
   return project_ids === null || (event.project_id !== null && project_ids.includes(event.project_id));
 }
 
-/** Builds the payload of an event: always the same for the same event. `baseUrl` makes references absolute. */
+/** Builds the payload of an event, which is always the same for the same event. `baseUrl` makes references absolute. */
 export function eventEnvelope(event: DomainEvent, baseUrl = ""): EventEnvelope {
   return {
     id: publicEventId(event.event_id),
@@ -106,7 +106,7 @@ export function eventEnvelope(event: DomainEvent, baseUrl = ""): EventEnvelope {
 function fitting({ type, data }: DomainEvent, baseUrl: string): JsonObject {
   const { [OVERSIZE]: noted, ...rest } = data;
   const size = typeof noted === "number" ? noted : bytes(rest);
-  // Members that were left out are referred to, however long they were.
+  // Fields that were omitted from stored data always need a reference, whatever the length of the rest.
   if (typeof noted !== "number" && size <= MAX_EVENT_DATA_BYTES) return rest;
   const short = Object.entries(rest).filter(([, value]) => isShort(value));
   const path = pathOf(type, data);
@@ -116,7 +116,7 @@ function fitting({ type, data }: DomainEvent, baseUrl: string): JsonObject {
   };
 }
 
-/** Ids, states and codes: what one needs to find the rest. */
+/** Keeps IDs, states and codes, with which the receiver can fetch the rest. */
 function isShort(value: Json): boolean {
   return value === null || typeof value !== "object" ? bytes(value) <= 300 : false;
 }
@@ -125,7 +125,7 @@ function bytes(value: Json): number {
   return new TextEncoder().encode(JSON.stringify(value)).byteLength;
 }
 
-/** The address where the subject of an event can be read whole. */
+/** The API path at which the subject of an event can be read completely. */
 function pathOf(type: string, data: JsonObject): string | null {
   const id = (name: string): string | null => {
     const value = data[name];

@@ -7,7 +7,7 @@ const MIN_SECRET_BYTES = 24;
 const MAX_SECRET_BYTES = 64;
 /** The base64 of 32 bytes. */
 const SIGNATURE = /^[A-Za-z0-9+/]{43}=$/;
-/** How far a delivery's clock may be off (s). */
+/** Largest accepted difference between the clocks (s). */
 const TOLERANCE_SECONDS = 300;
 
 /** Makes a signing secret: `whsec_` and 32 random bytes in base64. */
@@ -29,12 +29,12 @@ export interface SignedMessage {
   readonly body: string;
 }
 
-/** The value of `webhook-signature`: one signature a secret, as Standard Webhooks has it. */
+/** The `webhook-signature` header of Standard Webhooks: one signature per secret. */
 export function signWebhook({ id, timestamp, body }: SignedMessage, secrets: readonly string[]): string {
   return secrets.map((secret) => `v1,${digest(`${id}.${timestamp}.${body}`, secret).toString("base64")}`).join(" ");
 }
 
-/** Why a delivery must not be believed, or null when its signature holds and it is fresh. Header names in lower case. */
+/** Why a delivery must not be trusted; null if its signature is valid and it is recent. Header names in lower case. */
 export function webhookProblem(
   headers: Readonly<Record<string, string | undefined>>,
   body: string,

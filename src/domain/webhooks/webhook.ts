@@ -2,18 +2,18 @@ import { MAX_RETRY_AFTER_MS } from "../retry-after.ts";
 export const SUBSCRIPTION_STATUSES = ["enabled", "disabled"] as const;
 export type SubscriptionStatus = (typeof SUBSCRIPTION_STATUSES)[number];
 
-/** Why a subscription is disabled: it only failed, its receiver said 410, or somebody disabled it. */
+/** Why a webhook is disabled: its deliveries kept failing, its receiver returned 410, or a person disabled it. */
 export const DISABLED_REASONS = ["failing", "gone", "manual"] as const;
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 
-/** `pending` waits for its first attempt; `retrying` has failed and will be tried again; the others are terminal. */
+/** `pending` waits for its first attempt; `retrying` has failed and will be retried; the others are terminal. */
 export const DELIVERY_STATUSES = ["pending", "retrying", "delivered", "failed"] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 export const FAILURE_REASONS = ["attempts_exhausted", "gone", "subscription_disabled", "subscription_deleted"] as const;
 export type FailureReason = (typeof FAILURE_REASONS)[number];
 
-/** How one attempt ended. */
+/** The result of one delivery attempt. */
 export interface AttemptResult {
   readonly at: string;
   readonly duration_ms: number;
@@ -22,7 +22,7 @@ export interface AttemptResult {
   readonly status_code: number | null;
   readonly error_code: string | null;
   readonly error_message: string | null;
-  /** The beginning of the answer, redacted. */
+  /** The beginning of the response body, redacted. */
   readonly response_body: string | null;
   readonly retry_after_ms: number | null;
 }
@@ -31,16 +31,16 @@ export interface AttemptResult {
 export interface DeliveryVerdict {
   readonly status: Exclude<DeliveryStatus, "pending">;
   readonly failure_reason: FailureReason | null;
-  /** Until the next attempt; only of `retrying`. */
+  /** Delay before the next attempt; only for `retrying`. */
   readonly delay_ms: number | null;
-  /** How long the receiver wants to be left alone. */
+  /** How long the receiver asked to receive no deliveries. */
   readonly hold_ms: number | null;
 }
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-/** The schedule of Standard Webhooks: the delay (ms) before each attempt, from the failure of the one before it. */
+/** The schedule of Standard Webhooks: the delay (ms) before each attempt, counted from the previous failure. */
 export const DEFAULT_WEBHOOK_SCHEDULE_MS: readonly number[] = [
   0,
   5 * SECOND,
@@ -54,14 +54,14 @@ export const DEFAULT_WEBHOOK_SCHEDULE_MS: readonly number[] = [
   24 * HOUR,
 ];
 
-/** Each delay grows by up to this share, so that deliveries that failed together do not come back together. */
+/** Each delay grows by a random part up to this share, so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
-/** Other deliveries wait for at most this long because one was answered with Retry-After. */
+/** Longest time that a Retry-After holds back the webhook's other deliveries. */
 const MAX_HOLD_MS = HOUR;
 
 /**
- * Decides what happens after attempt `tries` (from 1) of a round. `schedule` has a delay (ms) for each attempt,
- * counted from the failure before it; `random` gives a number from 0 to 1.
+ * Decides what follows attempt number `tries` (from 1) of a round of attempts; redelivering starts a new round. `schedule` has the delay
+ * (ms) before each attempt, counted from the previous failure; `random` returns a number from 0 to 1.
  */
 export function verdictOf(
   result: AttemptResult,
@@ -85,22 +85,22 @@ export function verdictOf(
   };
 }
 
-/** Subscriptions of an organisation at most: each event is looked at once for each of them. */
+/** Most webhooks of an organisation, because each event is matched against each of them. */
 export const MAX_SUBSCRIPTIONS = 100;
 
 const MAX_HEADERS = 20;
 const MAX_HEADER_CHARS = 4096;
 const OURS = /^(?:webhook-|content-|accept-encoding$|user-agent$|host$|forwarded$|x-forwarded-)/i;
 
-/** What is wrong with headers that a subscription wants sent along, by name; an entry "" is about all of them. */
+/** Problems of a webhook's additional headers, by name; the name "" means all headers together. */
 export function headerProblems(headers: Readonly<Record<string, string>>): Array<{ name: string; problem: string }> {
   const entries = Object.entries(headers);
-  if (entries.length > MAX_HEADERS) return [{ name: "", problem: `At most ${MAX_HEADERS} headers` }];
+  if (entries.length > MAX_HEADERS) return [{ name: "", problem: `Can have at most ${MAX_HEADERS} headers` }];
   const problems = entries
     .filter(([name]) => OURS.test(name))
-    .map(([name]) => ({ name, problem: "This header is set by the delivery itself" }));
+    .map(([name]) => ({ name, problem: "This header is set by Millrace on each delivery" }));
   const chars = entries.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
   if (chars > MAX_HEADER_CHARS)
-    problems.push({ name: "", problem: `At most ${MAX_HEADER_CHARS} characters in all headers together` });
+    problems.push({ name: "", problem: `All headers together can have at most ${MAX_HEADER_CHARS} characters` });
   return problems;
 }

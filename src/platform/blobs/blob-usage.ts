@@ -1,20 +1,20 @@
 import { opendir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What a blob store takes, and what its file system has left (bytes). */
+/** The bytes that a blob store uses, and what its file system has left. */
 export interface BlobUsage {
-  /** Null until the files have been counted for the first time. */
+  /** `null` until the files have been counted for the first time. */
   readonly used: number | null;
   readonly free: number;
 }
 
-/** The files are counted again when this many times as long as the last count took has passed: a hundredth of the time at most. */
+/** A new count starts when 100 times the duration of the last count has passed, so counting takes at most a hundredth of the time. */
 const PAUSE_FACTOR = 100;
 const MIN_PAUSE_MS = 60_000;
 
 /**
- * Reads how much a directory of blobs holds. The file system is asked each time; the files are counted in the background,
- * rarely, and until a count is complete the previous one is returned.
+ * Reads how much a directory of blobs holds. The file system is asked each time. The files are counted in the background, rarely, and the
+ * previous count is returned until a new one is complete.
  */
 export function createBlobUsage(directory: string): () => Promise<BlobUsage> {
   let used: number | null = null;

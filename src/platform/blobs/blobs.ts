@@ -20,7 +20,7 @@ export { blobBelongsTo, blobExists } from "./keys.ts";
 export type { BlobStore, ObjectStore, StoredBlob } from "./types.ts";
 export { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
 
-/** What opens a blob store: its place, and what S3 knows us by. */
+/** What is needed to open a blob store: its location, and the credentials for S3. */
 export interface BlobConfig extends CredentialConfig {
   readonly MILLRACE_BLOB_URL: BlobPlace;
 }
@@ -54,7 +54,7 @@ export async function storeValue(
   return storeReference(blobs, orgId, text);
 }
 
-/** The same for a value whose JSON is long: it is written in slices. */
+/** Converts a value whose JSON is long to the form a run carries; the JSON is written in slices. */
 async function storeLong(blobs: BlobStore, orgId: string, value: Json, maxBytes: number): Promise<StoredValue> {
   try {
     const { key, size } = await blobs.put(orgId, jsonBytes(value), { maxBytes });
@@ -67,8 +67,8 @@ async function storeLong(blobs: BlobStore, orgId: string, value: Json, maxBytes:
 }
 
 /**
- * Stores values. They stay inline until they are `maxBytes` long together (of JSON, in UTF-16 units); from then on the others
- * go by reference, however short they are. Their own length was checked before.
+ * Stores values. They stay inline until their JSON adds up to `maxBytes` (UTF-16 units); from then on the others become references, however
+ * short they are. Their own length was checked before.
  */
 export function createInlineBudget(
   blobs: BlobStore,
@@ -101,13 +101,13 @@ export async function readPart(blobs: Pick<BlobStore, "openRead">, key: string, 
   return wholeOf(stream);
 }
 
-/** Whether an error of a blob store means that it is away, and not that it was asked something wrong. */
+/** Whether an error of a blob store means that the store is unavailable, rather than that the request was wrong. */
 export function isBlobOutage(error: unknown): boolean {
   if (error instanceof FetchFailed || error instanceof NoCredentials) return error.retryable;
   return error instanceof BlobsUnavailable;
 }
 
-/** The value behind a stored form. Throws BlobNotFound when the blob no longer exists. */
+/** The value that a stored value contains or refers to. Throws BlobNotFound if its blob no longer exists. */
 export async function loadValue(blobs: BlobStore, stored: StoredValue): Promise<Json> {
   if ("v" in stored) return stored.v;
   const bytes = await blobs.read(stored.ref.$blob, stored.ref.size);

@@ -8,7 +8,7 @@ import type { BlobStore, ObjectStore } from "./types.ts";
 import { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
 
 const TEMPORARY = "tmp";
-/** A temporary file not written to for this long belongs to a process that died. */
+/** A temporary file without a write for this long belongs to a process that died. */
 const STALE_AFTER_MS = 60 * 60 * 1000;
 
 /** Thrown if a directory cannot be made, or its files cannot be seen. */
@@ -30,8 +30,8 @@ export async function createFileBlobStore(
 }
 
 /**
- * The same for files of any name; `placeOf` is the path of a name below the directory, undefined where it is none. With
- * `readOnly` nothing is made or removed there, and nothing can be put.
+ * A store for files of any name; `placeOf` returns the path of a name below the directory, or undefined for an invalid name. With
+ * `readOnly` nothing is created or removed there, and nothing can be put.
  */
 export async function createFileObjects(
   directory: string,
@@ -65,7 +65,7 @@ export async function createFileObjects(
     }
   };
 
-  /** Keys of blobs, a folder at a time. */
+  /** Keys of blobs, one folder at a time. */
   async function* listed(olderThanMs: number): AsyncGenerator<string[]> {
     for (const orgId of await readdir(root)) {
       if (orgId === TEMPORARY) continue;
@@ -140,7 +140,7 @@ export async function createFileObjects(
   };
 }
 
-/** The last two digits of a UUIDv7 are random: 256 folders an organisation keep directories short. */
+/** The last two digits of a UUIDv7 are random, so 256 folders per organisation keep directories short. */
 export function pathOfKey(key: string): string | undefined {
   const parts = partsOfKey(key);
   return parts && join(parts.orgId, parts.name.slice(-2), parts.name);
@@ -190,7 +190,7 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Node's own recursive mkdir never ends where the parent is there and takes no directories, as in /proc. */
+/** Node's own recursive mkdir never returns if the parent exists but cannot hold directories, as in /proc. */
 async function makeDirectory(path: string): Promise<void> {
   try {
     await mkdir(path);
@@ -203,7 +203,7 @@ async function makeDirectory(path: string): Promise<void> {
   }
 }
 
-/** Another process may have made it. */
+/** Another process may have created it. */
 const requireDirectory =
   (path: string) =>
   async (error: Error): Promise<void> => {
@@ -215,13 +215,13 @@ const hourAgo = (): number => Date.now() - STALE_AFTER_MS;
 async function removeStale(temporary: string, oldest: number): Promise<void> {
   for (const name of await readdir(temporary)) {
     const path = join(temporary, name);
-    // Another process may remove it, or finish it, in the meantime.
+    // Another process may remove or complete the file meanwhile.
     const found = await stat(path).catch(() => undefined);
     if (found !== undefined && found.mtimeMs < oldest) await unlink(path).catch(() => undefined);
   }
 }
 
-/** The entries of a folder; none where the path is a file (such as the master key) or missing. */
+/** The entries of a folder; empty if the path is a file (such as the master key) or missing. */
 async function entriesOf(path: string): Promise<string[]> {
   return readdir(path).catch((error: unknown) => {
     if (isMissing(error) || (error as NodeJS.ErrnoException).code === "ENOTDIR") return [];

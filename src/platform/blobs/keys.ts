@@ -6,7 +6,7 @@ import type { BlobStore, ObjectStore } from "./types.ts";
 const ORG_PATTERN = new RegExp(`^${UUID_PATTERN}$`);
 const KEY_PATTERN = new RegExp(`^(${UUID_PATTERN})/(${UUID_PATTERN})$`);
 
-/** The organisation and the name of a key; undefined where it is none that a store could have made. */
+/** The organisation and the name in a key; undefined if no store could have made this key. */
 export function partsOfKey(key: string): { readonly orgId: string; readonly name: string } | undefined {
   const [, orgId, name] = KEY_PATTERN.exec(key) ?? [];
   return orgId === undefined || name === undefined ? undefined : { orgId, name };
@@ -21,7 +21,7 @@ export function blobBelongsTo(key: string, orgId: string): boolean {
   return partsOfKey(key)?.orgId === orgId;
 }
 
-/** Whether there is such a blob; false for a malformed key. */
+/** Whether the blob exists; false for a malformed key. */
 export async function blobExists(blobs: Pick<BlobStore, "size">, key: string): Promise<boolean> {
   try {
     await blobs.size(key);
@@ -32,7 +32,7 @@ export async function blobExists(blobs: Pick<BlobStore, "size">, key: string): P
   }
 }
 
-/** The same store with `put`, which makes the keys itself. */
+/** The store with a `put` that creates the keys itself. */
 export function withKeys<Store extends Pick<ObjectStore, "putAs">>(store: Store): Store & Pick<BlobStore, "put"> {
   return {
     ...store,

@@ -16,28 +16,28 @@ import type { BlobRange, BlobStore, ObjectStore } from "./types.ts";
 import { BlobNotFound, BlobRangeError, BlobsUnavailable, BlobTooLarge } from "./types.ts";
 
 const MIB = 1024 * 1024;
-/** Uploads of at least this length are sent in parts of it, which is also the most that an upload buffers. */
+/** Longer uploads are sent in parts of this length (bytes), which is also the most that an upload buffers. */
 const PART_BYTES = 8 * MIB;
-/** The buffer that an upload starts with: most uploads are short. */
+/** The initial buffer of an upload (bytes), because most uploads are short. */
 const FIRST_BYTES = 64 * 1024;
 const ATTEMPTS = 4;
-/** Time for one request: a part, or a page of a list. */
+/** Time limit of one request: a part, or a page of a list. */
 const LIMITS: Partial<FetchLimits> = { headersMs: 60_000, bodyMs: 60_000, totalMs: 300_000, responseBytes: 8 * MIB };
-/** Downloads last as long as their readers do. */
+/** Downloads have no time limit, because they last as long as their readers do. */
 const UNLIMITED: Partial<FetchLimits> = { ...LIMITS, totalMs: Infinity, responseBytes: Number.MAX_SAFE_INTEGER };
 
-/** Thrown when S3 refuses or fails. The message may be logged: it has no key of a blob and no credential. */
+/** Thrown when S3 refuses or fails. The message may be logged: it contains no key of a blob and no credential. */
 class S3Failed extends Error {
   readonly status: number;
 
   constructor(action: string, status: number, code: string) {
-    super(`S3 answered ${status} ${code} to ${action}.`);
+    super(`S3 returned ${status} ${code} for ${action}.`);
     this.name = "S3Failed";
     this.status = status;
   }
 }
 
-/** A blob store in a bucket of S3 or of a server that speaks its protocol. Closes the source of its credentials with itself. */
+/** A blob store in a bucket of S3 or of a compatible server. Closing it closes the source of its credentials. */
 export function createS3BlobStore(
   place: Extract<BlobPlace, { kind: "s3" }>,
   credentials: CredentialSource,
@@ -45,7 +45,7 @@ export function createS3BlobStore(
   return withKeys(createS3Objects(place, credentials, isBlobKey));
 }
 
-/** The same for objects of any name that `accepts` takes. */
+/** A store for objects of any name that `accepts` allows. */
 export function createS3Objects(
   place: Extract<BlobPlace, { kind: "s3" }>,
   credentials: CredentialSource,
@@ -56,7 +56,7 @@ export function createS3Objects(
   // The host is the operator's choice, so it may be a private one.
   const guarded = createGuardedFetch({ allow: [hostOf(base)], limits: LIMITS });
 
-  /** Sends a request until it is answered with anything but a fault that may pass. */
+  /** Sends a request until the response is anything but a temporary error. */
   async function repeated<Answer extends { readonly status: number }>(
     request: S3Request,
     send: (request: StreamRequest) => Promise<Answer>,
@@ -75,7 +75,7 @@ export function createS3Objects(
     }
   }
 
-  /** Throws S3Failed for an answer that is not expected; BlobNotFound, where that is 404 to a HEAD. */
+  /** Throws S3Failed for an unexpected response; BlobNotFound if it is a 404 to a HEAD request. */
   async function call(
     action: string,
     request: S3Request,
@@ -129,7 +129,7 @@ export function createS3Objects(
       const parts = tags.map((tag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${tag}</ETag></Part>`);
       const body = Buffer.from(`<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`);
       const done = await repeated({ method: "POST", path, query: { uploadId }, body }, guarded.fetch);
-      // A failure may come with the status of success; and a repeated request finds no upload where the first one succeeded.
+      // A failure may come with a success status; and a retried request does not find the upload if the first attempt succeeded.
       const failed = done.status !== 200 || textOf(done.body.toString(), "Code") !== undefined;
       if (failed && !(done.status === 404 && (await blobExists({ size }, path.slice(root.length))))) {
         throw failure("CompleteMultipartUpload", done);
@@ -144,7 +144,7 @@ export function createS3Objects(
     await call("AbortMultipartUpload", { method: "DELETE", path, query: { uploadId } }, [204, 404]);
   }
 
-  /** Uploads of processes that died; what they have sent so far is kept, and paid for, but is no blob. */
+  /** Unfinished uploads of processes that died; S3 keeps and charges for their parts, although they are not blobs. */
   async function abortUploads(olderThan: Date): Promise<void> {
     let marker: Record<string, string> = {};
     do {
@@ -184,7 +184,7 @@ export function createS3Objects(
       }
       const total = { size: 0, hash: createHash("sha256") };
       const parts = partsOf(content, maxBytes, total);
-      // Closes the content as well, whatever fails.
+      // Closes the content as well, even if a step fails.
       try {
         const first = (await parts.next()).value ?? Buffer.alloc(0);
         if (first.byteLength < PART_BYTES) await call("PUT", { method: "PUT", path, body: first });
@@ -234,7 +234,7 @@ function hostOf(url: URL): string {
   return `${host.includes(":") ? `[${host}]` : host}:${portOf(url)}`;
 }
 
-/** Parts of PART_BYTES, but for the last; counts and hashes what goes by. Each is overwritten by the next one. */
+/** Parts of PART_BYTES, except the last; counts and hashes the bytes. Each part is overwritten by the next one. */
 async function* partsOf(
   content: AsyncIterable<Uint8Array>,
   maxBytes: number,
@@ -265,12 +265,12 @@ async function* partsOf(
   return undefined;
 }
 
-/** Codes of faults that pass, which may come with the status of success. */
+/** Codes of temporary errors, which may come with a success status. */
 const PASSING = ["InternalError", "ServiceUnavailable", "SlowDown"];
 
 function failure(action: string, { status, body }: Pick<GuardedResponse, "status" | "body">): Error {
   const code = textOf(body.toString(), "Code") ?? "";
   if (status >= 500 || status === 429 || PASSING.includes(code))
-    return new BlobsUnavailable(`S3 answered ${status} ${code} to ${action}.`);
+    return new BlobsUnavailable(`S3 returned ${status} ${code} for ${action}.`);
   return new S3Failed(action, status, code);
 }

@@ -13,37 +13,38 @@ const MAGIC = Buffer.from("c9e1f0a43b7d52864d52424c4f423101", "hex");
 const ID_BYTES = 16;
 const SALT_BYTES = 16;
 const HEAD_BYTES = MAGIC.length + ID_BYTES + SALT_BYTES;
-/** Bytes of content that are encrypted together: a range is read by whole chunks. The last one is shorter, and may be empty. */
+/** Bytes of content that are encrypted together, because a range is read in whole chunks. The last chunk is shorter, and may be empty. */
 const CHUNK_BYTES = 64 * 1024;
 const OVERHEAD = AES_GCM_OVERHEAD.nonce + AES_GCM_OVERHEAD.tag;
 const SEALED_BYTES = CHUNK_BYTES + OVERHEAD;
 
-/** How an encrypted blob is read. */
+/** What is needed to read an encrypted blob. */
 interface Sealed {
   readonly orgId: string;
   readonly key: Buffer;
   readonly chunks: number;
-  /** Of the content. */
+  /** Length of the decrypted content. */
   readonly size: number;
 }
 
 /**
- * Encrypts what is put into a store (AES-256-GCM, a key for each blob, derived from the data key), where `seals`; blobs that were
- * put in clear text stay readable. Sizes and digests are of the content.
+ * Encrypts the content of a store (AES-256-GCM, with a key for each blob that is derived from the data key) if `seals` is set; blobs in
+ * clear text stay readable. Sizes and digests are those of the clear text.
  */
 export function createSealedStore(inner: BlobStore, keys: DataKeys, { seals }: { readonly seals: boolean }): BlobStore {
   async function headOf(key: string, head: Buffer, stored: number): Promise<Sealed | null> {
     if (head.length < HEAD_BYTES || !head.subarray(0, MAGIC.length).equals(MAGIC)) return null;
     const keyId = uuidOf(head.subarray(MAGIC.length, MAGIC.length + ID_BYTES));
     const dataKey = await keys.find(keyId);
-    if (dataKey === undefined) throw new PayloadUnreadable(`The blob is encrypted under data key ${keyId}: unknown.`);
-    if (stored < HEAD_BYTES + OVERHEAD) throw new PayloadUnreadable("The blob was cut.");
+    if (dataKey === undefined)
+      throw new PayloadUnreadable(`The blob is encrypted with data key ${keyId}, which does not exist.`);
+    if (stored < HEAD_BYTES + OVERHEAD) throw new PayloadUnreadable("The blob is truncated.");
     const chunks = Math.ceil((stored - HEAD_BYTES) / SEALED_BYTES);
     const derived = keyOf(dataKey.key, head.subarray(MAGIC.length + ID_BYTES, HEAD_BYTES));
     return { orgId: orgOf(key), key: derived, chunks, size: stored - HEAD_BYTES - chunks * OVERHEAD };
   }
 
-  /** A request of its own: for what is not read from its beginning. */
+  /** Reads the header in a separate request, for ranges that do not start at the beginning. */
   async function look(key: string): Promise<{ readonly sealed: Sealed | null; readonly stored: number }> {
     try {
       const { stream, size } = await inner.openRead(key, { start: 0, end: HEAD_BYTES - 1 });
@@ -101,7 +102,7 @@ function uuidOf(bytes: Buffer): string {
 }
 
 const orgOf = (key: string): string => partsOfKey(key)?.orgId ?? "";
-/** What a chunk is bound to: it cannot be moved to another place, and no chunk after it can be left out. */
+/** What a chunk is bound to, so that it cannot be moved to another position, and no chunk after it can be dropped. */
 const contextOf = (orgId: string, at: number, isLast: boolean): string => `blob ${orgId} ${at} ${isLast ? "last" : ""}`;
 
 function boundsOf(range: BlobRange | undefined, size: number): { start: number; end: number } {
@@ -110,7 +111,7 @@ function boundsOf(range: BlobRange | undefined, size: number): { start: number; 
   return { start: range.start, end: Math.min(range.end ?? size - 1, size - 1) };
 }
 
-/** Passes content on, and counts it. */
+/** Passes content through, and counts it. */
 async function* measured(
   content: Uint8Array | AsyncIterable<Uint8Array>,
   maxBytes: number,
@@ -149,13 +150,13 @@ async function* opening(
     try {
       yield decrypt(chunk, key, contextOf(orgId, at, at === chunks - 1));
     } catch (error) {
-      throw new PayloadUnreadable(`The blob was changed, or belongs elsewhere (${(error as Error).name}).`);
+      throw new PayloadUnreadable(`The blob was changed, or belongs to another key (${(error as Error).name}).`);
     }
     at += 1;
   }
 }
 
-/** The same bytes in pieces of `length`; the last one is shorter. */
+/** Splits bytes into pieces of `length`; the last one is shorter. */
 async function* chunked(
   content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   length: number,

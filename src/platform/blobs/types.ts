@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 
-/** Thrown when a blob is longer than the caller accepts; nothing of it is kept. */
+/** Thrown when a blob is longer than the caller accepts; no part of it is kept. */
 export class BlobTooLarge extends Error {
   readonly maxBytes: number;
 
@@ -14,24 +14,24 @@ export class BlobTooLarge extends Error {
 /** Thrown when no blob has the key, or when the store could not have made the key. */
 export class BlobNotFound extends Error {
   constructor() {
-    super("There is no blob with this key.");
+    super("No blob has this key.");
     this.name = "BlobNotFound";
   }
 }
 
-/** Thrown when the first byte asked for lies behind the end of the blob. */
+/** Thrown when the requested range starts after the end of the blob. */
 export class BlobRangeError extends Error {
   /** Length of the whole blob, in bytes. */
   readonly size: number;
 
   constructor(size: number) {
-    super(`The range lies outside the blob's ${size} bytes.`);
+    super(`The range is outside the blob's ${size} bytes.`);
     this.name = "BlobRangeError";
     this.size = size;
   }
 }
 
-/** Thrown when the store cannot fulfil a request for now. The message may be logged. */
+/** Thrown when the store is temporarily unable to serve a request. The message may be logged. */
 export class BlobsUnavailable extends Error {
   override name = "BlobsUnavailable";
 }
@@ -46,7 +46,7 @@ export interface StoredBlob {
   readonly sha256: string;
 }
 
-/** Bytes from `start` to `end`, both counted from 0 and included; without `end`, to the last one. */
+/** Bytes from `start` to `end`, both counted from 0 and inclusive; without `end`, up to the last one. */
 export interface BlobRange {
   readonly start: number;
   readonly end?: number;
@@ -57,7 +57,7 @@ export interface BlobRange {
  * accept.
  */
 export interface ObjectStore extends Omit<BlobStore, "put"> {
-  /** Stores the content under a name, in place of what was there; the rest is as of `put`. */
+  /** Stores the content under a name, replacing earlier content; otherwise like `put`. */
   putAs(
     name: string,
     content: Uint8Array | AsyncIterable<Uint8Array>,
@@ -65,7 +65,7 @@ export interface ObjectStore extends Omit<BlobStore, "put"> {
   ): Promise<Omit<StoredBlob, "key">>;
   /** The keys of all blobs, in batches. */
   keys(): AsyncIterable<readonly string[]>;
-  /** Removes what processes that died have left of contents: started, or last written to, before then. */
+  /** Removes incomplete content of processes that died: uploads started, or last written to, before then. */
   removePartial(olderThan: Date): Promise<void>;
   close(): void | Promise<void>;
 }
@@ -84,7 +84,7 @@ export interface BlobStore {
   read(key: string, maxBytes: number): Promise<Buffer>;
   /** Length of a blob, in bytes. */
   size(key: string): Promise<number>;
-  /** Removes a blob; one that is already removed is no error. */
+  /** Removes a blob; succeeds if it is already removed. */
   delete(key: string): Promise<void>;
   /** The keys of blobs that were stored before `olderThan`, in batches of a few thousand at most. */
   list(olderThan: Date): AsyncIterable<readonly string[]>;

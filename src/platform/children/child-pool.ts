@@ -7,47 +7,49 @@ import { ChildEnded, measureIdleMib, spawnChild } from "./spawn.ts";
 
 /** How a pool runs its children; ChildOptions limits one child. */
 export interface ChildPoolOptions extends Omit<ChildOptions, "cpuSeconds" | "idleMib"> {
-  /** Calls of one key executed at once while it is alone; of several together, up to twice as many. */
+  /** Calls of one key that run at the same time while no other key has calls; several keys together get up to twice as many. */
   readonly size: number;
-  /** Children kept ready and unused while there are calls: the next call need not wait for a start (~60-200 ms). */
+  /** Unused children kept ready while there are calls, so that the next call need not wait for a start (~60-200 ms). */
   readonly spares: number;
-  /** How long children wait for another call (ms). Default a minute. */
+  /** How long idle children wait for another call (ms). Default a minute. */
   readonly keepIdleMs?: number;
-  /** Children that have worked and idle until the same key calls again (~50-100 MB each). */
+  /** Idle children kept for the next call of the same key (~50-100 MB each). */
   readonly keep: number;
-  /** Whether a child may work for one key after another, because it executes no code of theirs. Default false. */
+  /** Whether a child may serve several keys one after the other, because it executes no code of theirs. Default false. */
   readonly shared?: boolean;
-  /** Calls that may wait for a child, in all and of one lane of a key (default: as many). */
+  /** Calls that may wait for a child, in total and per lane of a key (default: as many). */
   readonly maxQueue: number;
   readonly maxQueuePerKey?: number;
-  /** Longest wait for a child (ms); default without end. */
+  /** Longest wait for a child (ms); default without limit. */
   readonly maxWaitMs?: number;
   /** Calls after which a child is replaced. */
   readonly maxCalls: number;
   /** Longest time of a call after a child was assigned to it; then SIGKILL. */
   readonly timeoutMs: number;
-  /** Calls with a longer limit are not given the last places (ms); default none. */
+  /** Calls with a time limit above this (ms) do not get the last free children; default none. */
   readonly longFromMs?: number;
 }
 
 /** One call of a child. */
 export interface PoolCall {
-  /** The organisation of the call: children are shared out among keys, and one that is not `shared` only ever works for one. */
+  /** The organisation of the call: children are divided among keys, and a child that is not `shared` serves one key only. */
   readonly key: string;
-  /** The kind of work of the key. Each kind has its own queue, and kinds are served round robin. */
+  /** The type of work. For each key, every type has its own queue, and types are served round robin. */
   readonly lane?: string;
-  /** Makes the request once there is a child for it. */
+  /** Builds the request once a child is assigned. */
   readonly request: () => ChildRequest | Promise<ChildRequest>;
-  /** At most the pool's own limit, which is the default. */
+  /** Time limit of the call, capped by the pool's own limit, which is the default. */
   readonly timeoutMs?: number;
-  /** Takes the call out of the queue, or kills the child that runs it; the call rejects with the signal's reason. */
+  /** Removes the call from the queue, or kills the child that runs it; the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Why a call failed, beside the ways in which a child can exit. `queue_full`: also where it waited too long for a child. */
+/**
+ * Why a call failed, in addition to the ways in which a child can exit. `queue_full` also covers calls that waited too long for a child.
+ */
 export type PoolFailure = ChildEnd | "timeout" | "queue_full" | "start_failed" | "closed";
 
-/** Thrown when a call was not answered. */
+/** Thrown when a call got no result. */
 export class ChildPoolError extends Error {
   readonly failure: PoolFailure;
 
@@ -58,7 +60,7 @@ export class ChildPoolError extends Error {
   }
 }
 
-/** Whether a call was not made because too many are waiting; it can be made later. */
+/** Whether the call was not started because too many are waiting; it can be repeated later. */
 export function isBusy(error: unknown): boolean {
   return error instanceof ChildPoolError && error.failure === "queue_full";
 }
@@ -67,20 +69,20 @@ export function isBusy(error: unknown): boolean {
 export interface ChildPool {
   /** Throws ChildPoolError, or the reason of the call's signal. */
   call(call: PoolCall): Promise<Frame>;
-  /** Starts the spare children and waits until they are ready. The first call starts them otherwise. */
+  /** Starts the spare children and waits until they are ready. Otherwise the first call starts them. */
   warm(): Promise<void>;
   /** Process ids of all children and of busy ones, and how many calls wait. */
   stats(): { readonly pids: readonly number[]; readonly busy: readonly number[]; readonly waiting: number };
-  /** Kills every child; calls under way reject with `closed`. */
+  /** Kills every child; running calls reject with `closed`. */
   close(): Promise<void>;
 }
 
 interface Worker {
   readonly child: Child;
-  /** Resolves whether it became ready or not. */
+  /** Resolves whether or not the child became ready. */
   readonly started: Promise<void>;
   state: "starting" | "idle" | "busy";
-  /** Null until it has worked for a key. */
+  /** `null` until the child has worked for a key. */
   key: string | null;
   lane: string | undefined;
   calls: number;
@@ -96,7 +98,7 @@ interface Task {
   reject(error: unknown): void;
 }
 
-/** A call without effects whose child was killed from outside (the kernel, an operator) is simply made again, once. */
+/** A call without effects whose child was killed from outside (by the kernel or an operator) is retried once. */
 export async function withRetry(call: () => Promise<Frame>, retries = 1): Promise<Frame> {
   try {
     return await call();
@@ -109,12 +111,12 @@ export async function withRetry(call: () => Promise<Frame>, retries = 1): Promis
 
 const MAX_START_FAILURES = 3;
 const START_TIMEOUT_MS = 30_000;
-/** For children and spares alike: a pool that nobody uses has no processes. */
+/** Children and spares exit after this time without use, so that an unused pool has no processes (ms). */
 const KEEP_IDLE_MS = 60_000;
 
-/** A pool of children; making one blocks for ~50 ms. `close` must be called: its children keep the process running. */
+/** A pool of children; creating one blocks for ~50 ms. `close` must be called, because its children keep the process running. */
 export function createChildPool(options: ChildPoolOptions): ChildPool {
-  // A child is replaced once its calls have taken one time limit in all, so a call never meets the processor limit.
+  // A child is replaced once its calls have used one time limit in total, so that no call reaches the processor limit.
   const cpuSeconds = 10 + (2 * options.timeoutMs) / 1000;
   const idleMib = measureIdleMib();
   const workers = new Set<Worker>();
@@ -123,7 +125,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
   const keepIdleMs = options.keepIdleMs ?? KEEP_IDLE_MS;
   let startFailures = 0;
   let closed = false;
-  /** Runs while spares are kept. */
+  /** Timer that runs while spares are kept. */
   let unused: NodeJS.Timeout | undefined;
 
   const count = (test: (worker: Worker) => boolean): number => [...workers].filter(test).length;
@@ -139,20 +141,22 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
     worker.child.kill();
   };
 
-  /** There is a call: spares are kept from now on, until there has been none for a while. */
+  /** Called for each call: spares are kept until there has been no call for a while. */
   const keepSpares = (): void => {
     clearTimeout(unused);
     unused = setTimeout(dropSpares, keepIdleMs).unref();
   };
 
   const dropSpares = (): void => {
-    // One that is starting cannot be retired: it would count as a failed start.
+    // A child that is still starting cannot be retired, because that would count as a failed start.
     if (queue.length > 0 || count(({ state }) => state !== "idle") > 0) return keepSpares();
     unused = undefined;
     for (const worker of [...workers].filter(({ key }) => key === null)) retire(worker);
   };
 
-  /** Its calls are over: it becomes idle for the next call of the same key, and the longest idle child is closed. */
+  /**
+   * Makes a child idle for the next call of the same key after its calls, and closes the surplus children that have been idle for longest.
+   */
   const keepIdle = (worker: Worker): void => {
     worker.state = "idle";
     worker.expiry = setTimeout(() => retire(worker), keepIdleMs).unref();
@@ -183,7 +187,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
     const worker: Worker = { child, started, state: "starting", key: null, lane: undefined, calls: 0, busyMs: 0 };
     workers.add(worker);
     void child.exited.then(() => {
-      // Killed from outside while idle: the next dispatch starts another.
+      // A child killed from outside while idle; the next dispatch starts another.
       if (workers.delete(worker) && !closed && worker.state === "idle") dispatch();
     });
   };
@@ -193,7 +197,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
     if (startFailures < MAX_START_FAILURES || closed) return;
     const reason = error instanceof Error ? error.message : String(error);
     for (const task of queue.splice(0)) {
-      task.reject(new ChildPoolError("start_failed", `Child processes do not start. ${reason}`));
+      task.reject(new ChildPoolError("start_failed", `Could not start a child process. ${reason}`));
     }
   };
 
@@ -239,7 +243,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
     }
   };
 
-  /** The next call and its child: of the keys that have a share left the one with the least under way, and of its lanes too. */
+  /** The next call and its child: of the keys with free slots, the one with the fewest running calls, and of its lanes likewise. */
   const findWork = (): { task: Task; worker: Worker } | undefined => {
     const idle = [...workers].filter((worker) => worker.state === "idle" && worker.child.isAlive());
     let best: { task: Task; worker: Worker; inUse: number; inLane: number } | undefined;
@@ -257,7 +261,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
     return best;
   };
 
-  /** How many of the waiting calls may be executed now. */
+  /** How many of the waiting calls can be executed now. */
   const executable = (): number => {
     const waiting = new Map<string, { calls: number; free: number }>();
     for (const { call } of queue) {
@@ -291,7 +295,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
       const { maxQueue, maxQueuePerKey = maxQueue, maxWaitMs } = options;
       const ofKey = queue.filter(({ call: { key, lane } }) => key === call.key && lane === call.lane).length;
       if (queue.length >= maxQueue || ofKey >= maxQueuePerKey) {
-        throw new ChildPoolError("queue_full", "Too many calls wait already.");
+        throw new ChildPoolError("queue_full", "Too many calls are waiting already.");
       }
       const leave = new AbortController();
       const begin = whileWaiting();
@@ -306,7 +310,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
             reject(reason);
           };
           const onAbort = (): void => leaveQueue(call.signal?.reason);
-          const onLate = (): void => leaveQueue(new ChildPoolError("queue_full", "No process was free in time."));
+          const onLate = (): void => leaveQueue(new ChildPoolError("queue_full", "No process became free in time."));
           call.signal?.addEventListener("abort", onAbort, { once: true, signal: leave.signal });
           if (maxWaitMs !== undefined) timer = setTimeout(onLate, maxWaitMs);
           queue.push(task);

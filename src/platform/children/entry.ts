@@ -4,9 +4,9 @@ import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * The compiled file of a child's entry. `url` is that of the entry's module, as in `new URL("./child.ts",
- * import.meta.url)`. In a compiled service it lies beside its caller, as .js; where sources run directly (tests) it is
- * the one `npm run build` has put under dist/: a child is a plain Node process and cannot run TypeScript.
+ * The compiled file of a child's entry. `url` is that of the entry's module, as in `new URL("./child.ts", import.meta.url)`. In compiled
+ * code it lies beside its caller, as .js; where sources run directly (tests) it is the file that `npm run build` has put under dist/,
+ * because a child is a plain Node process and cannot run TypeScript.
  */
 export function compiledEntry(url: URL): string {
   const path = fileURLToPath(url).replace(/\.ts$/, ".js");
@@ -17,7 +17,7 @@ export function compiledEntry(url: URL): string {
   return compiled;
 }
 
-/** The files a child may read: our compiled code and the packages it loads, not the data beside them. */
+/** The files a child may read: compiled code and the packages it loads, but not the data beside them. */
 export function readableByChild(entry: string, packages: readonly string[]): string[] {
   const root = packageRoot(entry);
   const require = createRequire(entry);
@@ -33,5 +33,5 @@ function packageRoot(path: string): string {
   for (let folder = dirname(path); folder !== dirname(folder); folder = dirname(folder)) {
     if (existsSync(join(folder, "package.json"))) return folder;
   }
-  throw new Error(`There is no package.json above ${path}.`);
+  throw new Error(`No package.json found above ${path}.`);
 }

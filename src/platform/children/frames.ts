@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../domain/json.ts";
 
-/** A message between a process and its child: a small JSON header and any bytes. */
+/** A message between a process and its child: a small JSON header and a body of bytes. */
 export interface Frame {
   readonly header: JsonObject;
   readonly body: Buffer;
@@ -9,7 +9,7 @@ export interface Frame {
 /** Thrown when the other side announces a longer frame than is accepted; none of it has been kept. */
 export class FrameTooLarge extends Error {
   constructor() {
-    super("The message is longer than is accepted.");
+    super("The message exceeds the maximum length.");
     this.name = "FrameTooLarge";
   }
 }
@@ -17,7 +17,7 @@ export class FrameTooLarge extends Error {
 const PREFIX_BYTES = 8;
 const MAX_HEADER_BYTES = 1024 * 1024;
 
-/** Everything of a frame that comes before its body: both lengths, then the header's JSON. */
+/** The bytes of a frame before its body: both lengths, then the header's JSON. */
 export function frameStart(header: JsonObject, bodyBytes: number): Buffer {
   const json = Buffer.from(JSON.stringify(header));
   const prefix = Buffer.alloc(PREFIX_BYTES);
@@ -66,7 +66,7 @@ export function createFrameReader(maxBodyBytes: number, onFrame: (frame: Frame) 
       const copied = chunk.copy(target, filled, offset);
       filled += copied;
       offset += copied;
-      // An empty body is complete as soon as it is expected.
+      // An empty body is complete immediately.
       while (filled === target.length) finishPart();
     } while (offset < chunk.length);
   };

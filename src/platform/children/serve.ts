@@ -7,11 +7,11 @@ export const CHANNEL_FD = 3;
 
 const MAX_INPUT_BYTES = 1024 * 1024 * 1024;
 
-/** How a child answers. */
+/** How a child handles requests. */
 export interface Service {
-  /** An exception terminates the process, as its state is then unknown. */
+  /** An exception terminates the process, because its state is then unknown. */
   readonly handle: (request: Frame) => Promise<Frame>;
-  /** Called once an answer is on its way, to prepare for the next request. */
+  /** Called when a response has been sent, to prepare for the next request. */
   readonly afterReply?: () => void;
   /** Resident memory (MiB) above which the child asks to be replaced: garbage of one call must not fail the next. */
   readonly wornAtMib: number;
@@ -19,12 +19,12 @@ export interface Service {
 
 const PARENT = process.ppid;
 
-/** Exits if the parent was killed. For work that blocks the event loop, where the closed channel goes unseen. */
+/** Exits if the parent was killed. Needed for work that blocks the event loop, which does not notice the closed channel. */
 export function exitWithoutParent(): void {
   if (process.ppid !== PARENT) process.exit(0);
 }
 
-/** Runs in a child: says that it is ready, then serves requests one by one until the parent disconnects. */
+/** Runs in a child: reports that it is ready, then serves requests one by one until the parent disconnects. */
 export function serveRequests({ handle, afterReply, wornAtMib }: Service): void {
   // A supervisor may signal the whole process group; a child runs until its parent has finished with it.
   process.on("SIGINT", () => undefined);

@@ -12,37 +12,40 @@ import type { JsonObject } from "../../domain/json.ts";
 export interface ChildOptions {
   /** Path of the compiled entry file. */
   readonly entry: string;
-  /** V8 and Node flags beside the ones every child gets. */
+  /** V8 and Node flags in addition to the ones every child gets. */
   readonly nodeFlags: readonly string[];
-  /** Whether it may load native modules (which the permission model cannot hold): for code of ours on data only. Default false. */
+  /**
+   * Whether the child may load native modules, which the permission model cannot restrict: only for our own code that processes data.
+   * Default false.
+   */
   readonly addons?: boolean;
   /** Files and folders it may read. Nothing may be written. */
   readonly readable: readonly string[];
   /** JavaScript heap, MiB. */
   readonly heapMib: number;
-  /** Writable memory of any kind (heap, buffers, WebAssembly, stacks) beyond a Node process that does nothing, MiB. */
+  /** Memory of any kind that the child may write (heap, buffers, WebAssembly, stacks) in addition to that of an idle Node process, MiB. */
   readonly dataMib: number;
-  /** What measureIdleMib has found; where it is undefined, `dataMib` cannot be enforced. */
+  /** The result of measureIdleMib; if it is undefined, `dataMib` cannot be enforced. */
   readonly idleMib: number | undefined;
-  /** Processor time over its whole life, seconds: stops a child in an endless loop whose parent was killed. */
+  /** Processor time of the child over its whole life, seconds. Stops an endless loop after its parent was killed. */
   readonly cpuSeconds: number;
-  /** Longest body of an answer, bytes. */
+  /** Longest body of a response, bytes. */
   readonly maxOutputBytes: number;
 }
 
-/** What is sent to a child: a header and bytes, given whole or as a stream of known length. */
+/** What is sent to a child: a header and a body, given as bytes or as a stream of known length. */
 export interface ChildRequest {
   readonly header: JsonObject;
   readonly body: Uint8Array | { readonly stream: AsyncIterable<Uint8Array>; readonly size: number };
 }
 
 /**
- * Why a child gave no answer. `memory`: it ran out of memory, or crashed as programs do when allocations fail. `crashed`: it exited
- * for any other reason; it may have been killed from outside, so trying again is worth it.
+ * Why a child gave no response. `memory`: it ran out of memory, or crashed as programs do when allocations fail. `crashed`: it exited for
+ * any other reason; it may have been killed from outside, so a retry is useful.
  */
 export type ChildEnd = "memory" | "crashed" | "output_too_large";
 
-/** Thrown when a child exits, or has to be killed, instead of answering. */
+/** Thrown when a child exits, or has to be killed, before its response. */
 export class ChildEnded extends Error {
   readonly end: ChildEnd;
 
@@ -80,8 +83,8 @@ const PERMISSION = process.allowedNodeEnvironmentFlags.has("--permission")
 let idleMib: number | null | undefined;
 
 /**
- * The writable memory of a Node process that does nothing, as the kernel counts it (MiB): between 50 and 600, by Node
- * version. Blocks for ~50 ms, once. Undefined where there is no Linux to ask.
+ * The writable memory of an idle Node process, as the kernel counts it (MiB): between 50 and 600, depending on the Node version. Blocks for
+ * ~50 ms, once. Undefined if the system is not Linux.
  */
 export function measureIdleMib(): number | undefined {
   if (idleMib !== undefined) return idleMib ?? undefined;
@@ -97,7 +100,7 @@ export function spawnChild(options: ChildOptions): Child {
   const child = spawn(command, args, {
     cwd: tmpdir(),
     env: { TZ: "UTC" },
-    // A terminal's interrupt goes to the foreground group: the service drains, and its children must last until then.
+    // A terminal's interrupt goes to the foreground group. The process drains then, and its children must live until it has finished.
     detached: true,
     stdio: ["ignore", "ignore", "pipe", "pipe"],
   });
@@ -123,7 +126,7 @@ export function spawnChild(options: ChildOptions): Child {
   const read = createFrameReader(options.maxOutputBytes, (frame) => {
     const receiver = waiting;
     waiting = undefined;
-    // An answer without a request breaks the protocol, so nothing else from the child can be trusted.
+    // A response without a request breaks the protocol, so nothing else from the child can be trusted.
     if (receiver === undefined) fail(new ChildEnded("crashed", "The child process sent an unexpected message."));
     else receiver.resolve(frame);
   });
@@ -133,12 +136,12 @@ export function spawnChild(options: ChildOptions): Child {
     } catch (error) {
       fail(
         error instanceof FrameTooLarge
-          ? new ChildEnded("output_too_large", "The child process answered with more than is accepted.")
+          ? new ChildEnded("output_too_large", "The child process's response exceeds the maximum length.")
           : new ChildEnded("crashed", "The child process sent a malformed message."),
       );
     }
   });
-  // Writing to a child that has just exited: the caller learns of it by the exit.
+  // Ignores errors of writing to a child that has just exited, because the caller learns about the exit itself.
   channel.on("error", () => undefined);
 
   const exited = describeEnd(child).then((end) => {
@@ -165,16 +168,16 @@ export function spawnChild(options: ChildOptions): Child {
   };
 }
 
-/** What callers have computed gives way to the requests and the records of all: before it has any thread but its first. */
+/** Lowers the child's priority, so that requests and records go before user code. Called before the child has more than one thread. */
 function behindTheService(pid: number | undefined): void {
   try {
     if (pid !== undefined) setPriority(pid, CHILD_NICENESS);
   } catch {
-    // It has ended already.
+    // The child has already exited.
   }
 }
 
-/** Limits that Node has no flag for are set by the shell, which then becomes the child: same process id, ~1 ms. */
+/** Limits without a Node flag are set by a shell, which then becomes the child: same process ID, ~1 ms. */
 function commandLine(options: ChildOptions): [string, ...string[]] {
   const node: [string, ...string[]] = [
     process.execPath,
@@ -189,9 +192,9 @@ function commandLine(options: ChildOptions): [string, ...string[]] {
   if (!existsSync(SHELL)) return node;
   const limits = ["-c 0", `-t ${Math.ceil(options.cpuSeconds)}`];
   if (options.idleMib !== undefined) limits.push(`-d ${(options.idleMib + options.dataMib) * 1024}`);
-  // A limit above the one that holds already cannot be set, and need not be.
+  // A limit above the current hard limit cannot be set, and is not needed.
   const script = limits.map((limit) => `ulimit ${limit} 2>/dev/null; `).join("");
-  // A shell exports names of its own; the environment is to be empty.
+  // A shell exports variables of its own; the child's environment must be empty.
   return [SHELL, "-c", `${script}unset PWD OLDPWD SHLVL _; exec "$@"`, "sh", ...node];
 }
 
@@ -213,7 +216,7 @@ async function send(
     if (size > body.size || channel.destroyed) break;
     if (!channel.write(chunk)) await Promise.race([once(channel, "drain").catch(() => undefined), exited]);
   }
-  if (size !== body.size && !channel.destroyed) throw new Error("The content does not have the length it should have.");
+  if (size !== body.size && !channel.destroyed) throw new Error("The content does not have the declared length.");
 }
 
 async function describeEnd(child: ChildProcess): Promise<ChildEnded> {
@@ -222,7 +225,9 @@ async function describeEnd(child: ChildProcess): Promise<ChildEnded> {
     errors = (errors + text).slice(-STDERR_BYTES);
   });
   return await new Promise((resolve) => {
-    child.once("error", (error) => resolve(new ChildEnded("crashed", `No child process: ${error.message}`)));
+    child.once("error", (error) =>
+      resolve(new ChildEnded("crashed", `Could not start a child process: ${error.message}`)),
+    );
     child.once("close", (code, signal) => {
       const memory = BREAKDOWN.has(signal) || OUT_OF_MEMORY.test(errors);
       const how = signal === null ? `exit code ${code}` : signal;

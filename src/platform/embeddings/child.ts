@@ -6,15 +6,15 @@ import { InferenceSession, Tensor } from "onnxruntime-node";
 import { normalizeVector } from "../../domain/knowledge/halves.ts";
 import { serveRequests } from "../children/serve.ts";
 
-/** What the model was trained to read before a question. Passages have no such prefix. */
+/** The prefix that the model was trained with for questions. Passages have none. */
 const QUERY_INSTRUCTION = "Represent this sentence for searching relevant passages: ";
-/** Tokens the model reads at once, its two special ones included. */
+/** Most tokens that the model reads in one pass, including its two special tokens. */
 const MAX_TOKENS = 512;
 
 interface Tokenizer {
   encode(text: string): { readonly ids: number[] };
 }
-// The package's own declarations refer to files it does not have.
+// The package's own type declarations refer to files that it does not contain.
 const { Tokenizer } = tokenizers as unknown as { Tokenizer: new (tokenizer: unknown, config: unknown) => Tokenizer };
 
 interface Model {
@@ -35,8 +35,8 @@ async function load(dir: string, threads: number): Promise<Model> {
 }
 
 /**
- * The vector of a text. One text at a time, without padding: int8 scales would otherwise depend on what else is in the batch, and
- * a batch is no quicker on a processor. A text of more tokens than the model reads at once is the mean of its parts.
+ * The vector of a text. Texts are embedded one by one, without padding: int8 scales would otherwise depend on the rest of the batch, and a
+ * batch is not faster on a CPU. The vector of a text with more tokens than the model reads in one pass is the mean of its parts.
  */
 async function embed({ tokenizer, session }: Model, text: string): Promise<Float32Array> {
   const { ids } = tokenizer.encode(text);
@@ -61,8 +61,8 @@ async function run(session: InferenceSession, ids: readonly number[]): Promise<F
     token_type_ids: tensor(new BigInt64Array(ids.length)),
   });
   const states = output["last_hidden_state"]?.data;
-  if (!(states instanceof Float32Array)) throw new Error("The model answered something else.");
-  // The state of the first token, [CLS], stands for the whole.
+  if (!(states instanceof Float32Array)) throw new Error("The embedding model returned an unexpected result.");
+  // The state of the first token, [CLS], represents the whole text.
   return states.slice(0, 384);
 }
 
@@ -73,7 +73,7 @@ serveRequests({
       await model;
       return { header: {}, body: Buffer.alloc(0) };
     }
-    if (model === undefined) throw new Error("No model has been loaded.");
+    if (model === undefined) throw new Error("No model is loaded.");
     const loaded = await model;
     const texts = JSON.parse(body.toString("utf8")) as string[];
     const vectors: Buffer[] = [];

@@ -7,15 +7,15 @@ import type { ModelEndpoint } from "./model-call.ts";
 import type { Embedder } from "./types.ts";
 import { EmbeddingError } from "./types.ts";
 
-/** Texts of a request, and characters, unless a single text has more. */
+/** Texts and characters per request, unless a single text is longer. */
 const BATCH_TEXTS = 96;
 const BATCH_CHARS = 100_000;
 
 export interface EndpointEmbedderOptions {
   readonly model: string;
-  /** Requests under way at once, whoever asks. Default 4. */
+  /** Concurrent requests of all callers together. Default 4. */
   readonly concurrency?: number;
-  /** Requests started a minute; unset is unlimited. */
+  /** Requests started per minute; unset means unlimited. */
   readonly requestsPerMinute?: number | undefined;
 }
 
@@ -24,8 +24,8 @@ const answerSchema = z.object({
 });
 
 /**
- * Embeddings by an OpenAI-compatible endpoint: `url` is the address that ends in `/embeddings`. Requests wait for one another
- * as the limits say; requests that fail in passing are made again.
+ * Embeddings by an OpenAI-compatible endpoint: `url` is the address that ends in `/embeddings`. Requests are queued within the limits, and
+ * temporary failures are retried.
  */
 export function createEndpointEmbedder(
   fetch: Pick<GuardedFetch, "fetch">,
@@ -44,7 +44,7 @@ export function createEndpointEmbedder(
       if (embedding === undefined) {
         throw new EmbeddingError(
           "malformed",
-          `${new URL(endpoint.url).host} did not answer one embedding for each text.`,
+          `${new URL(endpoint.url).host} did not return one embedding for each text.`,
         );
       }
       return normalizeVector(embedding);

@@ -7,24 +7,24 @@ import { findModel, LOCAL_MODEL } from "./model-files.ts";
 import type { EmbedOptions, Embedder, EmbeddingKind } from "./types.ts";
 import { EmbeddingError } from "./types.ts";
 
-/** Longest text, characters: some 5000 tokens, seconds of work. */
+/** Longest text in characters: some 5000 tokens, which take seconds. */
 const MAX_TEXT = 40_000;
-/** Texts a request to the child has at most, so that a query need not wait long behind a document. */
+/** Most texts per request to the child, so that a query does not wait long for a document. */
 const BATCH = 8;
 const START_TIMEOUT_MS = 30_000;
 const TIMEOUT_MS = 60_000;
-/** After so long without work the process ends: it holds some 200 MB. */
+/** The child exits after this time without work, because it holds some 200 MB. */
 const IDLE_MS = 5 * 60_000;
 const ENTRY = new URL("./child.ts", import.meta.url);
 const PACKAGES = ["onnxruntime-node", "onnxruntime-common", "@huggingface/tokenizers"];
 
 export interface LocalEmbedderOptions {
-  /** Folder of the model's files. Default: that of the machine's cache. */
+  /** Folder of the model's files. Default: the machine's cache. */
   readonly modelDir?: string | undefined;
 }
 
 export interface LocalEmbedder extends Embedder {
-  /** Why it cannot be used here (what is missing, and how to fix it), or null: packages and model are there. */
+  /** Why the model cannot be used here (what is missing, and how to fix it); null if packages and model are available. */
   problem(): Promise<string | null>;
   close(): Promise<void>;
 }
@@ -37,7 +37,7 @@ interface Job {
   reject(error: unknown): void;
 }
 
-/** The local model, in a child process of its own that starts with the first text. `close` must be called. */
+/** The local model, in a separate child process that starts with the first text. `close` must be called. */
 export function createLocalEmbedder(options: LocalEmbedderOptions = {}): LocalEmbedder {
   const queue: Job[] = [];
   let child: Promise<Child> | undefined;
@@ -46,7 +46,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions = {}): LocalEm
   let closed = false;
   let idle: NodeJS.Timeout | undefined;
 
-  /** A model that was found stays. A missing one may have been fetched meanwhile, so it is looked for again. */
+  /** A found model is remembered. A missing model is looked for again, because it may have been downloaded meanwhile. */
   const find = async (): Promise<{ readonly dir: string } | { readonly no: string }> => {
     checked ??= check(options.modelDir);
     const found = await checked;
@@ -116,11 +116,11 @@ export function createLocalEmbedder(options: LocalEmbedderOptions = {}): LocalEm
     working = true;
     clearTimeout(idle);
     for (;;) {
-      // Somebody is waiting for the result of a query.
+      // Queries go first, because a caller is waiting for the result.
       const urgent = queue.findIndex((job) => job.kind === "query");
       const [job] = queue.splice(Math.max(0, urgent), 1);
       if (job === undefined) break;
-      if (closed) job.reject(new EmbeddingError("unavailable", "The embedding model is being stopped."));
+      if (closed) job.reject(new EmbeddingError("unavailable", "The embedding model is shutting down."));
       else await run(job);
     }
     working = false;
@@ -139,7 +139,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions = {}): LocalEm
       if (texts.some((text) => text.length > MAX_TEXT)) {
         throw new EmbeddingError(
           "refused",
-          `A text of more than ${MAX_TEXT} characters cannot be embedded: choose a smaller chunk_size.`,
+          `Texts of more than ${MAX_TEXT} characters cannot be embedded: choose a smaller chunk_size.`,
         );
       }
       const vectors: Float32Array[] = [];
@@ -177,15 +177,15 @@ async function check(modelDir: string | undefined): Promise<{ readonly dir: stri
   }
   const found = await findModel(modelDir);
   if ("dir" in found) return found;
-  const help = "run `npm run model:fetch`, or set MILLRACE_EMBEDDING_MODEL_DIR to a folder that has the files";
-  return { no: `The local embedding model is not there: ${found.no}; ${help}.` };
+  const help = "run `npm run model:fetch`, or set MILLRACE_EMBEDDING_MODEL_DIR to a folder that contains the files";
+  return { no: `The local embedding model is missing: ${found.no}; ${help}.` };
 }
 
 function splitVectors(bytes: Buffer, count: number): Float32Array[] {
   const all = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
   const { dimensions } = LOCAL_MODEL;
   if (all.length !== count * dimensions)
-    throw new EmbeddingError("malformed", "The local model answered something else.");
+    throw new EmbeddingError("malformed", "The local embedding model returned an unexpected result.");
   return Array.from({ length: count }, (_, i) => all.slice(i * dimensions, (i + 1) * dimensions));
 }
 

@@ -11,18 +11,18 @@ export interface ModelEndpoint {
 }
 
 interface ModelCallOptions {
-  /** Tries in all. Default 5. */
+  /** Attempts in total. Default 5. */
   readonly tries?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Wait before the second try, doubled before each further one, and the longest (ms). */
+/** Wait before the first retry, doubled before each further one, and the longest wait (ms). */
 const FIRST_RETRY_MS = 500;
 const MAX_RETRY_MS = 30_000;
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
- * Posts JSON to a model provider and reads its JSON, with further tries where it is busy, fails or cannot be reached. Throws
+ * Posts JSON to a model provider and reads its JSON, with retries if the provider is busy, fails or cannot be reached. Throws
  * EmbeddingError, which names the host and never the key.
  */
 export async function callModel(
@@ -40,11 +40,11 @@ export async function callModel(
       asked = retryAfterMs(answer.headers["retry-after"], Date.now()) ?? 0;
       const detail = apiKey === null ? errorText(answer.body) : errorText(answer.body).replaceAll(apiKey, "***");
       const failure = isTransient(answer.status) ? "unavailable" : "refused";
-      throw new EmbeddingError(failure, `${host} answered ${answer.status}. ${detail}`.trim());
+      throw new EmbeddingError(failure, `${host} returned status ${answer.status}. ${detail}`.trim());
     } catch (error) {
       if (!(error instanceof EmbeddingError) || error.failure !== "unavailable" || tried >= tries) throw error;
     }
-    // Some jitter: otherwise all that were refused together come back together.
+    // Jitter, because requests that were refused together would otherwise be retried together.
     const wait = Math.min(
       MAX_RETRY_MS,
       Math.max(asked, FIRST_RETRY_MS * 2 ** (tried - 1) * (0.75 + Math.random() / 2)),
@@ -89,7 +89,7 @@ function parse(body: Buffer, host: string): unknown {
   try {
     return JSON.parse(body.toString("utf8"));
   } catch (error) {
-    throw new EmbeddingError("malformed", `${host} answered something other than JSON.`, { cause: error });
+    throw new EmbeddingError("malformed", `${host} returned a response that is not JSON.`, { cause: error });
   }
 }
 

@@ -10,28 +10,28 @@ export const LOCAL_MODEL = {
   /** Folder within the cache. */
   folder: "bge-small-en-v1.5-int8",
   dimensions: 384,
-  /** Loaded only with these digests. */
+  /** Files are loaded only if they have these digests. */
   files: [
     { name: "model.onnx", sha256: "6c9c6101a956d62dfb5e7190c538226c0c5bb9cb27b651234b6df063ee7dbfe4" },
     { name: "tokenizer.json", sha256: "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66" },
   ],
 } as const;
 
-/** Where the files are put once a machine, for every checkout. */
+/** Folder for the model's files, shared by every checkout on a machine. */
 export const modelCacheDir = (): string => join(homedir(), ".cache/millrace/models", LOCAL_MODEL.folder);
 
-/** Why a folder does not hold the model, or undefined: it does, byte for byte. */
+/** Why a folder does not hold the model; undefined if it does, byte for byte. */
 export async function modelProblem(dir: string): Promise<string | undefined> {
   for (const { name, sha256 } of LOCAL_MODEL.files) {
     const path = join(dir, name);
     const found = await stat(path).catch(() => undefined);
-    if (!found?.isFile()) return `${path} is not there`;
-    if ((await fileDigest(path)) !== sha256) return `${path} is not the file that is expected (its SHA-256 differs)`;
+    if (!found?.isFile()) return `${path} is missing`;
+    if ((await fileDigest(path)) !== sha256) return `${path} is not the expected file (its SHA-256 differs)`;
   }
   return undefined;
 }
 
-/** The folder with the model's files, checked, or why there is none. With `configured`, that folder and no other. */
+/** The folder with the model's files, verified, or why there is none. With `configured`, only that folder is checked. */
 export async function findModel(configured?: string): Promise<{ readonly dir: string } | { readonly no: string }> {
   const dir = configured ?? modelCacheDir();
   const problem = await modelProblem(dir);

@@ -4,7 +4,7 @@ import { callModel } from "./model-call.ts";
 import type { ModelEndpoint } from "./model-call.ts";
 import { EmbeddingError } from "./types.ts";
 
-/** Orders texts by how well they answer a query. */
+/** Orders texts by their relevance to a query. */
 export interface Reranker {
   /** The relevance of each text, in their order. Throws EmbeddingError. */
   rerank(query: string, texts: readonly string[]): Promise<number[]>;
@@ -26,7 +26,7 @@ export function createReranker(fetch: Pick<GuardedFetch, "fetch">, endpoint: Mod
       return documents.map((_, index) => {
         const score = scores.get(index);
         if (score === undefined) {
-          throw new EmbeddingError("malformed", `${new URL(endpoint.url).host} did not rank every text.`);
+          throw new EmbeddingError("malformed", `${new URL(endpoint.url).host} did not return a rank for every text.`);
         }
         return score;
       });

@@ -7,14 +7,11 @@ export interface EmbedOptions {
 
 /** Turns texts into vectors. */
 export interface Embedder {
-  /** One vector a text, in their order, each of length 1. Throws EmbeddingError, or the signal's reason. */
+  /** Returns one vector per text, in their order, each of length 1. Throws EmbeddingError, or the signal's reason. */
   embed(texts: readonly string[], kind: EmbeddingKind, options?: EmbedOptions): Promise<Float32Array[]>;
 }
 
-/**
- * `refused`: the same request will be refused again. `unavailable`: it may work later. `malformed`: the answer is
- * invalid.
- */
+/** `refused`: the same request will be refused again. `unavailable`: a retry may succeed. `malformed`: the response is invalid. */
 export type EmbeddingFailure = "refused" | "unavailable" | "malformed";
 
 /** Thrown when a model could not embed texts or rank results. Its message may be shown. */

@@ -1,4 +1,4 @@
-// Entry of the evaluation's child process: expressions, templates, forms, flows and documents whose cost a caller decides.
+// Entry of the evaluation's child process: expressions, templates, forms, flows and documents whose cost the caller controls.
 import { setPriority } from "node:os";
 import { scoreLocally } from "../../domain/evals/evaluator.ts";
 import { evaluatePart, evaluateSources } from "../../domain/flow/expressions/evaluate.ts";
@@ -11,13 +11,13 @@ import { serveRequests } from "../children/serve.ts";
 import { jsonText } from "../json/json-text.ts";
 import type { EvaluationInputs, EvaluationName, EvaluationReply, EvaluationResults } from "./protocol.ts";
 
-/** Requests and heartbeats come first where processors are few. */
+/** Below normal priority, so that requests and heartbeats go first on machines with few processors. */
 const PRIORITY = 5;
 
 const WORK: { readonly [Name in EvaluationName]: (input: EvaluationInputs[Name]) => EvaluationResults[Name] } = {
   part: ({ node, part, scope }) => evaluatePart(node, part, scope),
   sources: ({ sources, scope }) => evaluateSources(sources, scope),
-  flow: ({ flow, limits }) => checkFlow(flow, limits),
+  flow: ({ flow, limits, ...options }) => checkFlow(flow, limits, options),
   answer: ({ form, data }) => checkAnswer(form, data),
   scores: ({ definitions, samples }) => scoreLocally(definitions, samples),
   schema: ({ schema, values }) => checkValues(schema, values),

@@ -9,7 +9,7 @@ import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
 import type { CheckedValues, FormIssue } from "../../domain/flow/forms/form.ts";
 import type { PlanNode } from "../../domain/flow/plan/types.ts";
 import type { NodeResult, Scope } from "../../domain/flow/scope.ts";
-import type { CheckedFlow } from "../../domain/flow/validate/validate.ts";
+import type { CheckedFlow, CheckOptions } from "../../domain/flow/validate/validate.ts";
 import { costlyFlow } from "../../domain/flow/validate/problems.ts";
 import { Problem } from "../../domain/errors.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
@@ -33,57 +33,60 @@ import type {
 /** Thrown when a limit stopped the work; the message names the limit. */
 class LimitExceeded extends Error {}
 
-/** Longest time of one evaluation for a node, and of checking a flow or an answer (ms). */
+/** Longest time of one evaluation for a node, and of validating a flow or a form's data (ms). */
 export interface EvaluationLimits {
   readonly nodeMs?: number;
   readonly flowMs?: number;
   readonly answerMs?: number;
-  /** The same for scoring a batch of samples (ms). */
+  /** Longest time of scoring a batch of samples (ms). */
   readonly scoresMs?: number;
   /** JavaScript heap of a process, MiB. */
   readonly heapMib?: number;
 }
 
 /**
- * Runs work whose cost a caller decides, in child processes with a time limit and a heap of their own: V8 ends the whole
- * process when a heap is full, so a thread would be no wall. Expressions that are cheap by their text and the size of the
- * values are evaluated inline. Where no process is free in time, nodes get the ChildPoolError `queue_full` and may try
- * again, requests the Problem `service_unavailable`.
+ * Runs work whose cost the caller controls, in child processes with a time limit and a heap of their own: V8 ends the whole process when a
+ * heap is full, so a thread would not isolate it. Expressions that are cheap, judged by their text and the size of the values, are
+ * evaluated inline. If no process is free in time, nodes get the ChildPoolError `queue_full` and may be retried, requests the Problem
+ * `service_unavailable`.
  */
 export interface Evaluation {
   /** Evaluates a part of a node's configuration. Throws NodeFailure. */
   part(orgId: string, node: PlanNode, part: NodePart, scope: Scope): Promise<NodeResult>;
   /** Evaluates several expressions and templates together, in their order. Throws NodeFailure. */
   sources(orgId: string, sources: readonly Source[], scope: Scope): Promise<readonly Json[]>;
-  /** Validates and compiles a flow; one that takes too long has the problem `flow_too_costly`. */
-  flow(orgId: string, flow: unknown, limits: FlowLimits): Promise<CheckedFlow>;
-  /** The places where data breaks a form; also reports if checking takes too long. */
+  /**
+   * Validates and compiles a flow; a flow that takes too long has the problem `flow_too_costly`. With `scope`, also returns what its nodes
+   * see.
+   */
+  flow(orgId: string, flow: unknown, limits: FlowLimits, options?: CheckOptions): Promise<CheckedFlow>;
+  /** The locations where data violates a form; also reports if checking takes too long. */
   answer(orgId: string, form: Json, data: Json): Promise<readonly FormIssue[]>;
   /** Checks values with a JSON Schema that a user wrote; without values, the schema alone. */
   schema(orgId: string, schema: Json, values: readonly Json[]): Promise<CheckedValues>;
   /**
-   * Scores samples by evaluators that call nothing: for each sample, in the order of the definitions. An evaluator
-   * that does too much work on a sample has failed on that sample.
+   * Scores samples by evaluators that make no calls: for each sample, in the order of the definitions. An evaluator that does too much work
+   * on a sample fails for that sample only.
    */
   scores(
     orgId: string,
     definitions: readonly EvaluatorDefinition[],
     samples: readonly EvalSample[],
   ): Promise<readonly (readonly Outcome[])[]>;
-  /** Makes a provider of a document or of the tools of a server. */
+  /** Makes a provider from a document or from the tools of a server. */
   provider(orgId: string, source: ProviderSource): Promise<MadeProvider>;
   close(): Promise<void>;
 }
 
 const MAX_PROCESSES = 4;
-/** Limits of the work: reading so much of its input takes another millisecond. */
+/** Time limit of the work: each millisecond allows for reading this many bytes of its input. */
 const READ_BYTES_PER_MS = 10_000;
 const MAX_READ_MS = 10_000;
 /** Values are limited to 25 MiB when they are made, as characters. */
 const MAX_OUTPUT_BYTES = 128 * 1024 * 1024;
-/** The same for making a provider (ms). */
+/** Base time limit of making a provider (ms). */
 const PROVIDER_MS = 20_000;
-/** The owner and the kind of the work: requests do not queue behind runs. */
+/** The owner and the lane of the work, so that requests do not queue behind runs. */
 interface WorkOf {
   readonly key: string;
   readonly lane: "node" | "check" | "scores";
@@ -91,7 +94,7 @@ interface WorkOf {
 
 const NO_FAULT: readonly PoolFailure[] = ["queue_full", "start_failed", "closed"];
 
-/** Its processes start with the first work that needs one; `close` must be called. */
+/** Child processes start with the first work that needs one; `close` must be called. */
 export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
   const { nodeMs = 2000, flowMs = 10_000, answerMs = 5000, scoresMs = 2000, heapMib = 256 } = options;
   const entry = compiledEntry(new URL("./child.ts", import.meta.url));
@@ -109,7 +112,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
       "yaml",
     ]),
     heapMib,
-    // The values and the result as text, beside the heap.
+    // Memory for the values and the result as text, in addition to the heap.
     dataMib: heapMib + 384,
     size: Math.max(2, Math.min(MAX_PROCESSES, availableParallelism() - 1)),
     spares: 0,
@@ -142,12 +145,12 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
       if (!(error instanceof ChildPoolError)) throw error;
       if (error.failure === "timeout") throw new LimitExceeded(`It took longer than ${timeoutMs} ms.`);
       if (error.failure === "memory") throw new LimitExceeded(`It needed more than ${heapMib} MiB of memory.`);
-      if (error.failure === "output_too_large") throw new LimitExceeded("Its result is too long.");
+      if (error.failure === "output_too_large") throw new LimitExceeded("The result is too long.");
       throw error;
     }
   }
 
-  /** As `call`; exceeding a limit fails the node. */
+  /** Like `call`; a node whose work exceeds a limit fails. */
   async function evaluate<Name extends "part" | "sources">(
     name: Name,
     input: EvaluationInputs[Name],
@@ -160,11 +163,11 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
       if (!(error instanceof LimitExceeded)) throw error;
       const isTemplate = sources.some(({ language }) => language === "liquid");
       const [code, what] = isTemplate ? ["template_failed", "template"] : ["expression_too_costly", "expression"];
-      throw new NodeFailure(code, `The ${what} does too much work on these values. ${error.message}`);
+      throw new NodeFailure(code, `The ${what} exceeds its work limit for these values. ${error.message}`);
     }
   }
 
-  /** As `call`, for an HTTP request, which is told what exceeds a limit. */
+  /** Like `call`, for an HTTP request: the error says which limit was exceeded. */
   async function check<Name extends "flow" | "answer" | "schema" | "provider">(
     name: Name,
     input: EvaluationInputs[Name],
@@ -178,7 +181,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
       if (error instanceof LimitExceeded) return tooCostly(error.message);
       if (!(error instanceof ChildPoolError && NO_FAULT.includes(error.failure))) throw error;
       const headers = { "Retry-After": "1" };
-      throw new Problem("service_unavailable", "Too much is being checked at once. Try again.", { headers });
+      throw new Problem("service_unavailable", "Too many validations at the same time. Retry.", { headers });
     }
   }
 
@@ -192,7 +195,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
       return await call("scores", { definitions, samples }, { key: orgId, lane: "scores" }, scoresMs);
     } catch (error) {
       if (!(error instanceof LimitExceeded)) throw error;
-      // Bisection finds which of them it was.
+      // Bisects the batch to find the sample and evaluator that exceeded the limit.
       const [middle, half] = [samples.length >> 1, definitions.length >> 1];
       if (middle > 0) {
         const first = await scoresOf(orgId, definitions, samples.slice(0, middle));
@@ -203,7 +206,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
         const second = await scoresOf(orgId, definitions.slice(half), samples);
         return first.map((outcomes, i) => [...outcomes, ...(second[i] ?? [])]);
       }
-      const message = `The evaluator does too much work on this run. ${error.message}`;
+      const message = `The evaluator exceeds its work limit for this run. ${error.message}`;
       return [[{ ok: false, code: "evaluator_too_costly", message }]];
     }
   }
@@ -220,12 +223,15 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
       return evaluate("sources", { sources, scope }, orgId, sources);
     },
 
-    flow: (orgId, flow, limits) =>
-      check("flow", { flow, limits }, orgId, flowMs, (why) => ({ valid: false, problems: [costlyFlow(why)] })),
+    flow: (orgId, flow, limits, options) =>
+      check("flow", { flow, limits, ...options }, orgId, flowMs, (why) => ({
+        valid: false,
+        problems: [costlyFlow(why)],
+      })),
 
     answer: (orgId, form, data) =>
       check("answer", { form, data }, orgId, answerMs, (why) => [
-        { path: [], message: `Checking this much data with the form takes too long: send less of it. ${why}` },
+        { path: [], message: `Checking this much data against the form takes too long: send less data. ${why}` },
       ]),
 
     scores: scoresOf,
@@ -233,13 +239,16 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
     schema: (orgId, schema, values) =>
       check("schema", { schema, values }, orgId, flowMs, (why) => ({
         ok: false,
-        message: `Checking with this schema takes too long. ${why}`,
+        message: `Checking against this schema takes too long. ${why}`,
       })),
 
     provider: (orgId, source) =>
       check("provider", source, orgId, PROVIDER_MS, (why) => {
         const loc = ["body", "mcp" in source ? "mcp" : "openapi"];
-        return { ok: false, issues: [{ loc, msg: `It takes too much to read. ${why}`, type: "value_error" }] };
+        return {
+          ok: false,
+          issues: [{ loc, msg: `Reading this value exceeds the work limit. ${why}`, type: "value_error" }],
+        };
       }),
 
     close: () => pool.close(),

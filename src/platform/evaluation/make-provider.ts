@@ -7,7 +7,7 @@ import { importOpenApi } from "../../domain/providers/openapi/import.ts";
 import { storableText } from "../../domain/storable.ts";
 import type { MadeProvider, ProviderSource } from "./protocol.ts";
 
-/** Makes a provider of a document or of the tools of a server. */
+/** Makes a provider from a document or from the tools of a server. */
 export function makeProvider(source: ProviderSource): MadeProvider {
   try {
     const { provider, actions } = visible(made(source));

@@ -5,7 +5,7 @@ import type { Source } from "../../domain/flow/expressions/evaluated-kinds.ts";
 import type { CheckedValues, FormIssue } from "../../domain/flow/forms/form.ts";
 import type { PlanNode } from "../../domain/flow/plan/types.ts";
 import type { NodeResult, Scope } from "../../domain/flow/scope.ts";
-import type { CheckedFlow } from "../../domain/flow/validate/validate.ts";
+import type { CheckedFlow, CheckOptions } from "../../domain/flow/validate/validate.ts";
 import type { NodePart } from "../../domain/runs/run-report.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 import type { Json } from "../../domain/json.ts";
@@ -16,16 +16,16 @@ import type { McpListing, ToolsSource } from "../../domain/providers/mcp/tools.t
 export interface EvaluationInputs {
   readonly part: { readonly node: PlanNode; readonly part: NodePart; readonly scope: Scope };
   readonly sources: { readonly sources: readonly Source[]; readonly scope: Scope };
-  readonly flow: { readonly flow: unknown; readonly limits: FlowLimits };
+  readonly flow: { readonly flow: unknown; readonly limits: FlowLimits } & CheckOptions;
   readonly answer: { readonly form: Json; readonly data: Json };
   readonly scores: { readonly definitions: readonly EvaluatorDefinition[]; readonly samples: readonly EvalSample[] };
   readonly schema: { readonly schema: Json; readonly values: readonly Json[] };
   readonly provider: ProviderSource;
 }
 
-/** The input that a provider is made of. */
+/** What a provider is made from. */
 export type ProviderSource =
-  /** A document, or the JSON or YAML of one; `address` is where it came from. */
+  /** A document, or its JSON or YAML text; `address` is where it came from. */
   { readonly openapi: unknown; readonly address: string | null } | (ToolsSource & { readonly mcp: McpListing });
 
 /** A provider as it is stored, or why none can be made. */
@@ -42,7 +42,7 @@ export type MadeProvider =
 
 export type EvaluationName = keyof EvaluationInputs;
 
-/** The body of an answer, as JSON. */
+/** The body of a response, as JSON. */
 export interface EvaluationResults {
   readonly part: NodeResult;
   readonly sources: readonly Json[];
@@ -54,7 +54,7 @@ export interface EvaluationResults {
   readonly provider: MadeProvider;
 }
 
-/** The header of an answer: null, or the NodeFailure in place of a result. */
+/** The header of a response: null, or the NodeFailure in place of a result. */
 export interface EvaluationReply {
   readonly failure: { readonly code: string; readonly message: string } | null;
 }

@@ -5,8 +5,8 @@ type Address = ReturnType<typeof ipaddr.parse>;
 /** Which addresses outbound connections may reach. */
 export interface AddressPolicy {
   /**
-   * Whether a connection to `address` (an IP literal) may be opened for a URL whose host is `host` and port is `port`.
-   * Public unicast addresses always may; anything else only by an entry of the allow-list.
+   * Whether a connection to `address` (an IP literal) may be opened for a URL whose host is `host` and port is `port`. Public unicast
+   * addresses are always allowed, all others only by an entry of the allow-list.
    */
   allows(host: string, port: number, address: string): boolean;
 }
@@ -17,11 +17,12 @@ interface Rule {
   readonly target: { readonly range: [Address, number] } | { readonly host: string };
 }
 
-// Everything assigned for public unicast lies in here; what is outside (IPv4-compatible ::/96, for one) has no name in ipaddr.js.
+// All addresses assigned for public unicast are in this range; ipaddr.js has no name for what is outside (for example IPv4-compatible
+// ::/96).
 const GLOBAL_UNICAST = ipaddr.parseCIDR("2000::/3");
 /**
- * What only machines of a cloud reach although the address is public: Azure's host, IBM's services, Equinix' metadata. Those of others
- * are link-local, shared or unique local.
+ * Public addresses that only machines of a cloud can reach: Azure's host, IBM's services, Equinix' metadata. Those of other clouds are
+ * link-local, shared or unique local.
  */
 const INSIDE_CLOUDS = ["168.63.129.16/32", "161.26.0.0/16", "166.8.0.0/14", "192.80.8.124/32"].map((range) =>
   ipaddr.parseCIDR(range),
@@ -61,7 +62,7 @@ export function createAddressPolicy(allow: readonly string[]): AddressPolicy {
   };
 }
 
-/** A URL's hostname as it is compared and resolved: no brackets, no final dot, lower case. */
+/** A URL's hostname in the form in which it is compared and resolved: no brackets, no final dot, lower case. */
 export function plainHost(hostname: string): string {
   return hostname
     .replace(/^\[(.*)\]$/, "$1")
@@ -96,7 +97,7 @@ function urlHost(literal: string): string | undefined {
 
 function unreadable(entry: string): Error {
   return new Error(
-    `"${entry}" is not a private host that can be allowed: write a host, host:port, an address, a CIDR range or "loopback".`,
+    `"${entry}" is not a private host that can be allowed: write a host, host:port, an IP address, a CIDR range or "loopback".`,
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 
-/** What is used of the parser that undici 7 keeps at its connection. */
+/** The part of undici 7's parser that is used here; undici stores the parser on the connection. */
 interface Parser {
   readonly llhttp: { llhttp_resume(parser: unknown): void };
   readonly ptr: unknown;
@@ -9,24 +9,23 @@ interface Parser {
 }
 
 /**
- * Lets an answer end with its connection, also where its reader is slower than its server.
- * Undici 7 pauses its parser for such a reader, and an assertion of it ends the process where the connection ends then:
- * any server could stop a worker so (nodejs/undici#5360; mended in 8, which needs Node 22).
- * Must be called before undici gets the connection: its listeners have to come second.
+ * Lets a response end with its connection, even if its reader is slower than its server. Undici 7 pauses its parser for such a reader, and
+ * an assertion ends the process if the connection ends then: any server could stop a worker this way (nodejs/undici#5360; fixed in 8, which
+ * needs Node 22). Must be called before undici gets the connection, because its listeners have to come second.
  */
 export function finishPausedAnswers(socket: Socket): void {
   const finish = () => {
     const parser = parserOf(socket);
     if (parser?.paused !== true) return;
-    // Parse all bytes that have arrived, even for a slow reader: they are in memory already.
+    // Parses all bytes that have arrived, even for a slow reader, because they are in memory already.
     do parser.resume();
     while (parser.paused && socket.readableLength > 0 && !socket.destroyed);
     if (!parser.paused) return;
-    // Undici tells the parser next that nothing more comes, and finds the answer cut short unless it was whole.
+    // Next, undici tells the parser that the data has ended, and treats an incomplete response as cut short.
     parser.llhttp.llhttp_resume(parser.ptr);
     parser.paused = false;
   };
-  for (const event of ["end", "error", "close"]) socket.on(event, finish);
+  for (const event of ["end", "error"]) socket.on(event, finish);
 }
 
 function parserOf(socket: Socket): Parser | undefined {

@@ -9,12 +9,12 @@ export interface FetchAdapterOptions {
   readonly secretHeaders?: readonly string[];
 }
 
-/** Statuses whose answers have no body; the standard's Response refuses one. */
+/** Statuses of responses without a body, for which the standard Response refuses one. */
 const BODILESS = [101, 204, 205, 304];
 
 /**
- * The guarded fetch in the shape of the standard's, for libraries that take a `fetch`. Bodies stream in both directions. Rejects
- * with FetchRefused and FetchFailed, which the standard's has no words for.
+ * The guarded fetch with the interface of the standard `fetch`, for libraries that take one. Bodies stream in both directions. Rejects with
+ * FetchRefused and FetchFailed, which the standard does not define.
  */
 export function fetchAdapter(guarded: Pick<GuardedFetch, "open">, options: FetchAdapterOptions = {}): typeof fetch {
   return async (input, init) => {
@@ -24,7 +24,7 @@ export function fetchAdapter(guarded: Pick<GuardedFetch, "open">, options: Fetch
     const { url, status, headers, body } = await guarded.open({
       url: request.url,
       method: request.method,
-      // A library may well say its body's length; what frames a message follows from the body here.
+      // A library may declare its body's length, but here the body itself determines the framing.
       headers: Object.fromEntries([...request.headers].filter(([name]) => !RESERVED_HEADERS.has(name))),
       ...(sent === undefined ? {} : { body: sent }),
       ...(request.redirect === "follow" ? {} : { redirects: 0 }),
@@ -44,7 +44,7 @@ export function fetchAdapter(guarded: Pick<GuardedFetch, "open">, options: Fetch
   };
 }
 
-/** Streams stay streams. What is in memory already is sent with its length, which not every server can do without. */
+/** Streams stay streams. A body that is in memory is sent with its length, which some servers require. */
 async function bodyOf(request: Request, given: RequestInit["body"]) {
   if (request.body === null) return undefined;
   const isStream = given ? given instanceof ReadableStream || Symbol.asyncIterator in Object(given) : true;
@@ -54,8 +54,8 @@ async function bodyOf(request: Request, given: RequestInit["body"]) {
 
 function faultOf(request: Request, status: number, origin: string): Error | undefined {
   if (request.redirect === "error" && status >= 300 && status < 400 && status !== 304) {
-    return new FetchFailed("invalid_response", `${origin} redirects, which is not expected here.`);
+    return new FetchFailed("invalid_response", `${origin} returned a redirect, which is not followed here.`);
   }
   if (status >= 200 && status < 600) return undefined;
-  return new FetchFailed("invalid_response", `${origin} answers with the status ${status}.`);
+  return new FetchFailed("invalid_response", `${origin} returned status ${status}.`);
 }

@@ -8,12 +8,12 @@ import { FetchFailed } from "./guarded-fetch-errors.ts";
 export const ACCEPTED_ENCODINGS = "gzip, deflate, br";
 
 export interface BodyOptions {
-  /** For messages. */
+  /** Origin named in error messages. */
   readonly origin: string;
   readonly contentEncoding: string | undefined;
-  /** Bytes allowed on the wire and, counted apart, after decompression. */
+  /** Bytes allowed on the wire and, counted separately, after decompression. */
   readonly limit: number;
-  /** Whether a body that exceeds the limit or breaks off is rejected, or what was read so far is kept. */
+  /** Whether a body that exceeds the limit or breaks off is rejected, or the part that was read is kept. */
   readonly incomplete: "fail" | "keep";
 }
 
@@ -26,8 +26,8 @@ export interface ReadBody {
 }
 
 /**
- * Reads and decompresses a whole body. Never holds more than the limit and a few chunks, at any
- * compression ratio, and goes on with a long one when there is a place for it. Rejects with FetchFailed, or with what the source rejects with.
+ * Reads and decompresses a whole body. Never holds more than the limit and a few chunks, at any compression ratio; reading a long body
+ * waits for a slot. Rejects with FetchFailed, or with the error of the source.
  */
 export async function readBody(
   source: AsyncIterable<Uint8Array>,
@@ -52,7 +52,7 @@ export async function readBody(
   }
 }
 
-/** Decompresses a body chunk by chunk, as it comes. Throws FetchFailed, or what the source throws. */
+/** Decompresses a body chunk by chunk, as it arrives. Throws FetchFailed, or the error of the source. */
 export function plainBody(
   source: AsyncIterable<Uint8Array>,
   options: BodyOptions,
@@ -68,7 +68,7 @@ export function plainBody(
 export function tooLarge(options: { readonly origin: string; readonly limit: number }): FetchFailed {
   return new FetchFailed(
     "response_too_large",
-    `The answer of ${options.origin} is larger than ${options.limit} bytes.`,
+    `The response of ${options.origin} is larger than ${options.limit} bytes.`,
   );
 }
 
@@ -101,17 +101,20 @@ async function* decoded(
   if (!["gzip", "x-gzip", "deflate", "br"].includes(coding)) {
     await source.return(undefined);
     // Lists of codings are refused too: they are not used in practice, and each would multiply the work of a bomb.
-    throw new FetchFailed("unsupported_encoding", `${options.origin} answers in an encoding that is not supported.`);
+    throw new FetchFailed(
+      "unsupported_encoding",
+      `The response of ${options.origin} has a content encoding that is not supported.`,
+    );
   }
   const first = await source.next();
   if (first.done === true) return;
   const decoder = decoderFor(coding, first.value);
-  // An error upstream destroys the decoder, and so is thrown by the loop below.
+  // An upstream error destroys the decoder, so the loop below throws it.
   pipeline(prepend(first.value, source), decoder, () => undefined);
   try {
     for await (const chunk of decoder) yield chunk as Buffer;
   } catch (error) {
-    // Truncated compressed data has no valid end.
+    // Compressed data that was cut off has no valid end.
     if (!wire.reached || options.incomplete === "fail") throw error;
   } finally {
     // Closes the pipeline, and through it the source, when the reader stops early.

@@ -8,18 +8,18 @@ import { FetchFailed, FetchRefused } from "./guarded-fetch-errors.ts";
 import { within } from "../within.ts";
 import { finishPausedAnswers } from "./ended-connection.ts";
 
-/** Returns every address of a host name. Rejects if there is none. */
+/** Returns all addresses of a host name. Rejects if there are none. */
 export type Resolver = (hostname: string) => Promise<readonly string[]>;
 
-/** Resolves as the machine does: hosts file, then DNS. */
+/** Resolves names as the machine does: hosts file, then DNS. */
 export const systemResolver: Resolver = async (hostname) => {
   const answers = await dnsLookup(hostname, { all: true });
   return answers.map((answer) => answer.address);
 };
 
 /**
- * The connector of the guarded fetch. It resolves the host once, drops the addresses that the policy does not allow,
- * and connects to the rest: there is no second look-up whose answer could differ (DNS rebinding). TLS verifies the name.
+ * The connector of the guarded fetch. It resolves the host once, drops the addresses that the policy does not allow, and connects to the
+ * others: a second look-up could return different addresses (DNS rebinding). TLS verifies the name.
  */
 export function createGuardedConnector(
   policy: AddressPolicy,
@@ -31,7 +31,7 @@ export function createGuardedConnector(
     const port = portOf(options);
     checkedAddresses(policy, resolve, host, port, connectMs).then(
       (addresses) => {
-        // One connector per connection, as each is bound to the addresses it may use. It costs TLS session reuse.
+        // One connector per connection, because each is bound to the addresses it may use. This gives up TLS session reuse.
         const connect = buildConnector({ timeout: connectMs, maxCachedSessions: 0, ...pinnedTo(addresses) });
         connect({ ...options, hostname: host }, (error, socket) => {
           if (error !== null) return callback(error, null);
@@ -64,7 +64,7 @@ export async function checkedAddresses(
   port: number,
   connectMs: number,
 ): Promise<readonly string[]> {
-  // Net skips the look-up for a literal, so it has to be checked here.
+  // Net does not call the look-up for an address literal, so check it here.
   const addresses = isIP(host) === 0 ? await resolveInTime(resolve, host, connectMs) : [host];
   const allowed = addresses.filter((address) => policy.allows(host, port, address));
   if (allowed.length === 0) throw refusal(host);
@@ -72,18 +72,18 @@ export async function checkedAddresses(
 }
 
 async function resolveInTime(resolve: Resolver, host: string, ms: number): Promise<readonly string[]> {
-  const late = (): FetchFailed => new FetchFailed("timeout", `The name ${host} was not resolved in time.`);
+  const late = (): FetchFailed => new FetchFailed("timeout", `The host name ${host} was not resolved in time.`);
   try {
     const addresses = await within(ms, resolve(host), late);
-    if (addresses.length === 0) throw new FetchFailed("dns_failed", `The name ${host} has no address.`);
+    if (addresses.length === 0) throw new FetchFailed("dns_failed", `The host name ${host} has no IP address.`);
     return addresses;
   } catch (error) {
     if (error instanceof FetchFailed) throw error;
-    throw new FetchFailed("dns_failed", `The name ${host} cannot be resolved.`, { cause: error });
+    throw new FetchFailed("dns_failed", `The host name ${host} cannot be resolved.`, { cause: error });
   }
 }
 
-/** Options of a connection that reaches these addresses and no other, one after the other until one answers. */
+/** Options of a connection that reaches only these addresses, tried one after the other until one accepts. */
 export function pinnedTo(addresses: readonly string[]) {
   return { lookup: fixedLookup(addresses), autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1000 };
 }
@@ -97,7 +97,10 @@ function fixedLookup(addresses: readonly string[]): LookupFunction {
   };
 }
 
-/** Whether a connection is to one of them. Holds by construction; it stays so if a later Node or undici finds another way. */
+/**
+ * Whether a connection is to one of these addresses. True by construction; the check protects against a later Node or undici that connects
+ * in another way.
+ */
 export function dialled(socket: Socket, addresses: readonly string[]): boolean {
   const remote = socket.remoteAddress;
   return remote === undefined || addresses.some((address) => sameAddress(address, remote));
@@ -116,6 +119,6 @@ function canonical(address: string): string {
 export function refusal(host: string): FetchRefused {
   return new FetchRefused(
     "address_not_allowed",
-    `${host} is not at a public address. Private hosts are reached only when the operator allows them (MILLRACE_PRIVATE_HOSTS).`,
+    `${host} does not have a public address. Private hosts can be reached only if the operator allows them (MILLRACE_PRIVATE_HOSTS).`,
   );
 }

@@ -1,6 +1,6 @@
 import { errors } from "undici";
 
-/** Why a request was not sent (or a redirect not followed): a rule forbids it, so retrying does not help. */
+/** Why a request was not sent (or a redirect not followed): a rule forbids it, so a retry does not help. */
 export type RefusalCode =
   | "invalid_url"
   | "invalid_method"
@@ -13,7 +13,7 @@ export type RefusalCode =
   | "body_not_repeatable"
   | "request_too_large";
 
-/** What went wrong with a request that was allowed. */
+/** Why an allowed request failed. */
 export type FetchFailureCode =
   | "dns_failed"
   | "connection_failed"
@@ -29,7 +29,7 @@ export type FetchFailureCode =
 export class FetchRefused extends Error {
   readonly code: RefusalCode;
   readonly retryable = false;
-  /** Whether a redirect led here: then the server that sent it is at fault, not the person who gave the address. */
+  /** Whether a redirect led here; if so, the server that sent it is at fault, not the person who entered the URL. */
   readonly redirected: boolean;
 
   constructor(code: RefusalCode, message: string, { redirected = false }: { redirected?: boolean } = {}) {
@@ -40,12 +40,10 @@ export class FetchRefused extends Error {
   }
 }
 
-/**
- * Thrown when an allowed request got no usable answer. The message may be shown to users, like that of FetchRefused.
- */
+/** Thrown when an allowed request got no usable response. The message may be shown to users, like that of FetchRefused. */
 export class FetchFailed extends Error {
   readonly code: FetchFailureCode;
-  /** Whether trying again could help. */
+  /** Whether a retry could help. */
   readonly retryable: boolean;
 
   constructor(code: FetchFailureCode, message: string, options: { retryable?: boolean; cause?: unknown } = {}) {
@@ -64,13 +62,13 @@ const RETRYABLE: ReadonlySet<FetchFailureCode> = new Set([
 ]);
 
 const TIMEOUTS: Readonly<Record<string, string>> = {
-  UND_ERR_CONNECT_TIMEOUT: "no connection was made in time",
-  UND_ERR_HEADERS_TIMEOUT: "no answer came in time",
-  UND_ERR_BODY_TIMEOUT: "the answer stopped coming",
-  ETIMEDOUT: "no connection was made in time",
+  UND_ERR_CONNECT_TIMEOUT: "could not connect in time",
+  UND_ERR_HEADERS_TIMEOUT: "no response arrived in time",
+  UND_ERR_BODY_TIMEOUT: "the response stopped arriving",
+  ETIMEDOUT: "could not connect in time",
 };
 
-/** undici's error codes for answers that are not valid HTTP; some show only as an assertion error of its own. */
+/** undici's error codes for responses that are not valid HTTP; some appear only as an undici assertion error. */
 const INVALID = /^(?:HPE_|UND_ERR_RES_CONTENT_LENGTH_MISMATCH$|ERR_ASSERTION$)/;
 
 /**
@@ -84,21 +82,23 @@ export function toFetchError(error: unknown, origin: string): unknown {
   const late = code === undefined ? undefined : TIMEOUTS[code];
   if (late !== undefined) return new FetchFailed("timeout", `${origin}: ${late}.`);
   if (code === "UND_ERR_HEADERS_OVERFLOW" || code === "HPE_HEADER_OVERFLOW") {
-    return new FetchFailed("headers_too_large", `The headers of ${origin} are too large.`);
+    return new FetchFailed("headers_too_large", `The response headers of ${origin} are too large.`);
   }
-  // Without a cause: the parser's error carries the bytes it stopped at.
+  // Has no cause, because the parser's error contains the bytes it stopped at.
   if (isParserError(error) || (code !== undefined && INVALID.test(code))) {
-    return new FetchFailed("invalid_response", `The answer of ${origin} is not valid HTTP.`);
+    return new FetchFailed("invalid_response", `The response of ${origin} is not valid HTTP.`);
   }
   if (code === undefined) {
     if (isMistake(error)) return error;
     return new FetchFailed("connection_failed", `The connection to ${origin} failed.`, { cause: error });
   }
   if (code.startsWith("Z_") || code.startsWith("ERR__ERROR_") || code.startsWith("ERR_PADDING")) {
-    return new FetchFailed("invalid_encoding", `The answer of ${origin} cannot be decompressed (${code}).`);
+    return new FetchFailed("invalid_encoding", `The response of ${origin} cannot be decompressed (${code}).`);
   }
   if (isTlsCode(code)) {
-    return new FetchFailed("tls_failed", `No secure connection to ${origin} (${code}).`, { cause: error });
+    return new FetchFailed("tls_failed", `Could not make a secure connection to ${origin} (${code}).`, {
+      cause: error,
+    });
   }
   return new FetchFailed("connection_failed", `The connection to ${origin} failed (${code}).`, { cause: error });
 }

@@ -1,9 +1,9 @@
 import { FetchRefused } from "./guarded-fetch-errors.ts";
 
-/** What a request carries; a stream is sent as it comes. */
+/** The body of a request; a stream is sent as it arrives. */
 export type RequestBody = string | Uint8Array | AsyncIterable<Uint8Array>;
 
-/** One hop: what is sent where. Header names are lower-case. */
+/** One hop: what is sent to which URL. Header names are lower-case. */
 export interface Hop {
   readonly url: URL;
   readonly method: string;
@@ -36,16 +36,16 @@ export function outboundUrl(text: string, base?: URL): URL {
   // The URL parser would silently drop tabs and line breaks, so the URL sent would not be the URL checked.
   // eslint-disable-next-line no-control-regex
   if (/[\u0000-\u001f\u007f]/.test(text) || !URL.canParse(text, base?.href)) {
-    throw new FetchRefused("invalid_url", "The address is not a valid URL.");
+    throw new FetchRefused("invalid_url", "The URL is not valid.");
   }
   const url = new URL(text, base);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    throw new FetchRefused("scheme_not_allowed", `Only http and https are allowed, not ${url.protocol}`);
+    throw new FetchRefused("scheme_not_allowed", `Only http and https URLs are allowed, not ${url.protocol}`);
   }
   if (url.username !== "" || url.password !== "") {
     throw new FetchRefused(
       "credentials_in_url",
-      "A user or password in a URL is not allowed: use an Authorization header.",
+      "A user name or password in a URL is not allowed: use an Authorization header.",
     );
   }
   url.hash = "";
@@ -66,21 +66,24 @@ export function outboundHeaders(headers: Readonly<Record<string, string>>): Map<
   const checked = new Map<string, string>();
   for (const [name, value] of Object.entries(headers)) {
     if (!TOKEN.test(name))
-      throw new FetchRefused("invalid_header", "A header name has characters that are not allowed.");
+      throw new FetchRefused("invalid_header", "The header name contains characters that are not allowed.");
     const key = name.toLowerCase();
     if (RESERVED_HEADERS.has(key)) throw new FetchRefused("invalid_header", `The header ${key} cannot be set.`);
     if (!VALUE.test(value)) {
-      throw new FetchRefused("invalid_header", `The value of the header ${key} has characters that are not allowed.`);
+      throw new FetchRefused(
+        "invalid_header",
+        `The value of the header ${key} contains characters that are not allowed.`,
+      );
     }
-    if (checked.has(key)) throw new FetchRefused("invalid_header", `The header ${key} is given twice.`);
+    if (checked.has(key)) throw new FetchRefused("invalid_header", `The header ${key} is set twice.`);
     checked.set(key, value);
   }
   return checked;
 }
 
 /**
- * The hop a redirect leads to, or undefined when the answer is none. Throws FetchRefused for a target that is not
- * allowed. Credentials and `secret` headers do not survive a change of origin; methods change as the Fetch standard says.
+ * The hop that a redirect leads to, or undefined if the response is not a redirect. Throws FetchRefused for a target that is not allowed.
+ * Credentials and `secret` headers do not survive a change of origin; methods change as the Fetch standard says.
  */
 export function redirectHop(
   hop: Hop,
@@ -91,7 +94,10 @@ export function redirectHop(
   if (!REDIRECTS.has(status) || location === undefined) return undefined;
   const url = outboundUrl(location, hop.url);
   if (hop.url.protocol === "https:" && url.protocol === "http:") {
-    throw new FetchRefused("insecure_redirect", `${hop.url.origin} redirects from https to http.`);
+    throw new FetchRefused(
+      "insecure_redirect",
+      `${hop.url.origin} redirects from https to http, which is not followed.`,
+    );
   }
   const headers = new Map(hop.headers);
   if (url.origin !== hop.url.origin) {
@@ -103,7 +109,7 @@ export function redirectHop(
   if (!becomesGet && isStream(hop.body)) {
     throw new FetchRefused(
       "body_not_repeatable",
-      `${hop.url.origin} redirects, and what was sent cannot be sent again.`,
+      `${hop.url.origin} redirects, but the request's body cannot be sent again.`,
     );
   }
   if (!becomesGet) return { ...hop, url, headers };

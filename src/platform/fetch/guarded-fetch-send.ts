@@ -10,7 +10,7 @@ import type { Hop } from "./guarded-fetch-request.ts";
 export interface HopLimits {
   /** Longest body that is sent as a stream. Default 25 MiB. */
   readonly requestBytes: number;
-  /** Longest wait for the answer's headers of one hop; of a streamed request, longest silence until they come. Default 60 s. */
+  /** Longest wait for the response headers of one hop; for a streamed request, the longest silence until they arrive. Default 60 s. */
   readonly headersMs: number;
   /** Longest silence inside a body. Default 30 s. */
   readonly bodyMs: number;
@@ -19,7 +19,7 @@ export interface HopLimits {
 /** A streamed body that is being sent. */
 export interface Source {
   readonly stream: Readable;
-  /** Its own error, which is not one of the connection. */
+  /** The error of the stream itself, not of the connection. */
   failed?: { readonly error: unknown };
 }
 
@@ -28,15 +28,15 @@ export function readableOf(body: AsyncIterable<Uint8Array>): Source {
   if (body instanceof Readable) stream = body;
   else if (body instanceof ReadableStream) stream = Readable.fromWeb(body);
   else stream = Readable.from(body, { objectMode: false });
-  // Whoever reads it gets the error; without a listener it would end the process where nobody does any more.
+  // Without a listener, an error of an unread stream would crash the process.
   stream.on("error", () => undefined);
   return { stream };
 }
 
-/** The chunks of a streamed body. Neither they nor the answer after them may be longer in coming than `headersMs`. */
+/** The chunks of a streamed body. Each chunk, and the response after the last one, must arrive within `headersMs`. */
 function paced(source: Source, { url: { origin } }: Hop, limits: HopLimits, deadline: LinkedAbort) {
   const late = () =>
-    deadline.abort(new FetchFailed("timeout", `${origin}: nothing was sent or answered for ${limits.headersMs} ms.`));
+    deadline.abort(new FetchFailed("timeout", `${origin}: nothing was sent or received for ${limits.headersMs} ms.`));
   const silence = setTimeout(late, limits.headersMs);
   deadline.signal.addEventListener("abort", () => clearTimeout(silence), { once: true });
   async function* chunks(): AsyncGenerator<Uint8Array> {
@@ -45,7 +45,7 @@ function paced(source: Source, { url: { origin } }: Hop, limits: HopLimits, dead
       for await (const chunk of source.stream as AsyncIterable<Uint8Array>) {
         room -= chunk.byteLength;
         if (room < 0) {
-          const message = `More than ${limits.requestBytes} bytes are not sent to ${origin}.`;
+          const message = `Requests of more than ${limits.requestBytes} bytes are not sent to ${origin}.`;
           throw new FetchRefused("request_too_large", message);
         }
         silence.refresh();
@@ -59,7 +59,7 @@ function paced(source: Source, { url: { origin } }: Hop, limits: HopLimits, dead
   return { chunks: chunks(), answered: () => clearTimeout(silence) };
 }
 
-/** Sends one hop; resolves once the headers of its answer are there. */
+/** Sends one hop; resolves once the response headers have arrived. */
 export async function sendHop(
   agent: Agent,
   hop: Hop,
@@ -77,19 +77,19 @@ export async function sendHop(
     body: streamed
       ? Readable.from(streamed.chunks, { objectMode: false })
       : ((hop.body ?? null) as string | Uint8Array | null),
-    // Its clock would run from the first chunk of a streamed body on.
+    // Disabled for streamed bodies, because undici's timer would start with the first chunk.
     headersTimeout: streamed ? 0 : limits.headersMs,
     bodyTimeout: limits.bodyMs,
     signal,
   });
   const answer = await unlessAborted(answered, signal);
   streamed?.answered();
-  // Without a listener an error of an unread body would crash the process; readers get the error regardless.
+  // Without a listener, an error of an unread body would crash the process; readers get the error regardless.
   answer.body.on("error", () => undefined);
   return answer;
 }
 
-/** Undici heeds the signal only once it is connected: not while a name is being resolved or nobody takes the connection. */
+/** Undici honours the signal only once it is connected, not while a name is being resolved or the connection is being accepted. */
 async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let stop: (() => void) | undefined;
   const aborted = new Promise<never>((_, reject) => {
@@ -105,17 +105,17 @@ async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
   }
 }
 
-/** When a request ends, whatever it is doing; the reason says which origin was late. */
+/** The deadline of a request in any phase; the reason names the origin that was late. */
 export function startDeadline(outer: AbortSignal | undefined, ms: number, origin: string): LinkedAbort {
   const linked = linkAbort(outer ? [outer] : []);
-  const late = () => linked.abort(new FetchFailed("timeout", `${origin} did not answer completely within ${ms} ms.`));
+  const late = () => linked.abort(new FetchFailed("timeout", `${origin} did not respond completely within ${ms} ms.`));
   const timer = ms === Infinity ? undefined : setTimeout(late, ms);
   return {
     ...linked,
     end() {
       clearTimeout(timer);
       linked.end();
-      // Drops what is still under way: the rest of a redirect's body, or of one that was cut short.
+      // Aborts what is still in progress: the rest of a redirect's body, or of a body that was cut short.
       linked.abort();
     },
   };

@@ -15,14 +15,14 @@ import type { HopLimits } from "./guarded-fetch-send.ts";
 
 const MIB = 1024 * 1024;
 const MAX_REDIRECTS = 5;
-/** Longest time for name resolution where an address is only checked. */
+/** Longest time for name resolution if an address is only checked. */
 const CHECK_MS = 3000;
 
 /** Limits of one request. */
 export interface FetchLimits extends HopLimits {
   /** Longest body, on the wire and after decompression. Default 25 MiB. */
   readonly responseBytes: number;
-  /** Longest time in all, redirects and the body included. Default 120 s; Infinity sets none. */
+  /** Longest time in total, including redirects and the body. Default 120 s; Infinity sets none. */
   readonly totalMs: number;
 }
 
@@ -40,17 +40,17 @@ export interface GuardedFetchOptions {
   readonly limits?: Partial<FetchLimits>;
   /** Longest time for name resolution, and again for the connection. Default 10 s. */
   readonly connectMs?: number;
-  /** Longest header block of an answer. Default 32 KiB. */
+  /** Longest header block of a response. Default 32 KiB. */
   readonly headerBytes?: number;
   /** Called once for each finished request: "ok" for any status, the code of FetchRefused or FetchFailed, or "aborted". */
   readonly onRequest?: (outcome: string) => void;
-  /** Headers for each request that may change something, whatever the request itself says of them. */
+  /** Headers for each request that may change something; they override the request's own headers. */
   readonly callHeaders?: () => Readonly<Record<string, string>>;
   /** Default: the machine's own resolver. */
   readonly resolve?: Resolver;
 }
 
-/** A request whose answer is read as a stream. */
+/** A request whose response is read as a stream. */
 export interface StreamRequest {
   readonly url: string;
   /** Default GET. */
@@ -58,13 +58,16 @@ export interface StreamRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Names of headers that, like Authorization and Cookie, must not follow a redirect to another origin. */
   readonly secretHeaders?: readonly string[];
-  /** A stream is read as fast as the other side takes it, and destroyed when the request ends. Its own error is what is thrown. */
+  /**
+   * A stream is read as fast as the other side accepts it, and destroyed when the request ends. If the stream fails, its own error is
+   * thrown.
+   */
   readonly body?: RequestBody;
-  /** Length of a streamed body, if it is known; without it the body goes out in chunks (Transfer-Encoding). */
+  /** Length of a streamed body, if known; otherwise the body is sent with chunked Transfer-Encoding. */
   readonly bodyBytes?: number;
-  /** Redirects that are followed, 0 to 5 (the default). With 0 the redirect itself is the answer. */
+  /** Redirects that are followed, 0 to 5 (the default). With 0 the redirect itself is returned. */
   readonly redirects?: number;
-  /** Called before a redirect is followed, with where it leads. What it throws ends the request. */
+  /** Called with the target before a redirect is followed. An exception ends the request. */
   readonly beforeRedirect?: (url: string) => Promise<void>;
   readonly limits?: Partial<FetchLimits>;
   readonly signal?: AbortSignal;
@@ -72,52 +75,52 @@ export interface StreamRequest {
 
 export interface GuardedRequest extends StreamRequest {
   /**
-   * What to do with a body that is longer than responseBytes, breaks off, takes too long or cannot be decoded: "fail"
-   * (default), or "keep" what was read of it, for callers that need only status and headers.
+   * What to do with a body that is longer than responseBytes, breaks off, takes too long or cannot be decoded: "fail" (default), or "keep"
+   * the part that was read, for callers that need only status and headers.
    */
   readonly incomplete?: "fail" | "keep";
 }
 
 export interface GuardedResponse {
-  /** Where the answer came from, after redirects. */
+  /** The URL of the response, after redirects. */
   readonly url: string;
   readonly status: number;
   /** Names in lower case; repeated headers joined by ", ". No prototype: a header may have any name. */
   readonly headers: Readonly<Record<string, string>>;
   /** Decompressed. */
   readonly body: Buffer;
-  /** Whether it is longer than responseBytes. */
+  /** Whether the body is longer than responseBytes. */
   readonly truncated: boolean;
-  /** Why the body is incomplete, though not too long; only if the request says to keep it. */
+  /** Why the body is incomplete although it is not too long; only set if the request allows incomplete bodies. */
   readonly broken?: FetchFailed;
 }
 
-/** An answer whose body is still coming. */
+/** A response whose body is still arriving. */
 export interface GuardedStream extends Pick<GuardedResponse, "url" | "status" | "headers"> {
   /**
-   * Decompressed, each chunk as it comes. Fails with FetchFailed or the reason of the caller's signal. The connection is
-   * occupied until it has been read or destroyed.
+   * Decompressed chunks as they arrive. Fails with FetchFailed or the reason of the caller's signal. The connection is occupied until the
+   * body has been read or destroyed.
    */
   readonly body: Readable;
 }
 
 export interface GuardedFetch {
-  /** Sends one request and reads the whole answer. Rejects with FetchRefused, FetchFailed, or the reason of the caller's signal. */
+  /** Sends one request and reads the whole response. Rejects with FetchRefused, FetchFailed, or the reason of the caller's signal. */
   fetch(request: GuardedRequest): Promise<GuardedResponse>;
-  /** Sends one request; resolves once the answer's headers are there. Rejects as `fetch`. */
+  /** Sends one request; resolves once the response headers have arrived. Rejects like `fetch`. */
   open(request: StreamRequest): Promise<GuardedStream>;
   /**
    * Checks whether requests to this address would be allowed now; each request is checked again.
    * Rejects with FetchRefused. A name that cannot be resolved passes.
    */
   check(url: string): Promise<void>;
-  /** Closes every connection; requests under way fail. */
+  /** Closes every connection; requests in progress fail. */
   close(): Promise<void>;
 }
 
 /**
- * Creates the service's only HTTP client: every request to an address that a user, a page or a redirect chose goes
- * through here, so that none can reach the network behind the service.
+ * Creates the only HTTP client for addresses that a user, a page or a redirect chose: every such request goes through here, so that none
+ * can reach the internal network.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const connectMs = options.connectMs ?? 10_000;
@@ -128,7 +131,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     maxHeaderSize: options.headerBytes ?? 32 * 1024,
   });
 
-  /** Sends a request. What reads the answer reports how that ended, unless it throws. */
+  /** Sends a request. The reader of the response reports the outcome, unless an error is thrown before. */
   async function send<Answer>(
     request: StreamRequest,
     read: (exchange: Exchange, onEnd: (outcome: string) => void) => Promise<Answer>,
@@ -171,7 +174,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       }
     });
 
-  /** Sends the request and follows redirects, until the headers of the answer are there. */
+  /** Sends the request and follows redirects, until the response headers have arrived. */
   async function begin(request: StreamRequest, call: TracedCall): Promise<Exchange> {
     const limits = { ...DEFAULT_LIMITS, ...options.limits, ...request.limits };
     const secret = new Set((request.secretHeaders ?? []).map((name) => name.toLowerCase()));
@@ -200,7 +203,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         if (redirects === followed) {
           throw new FetchRefused("too_many_redirects", `${hop.url.origin} redirects more than ${followed} times.`);
         }
-        // Not awaited: a redirect's body may be endless. The deadline's signal aborts the rest of it.
+        // Not awaited, because a redirect's body may be endless. The deadline's signal aborts the rest of it.
         void answer.body.dump({ limit: 16 * 1024 });
         await request.beforeRedirect?.(next.url.href).catch((error: unknown) => {
           stopped = { error };
@@ -209,7 +212,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         hop = next;
       }
     } catch (error) {
-      // Before the end, which is an error of its own for a streamed body.
+      // Converted before `end()`, which would cause another error in a streamed body.
       const thrown = failure(error);
       end();
       throw redirected && thrown instanceof FetchRefused
@@ -230,14 +233,14 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   return { fetch, open, check, close: () => agent.destroy() };
 }
 
-/** An answer whose body has not been read, and what belongs to its request. */
+/** A response whose body has not been read, with the state of its request. */
 interface Exchange {
   readonly answer: Dispatcher.ResponseData;
   readonly hop: Hop;
   readonly limits: FetchLimits;
-  /** The error as a caller sees it. */
+  /** Converts an error to the one that the caller sees. */
   failure(error: unknown): unknown;
-  /** Drops what is still under way in either direction. */
+  /** Aborts what is still in progress in either direction. */
   end(): void;
 }
 
@@ -279,7 +282,7 @@ async function receive(exchange: Exchange, { incomplete = "fail", signal }: Guar
   }
 }
 
-/** How the body of an answer is read. Throws FetchFailed where its headers tell already that it is too long. */
+/** Chooses how to read the body of a response. Throws FetchFailed if its headers already show that it is too long. */
 function bodyOptions(
   { answer, hop, limits }: Exchange,
   headers: Readonly<Record<string, string>>,
@@ -293,7 +296,7 @@ function bodyOptions(
   return { origin, contentEncoding: bodiless ? undefined : headers["content-encoding"], limit, incomplete };
 }
 
-/** A body for its reader. Whoever stops first, reader or sender, ends the exchange. */
+/** The body as a stream for its reader. The exchange ends when either the reader or the sender stops. */
 function streamed(chunks: AsyncGenerator<Uint8Array>, exchange: Exchange, onEnd: (outcome: string) => void): Readable {
   let outcome = "aborted";
   const body = new Readable({
@@ -317,7 +320,7 @@ function streamed(chunks: AsyncGenerator<Uint8Array>, exchange: Exchange, onEnd:
       done(error);
     },
   });
-  // A reader that is busy elsewhere gets the error when it comes back; until then it must not end the process.
+  // Without this listener the error of a reader that is busy elsewhere would end the process; the reader gets the error when it continues.
   return body.on("error", () => undefined);
 }
 

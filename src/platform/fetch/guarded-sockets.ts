@@ -24,11 +24,11 @@ export interface SocketTarget {
 }
 
 /**
- * Connections for what is not HTTP, under the same rule as the guarded fetch: a name is resolved once, and only addresses that
- * the policy allows are dialled. Errors are FetchRefused and FetchFailed; none names a resolved address.
+ * Connections for protocols other than HTTP, under the same rule as the guarded fetch: a name is resolved once, and only addresses that the
+ * policy allows are dialled. Errors are FetchRefused and FetchFailed; none names a resolved address.
  */
 export interface GuardedSockets {
-  /** A connection that is open, for `getSocket` of nodemailer. */
+  /** An open connection, for `getSocket` of nodemailer. */
   connect(target: SocketTarget): Promise<Socket>;
   /** A socket that is not connected yet, for drivers that call `connect(port, host)` themselves: `stream` of pg. */
   socket(): Socket;
@@ -61,11 +61,11 @@ export function createGuardedSockets(options: GuardedSocketsOptions): GuardedSoc
         const addresses = await checkedAddresses(policy, resolve, host, port, connectMs);
         if (this.destroyed) return;
         const timer = setTimeout(
-          () => this.destroy(new FetchFailed("timeout", `${this.#origin}: no connection was made in time.`)),
+          () => this.destroy(new FetchFailed("timeout", `${this.#origin}: could not connect in time.`)),
           connectMs,
         );
         this.once("close", () => clearTimeout(timer));
-        // Ahead of the caller's listeners: none may write to an address that is not allowed.
+        // Registered before the caller's listeners, so that none writes to an address that is not allowed.
         this.prependOnceListener("connect", () => {
           clearTimeout(timer);
           this.#connected = true;
@@ -77,7 +77,7 @@ export function createGuardedSockets(options: GuardedSocketsOptions): GuardedSoc
       }
     }
 
-    // Errors of the system name the address that was dialled.
+    // System errors name the address that was dialled, so they are converted.
     override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
       const failure = error && !this.#connected ? (toFetchError(error, this.#origin) as Error) : error;
       super._destroy(failure, callback);
@@ -109,7 +109,7 @@ export function createGuardedSockets(options: GuardedSocketsOptions): GuardedSoc
 async function secured(socket: Socket, host: string, ca: string | undefined, ms: number): Promise<Socket> {
   const name = plainHost(host);
   const secure = connectTls({ socket, host: name, servername: isIP(name) === 0 ? name : "", ...(ca ? { ca } : {}) });
-  const late = () => secure.destroy(new FetchFailed("timeout", `${host}: no secure connection was made in time.`));
+  const late = () => secure.destroy(new FetchFailed("timeout", `${host}: could not make a secure connection in time.`));
   const timer = setTimeout(late, ms);
   try {
     await once(secure, "secureConnect");

@@ -1,16 +1,16 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { IncomingHttpHeaders } from "node:http";
-import { SealBroken } from "../secrets/seal.ts";
+import { unlessBroken } from "../secrets/seal.ts";
 import type { SecretBox } from "../secrets/seal.ts";
 
-/** What requests of runs carry, so that they are known as such where they reach our own API. */
+/** Headers that requests of runs carry, so that our own API recognises them. */
 export const CALL_HEADER = "millrace-call";
 
 const CONTEXT = "call of a run";
-/** A sealed call is shorter; nothing longer is looked at. */
+/** Every sealed header is shorter, so longer ones are ignored. */
 const MAX_CHARS = 500;
 
-/** The run, or the single run of an action, that makes requests. */
+/** The run, or the action run, that makes requests. */
 export interface Caller {
   readonly org_id: string;
   readonly run_id: string;
@@ -18,12 +18,12 @@ export interface Caller {
 
 const callers = new AsyncLocalStorage<Caller>();
 
-/** Does some work on behalf of a run: requests to others that the work makes are the run's. */
+/** Does some work on behalf of a run, so that outgoing requests of the work are attributed to the run. */
 export function asCallOf<T>({ org_id, run_id }: Caller, work: () => T): T {
   return callers.run({ org_id, run_id }, work);
 }
 
-/** The headers that a request made now is to carry. They are sealed, and never the same twice: nobody else can read or compare them. */
+/** The headers for a request made now. They are sealed and different each time, so that no one else can read or compare them. */
 export function callHeaders(box: SecretBox): Readonly<Record<string, string>> {
   const caller = callers.getStore();
   if (caller === undefined) return {};
@@ -31,9 +31,9 @@ export function callHeaders(box: SecretBox): Readonly<Record<string, string>> {
 }
 
 /**
- * What has made a request to us: the id of a run of the same organisation; "unknown" where it comes from a Millrace by its
- * User-Agent but does not say from which run, as through a proxy that drops headers; undefined for any other client.
- * A header that is not ours, or another organisation's, counts as none.
+ * The caller of a request to our API: the ID of a run of the same organisation; "unknown" if the User-Agent is Millrace's but the header is
+ * missing, for example because a proxy dropped it; undefined for any other client. A header that was sealed elsewhere, or for another
+ * organisation, is ignored.
  */
 export function callerOfRequest(box: SecretBox, orgId: string, headers: IncomingHttpHeaders): string | undefined {
   const sealed = headers[CALL_HEADER];
@@ -43,11 +43,7 @@ export function callerOfRequest(box: SecretBox, orgId: string, headers: Incoming
 }
 
 function opened(box: SecretBox, sealed: string): Caller | undefined {
-  try {
-    const [org_id = "", run_id = ""] = box.open(Buffer.from(sealed, "base64url"), CONTEXT).split(" ");
-    return { org_id, run_id };
-  } catch (error) {
-    if (error instanceof SealBroken) return undefined;
-    throw error;
-  }
+  const call = unlessBroken(() => box.open(Buffer.from(sealed, "base64url"), CONTEXT));
+  const [org_id = "", run_id = ""] = call?.split(" ") ?? [];
+  return call === undefined ? undefined : { org_id, run_id };
 }

@@ -3,8 +3,8 @@ import { createGuardedFetch } from "./guarded-fetch.ts";
 import type { GuardedFetch } from "./guarded-fetch.ts";
 
 /**
- * A guarded fetch for services whose addresses are configuration, not something a user chose: they may be private. Beside them
- * it reaches what every guarded fetch may.
+ * A guarded fetch for servers whose addresses are configured rather than chosen by a user, so they may be private. It can also reach what
+ * every guarded fetch can.
  */
 export function createOwnFetch(allow: readonly string[], urls: ReadonlyArray<string | undefined>): GuardedFetch {
   const hosts = urls

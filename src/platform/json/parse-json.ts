@@ -2,7 +2,7 @@ import { nextSlice } from "../slices.ts";
 
 /** From this length on a text is parsed in slices, in bytes. */
 const LONG_JSON_BYTES = 256 * 1024;
-/** How much is parsed at once: a millisecond or two. */
+/** Bytes parsed in one slice: a millisecond or two. */
 const SLICE_BYTES = 64 * 1024;
 
 const QUOTE = 0x22;
@@ -16,7 +16,7 @@ const BYTE_ORDER_MARK = Buffer.from("\ufeff");
 /** Tab, line feed, carriage return, space. */
 const BLANKS: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
 
-/** Thrown for invalid JSON, with the place of the error if that is known. */
+/** Thrown for invalid JSON, with the position of the error if it is known. */
 export class JsonFault extends Error {
   readonly position: number | undefined;
 
@@ -26,10 +26,10 @@ export class JsonFault extends Error {
   }
 }
 
-/** Parses a slice, which is JSON itself. Throws a SyntaxError. */
+/** Parses a slice that is valid JSON on its own. Throws a SyntaxError. */
 type ParseText = (text: string) => unknown;
 
-/** Parses a JSON text in UTF-8. A long one is parsed in slices, between which the event loop serves others. Throws a JsonFault. */
+/** Parses a JSON text in UTF-8. A long text is parsed in slices, between which the event loop serves other work. Throws a JsonFault. */
 export async function parseJson(bytes: Buffer, parseText: ParseText = JSON.parse): Promise<unknown> {
   const start = bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0;
   if (bytes.length < LONG_JSON_BYTES) return parseNative(parseText, bytes.toString("utf8", start), 0);
@@ -43,19 +43,19 @@ export async function parseJson(bytes: Buffer, parseText: ParseText = JSON.parse
 interface Frame {
   readonly isArray: boolean;
   readonly opening: number;
-  /** Created when the first elements are parsed; until then it is a part of its parent's text. */
+  /** Created when the first elements are parsed; until then the text belongs to its parent's slice. */
   target: unknown[] | Record<string, unknown> | null;
   /** Where the unparsed text begins. */
   from: number;
-  /** Where the present element begins; in an object, with its name. */
+  /** Start of the current element; in an object, this includes its name. */
   element: number;
-  /** The present element was parsed whole: only a comma or the end may follow. */
+  /** Whether the current element is already parsed, so that only a comma or the end may follow. */
   isFilled: boolean;
 }
 
 /**
- * Parses by JSON.parse, a slice at a time: wherever much text has come since the last slice, the elements that the innermost
- * array or object has gathered are parsed and added to its value.
+ * Parses with JSON.parse, one slice at a time: whenever enough text has arrived since the last slice, the elements that the innermost array
+ * or object has gathered are parsed and added to its value.
  */
 class SliceParser {
   value: unknown = undefined;
@@ -77,7 +77,7 @@ class SliceParser {
     this.#parsedTo = start;
   }
 
-  /** Goes on for one slice; true when the value is whole. */
+  /** Continues for one slice; true when the value is complete. */
   step(): boolean {
     const bytes = this.#bytes;
     const stop = Math.min(bytes.length, this.#at + SLICE_BYTES);
@@ -94,16 +94,16 @@ class SliceParser {
       else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) this.#close(byte === CLOSE_ARRAY, at);
     }
     if (this.#at < bytes.length) return false;
-    if (this.#inString || this.#frames.length > 0) throw new JsonFault("The text ends too early", bytes.length);
+    if (this.#inString || this.#frames.length > 0) throw new JsonFault("The JSON text ends too early", bytes.length);
     if (this.#end === null) this.value = this.#parse("", this.#start, bytes.length, "");
     else this.#requireBlank(this.#end, bytes.length);
     return true;
   }
 
-  /** Continues behind the next quote, which ends the string unless it is escaped. */
+  /** Continues after the next quote, which ends the string unless it is escaped. */
   #passQuote(): void {
     const quote = this.#bytes.indexOf(QUOTE, this.#at);
-    if (quote === -1) throw new JsonFault("A string does not end", this.#at);
+    if (quote === -1) throw new JsonFault("A string is not closed", this.#at);
     let escapes = 0;
     while (this.#bytes[quote - 1 - escapes] === BACKSLASH) escapes++;
     this.#at = quote + 1;
@@ -111,13 +111,13 @@ class SliceParser {
   }
 
   #open(isArray: boolean, at: number): void {
-    if (this.#end !== null) throw new JsonFault("Text follows the value", at);
+    if (this.#end !== null) throw new JsonFault("There is text after the JSON value", at);
     this.#frames.push({ isArray, opening: at, target: null, from: at + 1, element: at + 1, isFilled: false });
   }
 
   #comma(at: number): void {
     const frame = this.#frames.at(-1);
-    if (!frame) throw new JsonFault("A comma is out of place", at);
+    if (!frame) throw new JsonFault("Unexpected comma", at);
     frame.element = at + 1;
     if (frame.isFilled) this.#requireBlank(frame.from, at);
     else if (at - this.#parsedTo >= SLICE_BYTES) this.#add(frame, at);
@@ -128,7 +128,7 @@ class SliceParser {
 
   #close(isArray: boolean, at: number): void {
     const frame = this.#frames.pop();
-    if (frame?.isArray !== isArray) throw new JsonFault("A bracket is out of place", at);
+    if (frame?.isArray !== isArray) throw new JsonFault("Unexpected bracket", at);
     if (frame.target === null) return;
     if (frame.isFilled) this.#requireBlank(frame.from, at);
     else this.#add(frame, at);
@@ -139,16 +139,16 @@ class SliceParser {
     this.#end = at + 1;
   }
 
-  /** Parses the elements that a frame has gathered up to here; there is one at least. */
+  /** Parses the elements that a frame has gathered so far; there is at least one. */
   #add(frame: Frame, to: number): void {
     const part = this.#parse(frame.isArray ? "[" : "{", frame.from, to, frame.isArray ? "]" : "}") as object;
     this.#parsedTo = to;
     const elements = Object.entries(part);
-    if (elements.length === 0) throw new JsonFault("An element is missing", to);
+    if (elements.length === 0) throw new JsonFault("An array element is missing", to);
     for (const [name, value] of elements) put(frame, name, value);
   }
 
-  /** Makes a frame that was parsed whole the present element of its parent. */
+  /** Stores the value of a completed frame as the current element of its parent. */
   #adopt(parent: Frame, child: Frame, end: number): void {
     if (parent.element > parent.from) this.#add(parent, parent.element - 1);
     if (parent.isArray) {
@@ -156,7 +156,7 @@ class SliceParser {
       put(parent, "", child.target);
     } else {
       const [name, ...others] = Object.keys(this.#parse("{", parent.element, child.opening, "null}") as object);
-      if (name === undefined || others.length > 0) throw new JsonFault("A name is missing", parent.element);
+      if (name === undefined || others.length > 0) throw new JsonFault("A field name is missing", parent.element);
       put(parent, name, child.target);
     }
     parent.from = end;
@@ -165,7 +165,7 @@ class SliceParser {
 
   #requireBlank(from: number, to: number): void {
     for (let at = from; at < to; at++)
-      if (!BLANKS.has(this.#bytes[at] ?? 0)) throw new JsonFault("Text is out of place", at);
+      if (!BLANKS.has(this.#bytes[at] ?? 0)) throw new JsonFault("Unexpected text", at);
   }
 
   #parse(before: string, from: number, to: number, behind: string): unknown {
@@ -177,7 +177,7 @@ class SliceParser {
 function put(frame: Frame, name: string, value: unknown): void {
   frame.target ??= frame.isArray ? [] : {};
   if (Array.isArray(frame.target)) frame.target.push(value);
-  // An assignment to this name would set the prototype.
+  // An assignment to `__proto__` would set the prototype.
   else if (name === "__proto__")
     Object.defineProperty(frame.target, name, { value, enumerable: true, configurable: true, writable: true });
   else frame.target[name] = value;
@@ -187,9 +187,9 @@ function parseNative(parseText: ParseText, text: string, offset: number): unknow
   try {
     return parseText(text);
   } catch (error) {
-    // The parser quotes the text around the mistake; it is the client's own, but may be long or secret.
+    // The parser quotes the text around the error; it belongs to the client, but may be long or secret.
     const position = /at position (\d+)/.exec((error as Error).message)?.[1];
-    // For a short text it may not tell the place; the slice's beginning is near then.
+    // For a short text the error may have no position; use the beginning of the slice, which is near it.
     const near = offset > 0 ? offset : undefined;
     throw new JsonFault("The text is not valid JSON", position === undefined ? near : Number(position) + offset);
   }

@@ -6,14 +6,14 @@ import { jsonText } from "./json-text.ts";
 
 /** From this length on a value is written in slices, in characters of its JSON. */
 const LONG_JSON_CHARS = 256 * 1024;
-/** How much is written at once: a fraction of a millisecond. */
+/** Characters written in one slice: a fraction of a millisecond. */
 const SLICE_CHARS = 64 * 1024;
-/** What a member or an item takes beside its text, about. */
+/** Approximate characters that a field or an item takes in addition to its text. */
 const MEMBER_CHARS = 4;
-/** As deep as JSON.stringify goes, about. */
+/** About as deep as JSON.stringify can go. */
 const MAX_DEPTH = 4000;
 
-/** Whether the JSON of a value is so long that it is written in slices. Examines only as much of it as needed. */
+/** Whether the JSON of a value is so long that it is written in slices. Examines only as much of the value as needed. */
 export function isLong(value: Json): boolean {
   const open: Json[] = [value];
   let chars = 0;
@@ -33,14 +33,14 @@ export function isLong(value: Json): boolean {
   return false;
 }
 
-/** The JSON of a value in UTF-8, whole. Throws NodeFailure `value_too_deep`. */
+/** The whole JSON of a value, in UTF-8. Throws NodeFailure `value_too_deep`. */
 export async function bytesOf(value: Json): Promise<Buffer> {
   return isLong(value) ? wholeOf(jsonBytes(value)) : Buffer.from(jsonText(value));
 }
 
 /**
- * The JSON of a value in UTF-8, a slice at a time, between which the event loop serves others. Throws NodeFailure
- * `value_too_deep` where it is nested deeper than can be read again.
+ * The JSON of a value in UTF-8, one slice at a time, between which the event loop serves other work. Throws NodeFailure `value_too_deep` if
+ * it is nested too deep to be parsed again.
  */
 export async function* jsonBytes(value: Json): AsyncGenerator<Buffer, void, undefined> {
   let text = "";
@@ -54,14 +54,14 @@ export async function* jsonBytes(value: Json): AsyncGenerator<Buffer, void, unde
   if (text !== "") yield Buffer.from(text);
 }
 
-/** An array or object that is being written: what is left of its members, and its end. */
+/** An array or object that is being written: its remaining elements, and its closing bracket. */
 interface Open {
   readonly members: Iterator<readonly [string | number, Json | undefined]>;
   readonly isArray: boolean;
   isFirst: boolean;
 }
 
-/** The JSON of a value in parts of no more than a slice. Members that are undefined are left out, as JSON.stringify does. */
+/** The JSON of a value in parts no longer than a slice. Undefined fields are omitted, as by JSON.stringify. */
 function* partsOf(value: Json): Generator<string, void, undefined> {
   const open: Open[] = [];
   function* one(each: Json | undefined): Generator<string, void, undefined> {
@@ -95,7 +95,7 @@ function* longString(text: string): Generator<string, void, undefined> {
   yield '"';
   for (let at = 0; at < text.length;) {
     let end = at + SLICE_CHARS;
-    // The two halves of a character beyond the basic plane stay together: apart, each would be escaped.
+    // A surrogate pair is not split, because each half would be escaped.
     if (isHighSurrogate(text.charCodeAt(end - 1))) end += 1;
     yield JSON.stringify(text.slice(at, end)).slice(1, -1);
     at = end;

@@ -1,27 +1,24 @@
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { isSecretHeader, isSecretName, MASK, redactSecrets } from "./redaction.ts";
 
-// A caller who may change a flow, trigger or evaluator sees its texts whole; others see them without secrets.
+// A caller who may change a flow, trigger or evaluator sees its text unchanged; other callers see it without secrets.
 
-/** Members whose strings are sent to other services. */
+/** Fields whose strings are sent to other services. */
 const SENT = new Set(["headers", "query", "body", "inputs", "fixed_inputs"]);
-/** The inserted part of a template. Quoted text inside it was written there. */
+/** An inserted expression of a template. Quoted text inside the expression is literal. */
 const INSERTED = /\{\{[^{}"']*\}\}|\{%[^{}"']*%\}/g;
-/** What may stand before an inserted credential. */
+/** Text that may precede an inserted credential. */
 const SCHEMES = new Set(["", "bearer", "basic", "digest", "token", "apikey"]);
 
-/** The place of a header whose value is a literal credential. */
+/** The location of a header whose value is a literal credential. */
 type OnHeader = (path: ReadonlyArray<string | number>) => void;
 
-/**
- * A copy of a definition with its literal credentials masked: secret headers and inputs, user and password of
- * addresses, secret parameters.
- */
+/** A copy of a definition with its literal credentials masked: secret headers and inputs, user and password in URLs, secret parameters. */
 export function maskLiterals<T extends JsonObject>(value: T): T {
   return masked(value, { path: [], sent: false, headers: false }, () => undefined) as T;
 }
 
-/** The places of headers with a literal credential. */
+/** The locations of headers with a literal credential. */
 export function literalHeaders(value: JsonObject): ReadonlyArray<ReadonlyArray<string | number>> {
   const found: Array<ReadonlyArray<string | number>> = [];
   masked(value, { path: [], sent: false, headers: false }, (path) => found.push(path));
@@ -31,7 +28,7 @@ export function literalHeaders(value: JsonObject): ReadonlyArray<ReadonlyArray<s
 interface Place {
   readonly path: ReadonlyArray<string | number>;
   readonly sent: boolean;
-  /** Whether the members are headers. */
+  /** Whether the fields are headers. */
   readonly headers: boolean;
 }
 
@@ -46,7 +43,7 @@ function masked(value: Json, place: Place, onHeader: OnHeader): Json {
   if (Array.isArray(value))
     return value.map((each: Json, at) => masked(each, { ...below(at), headers: false }, onHeader));
   const members = Object.entries(value as JsonObject);
-  // fromEntries defines members, so that a key "__proto__" stays a key.
+  // Unlike assignment, `fromEntries` keeps a key "__proto__" as an ordinary key.
   return Object.fromEntries(
     members.map(([key, each]) => {
       const inner = typeof each === "string" ? { ...below(key), headers: place.headers } : below(key);
@@ -65,17 +62,17 @@ function maskedText(text: string, { path, sent, headers }: Place, onHeader: OnHe
   return sent || text.includes("://") ? redactSecrets(text) : text;
 }
 
-/** Whether a value, or part of it, is literal and not only inserted from elsewhere. */
+/** Whether a value contains literal text, rather than only inserted expressions. */
 function isWritten(text: string): boolean {
   const rest = text.replace(INSERTED, "");
   if (rest === text) return text.trim() !== "";
-  // Schemes, and the names of cookies and parameters.
+  // Schemes such as "Bearer", and names of cookies and parameters, are not secrets.
   return rest.split(/[\s;,:]/).some((word) => !SCHEMES.has(word.toLowerCase()) && !word.endsWith("="));
 }
 
-/** Parts of a path as long as this (characters), with digits and letters, are no words: they may be what lets a caller in. */
+/** Path segments of at least this many characters that contain digits and letters are probably not words, so they may be secrets. */
 const MIN_TOKEN_CHARS = 16;
-/** Services whose addresses are credentials: everything in the path after so many parts. */
+/** Services whose URLs are credentials: every path segment after this many is secret. */
 const TOKENS_AFTER: ReadonlyMap<string, number> = new Map([
   ["hooks.slack.com", 1],
   ["hooks.slack-gov.com", 1],
@@ -91,7 +88,7 @@ const TOKENS_AFTER: ReadonlyMap<string, number> = new Map([
   ["webhook.site", 0],
 ]);
 
-/** What in an address may be a secret: user, password, values of parameters, and parts of the path that are no words. */
+/** What in a URL may be secret: user, password, values of parameters, and path segments that are not words. */
 export function secretsOfAddress(address: string): string[] {
   if (!URL.canParse(address)) return [];
   const url = new URL(address);
@@ -101,7 +98,7 @@ export function secretsOfAddress(address: string): string[] {
   );
 }
 
-/** An address without user, password, values of parameters and parts of the path that are no words: any of them may be a secret. */
+/** A URL without user, password, values of parameters and path segments that are not words, because each of these may be secret. */
 export function maskAddress(address: string): string {
   if (!URL.canParse(address)) return MASK;
   const url = new URL(address);
@@ -115,7 +112,7 @@ export function maskAddress(address: string): string {
   return redactSecrets(url.href.replaceAll("%5Bredacted%5D", MASK));
 }
 
-/** Whether the part of the path at this place, from 1, may be a secret. */
+/** Whether the path segment at this position, from 1, may be secret. */
 function isToken({ hostname }: URL, part: string, at: number): boolean {
   if (part === "") return false;
   if (at > (TOKENS_AFTER.get(hostname) ?? Infinity)) return true;

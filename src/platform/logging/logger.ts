@@ -33,10 +33,10 @@ const SECRET_PATHS = [
   ]),
 ];
 
-/** Longest text of an error in a line (characters): what it says is cut before anything looks at it. */
+/** Longest text of an error in a line (characters); longer texts are cut before they are searched for secrets. */
 const MAX_CHARS = 4096;
 
-/** An error with its causes, as stdSerializers has it; what is given in place of one is only cut. */
+/** An error with its causes, as by stdSerializers; a value that is not an Error is only shortened. */
 function errorForLog(error: unknown): unknown {
   return shorten(error instanceof Error ? stdSerializers.errWithCause(error) : error, 0);
 }
@@ -50,8 +50,8 @@ function shorten(value: unknown, depth: number): unknown {
 }
 
 /**
- * Creates a logger that writes no secrets: known members are masked by path, and every finished line is scrubbed
- * by pattern, so that neither a message, a stack nor a nested value carries a key along.
+ * Creates a logger that writes no secrets: known fields are masked by path, and every finished line is scrubbed by pattern, so that no
+ * message, stack or nested value contains a key.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const settings = {

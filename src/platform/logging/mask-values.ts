@@ -3,20 +3,20 @@ import { MASK } from "./redaction.ts";
 
 /** Shorter values (characters) occur in ordinary text by chance: they are not masked. */
 const MIN_CHARS = 4;
-/** The same of a credential without its scheme, and of a value in base64. */
+/** The minimum length of a credential without its scheme, and of a value in base64. */
 const MIN_PART_CHARS = 8;
-/** The same of the beginning of a value, where the text is cut. */
+/** The minimum length of the beginning of a value that is masked at the end of a cut text. */
 const MIN_BEGINNING_CHARS = 3;
 
 /**
- * Masks known values in foreign text: verbatim, in JSON, in HTML, in a URL (once or twice), in hex and in base64. `cut` says that the text
- * was truncated: then the beginning of a value at its end is masked as well.
+ * Masks known values in foreign text: verbatim, in JSON, in HTML, in a URL (encoded once or twice), in hex and in base64. `cut` means that
+ * the text was truncated: then the beginning of a value at its end is masked as well.
  */
 export type MaskValues = (text: string, cut?: boolean) => string;
 
 /** Makes a function that masks these values. */
 export function createMaskValues(values: readonly string[]): MaskValues {
-  // Created on first use: most answers have no text.
+  // Created on first use, because most responses have no text.
   let forms: readonly string[] | undefined;
   return (text, cut = false) => {
     forms ??= [...new Set(values.flatMap(withCredential).flatMap(formsOf).map(lower))];
@@ -32,7 +32,7 @@ export function createMaskValues(values: readonly string[]): MaskValues {
   };
 }
 
-/** A value and, for one such as "Bearer x", also the x. */
+/** A value, and the part after the scheme of a value such as "Bearer x". */
 function withCredential(value: string): string[] {
   const whole = value.trim();
   const [, credential = ""] = /^\S+\s+(\S+)$/.exec(whole) ?? [];
@@ -57,7 +57,7 @@ function formsOf(value: string): string[] {
   return forms.filter(({ length }) => length >= MIN_CHARS);
 }
 
-/** The value as libraries write it into a page: they agree on all but the quotes. */
+/** The value as libraries escape it in a page; they differ only in the quotes. */
 function inHtml(value: string): string[] {
   const text = value.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
   const quotes = [
@@ -81,12 +81,12 @@ function inBase64(bytes: Buffer): string[] {
 
 const CAPITAL_A = 65;
 const CAPITAL_Z = 90;
-/** From a capital to its small letter. */
+/** Distance from a capital ASCII letter to its small one. */
 const SMALL = 32;
-/** Code units that are changed at once. */
+/** Code units that are converted in one step. */
 const LOWERED = 65_536;
 
-// Only ASCII: other letters can change their length, and so all positions.
+// Changes only ASCII letters, because others can change their length, and so all positions.
 function lower(text: string): string {
   if (!/[A-Z]/.test(text)) return text;
   if (!/[^\0-\x7f]/.test(text)) return text.toLowerCase();

@@ -1,6 +1,6 @@
 import MailComposer from "nodemailer/lib/mail-composer";
 
-/** A name and an address, both of one line. */
+/** A name and an address, each on one line. */
 export interface Mailbox {
   readonly name: string;
   readonly address: string;
@@ -23,7 +23,7 @@ export interface MailDraft {
   }>;
 }
 
-/** The message as it goes over the wire. Nothing in it is fetched or read from a file, whatever the texts look like. */
+/** The message as it is sent. Nothing in it is downloaded or read from a file, whatever its texts contain. */
 export function composeMail({ to, cc, replyTo, text, attachments, ...draft }: MailDraft): Promise<Buffer> {
   const composer = new MailComposer({
     ...draft,

@@ -8,20 +8,20 @@ export interface MailServer {
   readonly host: string;
   readonly port: number;
   readonly tls: "starttls" | "implicit" | "off";
-  /** PEM; undefined: the machine's authorities. */
+  /** PEM; undefined uses the machine's certificate authorities. */
   readonly ca: string | undefined;
   readonly login: { readonly user: string; readonly pass: string } | null;
   /** Longest silence of the server (ms). */
   readonly silenceMs: number;
 }
 
-/** What went wrong with a mail server. Its message quotes the server's answer, which may repeat addresses. */
+/** A failure of a mail server. Its message quotes the server's response, which may repeat addresses. */
 export class MailFailed extends Error {
-  /** "login": the credential is refused; "refused": the message, or every recipient; "server": anything else. */
+  /** "login": the credential was refused; "refused": the message or every recipient was refused; "server": any other failure. */
   readonly why: "login" | "refused" | "server";
-  /** The code of the server's answer; null where there was none. */
+  /** The code of the server's response; null if there was none. */
   readonly status: number | null;
-  /** Whether the message was on its way, so that its outcome is unknown. */
+  /** Whether the connection failed while the message was being sent, so that its outcome is unknown. */
   readonly unclear: boolean;
 
   constructor(
@@ -41,14 +41,14 @@ export interface Envelope {
   readonly to: readonly string[];
 }
 
-/** A dialogue with a mail server that took the credential. */
+/** An authenticated session with a mail server. */
 export interface MailSession {
-  /** Hands a message over. Throws MailFailed. */
+  /** Sends a message. Throws MailFailed. */
   send(envelope: Envelope, message: Buffer): Promise<{ readonly accepted: string[]; readonly rejected: string[] }>;
   close(): void;
 }
 
-/** Connects and logs in. `signal` cuts the connection. Throws MailFailed, and the errors of the guarded connections. */
+/** Connects and logs in. Aborting `signal` closes the connection. Throws MailFailed, and the errors of the guarded connections. */
 export async function openMailSession(
   sockets: GuardedSockets,
   { host, port, tls, ca, login, silenceMs }: MailServer,
@@ -96,7 +96,7 @@ export async function openMailSession(
     });
   }
 
-  // An error that arrives while nobody waits for an answer is ignored.
+  // Ignores an error that arrives while no response is awaited.
   dialogue.on("error", () => undefined);
   try {
     await step<void>((done) => dialogue.connect(done));
@@ -114,7 +114,7 @@ export async function openMailSession(
       return { accepted, rejected };
     },
     close() {
-      // Politely, without waiting for the answer.
+      // Says QUIT, and does not wait for the response.
       dialogue.quit();
       signal.removeEventListener("abort", close);
       setTimeout(close, 1000).unref();
@@ -127,11 +127,10 @@ function asMailFailed(error: unknown, isSending: boolean): MailFailed {
   const status = typeof responseCode === "number" ? responseCode : null;
   const said = status === null || typeof response !== "string" ? "" : `: ${response.slice(0, 300).trim()}`;
   const isRefused = code === "EENVELOPE" || code === "EMESSAGE";
-  let words = status === null ? "The connection to the mail server broke off" : "The mail server answered";
-  if (code === "ETLS" || command === "STARTTLS") words = "The mail server gives no secure connection";
-  else if (status === null && isRefused) words = "The mail server takes no message of this length";
-  else if (status === null && code === "EAUTH")
-    words = "The mail server takes no credential in a way that is known here";
+  let words = status === null ? "The connection to the mail server was interrupted" : "The mail server responded";
+  if (code === "ETLS" || command === "STARTTLS") words = "The mail server does not offer a secure connection";
+  else if (status === null && isRefused) words = "The message is too long for the mail server";
+  else if (status === null && code === "EAUTH") words = "The mail server supports no known authentication method";
   return new MailFailed(`${words}${said}${said.endsWith(".") ? "" : "."}`, {
     why: code === "EAUTH" ? "login" : isRefused ? "refused" : "server",
     status,

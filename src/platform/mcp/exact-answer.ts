@@ -1,8 +1,8 @@
 import { exactJsonText } from "../../domain/exact-json.ts";
 
 /**
- * The same answer of a server, JSON or a stream of events, in which a number that reading would change is a text with the same digits:
- * the SDK reads with JSON.parse. By lines, since no string and no number of JSON goes over the end of one.
+ * Rewrites a server's response, JSON or an event stream, so that a number that JSON.parse would change becomes a string with the same
+ * digits, because the SDK uses JSON.parse. Works by lines, because no string and no number in JSON spans a line end.
  */
 export function exactAnswer(response: Response): Response {
   const type = response.headers.get("content-type") ?? "";
@@ -15,7 +15,7 @@ export function exactAnswer(response: Response): Response {
       const end = Math.max(chunk.lastIndexOf("\n"), chunk.lastIndexOf("\r")) + 1;
       parts.push(end === 0 ? chunk : chunk.slice(0, end));
       if (end === 0) return;
-      // The ends of lines stay as they are.
+      // Keeps the line ends as they are.
       controller.enqueue(
         parts
           .join("")

@@ -16,18 +16,18 @@ import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
 import { exactAnswer } from "./exact-answer.ts";
 import type { FetchLimits, GuardedFetch } from "../fetch/guarded-fetch.ts";
 
-/** The signal of the caller limits the time; the SDK's own time-outs only need to be longer. */
+/** The caller's signal limits the time; the SDK's own time-outs only need to be longer. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
-/** How long the end of a session may take; nobody waits for it. */
+/** How long closing a session may take in the background. */
 const GOODBYE_MS = 1000;
 const MAX_PAGES = 500;
-/** How many questions of a server are answered in a session: it may ask for anything, and each answer is a request of ours. */
+/** Most requests of a server that get a reply in one session, because each reply is a request from us. */
 const MAX_ANSWERS = 50;
-/** Shortest time between a stream that ends and the request that goes on with it; a server may ask for less. */
+/** Shortest time between the end of a stream and the request that resumes it (ms); a server may ask for less. */
 const MIN_RESUME_MS = 250;
 const QUOTED_CHARS = 500;
 
-/** Sends a request authenticated; without a connection as it is. */
+/** Sends a request with the connection's credential; without a connection, unchanged. */
 export type SendAuthorized = (call: (authorization: Authorization) => Promise<Response>) => Promise<Response>;
 
 export interface McpServer {
@@ -37,21 +37,21 @@ export interface McpServer {
   readonly limits?: Partial<FetchLimits>;
 }
 
-/** What a tool answered. */
+/** The result of a tool call. */
 export interface ToolResult {
   readonly content: readonly JsonObject[];
   readonly structured: Json | undefined;
   readonly isError: boolean;
 }
 
-/** How far a call is, in the server's own units. */
+/** The progress of a call, in the server's own units. */
 export interface ToolProgress {
   readonly progress: number;
   readonly total?: number | undefined;
 }
 
 export interface McpClient {
-  /** Rejects with the signal's reason, NodeFailure, FetchRefused or FetchFailed, as everything here. */
+  /** Like every method here, rejects with the signal's reason, NodeFailure, FetchRefused or FetchFailed. */
   listTools(server: McpServer, maxTools: number): Promise<McpListing>;
   /** `begin` is awaited right before the call. */
   callTool(
@@ -59,7 +59,7 @@ export interface McpClient {
     call: { readonly name: string; readonly arguments: JsonObject; readonly _meta: JsonObject },
     hooks: { readonly begin: () => Promise<void>; readonly onProgress: (progress: ToolProgress) => void },
   ): Promise<ToolResult>;
-  /** Begins a session and ends it again. */
+  /** Opens a session and closes it again. */
   greet(server: McpServer): Promise<void>;
 }
 
@@ -71,23 +71,23 @@ const toolAnswer = z.looseObject({
 });
 
 /**
- * A client of MCP servers over Streamable HTTP; there is no other transport. Each use is a session of its own: what a server keeps
- * in one is never seen by another caller.
+ * A client of MCP servers over Streamable HTTP, the only transport. Each use opens its own session, so that no other caller sees what a
+ * server keeps in it.
  */
 export function createMcpClient(guarded: Pick<GuardedFetch, "open">, version: string): McpClient {
-  async function open(server: McpServer, exact: boolean): Promise<Session> {
+  async function open(server: McpServer): Promise<Session> {
     const notices = new Set<Promise<unknown>>();
     const transport = new ModestTransport(new URL(server.url), {
-      fetch: fetchOf(guarded, server, { notices, exact }),
+      fetch: fetchOf(guarded, server, notices),
       reconnectionScheduler: (reconnect, delay) => {
         const timer = setTimeout(reconnect, Math.max(delay, MIN_RESUME_MS));
         return () => clearTimeout(timer);
       },
     });
-    // No capabilities: if a server asks back (for a sampling, an elicitation), the answer is that nobody is there.
+    // Declares no capabilities, so that a server's request (sampling, elicitation) gets an error.
     const client = new Client({ name: "millrace", version }, { capabilities: {} });
     const close = async (): Promise<void> => {
-      // Messages under way, such as a cancellation, should arrive.
+      // Lets notifications that are being sent, such as a cancellation, arrive before the session ends.
       await inTime(Promise.allSettled(notices));
       await inTime(transport.terminateSession().catch(() => undefined));
       await client.close();
@@ -101,20 +101,18 @@ export function createMcpClient(guarded: Pick<GuardedFetch, "open">, version: st
     return { client, close, hasId: () => transport.sessionId !== undefined };
   }
 
-  /** A server may forget a session at any time, and says so by 404: then it has done nothing, and is asked in a new one. */
-  async function inSession<T>(
-    server: McpServer,
-    work: (client: Client) => Promise<T>,
-    { exact = false } = {},
-  ): Promise<T> {
+  /**
+   * A server may drop a session at any time and reports that with 404. The request then had no effect, so it is retried in a new session.
+   */
+  async function inSession<T>(server: McpServer, work: (client: Client) => Promise<T>): Promise<T> {
     try {
-      let session = await open(server, exact);
+      let session = await open(server);
       try {
         return await work(session.client);
       } catch (error) {
         if (!(error instanceof SdkHttpError && error.status === 404 && session.hasId())) throw error;
         await session.close();
-        session = await open(server, exact);
+        session = await open(server);
         return await work(session.client);
       } finally {
         await session.close();
@@ -144,24 +142,20 @@ export function createMcpClient(guarded: Pick<GuardedFetch, "open">, version: st
 
     callTool(server, call, { begin, onProgress }) {
       let beginning: Promise<void> | undefined;
-      return inSession(
-        server,
-        async (client) => {
-          // Once, also where the session that it was first sent in was unknown.
-          await (beginning ??= begin());
-          const answer = await client.request({ method: "tools/call", params: { ...call } }, toolAnswer, {
-            ...options(server),
-            onprogress: ({ progress, total }) => onProgress({ progress, total }),
-          });
-          return { content: answer.content, structured: answer.structuredContent, isError: answer.isError };
-        },
-        { exact: true },
-      );
+      return inSession(server, async (client) => {
+        // Called only once, even if the request is retried in a new session.
+        await (beginning ??= begin());
+        const answer = await client.request({ method: "tools/call", params: { ...call } }, toolAnswer, {
+          ...options(server),
+          onprogress: ({ progress, total }) => onProgress({ progress, total }),
+        });
+        return { content: answer.content, structured: answer.structuredContent, isError: answer.isError };
+      });
     },
   };
 }
 
-/** Answers a server's questions only as often as one that means well asks: without an answer it goes on or is left. */
+/** Replies to at most MAX_ANSWERS requests of a server; further ones get no reply. */
 class ModestTransport extends StreamableHTTPClientTransport {
   #answers = 0;
 
@@ -182,17 +176,17 @@ function options({ signal }: McpServer): { signal: AbortSignal; timeout: number 
 }
 
 /**
- * The guarded fetch with what authenticates a request. `notices` has what is being said that nobody waits for. With `exact` no number of an
- * answer is rounded; not where tools are listed, as a bound of a JSON Schema must stay a number.
+ * The guarded fetch with the request's credentials. `notices` collects notifications that are being sent in the background. Numbers in
+ * responses are not rounded.
  */
 function fetchOf(
   guarded: Pick<GuardedFetch, "open">,
   { send, limits }: McpServer,
-  { notices, exact }: { readonly notices: Set<Promise<unknown>>; readonly exact: boolean },
+  notices: Set<Promise<unknown>>,
 ): typeof fetch {
   return (input, init) => {
     const resumes = new Headers(init?.headers).has("last-event-id");
-    // The client needs no notifications (changed lists), only the rest of an answer that broke off.
+    // GET is used only to resume a broken response; the client needs no notifications (changed lists).
     if (init?.method === "GET" && !resumes) return Promise.resolve(new Response(null, { status: 405 }));
     const answer = send(async ({ headers, query }) => {
       const url = new URL(input instanceof Request ? input.url : input);
@@ -201,8 +195,8 @@ function fetchOf(
       for (const [name, value] of Object.entries(headers)) authenticated.set(name, value);
       const adapter = fetchAdapter(guarded, { limits: limits ?? {}, secretHeaders: Object.keys(headers) });
       const response = await adapter(url, { ...init, headers: authenticated });
-      if (response.status !== 401) return exact ? withUrl(exactAnswer(response), response.url) : response;
-      // Read, since another request may follow.
+      if (response.status !== 401) return withUrl(exactAnswer(response), response.url);
+      // The body is read here, because another request may follow a 401.
       const text = (await response.text()).slice(0, QUOTED_CHARS);
       return withUrl(new Response(text, { status: 401 }), response.url);
     });
@@ -227,26 +221,28 @@ async function inTime(work: Promise<unknown>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** The failure in our own terms. */
+/** Converts an error to one of Millrace's own errors. */
 function failureOf(error: unknown, origin: string): unknown {
   for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth += 1) {
     if (each instanceof FetchFailed || each instanceof FetchRefused || each instanceof NodeFailure) return each;
   }
   if (error instanceof SdkHttpError) return statusFailure(error, origin);
   if (error instanceof ProtocolError) {
-    const message = `${origin} refused: ${error.message.slice(0, QUOTED_CHARS)} (${error.code})`;
+    const message = `${origin} rejected the request: ${error.message.slice(0, QUOTED_CHARS)} (${error.code})`;
     return new NodeFailure("mcp_error", message, { upstream: true, cause: error });
   }
   if (error instanceof SdkError && ["CONNECTION_CLOSED", "SEND_FAILED", "REQUEST_TIMEOUT"].includes(error.code))
-    return new FetchFailed("connection_failed", `${origin} ended the connection before it answered.`, { cause: error });
+    return new FetchFailed("connection_failed", `${origin} closed the connection before it responded.`, {
+      cause: error,
+    });
   if (!(error instanceof Error) || error instanceof TypeError) return error;
-  const message = `${origin} does not answer as an MCP server over Streamable HTTP does: ${error.message.slice(0, QUOTED_CHARS)}`;
+  const message = `${origin} does not respond like an MCP server (Streamable HTTP): ${error.message.slice(0, QUOTED_CHARS)}`;
   return new NodeFailure("mcp_error", message, { upstream: true, cause: error });
 }
 
 function statusFailure({ status, data }: SdkHttpError, origin: string): NodeFailure {
   const text = typeof data["text"] === "string" ? data["text"].trim().slice(0, QUOTED_CHARS) : "";
-  return new NodeFailure("http_status", `${origin} answered ${status}${text === "" ? "" : `: ${text}`}`, {
+  return new NodeFailure("http_status", `${origin} returned status ${status}${text === "" ? "" : `: ${text}`}`, {
     upstream: true,
     upstream_status: status,
     retryable: status === 408 || status === 425 || status === 429 || status >= 500,

@@ -11,36 +11,36 @@ import { OWN_MEMBERS } from "../../domain/models/chat.ts";
 import type { ChatImage, ChatMessage, ChatRequest, ToolChoice } from "../../domain/models/chat.ts";
 import { strictSchema } from "../../domain/models/strict-schema.ts";
 
-/** Where a model is, and how it is spoken to. */
+/** Where a model is, and which protocol and credentials it uses. */
 export interface ChatEndpoint {
   readonly protocol: "openai" | "anthropic";
-  /** Up to the version, without a slash at the end. */
+  /** The URL up to the version, without a slash at the end. */
   readonly base_url: string;
-  /** What authenticates a request. */
+  /** Headers that authenticate a request. */
   readonly headers: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
 }
 
-/** How what endpoints do not agree on is sent. */
+/** How to send the parts of a request on which endpoints differ. */
 export interface RequestForm {
-  /** The schema of the answer: as strict mode has it, as it is, or as words among the messages. */
+  /** How the response schema is sent: as strict mode requires, unchanged, or as text among the messages. */
   readonly answer: "strict" | "loose" | "prompted";
   readonly limit: "max_tokens" | "max_completion_tokens";
 }
 
-/** Models that refuse `max_tokens`, by the names of their makers. */
+/** Models that refuse `max_tokens`, by the names that their vendors use. */
 const COMPLETION_TOKENS = /^(?:[\w.-]+\/)?(?:o[1-9]|gpt-5)/;
-/** How endpoints say that they take no schema, or not this one. */
+/** Error texts of endpoints that do not support a schema, or not this one. */
 const NO_SCHEMA = /response_format|json_schema|schema|structured|strict/i;
 
-/** How a request is sent first. */
+/** The form that is tried first. */
 export function firstForm({ protocol }: ChatEndpoint, { model, schema }: ChatRequest): RequestForm {
   const isStrict = protocol === "openai" && schema !== undefined && strictSchema(schema) !== null;
   const limit = protocol === "openai" && COMPLETION_TOKENS.test(model) ? "max_completion_tokens" : "max_tokens";
   return { answer: isStrict ? "strict" : "loose", limit };
 }
 
-/** How a request is sent that was refused in a form; null where it is not the form that was refused. */
+/** The next form after an endpoint refused a request; null if the form was not the reason. */
 export function nextForm(
   form: RequestForm,
   { schema, max_tokens }: ChatRequest,
@@ -55,7 +55,7 @@ export function nextForm(
   return { ...form, answer: form.answer === "strict" ? "loose" : "prompted" };
 }
 
-/** The model of a request, over one of the protocols. */
+/** The SDK's model for a request, using one of the protocols. */
 export function openModel(
   plainFetch: typeof globalThis.fetch,
   endpoint: ChatEndpoint,
@@ -65,7 +65,7 @@ export function openModel(
   const { protocol, base_url: baseURL, headers, query } = endpoint;
   const fetch = extra_body === undefined ? plainFetch : withMembers(plainFetch, extra_body);
   if (protocol === "anthropic") {
-    // The key of the SDK goes into the same header that `headers` sets, and loses.
+    // The SDK's own key is sent in the same header as `headers` sets, which takes precedence.
     return createAnthropic({ baseURL, apiKey: headers["x-api-key"] ?? "none", headers: { ...headers }, fetch })(model);
   }
   return createOpenAICompatible({
@@ -84,7 +84,7 @@ function asCompletionTokens({ max_tokens, ...body }: Record<string, unknown>): R
   return max_tokens === undefined ? body : { ...body, max_completion_tokens: max_tokens };
 }
 
-/** Adds members to the bodies of a fetch. Members that the body has stay. */
+/** Adds fields to request bodies. Fields that the body already has stay. */
 function withMembers(fetch: typeof globalThis.fetch, members: JsonObject): typeof globalThis.fetch {
   const own = Object.entries(members).filter(([name]) => !OWN_MEMBERS.includes(name));
   return (input, init) => {
@@ -94,7 +94,7 @@ function withMembers(fetch: typeof globalThis.fetch, members: JsonObject): typeo
   };
 }
 
-/** What a request has for the SDK. */
+/** A request in the form that the SDK takes. */
 export function callOptions(
   endpoint: ChatEndpoint,
   request: ChatRequest,
@@ -148,7 +148,7 @@ function optionsOf(
   return { anthropic: { effort: reasoning_effort === "minimal" ? "low" : reasoning_effort } };
 }
 
-/** For endpoints that know no schemas: the answer is checked by us in any case. */
+/** For endpoints that do not support schemas; Millrace checks the response in any case. */
 function withInstruction(messages: readonly ChatMessage[], schema: JsonObject): readonly ChatMessage[] {
   const content = `Answer with JSON only, without any other word, that is valid by this JSON Schema:\n${JSON.stringify(schema)}`;
   const [first, ...rest] = messages;
@@ -181,7 +181,7 @@ function toPrompt(message: ChatMessage): LanguageModelV3Message {
     case "tool": {
       const { call_id, name, output, failed } = message;
       const value = failed ? { type: "error-json" as const, value: output } : { type: "json" as const, value: output };
-      // JSON of ours and JSON of the SDK differ in `readonly` only.
+      // Our JSON type and the SDK's differ in `readonly` only.
       return {
         role: "tool",
         content: [{ type: "tool-result", toolCallId: call_id, toolName: name, output: value }],
@@ -192,7 +192,7 @@ function toPrompt(message: ChatMessage): LanguageModelV3Message {
   }
 }
 
-/** Results of calls that were made side by side are one message in both protocols. */
+/** Both protocols expect the results of parallel calls in one message. */
 function joinToolResults(messages: readonly LanguageModelV3Message[]): LanguageModelV3Message[] {
   const joined: LanguageModelV3Message[] = [];
   for (const message of messages) {

@@ -1,16 +1,14 @@
 import { APICallError, InvalidResponseDataError } from "@ai-sdk/provider";
-import type { LanguageModelV3FinishReason, LanguageModelV3StreamPart, LanguageModelV3Usage } from "@ai-sdk/provider";
-import { parseExactJson } from "../../domain/exact-json.ts";
-import { isFlat } from "../../domain/flat-json.ts";
-import type { Json } from "../../domain/json.ts";
-import type { ChatAnswer, ChatRequest, FinishReason, ToolCall } from "../../domain/models/chat.ts";
+import type { ChatAnswer, ChatRequest } from "../../domain/models/chat.ts";
 import { retryAfterMs } from "../../domain/retry-after.ts";
 import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
 import { linkAbort } from "../linked-abort.ts";
-import { callOptions, firstForm, nextForm, openModel } from "./chat-request.ts";
+import { createAnswer } from "./chat-answer.ts";
+import { firstForm, nextForm } from "./chat-request.ts";
 import type { ChatEndpoint, RequestForm } from "./chat-request.ts";
+import { openAnswer } from "./whole-answer.ts";
 
-/** Why a call brought no whole answer. */
+/** Why a call returned no complete response. */
 export type ChatFailure =
   | "model_refused"
   | "model_unavailable"
@@ -20,13 +18,13 @@ export type ChatFailure =
   | "context_too_long"
   | "model_timeout";
 
-/** Thrown where a model did not answer. The message names the endpoint's host and may quote it: secrets are masked by the caller. */
+/** Thrown when a model did not respond. The message names the endpoint's host and may quote it; the caller masks secrets. */
 export class ChatError extends Error {
   readonly failure: ChatFailure;
   readonly retryable: boolean;
-  /** Status of the endpoint's answer, where there was one. */
+  /** Status of the endpoint's response, if there was one. */
   readonly status: number | null;
-  /** What the endpoint asked to wait (ms). */
+  /** How long the endpoint asked to wait (ms). */
   readonly retry_after_ms: number | undefined;
 
   constructor(
@@ -47,14 +45,14 @@ export interface ChatOptions {
   readonly signal: AbortSignal;
   /** Longest silence of the endpoint, before the first token and between tokens (ms). */
   readonly silenceMs: number;
-  /** Called with each piece of text as it comes. */
+  /** Called with each piece of text as it arrives. */
   readonly onText?: (text: string) => void;
 }
 
 /**
- * Asks a model once and reads its answer as it comes. Uses the protocol layer of the AI SDK only: its higher layer would repeat
- * calls, run tools and fetch images on its own, which are the work of the flow engine here. Throws ChatError, or the reason of the
- * signal; the request is closed then.
+ * Calls a model once and reads its response as it arrives. Uses only the protocol layer of the AI SDK: its higher layer would retry calls,
+ * run tools and download images on its own, which the flow engine does here. Throws ChatError, or the reason of the signal; the request is
+ * closed then.
  */
 export async function streamChat(
   fetch: typeof globalThis.fetch,
@@ -74,15 +72,15 @@ export async function streamChat(
   }
 }
 
-/** A connection that ends in the middle of an answer is another thing than one that there never was. */
+/** A connection lost mid-response is a different error from one that was never made. */
 function asBroken(failure: unknown, host: string): unknown {
   if (!(failure instanceof ChatError) || failure.failure !== "model_unavailable" || failure.status !== null)
     return failure;
-  const message = `${host} ended its answer before it was whole: ${failure.message}`;
+  const message = `The response of ${host} was interrupted: ${failure.message}`;
   return new ChatError("model_stream_broken", message, { retryable: true, cause: failure });
 }
 
-/** What an endpoint answered in place of an answer. */
+/** Text that an endpoint sent instead of a response. */
 const bodyOf = (cause: unknown): string =>
   APICallError.isInstance(cause) ? (cause.responseBody ?? cause.message) : "";
 
@@ -97,22 +95,23 @@ async function askOnce(
   signal.throwIfAborted();
   const stop = linkAbort([signal]);
   const silence = setTimeout(() => {
-    const message = `${host} has sent nothing for ${silenceMs} ms.`;
+    const message = `${host} sent nothing for ${silenceMs} ms.`;
     stop.abort(new ChatError("model_timeout", message, { retryable: true }));
   }, silenceMs);
   try {
-    const model = openModel(fetch, endpoint, request, form);
-    const { stream } = await model.doStream(callOptions(endpoint, request, form, stop.signal));
+    const { parts, isWhole } = await openAnswer(fetch, endpoint, { request, form }, stop.signal);
     const answer = createAnswer();
     started = true;
-    for await (const part of stream) {
+    for await (const part of parts) {
       silence.refresh();
       if (part.type === "error") throw part.error;
       if (part.type === "text-delta") onText?.(part.delta);
       answer.add(part);
     }
     stop.signal.throwIfAborted();
-    return answer.finished(host);
+    const finished = answer.finished(request.messages, isWhole);
+    if (finished === null) throw brokenOff(host);
+    return finished;
   } catch (error) {
     if (stop.signal.aborted) throw stop.signal.reason;
     const failure = toChatError(error, host);
@@ -120,66 +119,17 @@ async function askOnce(
   } finally {
     clearTimeout(silence);
     stop.end();
-    // Also after a fault of ours: an answer that nobody reads would be paid for.
+    // Also closed after an internal error, because an unread response would still be paid for.
     stop.abort();
   }
 }
 
-/** Collects the parts of a stream. */
-function createAnswer() {
-  let text = "";
-  const toolCalls: ToolCall[] = [];
-  let finish: { reason: LanguageModelV3FinishReason; usage: LanguageModelV3Usage } | undefined;
-  return {
-    add(part: LanguageModelV3StreamPart): void {
-      if (part.type === "text-delta") text += part.delta;
-      else if (part.type === "tool-call") {
-        toolCalls.push({ call_id: part.toolCallId, name: part.toolName, input: parsed(part.input) });
-      } else if (part.type === "finish") finish = { reason: part.finishReason, usage: part.usage };
-    },
-    finished(host: string): ChatAnswer {
-      // The SDK ends a stream that was cut as if it had been whole, but without the endpoint's own reason.
-      if (finish === undefined || (finish.reason.raw === undefined && toolCalls.length === 0)) throw brokenOff(host);
-      const { inputTokens, outputTokens } = finish.usage;
-      return {
-        text,
-        tool_calls: toolCalls,
-        finish_reason: FINISH_REASONS[finish.reason.unified],
-        tokens: {
-          input_tokens: inputTokens.total ?? null,
-          output_tokens: outputTokens.total ?? null,
-          cached_tokens: inputTokens.cacheRead ?? null,
-        },
-      };
-    },
-  };
-}
-
-const FINISH_REASONS: Readonly<Record<LanguageModelV3FinishReason["unified"], FinishReason>> = {
-  stop: "stop",
-  length: "length",
-  "content-filter": "content_filter",
-  "tool-calls": "tool_calls",
-  error: "error",
-  other: "other",
-};
-
-/** Arguments of a tool; a text where they are no JSON, or nest so deep that later code could not walk them. */
-function parsed(text: string): Json {
-  try {
-    const value = parseExactJson(text === "" ? "{}" : text);
-    return isFlat(value) ? value : text;
-  } catch {
-    return text;
-  }
-}
-
 const QUOTED_CHARS = 500;
-/** How endpoints say that a request does not fit into the model's context. */
+/** Error texts of endpoints whose model's context is too small for the request. */
 const TOO_LONG =
   /context[ _](?:length|window)|maximum context|too many tokens|prompt is too long|exceeds? the (?:maximum|limit)/i;
 
-/** The failure that a request ended with; what is no fault of the endpoint comes back as it is. */
+/** Converts an endpoint failure to a ChatError; returns other errors unchanged. */
 export function toChatError(error: unknown, host: string): unknown {
   if (error instanceof ChatError) return error;
   const cause = error;
@@ -194,23 +144,23 @@ export function toChatError(error: unknown, host: string): unknown {
     const body = error.responseBody ?? message;
     return statusError(host, status, responseHeaders?.["retry-after"], message, body, error);
   }
-  // The SDK's own word for a stream without an end: of what the endpoint has said wrong it has the data.
+  // The SDK uses this error without data for a stream without an end; with data, the endpoint sent something invalid.
   if (InvalidResponseDataError.isInstance(error) && error.data === undefined) return brokenOff(host, { cause });
-  // What a stream carries as an error, and what cannot be parsed.
+  // An error that the stream contains, or content that cannot be parsed.
   return noAnswer(host, error instanceof Error ? error.message : JSON.stringify(error), cause);
 }
 
 function noAnswer(host: string, said: string, cause: unknown): ChatError {
-  const message = `${host} answered what is no answer of a model: ${quoted(said)}`;
+  const message = `${host} returned something that is not a model's response: ${quoted(said)}`;
   return new ChatError("model_answer_invalid", message, { cause, retryable: true });
 }
 
 function brokenOff(host: string, options: { readonly cause?: unknown } = {}): ChatError {
-  const message = `${host} ended its answer before it was whole.`;
+  const message = `The response of ${host} was interrupted before it was complete.`;
   return new ChatError("model_stream_broken", message, { ...options, retryable: true });
 }
 
-/** The failure that a status from 400 on reports. */
+/** The failure for a status of 400 or more. */
 export function statusError(
   host: string,
   status: number,
@@ -219,7 +169,7 @@ export function statusError(
   body: string,
   cause?: unknown,
 ): ChatError {
-  const said = `${host} answered ${status}: ${quoted(message)}`;
+  const said = `${host} returned status ${status}: ${quoted(message)}`;
   const retry_after_ms = retryAfterMs(retryAfter ?? undefined, Date.now()) ?? undefined;
   const options = { cause, status, retryable: true, retry_after_ms };
   if (status === 429 || status === 529) return new ChatError("model_rate_limited", said, options);

@@ -3,7 +3,7 @@ import { limitedSignal } from "../linked-abort.ts";
 import { ChatError, statusError, toChatError } from "./stream-chat.ts";
 import type { ChatEndpoint } from "./chat-request.ts";
 
-/** Endings that services tell the type of a recording by. */
+/** File extensions by which services recognise the type of a recording. */
 const ENDINGS: Readonly<Record<string, string>> = {
   "audio/mpeg": "mp3",
   "audio/wav": "wav",
@@ -20,7 +20,7 @@ interface Transcription {
   readonly usage?: { readonly input_tokens?: unknown; readonly output_tokens?: unknown };
 }
 
-/** Has a model write down what is said in a recording (`/audio/transcriptions` of OpenAI). Throws as `streamChat`. */
+/** Transcribes a recording (`/audio/transcriptions` of OpenAI). Throws like `streamChat`. */
 export async function transcribe(
   fetch: typeof globalThis.fetch,
   { protocol, base_url, headers, query = {} }: ChatEndpoint,
@@ -29,7 +29,7 @@ export async function transcribe(
 ): Promise<ChatAnswer> {
   const { host } = new URL(base_url);
   if (protocol !== "openai") {
-    const message = `${host} speaks the protocol of Anthropic, which has no transcription; name a connection of openai_compatible.`;
+    const message = `${host} uses Anthropic's protocol, which has no transcription; use a connection of openai_compatible.`;
     throw new ChatError("model_refused", message, { retryable: false });
   }
   const { bytes, type } = recording;
@@ -61,7 +61,7 @@ export async function transcribe(
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (stop.aborted) {
-      throw new ChatError("model_timeout", `${host} has not answered for ${silenceMs} ms.`, { retryable: true });
+      throw new ChatError("model_timeout", `${host} did not respond for ${silenceMs} ms.`, { retryable: true });
     }
     throw toChatError(error, host);
   } finally {
@@ -74,12 +74,12 @@ function parsed(host: string, body: string): Transcription {
     const json: unknown = JSON.parse(body);
     return typeof json === "object" && json !== null ? json : {};
   } catch {
-    throw invalid(host, "it is no JSON");
+    throw invalid(host, "it is not JSON");
   }
 }
 
 function invalid(host: string, why: string): ChatError {
-  return new ChatError("model_answer_invalid", `${host} answered what is no transcription: ${why}.`, {
+  return new ChatError("model_answer_invalid", `${host} returned something that is not a transcription: ${why}.`, {
     retryable: true,
   });
 }

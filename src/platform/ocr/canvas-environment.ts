@@ -1,6 +1,6 @@
-// Imported before pdfjs where pages are drawn: its worker, which runs in this thread, and the names of the canvas that it looks
-// for. What reaches the native canvas are paths and decoded pixels; files are parsed by pdfjs and in WebAssembly. The network
-// is not for documents.
+// Import this before pdfjs where pages are drawn: it provides the worker, which runs in this thread, and the canvas names that pdfjs looks
+// for. The native canvas gets only paths and decoded pixels; files are parsed by pdfjs and in WebAssembly. Documents have no network
+// access.
 import { DOMMatrix, ImageData, Path2D } from "@napi-rs/canvas";
 import "pdfjs-dist/legacy/build/pdf.worker.mjs";
 

@@ -7,7 +7,7 @@ import type { OcrReply, OcrRequest } from "./protocol.ts";
 import { startTesseract } from "./tesseract.ts";
 import type { Tesseract } from "./tesseract.ts";
 
-/** Picture and engine together take some 300 MiB. */
+/** A picture and the engine together take some 300 MiB. */
 const WORN_AT_MIB = 500;
 
 let engine: Promise<Tesseract> | undefined;
@@ -20,12 +20,12 @@ serveAnswers(WORN_AT_MIB, async (header, body) => {
   const warnings: string[] = [];
   if (pages === null) {
     const text = tesseract.read(body, exifRotation(body));
-    if (text === null) throw new DocumentError("document_broken", "The file is not a readable picture.");
+    if (text === null) throw new DocumentError("document_broken", "The file is not a readable image.");
     texts.push(text);
   } else {
     for await (const { page, image } of drawPages(body, pages)) {
       const text = image === null ? null : tesseract.read(image);
-      if (text === null) warnings.push(`Page ${page} cannot be drawn.`);
+      if (text === null) warnings.push(`Page ${page} cannot be rendered.`);
       texts.push(text ?? "");
     }
   }
@@ -39,7 +39,7 @@ async function start(dataDir: string | undefined): Promise<Tesseract> {
   return await startTesseract(found.data);
 }
 
-/** How a camera was held: the value of EXIF's tag 0x0112, in either order of bytes; 1 is upright. */
+/** The camera's orientation: the value of EXIF tag 0x0112, in either byte order; 1 is upright. */
 function exifRotation(image: Buffer): number {
   const head = image.subarray(0, 1000);
   const at = head.indexOf("Exif\0\0");

@@ -6,17 +6,19 @@ import { isOutOfMemory, openPdf, outOfMemory } from "../parsing/pdf-open.ts";
 /** A grey picture, in the form that Tesseract reads without decoding (PGM). */
 export interface DrawnPage {
   readonly page: number;
-  /** Null where the page cannot be drawn. */
+  /** `null` if the page cannot be drawn. */
   readonly image: Buffer | null;
 }
 
 const POINTS_PER_INCH = 72;
-/** Enough for letters of 8 points. */
+/** Resolution that is sufficient for 8-point letters. */
 const DOTS_PER_INCH = 200;
-/** Of a picture's longer side: A4 has 2339. Larger pages are drawn with less dots per inch. */
+/** Longest side of a picture in pixels: A4 has 2339. Larger pages are drawn at a lower resolution. */
 const MAX_SIDE = 3500;
 
-/** Draws pages of a PDF, one at a time. Throws DocumentError for a file that is none, and for a page that needs more memory than there is. */
+/**
+ * Draws pages of a PDF, one at a time. Throws DocumentError if the file is not a PDF, and for a page that needs more memory than there is.
+ */
 export async function* drawPages(bytes: Uint8Array, pages: readonly number[]): AsyncGenerator<DrawnPage> {
   const pdf = await openPdf(bytes, { draws: true });
   for (const page of pages) {
@@ -24,7 +26,7 @@ export async function* drawPages(bytes: Uint8Array, pages: readonly number[]): A
   }
 }
 
-/** A page that is broken leaves the others as they are; one that takes all memory is not one without text. */
+/** A broken page does not affect the others, but a page that exhausts memory must not count as a page without text. */
 function nullUnlessOutOfMemory(error: unknown): null {
   if (isOutOfMemory(error)) throw outOfMemory();
   return null;
@@ -37,7 +39,7 @@ async function draw(page: PDFPageProxy): Promise<Buffer> {
   const [columns, rows] = [viewport.width, viewport.height].map((side) => Math.max(1, Math.ceil(side)));
   const canvas = createCanvas(columns ?? 1, rows ?? 1);
   const context = canvas.getContext("2d");
-  // pdfjs is typed for browsers' canvases. This canvas has the part that it uses.
+  // pdfjs is typed for browser canvases. This canvas has the part of that interface that pdfjs uses.
   const target = { canvas, canvasContext: context } as unknown as Pick<
     Parameters<PDFPageProxy["render"]>[0],
     "canvas" | "canvasContext"

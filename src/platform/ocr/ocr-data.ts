@@ -12,7 +12,7 @@ const OCR_DATA = {
 /** Optional packages. Character recognition needs all of them. */
 export const OCR_PACKAGES = ["tesseract.js-core", "@napi-rs/canvas", "@tesseract.js-data/eng"] as const;
 
-/** The language data (3 MB, packed), checked, or why there is none. With `dir`, that of this folder and no other. */
+/** The language data (3 MB, compressed), verified, or why there is none. With `dir`, only that folder is used. */
 export function readOcrData(dir?: string): { readonly data: Buffer } | { readonly no: string } {
   const require = createRequire(import.meta.url);
   for (const name of OCR_PACKAGES) {
@@ -20,7 +20,7 @@ export function readOcrData(dir?: string): { readonly data: Buffer } | { readonl
       require.resolve(`${name}/package.json`);
     } catch {
       if (name === "@tesseract.js-data/eng" && dir !== undefined) continue;
-      return { no: `Character recognition needs the optional package ${name}, which is not installed (npm ci).` };
+      return { no: `OCR needs the optional package ${name}, which is not installed (npm ci).` };
     }
   }
   const folder = dir ?? join(dirname(require.resolve("@tesseract.js-data/eng/package.json")), "4.0.0_best_int");
@@ -29,10 +29,10 @@ export function readOcrData(dir?: string): { readonly data: Buffer } | { readonl
   try {
     data = readFileSync(path);
   } catch {
-    return { no: `The data for character recognition is not there: ${path}.` };
+    return { no: `The OCR language data is missing: ${path}.` };
   }
   if (createHash("sha256").update(data).digest("hex") !== OCR_DATA.sha256) {
-    return { no: `${path} is not the file that is expected (its SHA-256 differs).` };
+    return { no: `${path} is not the expected file (its SHA-256 differs).` };
   }
   return { data };
 }

@@ -12,25 +12,25 @@ import type { OcrRequest } from "./protocol.ts";
 export interface RecognizerCall {
   readonly orgId: string;
   readonly header: OcrRequest;
-  /** Opens its bytes anew for each attempt. */
+  /** Opens the document's bytes again for each attempt. */
   readonly body: () => Promise<ChildRequest["body"]>;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Reads pictures of text in child processes. */
+/** Recognises text in pictures, in child processes. */
 export interface Recognizer {
-  /** Folder of the language data; null: that of the package. */
+  /** Folder of the language data; null uses that of the package. */
   readonly dataDir: string | null;
-  /** Why it cannot be used here, or null: packages and language data are there. */
+  /** Why character recognition cannot be used here; null if packages and language data are available. */
   problem(): string | null;
-  /** The child's answer; throws ChildPoolError, or the reason of `signal`. */
+  /** Returns the child's response; throws ChildPoolError, or the reason of `signal`. */
   call(call: RecognizerCall): Promise<Frame>;
   close(): Promise<void>;
 }
 
-/** Pages of one request: what has been read of the ones before is not lost with it. */
+/** Pages per request, so that a failure does not lose the text of earlier pages. */
 export const PAGES_AT_ONCE = 20;
-/** A page takes 1 to 4 s of an idle core; a hostile one may take all of this. */
+/** Time limit of a page (ms): most take 1 to 4 s of an idle core, a hostile one may take all of it. */
 const TIMEOUT_OF_PAGE_MS = 15_000;
 const TIMEOUT_MS = 45_000;
 
@@ -42,12 +42,12 @@ export function createRecognizer(dataDir?: string): Recognizer {
     const packages = ["pdfjs-dist", ...OCR_PACKAGES.slice(0, 2)].map((name) => `${name}/package.json`);
     return createChildPool({
       entry,
-      // The canvas is native. It is given paths and pixels, never a file.
+      // The canvas is a native module. It gets paths and pixels, never a file.
       nodeFlags: ["--allow-addons"],
       addons: true,
       readable: [...readableByChild(entry, packages), ...(dataDir === undefined ? [] : [dataDir])],
       heapMib: 448,
-      // Mostly reserved for code of WebAssembly; a page takes 300 MiB.
+      // Mostly address space reserved for WebAssembly code; a page takes 300 MiB.
       dataMib: 2048,
       size: Math.max(1, Math.floor(availableParallelism() / 2)),
       spares: 0,

@@ -2,9 +2,9 @@ import { createRequire } from "node:module";
 import { gunzipSync } from "node:zlib";
 import { withoutControls } from "../parsing/decode-text.ts";
 
-/** The engine, in WebAssembly: what it is given it decodes and reads in a memory of its own. */
+/** The engine, in WebAssembly: it decodes and reads its input in its own memory. */
 export interface Tesseract {
-  /** The text of a picture (PNG, JPEG, WebP or PGM); null where it is none. `rotation` is that of EXIF, 1 to 8. */
+  /** The text of a picture (PNG, JPEG, WebP or PGM); null if the bytes are not a picture. `rotation` is the EXIF orientation, 1 to 8. */
   read(image: Uint8Array, rotation?: number): string | null;
 }
 
@@ -25,8 +25,8 @@ const LSTM_ONLY = 1;
 const PSM_AUTO = 3;
 
 /**
- * Starts the engine with language data (gzip). It is the core of tesseract.js: the package around it would run the same in a
- * thread of its own, which this process may not start.
+ * Starts the engine with language data (gzip). Uses the core of tesseract.js, because the package around it runs it in a separate thread,
+ * which this process may not start.
  */
 export async function startTesseract(data: Uint8Array): Promise<Tesseract> {
   const require = createRequire(import.meta.url);
@@ -36,7 +36,7 @@ export async function startTesseract(data: Uint8Array): Promise<Tesseract> {
   const module = await open({ print: () => undefined, printErr: () => undefined });
   module.FS.writeFile("/eng.traineddata", gunzipSync(data));
   const api = new module.TessBaseAPI();
-  if (api.Init("/", "eng", LSTM_ONLY) !== 0) throw new Error("Tesseract does not start.");
+  if (api.Init("/", "eng", LSTM_ONLY) !== 0) throw new Error("Could not start Tesseract.");
   return {
     read(image, rotation = 1) {
       module.FS.writeFile("/input", image);

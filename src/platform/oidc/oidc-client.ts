@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import * as oidc from "openid-client";
 import { fieldOf } from "../../domain/json.ts";
+import { mergeClaims } from "../../domain/accounts/identity-providers.ts";
 import type { IdentityProvider } from "../../domain/accounts/identity-providers.ts";
 import { fetchAdapter } from "../fetch/fetch-adapter.ts";
 import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
@@ -8,14 +9,16 @@ import { createOwnFetch } from "../fetch/own-fetch.ts";
 import { reasonOf } from "./advice.ts";
 
 const TIMEOUT_SECONDS = 10;
-/** How long a person who signs out waits for a provider's description. */
+/** How long signing out waits for a provider's metadata. */
 const SIGN_OUT_SECONDS = 2;
 const MAX_BYTES = 1024 * 1024;
-/** How long a provider's own description of itself is used. Its keys are renewed by their ids. */
+/** How far ahead a provider's clock may be. */
+const AHEAD_SECONDS = 300;
+/** How long a provider's metadata is cached. Its keys are renewed by their IDs. */
 const DISCOVERED_MS = 3_600_000;
 const NO_ANSWER: readonly string[] = ["OAUTH_TIMEOUT", "OAUTH_ABORT", "OAUTH_RESPONSE_IS_NOT_CONFORM"];
 
-/** What a sign-in needs when the browser comes back. */
+/** What a sign-in needs when the browser returns. */
 export interface SignInChecks {
   readonly state: string;
   readonly nonce: string;
@@ -23,21 +26,19 @@ export interface SignInChecks {
 }
 
 export interface StartedSignIn extends SignInChecks {
-  /** Where the browser goes. */
+  /** The URL to which the browser is sent. */
   readonly url: string;
 }
 
 export type Claims = Readonly<Record<string, unknown>> & { readonly sub: string };
 
 export interface FinishedSignIn {
-  /** Who has signed in. */
+  /** The person who signed in. */
   readonly claims: Claims;
   readonly idToken: string;
 }
 
-/**
- * Why a provider has identified nobody. The message is for the log only, because parts of it come from the provider.
- */
+/** Why a provider identified no one. The message is for the log only, because parts of it come from the provider. */
 export class ProviderFailed extends Error {
   readonly code: "provider_unavailable" | "provider_refused" | "provider_answer";
 
@@ -51,17 +52,17 @@ export class ProviderFailed extends Error {
 /** Speaks OpenID Connect with identity providers: the authorisation code flow with PKCE. Throws ProviderFailed. */
 export interface OidcClient {
   start(provider: IdentityProvider, redirectUri: string): Promise<StartedSignIn>;
-  /** The person who has signed in, from the address that the browser came back to. */
+  /** Returns the person who signed in, from the URL to which the browser returned. */
   finish(provider: IdentityProvider, returned: URL, checks: SignInChecks): Promise<FinishedSignIn>;
   /**
-   * Where a browser ends its session at the provider, and comes back from; null where the provider has no such address. An ID token of
-   * another issuer, which the provider's settings had before, is not sent.
+   * The URL at which a browser ends its session at the provider, and then returns; null if the provider has no such URL. An ID token of
+   * another issuer, from earlier settings of the provider, is not sent.
    */
   signOutUrl(provider: IdentityProvider, returnTo: string, idToken: string | null): Promise<string | null>;
   close(): Promise<void>;
 }
 
-/** Their addresses are settings, so they may be private. Nothing is asked of a provider before somebody signs in. */
+/** Provider URLs are settings, so they may be private. No provider is contacted before someone signs in. */
 export function createOidcClient(allow: readonly string[], providers: readonly IdentityProvider[]): OidcClient {
   const guarded = createOwnFetch(
     allow,
@@ -80,20 +81,20 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
     try {
       return await asked;
     } catch (error) {
-      // The previous answer is better than none.
+      // Earlier metadata is better than none.
       if (earlier) return earlier.found;
       throw new ProviderFailed(codeOf(error), error);
     }
   }
 
-  /** For a person who does not need the provider: uses the previous answer if the provider does not answer at once. */
+  /** For a person who can sign out without the provider: uses earlier metadata if the provider does not respond in time. */
   async function discoverSoon(provider: IdentityProvider): Promise<oidc.Configuration> {
     const over = new AbortController();
     const late = setTimeout(SIGN_OUT_SECONDS * 1000, known.get(provider.id)?.found, { signal: over.signal });
     late.catch(() => undefined);
     const found = await Promise.race([discover(provider), late]).finally(() => over.abort());
     if (found !== undefined) return found;
-    throw new ProviderFailed("provider_unavailable", new Error(`no answer within ${SIGN_OUT_SECONDS} seconds`));
+    throw new ProviderFailed("provider_unavailable", new Error(`no response within ${SIGN_OUT_SECONDS} seconds`));
   }
 
   async function ask(provider: IdentityProvider): Promise<oidc.Configuration> {
@@ -139,13 +140,14 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
         });
         const claims = tokens.claims();
         const idToken = tokens.id_token;
-        if (claims === undefined || idToken === undefined) throw new Error("There is no ID token.");
+        if (claims === undefined || idToken === undefined) throw new Error("The provider returned no ID token.");
+        checkIssued(claims, provider);
         const needsGroups = Object.keys(provider.roles).length > 0;
         const hasGroups = fieldOf(claims, provider.groups_claim) !== undefined;
         const isThin = claims["email"] === undefined || (needsGroups && !hasGroups);
         if (!isThin || configuration.serverMetadata().userinfo_endpoint === undefined) return { claims, idToken };
         const more = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub);
-        return { claims: merged(claims, more), idToken };
+        return { claims: mergeClaims(claims, more), idToken };
       } catch (error) {
         throw new ProviderFailed(codeOf(error), error, provider.client_secret);
       }
@@ -156,7 +158,7 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
       const endpoint = configuration.serverMetadata().end_session_endpoint;
       if (endpoint === undefined) return null;
       checkBrowserAddress(provider, configuration, "end_session_endpoint");
-      // Without a state: the returning browser is no longer signed in, and nothing depends on it.
+      // Sent without a state, because the returning browser is no longer signed in, and nothing depends on it.
       const isTheirs = idToken !== null && issuerOf(idToken) === configuration.serverMetadata().issuer;
       const parameters = { post_logout_redirect_uri: returnTo, ...(isTheirs && { id_token_hint: idToken }) };
       return oidc.buildEndSessionUrl(configuration, parameters).href;
@@ -166,7 +168,7 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
   };
 }
 
-/** A browser goes there from a page of the console: an address of another scheme could be a script. */
+/** A page of the console sends the browser there, and a URL with another scheme could be a script. */
 function checkBrowserAddress(
   { issuer }: IdentityProvider,
   configuration: oidc.Configuration,
@@ -175,20 +177,25 @@ function checkBrowserAddress(
   const address: unknown = configuration.serverMetadata()[name];
   const schemes = ["https:", new URL(issuer).protocol];
   if (typeof address !== "string" || !URL.canParse(address) || !schemes.includes(new URL(address).protocol))
-    throw new ProviderFailed("provider_answer", new Error(`${name} is no https address`));
+    throw new ProviderFailed("provider_answer", new Error(`${name} is not an https URL`));
 }
 
-/** By whom an ID token is, which was checked when it came. */
+/** The issuer of an ID token, which was verified when it arrived. */
 function issuerOf(idToken: string): unknown {
   const [, payload = ""] = idToken.split(".");
   return (JSON.parse(Buffer.from(payload, "base64url").toString("utf8")) as Claims)["iss"];
 }
 
-/** Signed claims take precedence. `email_verified` refers to the address beside it. */
-function merged(claims: Claims, more: Claims): Claims {
-  const both = { ...more, ...claims };
-  if (claims["email"] === undefined || claims["email"] === more["email"]) return both;
-  return { ...both, email_verified: claims["email_verified"] };
+/** The library leaves two checks to its caller: a future `iat`, and `azp` if there is only one audience. */
+function checkIssued({ iat, azp }: oidc.IDToken, { client_id }: IdentityProvider): void {
+  if (iat > Date.now() / 1000 + AHEAD_SECONDS)
+    throw Object.assign(new Error("iat of the ID token is in the future"), {
+      code: "OAUTH_JWT_TIMESTAMP_CHECK_FAILED",
+    });
+  if (azp !== undefined && azp !== client_id)
+    throw Object.assign(new Error("azp of the ID token names another client"), {
+      code: "OAUTH_JWT_CLAIM_COMPARISON_FAILED",
+    });
 }
 
 function authenticationOf({ client_secret, client_auth }: IdentityProvider): oidc.ClientAuth {
@@ -199,7 +206,7 @@ function authenticationOf({ client_secret, client_auth }: IdentityProvider): oid
 function codeOf(error: unknown): ProviderFailed["code"] {
   if (error instanceof oidc.AuthorizationResponseError) return "provider_refused";
   const { code, cause } = error as { code?: unknown; cause?: unknown };
-  // An address at which there is nothing answers the same in a minute.
+  // Not retried: a URL at which nothing exists returns the same in a minute.
   if (cause instanceof Response && [404, 410].includes(cause.status)) return "provider_answer";
   const isSilent = [error, cause].some((each) => each instanceof FetchFailed || each instanceof FetchRefused);
   return isSilent || NO_ANSWER.includes(String(code)) ? "provider_unavailable" : "provider_answer";

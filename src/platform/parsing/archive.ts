@@ -5,23 +5,23 @@ import { wholeOf } from "../whole.ts";
 import { DocumentError } from "./errors.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
 
-/** Characters given to the XML parser at once. */
+/** Characters passed to the XML parser in one call. */
 const SLICE = 64 * 1024;
 
 /** The files of a document that is an archive (Office, EPUB). */
 export interface Archive {
   readonly names: readonly string[];
-  /** Bytes of a file unpacked, as the archive has it; 0 where there is none of that name. */
+  /** Size of a file when unpacked, as the archive declares it (bytes); 0 if the archive has no such file. */
   size(name: string): number;
-  /** A file's text, or null where there is none of that name. Throws DocumentError for one longer than it claims to be. */
+  /** The text of a file, or null if the archive has no such file. Throws DocumentError for a file that is longer than declared. */
   read(name: string): Promise<string | null>;
 }
 
-/** Opens such a document. Throws DocumentError for what is none, is protected, or would be too large unpacked. */
+/** Opens such a document. Throws DocumentError if it is not an archive, is protected, or would be too large unpacked. */
 export async function openArchive(bytes: Uint8Array): Promise<Archive> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (buffer.readUInt32BE(0) === 0xd0cf11e0) {
-    const message = "The file is protected by a password, or in the format of Office 2003 and before.";
+    const message = "The file is protected by a password, or in a format of Office 2003 or earlier.";
     throw new DocumentError("document_encrypted", message);
   }
   const entries = new Map<string, Entry>();
@@ -50,14 +50,14 @@ export async function openArchive(bytes: Uint8Array): Promise<Archive> {
     async read(name) {
       const entry = entries.get(name);
       if (entry === undefined) return null;
-      // A document may name one file a thousand times: each time it is unpacked, and read, anew.
+      // A document may name one file a thousand times, and each time it would be unpacked and read again.
       read += entry.uncompressedSize;
       if (read > DOCUMENT_LIMITS.archiveBytes) {
-        const message = `The file has more than ${mib(DOCUMENT_LIMITS.archiveBytes)} to be read.`;
+        const message = `The file has more than ${mib(DOCUMENT_LIMITS.archiveBytes)} of content to read.`;
         throw new DocumentError("document_too_large", message);
       }
       try {
-        // What yields more than its entry claims is an error of yauzl.
+        // yauzl reports an entry that yields more bytes than it declares.
         return (await wholeOf(await zip.openReadStreamPromise(entry))).toString("utf8");
       } catch (error) {
         throw broken(error);
@@ -66,14 +66,14 @@ export async function openArchive(bytes: Uint8Array): Promise<Archive> {
   };
 }
 
-/** Events of an XML file; names without their prefix. */
+/** Events of an XML file; names have no prefix. */
 export interface XmlHandlers {
   open?(name: string, attributes: Readonly<Record<string, string>>): void;
   close?(name: string): void;
   text?(text: string): void;
 }
 
-/** Reads XML as a stream. Declarations of a document type, and with them all entities, are refused: no program writes them. */
+/** Parses XML as a stream. Document type declarations, and with them all entities, are refused, because no program writes them. */
 export function readXml(xml: string, handlers: XmlHandlers): void {
   const parser = new SaxesParser();
   const plain = (name: string): string => name.slice(name.indexOf(":") + 1);
@@ -83,7 +83,7 @@ export function readXml(xml: string, handlers: XmlHandlers): void {
   parser.on("doctype", () => {
     throw new DocumentError(
       "document_broken",
-      "The file declares a document type, which files of its kind do not have.",
+      "The file declares a document type, which is not allowed in files of this kind.",
     );
   });
   parser.on("opentag", ({ name, attributes }) => handlers.open?.(plain(name), attributes as Record<string, string>));
@@ -93,7 +93,7 @@ export function readXml(xml: string, handlers: XmlHandlers): void {
   parser.close();
 }
 
-/** The targets of a part's relations by their id, as paths in the archive, with the last word of their type. */
+/** The targets of a part's relationships by their ID, as paths in the archive, with the last word of their type. */
 export async function readRelations(
   archive: Archive,
   part: string,
@@ -104,7 +104,7 @@ export async function readRelations(
   readXml(xml ?? "<none/>", {
     open(name, { Id, Target, Type }) {
       if (name !== "Relationship" || Id === undefined || Target === undefined) return;
-      // As an address: "../" and a leading "/" stay inside the archive.
+      // Resolved like a URL, so that "../" and a leading "/" stay inside the archive.
       const path = URL.canParse(Target, `file:///${folder}`) ? new URL(Target, `file:///${folder}`).pathname : "/";
       relations.set(Id, { path: path.slice(1), type: Type?.split("/").at(-1) ?? "" });
     },
@@ -113,5 +113,7 @@ export async function readRelations(
 }
 
 function broken(cause: unknown): DocumentError {
-  return new DocumentError("document_broken", "The file is broken, or not what its name says.", { cause });
+  return new DocumentError("document_broken", "The file is damaged, or does not match its file name extension.", {
+    cause,
+  });
 }

@@ -20,15 +20,15 @@ import type { DocumentHeading, DocumentPage, ParseReply, ParseRequest } from "./
 
 /** Options of the document parser. */
 export interface DocumentParserOptions {
-  /** Documents parsed at once; default 2. Each may take ~600 MiB. */
+  /** Documents parsed at the same time; default 2. Each may take ~600 MiB. */
   readonly size?: number;
-  /** Longest time of a document in milliseconds; default 60 000. */
+  /** Longest time for one document in milliseconds; default 60 000. */
   readonly timeoutMs?: number;
   /** Folder of the language data for character recognition. Default: that of its package. */
   readonly ocrDataDir?: string | undefined;
 }
 
-/** Where a document's bytes are. A stream (all of it, or bytes `start` to `end`) is opened anew for each attempt. */
+/** Where a document's bytes are. A stream (of all bytes, or of bytes `start` to `end`) is opened again for each attempt. */
 export type DocumentSource =
   | { readonly bytes: Uint8Array }
   | { readonly path: string }
@@ -39,14 +39,14 @@ export type DocumentSource =
 
 /** A document to read. */
 export interface DocumentRequest {
-  /** Processes that have read one organisation's documents never read another's. */
+  /** Processes that have read one organisation's documents never read those of another. */
   readonly orgId: string;
   readonly source: DocumentSource;
-  /** Null for what a web server sent: its `declared` type says more than its address. */
+  /** `null` for what a web server sent, because its `declared` type is more reliable than its URL. */
   readonly filename: string | null;
-  /** The Content-Type it came with. */
+  /** The Content-Type that came with it. */
   readonly declared: string | null;
-  /** Whether pictures, and pages of a PDF that have no text, are read by character recognition. Default false. */
+  /** Whether pictures, and PDF pages without text, are read by character recognition. Default false. */
   readonly ocr?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
@@ -54,25 +54,25 @@ export interface DocumentRequest {
 /** A document as text. */
 export interface ParsedDocument {
   readonly mime: SupportedMimeType | ImageMimeType;
-  /** Well-formed, without control characters but tabs and line feeds; at most 25 MiB in UTF-8. */
+  /** Well-formed, with no control characters except tabs and line feeds; at most 25 MiB in UTF-8. */
   readonly text: string;
   readonly title: string | null;
   /** The document's own metadata. */
   readonly properties: DocumentProperties;
-  /** Null for types without pages. */
+  /** `null` for types without pages. */
   readonly pages: readonly DocumentPage[] | null;
   readonly page_count: number | null;
   /** In the order of the text. */
   readonly headings: readonly DocumentHeading[];
-  /** What was left out, for people; e.g. pages that cannot be read. */
+  /** Warnings for people about parts that were omitted, for example pages that cannot be read. */
   readonly warnings: readonly string[];
 }
 
-/** Reads documents in child processes that hostile files cannot leave. */
+/** Reads documents in child processes that hostile files cannot escape. */
 export interface DocumentParser {
   /**
-   * Throws DocumentError for a document that cannot be read; the reason of `signal`; or ChildPoolError `queue_full`,
-   * `start_failed` or `closed`, which are no fault of the document.
+   * Throws DocumentError for a document that cannot be read; the reason of `signal`; or ChildPoolError `queue_full`, `start_failed` or
+   * `closed`, which the document did not cause.
    */
   parse(request: DocumentRequest): Promise<ParsedDocument>;
   warm(): Promise<void>;
@@ -87,7 +87,7 @@ export function createDocumentParser(options: DocumentParserOptions = {}): Docum
   const pool = createChildPool({
     entry,
     nodeFlags: [],
-    readable: readableByChild(entry, ["pdfjs-dist/package.json", "mammoth/package.json"]),
+    readable: readableByChild(entry, ["pdfjs-dist/package.json"]),
     heapMib: 448,
     dataMib: 600,
     size: options.size ?? 2,
@@ -105,11 +105,11 @@ export function createDocumentParser(options: DocumentParserOptions = {}): Docum
       if (source.size === 0) throw new DocumentError("document_empty", "The file is empty.");
       const mime = detectMime(request.filename, request.declared, await source.firstBytes(MIME_PROBE_BYTES));
       if (!isImageMime(mime) && !isSupportedMime(mime)) {
-        const message = `Files of type ${mime} cannot be read. Supported: ${SUPPORTED_MIME_TYPES.join(", ")}.`;
+        const message = `Files of type ${mime} are not supported. Supported types: ${SUPPORTED_MIME_TYPES.join(", ")}.`;
         throw new DocumentError("unsupported_type", message);
       }
       if (isImageMime(mime) && !ocr) {
-        const message = "Pictures are read only where character recognition is on (ocr).";
+        const message = "Images need OCR. Turn on `ocr` for this knowledge base.";
         throw new DocumentError("unsupported_type", message);
       }
       if (source.size > DOCUMENT_LIMITS.inputBytes) {
@@ -121,7 +121,7 @@ export function createDocumentParser(options: DocumentParserOptions = {}): Docum
       if (isImageMime(mime)) {
         const { texts, warnings } = await recognize(null);
         const text = texts.join("");
-        if (text === "") throw new DocumentError("document_empty", "There is no text in the picture.");
+        if (text === "") throw new DocumentError("document_empty", "The image contains no text.");
         return { mime, text, title: null, properties: {}, pages: null, page_count: null, headings: [], warnings };
       }
       const header: ParseRequest = { mime, charset: charsetIn(request.declared ?? ""), scans: ocr };
@@ -133,7 +133,7 @@ export function createDocumentParser(options: DocumentParserOptions = {}): Docum
       const text = frame.body.toString("utf8");
       const page_count = pages?.length ?? null;
       const parsed = { mime, text, title, properties, pages, page_count, headings, warnings };
-      return ocr && pages !== null ? await readScans({ ...parsed, pages }, recognize) : parsed;
+      return ocr && pages !== null ? await readScans({ ...parsed, pages }, reply.scans ?? [], recognize) : parsed;
     },
     warm: () => pool.warm(),
     stats: () => pool.stats(),
@@ -165,27 +165,28 @@ async function recognizeText(
   return { texts: JSON.parse(frame.body.toString("utf8")) as string[], warnings: reply.warnings };
 }
 
-/** The same document, with its pages without text read by character recognition. */
+/** The document with its pages without text read by character recognition. */
 async function readScans(
   document: ParsedDocument & { readonly pages: readonly DocumentPage[] },
+  scans: readonly number[],
   recognize: (pages: readonly number[]) => Promise<Recognized>,
 ): Promise<ParsedDocument> {
   const texts = document.pages.map(({ char_start, char_end }) => document.text.slice(char_start, char_end));
-  const scans = document.pages.filter((_, i) => texts[i]?.trim() === "").map(({ page }) => page);
   if (scans.length === 0) return document;
   if (scans.length > DOCUMENT_LIMITS.ocrPages) {
-    const message = `The document has ${scans.length} pages without text; ${DOCUMENT_LIMITS.ocrPages} can be read by character recognition.`;
+    const message = `The document has ${scans.length} pages without text; OCR can read at most ${DOCUMENT_LIMITS.ocrPages}.`;
     throw new DocumentError("document_too_large", message);
   }
   const warnings = [...document.warnings];
   for (let at = 0; at < scans.length; at += PAGES_AT_ONCE) {
     const pages = scans.slice(at, at + PAGES_AT_ONCE);
     const recognized = await recognize(pages);
-    for (const [i, page] of pages.entries()) texts[page - 1] = recognized.texts[i] ?? "";
+    for (const [i, page] of pages.entries())
+      texts[page - 1] = [recognized.texts[i] ?? "", texts[page - 1] ?? ""].filter((text) => text !== "").join("\n");
     warnings.push(...recognized.warnings);
   }
   const joined = joinPages(texts);
-  if (joined.text.trim() === "") throw new DocumentError("document_empty", "There is no text in the document.");
+  if (joined.text.trim() === "") throw new DocumentError("document_empty", "The document contains no text.");
   return { ...document, ...joined, warnings };
 }
 
@@ -213,7 +214,7 @@ async function resolve(source: DocumentSource): Promise<ResolvedSource> {
   };
 }
 
-/** Reading has no effects, so a document whose process was killed from outside is read again. Throws DocumentError. */
+/** Reading has no effects, so it is retried if its process was killed from outside. Throws DocumentError. */
 async function read(call: () => Promise<Frame>): Promise<Frame> {
   try {
     return await withRetry(call);
@@ -227,11 +228,11 @@ function asDocumentError(error: ChildPoolError): Error {
     case "timeout":
       return new DocumentError("document_timeout", "Reading the document takes too long.");
     case "memory":
-      return new DocumentError("document_too_large", "Reading the document needs more memory than it may use.");
+      return new DocumentError("document_too_large", "The document needs too much memory to read.");
     case "output_too_large":
       return new DocumentError("document_too_large", "The document's text is too long.");
     case "crashed":
-      return new DocumentError("document_broken", "The document ends the process that reads it.");
+      return new DocumentError("document_broken", "The document crashes the parser.");
     case "queue_full":
     case "start_failed":
     case "closed":

@@ -10,7 +10,7 @@ import { createTextParts } from "./text-parts.ts";
 
 const MAX_TITLE = 500;
 
-/** Algorithms that obfuscate fonts and leave the text readable. */
+/** Algorithms that obfuscate fonts only and leave the text readable. */
 const FONT_OBFUSCATIONS = ["http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"];
 
 /** The text of a book in EPUB, chapters in their order, with their headings. Throws DocumentError. */
@@ -51,14 +51,14 @@ async function requireReadable(archive: Archive): Promise<void> {
   let isProtected = false;
   readXml(xml ?? "<none/>", {
     open(name, { Algorithm = "" }) {
-      // Inside a key there is one more, of how the key is encrypted.
+      // A key contains another `EncryptionMethod`, for the encryption of the key itself.
       if (name === "EncryptionMethod") isProtected ||= !FONT_OBFUSCATIONS.includes(Algorithm);
     },
   });
   if (isProtected) throw new DocumentError("document_encrypted", "The book is protected against copying (DRM).");
 }
 
-/** What the book says of itself, and the paths of its chapters in reading order, each once. */
+/** The book's metadata, and the paths of its chapters in reading order, without repetitions. */
 async function readPackage(
   archive: Archive,
 ): Promise<{ title: string | null; properties: DocumentProperties; chapters: ReadonlySet<string> }> {
@@ -70,7 +70,7 @@ async function readPackage(
   });
   const xml = packagePath === undefined ? null : await archive.read(packagePath);
   if (xml === null)
-    throw new DocumentError("document_broken", "The file is not a book in EPUB, although its name says so.");
+    throw new DocumentError("document_broken", "The file is not an EPUB book, although its name says so.");
   const base = `file:///${packagePath}`;
   const files = new Map<string, string>();
   const chapters = new Set<string>();
@@ -99,14 +99,14 @@ async function readPackage(
     },
   });
   if (chapters.size > DOCUMENT_LIMITS.pages) {
-    const message = `The book has ${chapters.size} chapters; ${DOCUMENT_LIMITS.pages} can be read.`;
+    const message = `The book has ${chapters.size} chapters; at most ${DOCUMENT_LIMITS.pages} can be read.`;
     throw new DocumentError("document_too_large", message);
   }
   const { title, ...properties } = collected.collected();
   return { title: title?.slice(0, MAX_TITLE) ?? null, properties, chapters };
 }
 
-/** A path in the archive: "../" and a leading "/" stay inside it. */
+/** Resolves a path in the archive: "../" and a leading "/" stay inside it. */
 function pathOf(address: URL): string {
   try {
     return decodeURIComponent(address.pathname).slice(1);

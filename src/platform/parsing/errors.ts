@@ -1,6 +1,7 @@
-/** Why a document has no text for us. */
+/** Why no text can be read from a document. */
 export type DocumentErrorCode =
   | "document_broken"
+  | "charset_unknown"
   | "document_encrypted"
   | "document_too_large"
   | "document_timeout"

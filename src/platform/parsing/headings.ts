@@ -2,7 +2,7 @@ import type { DocumentHeading } from "./protocol.ts";
 
 const MAX_HEADER_ROW = 2000;
 
-/** The headings of a Markdown text, those underlined with = or - included. What is fenced as code has none. */
+/** The headings of a Markdown text, including those underlined with = or -. Fenced code contains none. */
 export function markdownHeadings(text: string): DocumentHeading[] {
   const headings: DocumentHeading[] = [];
   let fence = "";
@@ -30,7 +30,7 @@ export function markdownHeadings(text: string): DocumentHeading[] {
   return headings;
 }
 
-/** The first row of a table that is written as text: it says what the cells of the others mean. */
+/** The first row of a table that is written as text, because it names the columns. */
 export function headerRow(text: string): DocumentHeading[] {
   let isQuoted = false;
   for (let at = 0; at < Math.min(text.length, MAX_HEADER_ROW); at += 1) {

@@ -4,26 +4,26 @@ import { PropertyCollector } from "./properties.ts";
 import type { DocumentProperties } from "./properties.ts";
 import type { DocumentHeading } from "./protocol.ts";
 
-/** What one pass over a page finds. */
+/** The result of one pass over a page. */
 export interface HtmlScan {
   readonly title: string | null;
-  /** What its `<meta>` elements say. */
+  /** The content of its `<meta>` elements. */
   readonly properties: DocumentProperties;
   /** The readable text of the page: blocks on lines of their own, blanks collapsed. */
   readonly text: string;
   /** In the order of the text. */
   readonly headings: readonly DocumentHeading[];
   readonly elements: number;
-  /** Open elements at the deepest place; counting stops at MAX_SCAN_DEPTH. */
+  /** Number of open elements at the deepest position; counting stops at MAX_SCAN_DEPTH. */
   readonly depth: number;
 }
 
-/** The scan looks no deeper back for a tag that closes, which keeps it linear. */
+/** Most open elements that are searched for the start of a closing tag, which keeps the scan linear. */
 export const MAX_SCAN_DEPTH = 256;
 
 const words = (text: string) => new Set(text.split(" "));
 const VOID = words("area base br col embed hr img input link meta param source track wbr");
-/** Elements whose content is no text of the page. */
+/** Elements whose content is not part of the page's text. */
 const SILENT = words(
   "script style noscript template svg math iframe object canvas audio video select datalist noembed noframes",
 );
@@ -32,41 +32,42 @@ const BLOCK = words(
 );
 const CELL = words("td th");
 const HEADING = /^h([1-6])$/;
-/** Elements that end a paragraph, whether or not it is closed. */
+/** Parts of characters with readings (ruby); the brackets (rp) are for browsers without ruby support. */
+const RUBY = words("rb rt rtc rp");
+/** Elements that end a paragraph, whether or not it has a closing tag. */
 const AFTER_PARAGRAPH = words(
   "address article aside blockquote details dialog div dl fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr main menu nav ol p pre section table ul",
 );
-/** Elements that scripts show as soon as the page has been loaded. */
+/** Elements that scripts make visible as soon as the page has been loaded. */
 const ROOTS = words("html body");
-/** Elements that the next one of their kind closes, tag or no tag. */
+/** Elements that the next element of their kind closes, even without a closing tag. */
 const SELF_CLOSING = words("p li dt dd tr td th option");
-/** What is read of a tag. */
-const ATTRIBUTES = words("hidden style lang name property itemprop http-equiv content");
-/** What is read of an attribute. */
+/** Most characters of a tag that are read. */
+const ATTRIBUTES = words("hidden style lang name property itemprop http-equiv content alt alttext");
+/** Elements whose text is their description. */
+const DESCRIBED = words("img area input math");
+/** Most characters of an attribute that are read. */
 const MAX_ATTRIBUTE = 4096;
-/** No name that means something here is longer. */
+/** Longest name that is relevant here. */
 const MAX_NAME = 64;
 
-export interface ScanOptions {
-  /** Each row of a table is a line, whatever its cells hold. For tables that are data: on pages they often are layout. */
-  readonly rows?: boolean;
-}
-
 /**
- * Reads the text of a page without building a document. Its time grows with the length of the page and with nothing
- * else, whatever the page is: nesting, unclosed quotes, comments and tags included. Built on the tokenizer alone, since
- * the parser of the same package searches all open elements for each tag that closes, which takes quadratic time.
+ * Reads the text of a page without building a document. Its time depends only on the length of the page, whatever its nesting, unclosed
+ * quotes, comments and tags. Uses only the tokenizer, because the parser of the same package searches all open elements for each closing
+ * tag, which takes quadratic time.
  */
-export function scanHtml(html: string, { rows = false }: ScanOptions = {}): HtmlScan {
+export function scanHtml(html: string): HtmlScan {
   const out = new TextBuilder();
   const open: string[] = [];
   const properties = new PropertyCollector();
-  /** How many elements are open within the outermost one that is hidden. */
+  /** Number of open elements within the outermost hidden one. */
   let hidden = Infinity;
-  /** The open title or SILENT element: only the tag that closes it counts. */
+  /** The open title or SILENT element; only its closing tag ends it. */
   let inside: string | null = null;
-  let cells = 0;
-  let inRow = 0;
+  /** Position within characters that have readings (ruby). */
+  let ruby: "" | "base" | "rt" | "rp" = "";
+  /** Readings of the preceding characters; they follow the last of these, so that a word is not split. */
+  let readings = "";
   let title = "";
   let titlePart = "";
   let elements = 0;
@@ -81,26 +82,41 @@ export function scanHtml(html: string, { rows = false }: ScanOptions = {}): Html
 
   function readText(text: string): void {
     if (inside === "title") titlePart += text;
-    else if (inside === null && open.length < hidden) out.text(text, pre > 0);
+    else if (inside !== null || open.length >= hidden || ruby === "rp") return;
+    else if (ruby === "rt") readings += collapse(text);
+    else {
+      if (ruby === "") endReadings();
+      out.text(text, pre > 0);
+    }
+  }
+
+  function endReadings(): void {
+    if (readings !== "") out.text(`(${readings})`, false);
+    readings = "";
+  }
+
+  /** What a tag does to readings: a new one ends the one before, even without a closing tag. */
+  function readRuby(name: string, closing: boolean): void {
+    if (name === "ruby") ruby = closing ? "" : "base";
+    else if (ruby !== "" && RUBY.has(name)) ruby = closing || name === "rb" ? "base" : name === "rp" ? "rp" : "rt";
   }
 
   function readValue(text: string): void {
     if (value.length < MAX_ATTRIBUTE) value += text.slice(0, MAX_ATTRIBUTE);
   }
 
-  /** What a tag does to the text around it. */
+  /** Applies the effect of a tag on the text around it. */
   function breakText(name: string, closing: boolean): void {
     if (name === "pre") pre = Math.max(0, pre + (closing ? -1 : 1));
     const level = HEADING.exec(name)?.[1];
-    if (level !== undefined) out.endHeading();
-    if (rows && cells > 0 && BLOCK.has(name) && name !== "tr" && name !== "table") out.space();
-    else if (BLOCK.has(name)) out.line();
-    else if (CELL.has(name) && !rows) out.tab();
-    if (rows && name === "tr") inRow = 0;
-    if (rows && CELL.has(name)) {
-      cells += closing ? -1 : 1;
-      if (!closing && inRow++ > 0) out.nextCell();
+    if (level !== undefined) {
+      endReadings();
+      out.endHeading();
     }
+    readRuby(name, closing);
+    if (BLOCK.has(name) || CELL.has(name)) endReadings();
+    if (BLOCK.has(name)) out.line();
+    else if (CELL.has(name)) out.tab();
     if (level !== undefined && !closing) out.startHeading(Number(level));
   }
 
@@ -108,9 +124,12 @@ export function scanHtml(html: string, { rows = false }: ScanOptions = {}): Html
     if (inside !== null) return;
     breakText(tag, false);
     elements += 1;
+    const described =
+      DESCRIBED.has(tag) && !isHidden(attributes) ? (attributes.get("alt") ?? attributes.get("alttext")) : "";
+    if (described !== undefined && described.trim() !== "") readText(` ${described} `);
     if (tag === "meta" || tag === "html") readProperties(attributes, properties);
     if (tag === "title" || SILENT.has(tag)) {
-      // Elsewhere the slash means nothing in HTML; a chapter of a book is XML and may have an empty title.
+      // In HTML the slash is ignored here; a chapter of a book is XML and may have an empty title.
       inside = selfClosing ? null : tag;
     } else if (!VOID.has(tag)) {
       if (SELF_CLOSING.has(tag) && open.at(-1) === tag) open.pop();
@@ -152,7 +171,7 @@ export function scanHtml(html: string, { rows = false }: ScanOptions = {}): Html
       onattribdata: (start, end) => readValue(html.slice(start, end)),
       onattribentity: (code) => readValue(String.fromCodePoint(code)),
       onattribend() {
-        // If several have one name, the first counts.
+        // If several attributes have the same name, the first counts.
         if (ATTRIBUTES.has(attribute) && !attributes.has(attribute)) attributes.set(attribute, value);
       },
       onopentagend: () => openTag(false),
@@ -167,6 +186,7 @@ export function scanHtml(html: string, { rows = false }: ScanOptions = {}): Html
   );
   tokenizer.write(html);
   tokenizer.end();
+  endReadings();
   return {
     title: title || collapse(titlePart) || null,
     properties: properties.collected(),
@@ -178,7 +198,7 @@ export function scanHtml(html: string, { rows = false }: ScanOptions = {}): Html
 
 const nothing = (): void => undefined;
 
-/** Whether nobody sees what is in an element, as far as its own tag says. */
+/** Whether an element's content is invisible, judged by its own tag. */
 function isHidden(attributes: ReadonlyMap<string, string>): boolean {
   const hidden = attributes.get("hidden");
   if (hidden !== undefined && hidden.toLowerCase() !== "until-found") return true;
@@ -202,7 +222,7 @@ function collapse(text: string): string {
 
 class TextBuilder {
   readonly #parts: string[] = [];
-  /** What separates the next text from the last: nothing, a blank, a tab between cells, or a line end. */
+  /** What separates the next text from the previous one: nothing, a blank, a tab between cells, or a line end. */
   #gap = "";
   #length = 0;
   readonly #headings: DocumentHeading[] = [];
@@ -226,15 +246,6 @@ class TextBuilder {
     if (this.#gap !== "\n") this.#gap = "\t";
   }
 
-  space(): void {
-    if (this.#gap === "") this.#gap = " ";
-  }
-
-  /** As tab, but cells without text count, so that those below each other stay so. */
-  nextCell(): void {
-    this.#gap = this.#gap === " " ? "\t" : `${this.#gap}\t`;
-  }
-
   startHeading(level: number): void {
     this.#heading = { level, start: -1 };
   }
@@ -246,7 +257,7 @@ class TextBuilder {
   }
 
   #push(raw: string): void {
-    // Here, so that places in the text stay what they are.
+    // Control characters are removed here, so that positions in the text stay valid.
     const text = withoutControls(raw);
     if (text === "") return;
     if (this.#parts.length > 0) {

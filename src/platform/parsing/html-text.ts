@@ -4,7 +4,7 @@ import { MAX_SCAN_DEPTH, scanHtml } from "./html-scan.ts";
 import type { DocumentProperties } from "./properties.ts";
 import type { DocumentHeading } from "./protocol.ts";
 
-/** What people read on a page. */
+/** The readable text of a page. */
 export interface HtmlText {
   readonly title: string | null;
   readonly properties: DocumentProperties;
@@ -13,17 +13,17 @@ export interface HtmlText {
 }
 
 /**
- * Pages beyond these are read whole instead of looking for the article in them: what linkedom and Readability do takes
- * time that grows with the square of nesting and width (50 000 unclosed tags keep them busy for minutes).
+ * Limits above which the whole page is read instead of its article: linkedom and Readability take time that grows with the square of
+ * nesting and width (50 000 unclosed tags keep them busy for minutes).
  */
 const ARTICLE_LIMITS = { chars: 2_000_000, elements: 10_000, depth: MAX_SCAN_DEPTH - 1 };
-/** A shorter text is not an article: more likely a teaser of a page that has none. */
+/** A shorter text is not taken for an article; it is more likely a teaser on a page without one. */
 const MIN_ARTICLE_CHARS = 200;
 
 /**
- * The text of an HTML page: its article where it has one, otherwise everything that would be read on it. Scripts, styles
- * and markup are dropped; blocks stand on lines of their own. Pure, and bounded in time by the page's length; still, a
- * page is hostile: call it in a child process.
+ * The text of an HTML page: its article if it has one, otherwise all visible text. Scripts, styles and markup are dropped; blocks stand on
+ * lines of their own. Has no effects, and its time is bounded by the page's length; still, a page is hostile, so call it in a child
+ * process.
  */
 export function htmlToText(html: string): HtmlText {
   const whole = scanHtml(html);
@@ -38,7 +38,7 @@ export function htmlToText(html: string): HtmlText {
 
 function articleOf(html: string): Omit<HtmlText, "properties"> | undefined {
   try {
-    // Without these, linkedom takes the first element for the whole document.
+    // Without an `<html>` tag, linkedom takes the first element for the whole document.
     const page = /<html[\s>]/i.test(html) ? html : `<html><body>${html}</body></html>`;
     const { document } = parseHTML(page);
     if (!isProbablyReaderable(document)) return undefined;
@@ -49,7 +49,7 @@ function articleOf(html: string): Omit<HtmlText, "properties"> | undefined {
     const { text, headings } = scanHtml(article?.content ?? "");
     return text.length < MIN_ARTICLE_CHARS ? undefined : { title: article?.title || null, text, headings };
   } catch {
-    // Readability trips over documents that linkedom builds from broken pages; the whole text is there all the same.
+    // Readability fails on some documents that linkedom builds from broken pages; the whole text is still available.
     return undefined;
   }
 }

@@ -1,10 +1,10 @@
-/** Letters of a word that are looked at on each side of a hyphen. */
+/** Most letters of a word that are examined on each side of a hyphen. */
 const MAX_PART = 40;
 const HYPHENS = new Set(["-", "\u2010", "\u00ad"]);
 
 /**
- * Joins words that were divided at the ends of lines. The hyphen stays where the same text has the word with it elsewhere, and where
- * what follows begins with a capital letter or is no letter. A soft hyphen never stays.
+ * Joins words that were hyphenated at line ends. The hyphen stays if the same text contains the word with it elsewhere, or if it is
+ * followed by a capital letter or by something that is not a letter. A soft hyphen never stays.
  */
 export function joinHyphens(pages: readonly string[]): string[] {
   const compounds = new Set<string>();
@@ -19,7 +19,7 @@ export function joinHyphens(pages: readonly string[]): string[] {
 
 const plain = (word: string): string => word.replaceAll("\u2010", "-").toLowerCase();
 
-/** Where hyphens stand before a line end. */
+/** Matches hyphens before a line end. */
 function placesOf(text: string): number[] {
   const places: number[] = [];
   for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", end + 1))

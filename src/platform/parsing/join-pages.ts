@@ -2,7 +2,7 @@ import type { DocumentPage } from "./protocol.ts";
 
 const PAGE_BREAK = "\n\n";
 
-/** The text of a document from that of its pages, and where each of them lies in it. */
+/** Joins the text of pages to the text of a document, with the position of each page in it. */
 export function joinPages(texts: readonly string[]): { readonly text: string; readonly pages: DocumentPage[] } {
   let at = 0;
   const pages = texts.map((text, index) => {

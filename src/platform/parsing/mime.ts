@@ -1,9 +1,10 @@
-import { isUtf16 } from "./decode-text.ts";
+import { isBinary, isUtf16 } from "./decode-text.ts";
 
 export const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 export const XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 export const PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation";
 export const EPUB = "application/epub+zip";
+export const MAIL = "message/rfc822";
 
 /** The types whose text can be read. */
 export const SUPPORTED_MIME_TYPES = [
@@ -17,6 +18,7 @@ export const SUPPORTED_MIME_TYPES = [
   XLSX,
   PPTX,
   EPUB,
+  MAIL,
 ] as const;
 export type SupportedMimeType = (typeof SUPPORTED_MIME_TYPES)[number];
 
@@ -39,8 +41,9 @@ export function isSupportedMime(mime: string): mime is SupportedMimeType {
 
 const OLE = "application/x-ole-storage";
 const UNKNOWN = "application/octet-stream";
+const RTF = "application/rtf";
 
-/** First bytes (Latin-1) that no text starts with. The extension distinguishes containers. */
+/** First bytes (as Latin-1) that no text starts with. The file extension distinguishes types with the same container. */
 const MAGIC: ReadonlyArray<readonly [string, string]> = [
   ["PK\u0003\u0004", "application/zip"],
   ["\u0089PNG\r\n", "image/png"],
@@ -52,6 +55,8 @@ const MAGIC: ReadonlyArray<readonly [string, string]> = [
   ["MZ\u0090\u0000", "application/x-executable"],
   ["7z\u00bc\u00af", "application/x-7z-compressed"],
   ["Rar!\u001a", "application/vnd.rar"],
+  ["{\\rtf", RTF],
+  ["%!PS", "application/postscript"],
 ];
 
 const OFFICE: Readonly<Record<string, string>> = {
@@ -70,9 +75,13 @@ const EXTENSIONS: ReadonlyMap<string, string> = new Map([
   ...list("application/json", "json geojson"),
   ...list("application/pdf", "pdf"),
   ...Object.entries(OFFICE),
+  // Looks like text, but its words are surrounded by codes.
+  ...list(RTF, "rtf"),
+  ...list(MAIL, "eml mht mhtml"),
+  ...list("application/mbox", "mbox"),
 ]);
 
-/** The same type under names that servers and browsers use for it. */
+/** Other names of the same type that servers and browsers use. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ["application/xhtml+xml", "text/html"],
   ["text/x-markdown", "text/markdown"],
@@ -82,9 +91,9 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The type of a file, from its first bytes, then its name's extension, then what was declared. A declared type is
- * believed only among texts (reading one as another does no harm); for what a web server sends, where it is the best
- * evidence there is, give no file name. Anything unknown is "application/octet-stream", which is not supported.
+ * The type of a file, from its first bytes, then its name's extension, then the declared type. A declared type is accepted only between
+ * text types, because reading one as another does no harm. For the response of a web server, where the declared type is the best evidence,
+ * pass no file name. Anything unknown is "application/octet-stream", which is not supported.
  */
 export function detectMime(filename: string | null, declared: string | null, firstBytes: Uint8Array): string {
   const start = Buffer.from(
@@ -96,7 +105,7 @@ export function detectMime(filename: string | null, declared: string | null, fir
   const extension = /\.([A-Za-z0-9]{1,10})$/.exec(filename ?? "")?.[1]?.toLowerCase();
   const byName = extension === undefined ? undefined : EXTENSIONS.get(extension);
 
-  // Readers of PDF accept up to 1 KiB of anything before the header.
+  // PDF readers accept up to 1 KiB of anything before the header.
   if (
     head.slice(0, 1024).includes("%PDF-") &&
     (byName === undefined || byName === "application/pdf" || head.startsWith("%PDF-"))
@@ -105,16 +114,17 @@ export function detectMime(filename: string | null, declared: string | null, fir
   }
   const byMagic = MAGIC.find(([magic]) => head.startsWith(magic))?.[1];
   if (byMagic === "application/zip" || byMagic === OLE) {
-    // The latter is how an Office file is kept that is protected by a password: reading it says so.
+    // OLE is also the container of a password-protected Office file; reading it returns that error.
     const declaredType = Object.values(OFFICE).find((type) => type === normalise(declared));
     return OFFICE[extension ?? ""] ?? (extension === undefined ? declaredType : undefined) ?? byMagic;
   }
   if (byMagic !== undefined) return byMagic;
   if (/^RIFF[^]{4}WEBP/.test(head)) return "image/webp";
+  if ((byName ?? "text/plain") === "text/plain" && isMail(head)) return MAIL;
   if (byName !== undefined) return byName;
 
   const type = normalise(declared);
-  if (!looksLikeText(start)) return UNKNOWN;
+  if (!looksLikeText(start, type.startsWith("text/"))) return UNKNOWN;
   if (type.startsWith("text/") && isSupportedMime(type) && type !== "text/plain") return type;
   if (type === "application/json") return type;
   if (/^\s*(<!doctype html|<html|<head|<body)/i.test(head.replace(/^\u00ef\u00bb\u00bf/, ""))) return "text/html";
@@ -126,9 +136,26 @@ function normalise(declared: string | null): string {
   return ALIASES.get(type) ?? type;
 }
 
-/** Apart from UTF-16, text has no zeros. */
-function looksLikeText(bytes: Buffer): boolean {
-  return bytes.length > 0 && (!bytes.includes(0) || isUtf16(bytes));
+/** A few zeros are accepted in a file that is declared as text; in other files they are a reason to doubt it. */
+function looksLikeText(bytes: Buffer, isDeclared: boolean): boolean {
+  if (bytes.length === 0 || isUtf16(bytes)) return bytes.length > 0;
+  const zeros = isDeclared ? 0 : bytes.filter((byte) => byte === 0).length;
+  return zeros * 100 <= bytes.length && !isBinary(bytes.toString("latin1"));
+}
+
+/** Header names that only mail has. */
+const OF_MAIL = new Set(["mime-version", "message-id", "received", "return-path", "delivered-to"]);
+
+/** Whether a text begins with mail headers. The body of a mail is encoded, and its attachments are not text. */
+function isMail(head: string): boolean {
+  const names = new Set<string>();
+  for (const line of head.split("\n")) {
+    if (line.trim() === "") break;
+    const name = /^([!-9;-~]{1,60}):/.exec(line)?.[1]?.toLowerCase();
+    if (name === undefined && !/^[ \t]/.test(line)) return false;
+    if (name !== undefined) names.add(name);
+  }
+  return names.has("from") && [...names].some((name) => OF_MAIL.has(name));
 }
 
 function list(mime: string, extensions: string): Array<[string, string]> {

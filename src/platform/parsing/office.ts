@@ -1,8 +1,9 @@
 import { openArchive, readRelations, readXml } from "./archive.ts";
 import type { Archive } from "./archive.ts";
 import { DocumentError } from "./errors.ts";
-import { scanHtml } from "./html-scan.ts";
+import { readWordText } from "./docx.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
+import { readSlide } from "./pptx.ts";
 import { PropertyCollector } from "./properties.ts";
 import type { DocumentProperties } from "./properties.ts";
 import type { DocumentHeading, DocumentPage } from "./protocol.ts";
@@ -19,62 +20,40 @@ interface OfficeText {
   readonly headings: readonly DocumentHeading[];
 }
 
-/** The text of a Word document, with its headings. Pictures are left out. Throws DocumentError. */
+/** The text of a Word document, with its headings. Throws DocumentError. */
 export async function readDocx(bytes: Uint8Array): Promise<OfficeText> {
   const archive = await openArchive(bytes);
   if (!archive.names.includes("word/document.xml")) throw notOf("Word document");
-  await requireReadable(archive);
-  const { default: mammoth } = await import("mammoth");
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const html = await mammoth.convertToHtml(
-    { buffer },
-    {
-      // A style map that the document carries is a program for mammoth's parser.
-      includeEmbeddedStyleMap: false,
-      externalFileAccess: false,
-      convertImage: mammoth.images.imgElement(async () => ({ src: "" })),
-    },
-  );
-  const { text, headings } = scanHtml(html.value, { rows: true });
+  requireReadable(archive);
+  const { text, headings } = await readWordText(archive);
   return { ...(await propertiesOf(archive)), text, pages: null, headings };
 }
 
-/** The parts that mammoth makes its text of. */
-const WORD_PARTS = /^word\/[^/]+\.xml$/;
-
-/** Throws for a Word document that has more in it than can be read: mammoth would make all of it first. */
-async function requireReadable(archive: Archive): Promise<void> {
-  const parts = archive.names.filter((name) => WORD_PARTS.test(name));
-  const bytes = parts.reduce((sum, name) => sum + archive.size(name), 0);
-  if (bytes > DOCUMENT_LIMITS.wordBytes) {
-    const message = `The document has more than ${mib(DOCUMENT_LIMITS.wordBytes)} of text with its formatting.`;
-    throw new DocumentError("document_too_large", message);
-  }
-  if (bytes <= DOCUMENT_LIMITS.textBytes) return;
-  const text = createTextParts();
-  for (const name of parts) readXml((await archive.read(name)) ?? "<none/>", { text: (part) => text.add(part) });
+/** Throws for a Word document with more content than can be read in the time limit, because formatting costs time without adding text. */
+function requireReadable(archive: Archive): void {
+  const parts = archive.names.filter((name) => /^word\/[^/]+\.xml$/.test(name));
+  if (parts.reduce((sum, name) => sum + archive.size(name), 0) <= DOCUMENT_LIMITS.wordBytes) return;
+  const message = `The document has more than ${mib(DOCUMENT_LIMITS.wordBytes)} of text with its formatting.`;
+  throw new DocumentError("document_too_large", message);
 }
 
-/** The text of a presentation: a page for each slide, with its notes; titles are headings. Throws DocumentError. */
+/** The text of a presentation: a page for each visible slide, with its notes; titles are headings. Throws DocumentError. */
 export async function readPptx(bytes: Uint8Array): Promise<OfficeText> {
   const archive = await openArchive(bytes);
   const slides = await slidesOf(archive);
   if (slides.length > DOCUMENT_LIMITS.pages) {
-    const message = `The presentation has ${slides.length} slides; ${DOCUMENT_LIMITS.pages} can be read.`;
+    const message = `The presentation has ${slides.length} slides; at most ${DOCUMENT_LIMITS.pages} can be read.`;
     throw new DocumentError("document_too_large", message);
   }
   const parts = createTextParts();
   const pages: DocumentPage[] = [];
   const headings: DocumentHeading[] = [];
   for (const [index, slide] of slides.entries()) {
-    if (index > 0) parts.add("\n\n");
+    const lines = await readSlide(archive, slide);
+    if (lines === null) continue;
+    if (pages.length > 0) parts.add("\n\n");
     const char_start = parts.length;
-    const notes = [...(await readRelations(archive, slide)).values()].filter(({ type }) => type === "notesSlide");
-    const paragraphs = [
-      ...paragraphsOf((await archive.read(slide)) ?? "<none/>"),
-      ...(notes[0] ? paragraphsOf((await archive.read(notes[0].path)) ?? "<none/>") : []),
-    ];
-    for (const [at, { text, isTitle }] of paragraphs.entries()) {
+    for (const [at, { text, isTitle }] of lines.entries()) {
       if (at > 0) parts.add("\n");
       const start = parts.length;
       parts.add(text);
@@ -85,7 +64,7 @@ export async function readPptx(bytes: Uint8Array): Promise<OfficeText> {
   return { ...(await propertiesOf(archive)), text: parts.toString(), pages, headings };
 }
 
-/** The text of a workbook: sheets under their names, rows as lines, cells between tabs. Throws DocumentError. */
+/** The text of a workbook: sheets under their names, rows as lines, cells separated by tabs. Throws DocumentError. */
 export async function readXlsx(bytes: Uint8Array): Promise<OfficeText> {
   const archive = await openArchive(bytes);
   const { text, headings } = await readWorkbook(archive);
@@ -107,49 +86,7 @@ async function slidesOf(archive: Archive): Promise<string[]> {
   return slides;
 }
 
-/** The paragraphs of a slide that have text, a row of a table as one. Page numbers and the like are fields, and left out. */
-function paragraphsOf(xml: string): { text: string; isTitle: boolean }[] {
-  const paragraphs: { text: string; isTitle: boolean }[] = [];
-  let isTitle = false;
-  let isField = false;
-  let isText = false;
-  let text = "";
-  let row: string[] = [];
-  let cell: string[] | null = null;
-  readXml(xml, {
-    open(name, { type }) {
-      if (name === "tr") row = [];
-      if (name === "tc") cell = [];
-      if (name === "sp" || name === "graphicFrame") isTitle = false;
-      if (name === "ph") isTitle = type === "title" || type === "ctrTitle";
-      if (name === "fld") isField = true;
-      if (name === "p") text = "";
-      if (name === "br" || name === "tab") text += " ";
-      isText = name === "t";
-    },
-    text(part) {
-      if (isText && !isField) text += part;
-    },
-    close(name) {
-      isText = false;
-      if (name === "fld") isField = false;
-      if (name === "tc") {
-        row.push(cell?.join(" ") ?? "");
-        cell = null;
-      }
-      if (name === "tr" && row.some((each) => each !== "")) paragraphs.push({ text: row.join("\t"), isTitle: false });
-      if (name !== "p") return;
-      if (text.trim() !== "") {
-        if (cell === null) paragraphs.push({ text: text.trim(), isTitle });
-        else cell.push(text.replace(/\s+/g, " ").trim());
-      }
-      text = "";
-    },
-  });
-  return paragraphs;
-}
-
-/** The document's properties: core ones, and ones that somebody has added. */
+/** The document's properties: the standard ones, and custom ones. */
 async function propertiesOf(archive: Archive): Promise<Pick<OfficeText, "title" | "properties">> {
   const collected = new PropertyCollector();
   let name = "";

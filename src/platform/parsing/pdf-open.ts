@@ -3,22 +3,22 @@ import { join } from "node:path";
 import type { PDFDocumentProxy } from "pdfjs-dist/legacy/build/pdf.mjs";
 import { DocumentError } from "./errors.ts";
 
-// Not an import declaration: in a bundle, packages are evaluated before all of our modules, and this one wants its environment.
+// Not an import declaration: in a bundle, packages are evaluated before all of our modules, but pdfjs needs its environment first.
 const { getDocument } = await import("pdfjs-dist/legacy/build/pdf.mjs");
 const PACKAGE = join(createRequire(import.meta.url).resolve("pdfjs-dist/package.json"), "..");
-/** Resources for drawing a page: the standard fonts that it names, and decoders of pictures. */
+/** Resources for drawing a page: the standard fonts that it names, and picture decoders. */
 const DRAWING = {
   standardFontDataUrl: `${join(PACKAGE, "standard_fonts")}/`,
   wasmUrl: `${join(PACKAGE, "wasm")}/`,
   useWasm: true,
-  /** Pixels of a picture; a larger one is left out. */
+  /** Most pixels of a picture; larger ones are not drawn. */
   maxImageSize: 100_000_000,
 };
 
-/** Opens a PDF, for its text or to be drawn. Its bytes are handed over. Throws DocumentError for what is none or is protected. */
+/** Opens a PDF for its text or for drawing. Takes ownership of the bytes. Throws DocumentError if the file is not a PDF or is protected. */
 export async function openPdf(bytes: Uint8Array, { draws = false } = {}): Promise<PDFDocumentProxy> {
   const task = getDocument({
-    // pdfjs refuses a Buffer. Its memory is handed over, not copied.
+    // pdfjs refuses a Buffer, so its memory is transferred, not copied.
     data: new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength),
     isEvalSupported: false,
     useWasm: false,
@@ -26,7 +26,7 @@ export async function openPdf(bytes: Uint8Array, { draws = false } = {}): Promis
     useSystemFonts: false,
     disableFontFace: true,
     enableXfa: false,
-    // What text in Chinese, Japanese and Korean fonts is decoded with.
+    // Needed to decode text in Chinese, Japanese and Korean fonts.
     cMapUrl: `${join(PACKAGE, "cmaps")}/`,
     cMapPacked: true,
     verbosity: 0,
@@ -43,7 +43,7 @@ export async function openPdf(bytes: Uint8Array, { draws = false } = {}): Promis
   }
 }
 
-/** Whether a failure of pdfjs comes from memory that could not be had. */
+/** Whether pdfjs failed because it could not allocate memory. */
 export function isOutOfMemory(error: unknown): boolean {
   return (
     error instanceof Error &&
@@ -51,7 +51,7 @@ export function isOutOfMemory(error: unknown): boolean {
   );
 }
 
-/** The error to report for it. */
+/** The error to report in that case. */
 export function outOfMemory(): DocumentError {
-  return new DocumentError("document_too_large", "Reading the document needs more memory than it may use.");
+  return new DocumentError("document_too_large", "The document needs too much memory to read.");
 }

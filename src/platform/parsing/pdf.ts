@@ -4,6 +4,7 @@ import { withoutControls } from "./decode-text.ts";
 import { DocumentError } from "./errors.ts";
 import { DOCUMENT_LIMITS, textTooLong } from "./limits.ts";
 import { isOutOfMemory, openPdf, outOfMemory } from "./pdf-open.ts";
+import { readNotes } from "./pdf-notes.ts";
 import { joinHyphens } from "./join-hyphens.ts";
 import { joinPages } from "./join-pages.ts";
 import { PropertyCollector } from "./properties.ts";
@@ -11,41 +12,51 @@ import type { DocumentProperties } from "./properties.ts";
 import type { DocumentPage } from "./protocol.ts";
 
 const MAX_TITLE = 500;
-/** Titles that programs write if nobody gave one. */
+/** Titles that programs write if the author gave none. */
 const NO_TITLE = /^\(?(anonymous|untitled|unspecified)\)?$/i;
 
-/** The text of a PDF, page by page. Throws DocumentError. A page that cannot be read is empty, and a warning. */
+/** The text of a PDF, page by page. Throws DocumentError. A page that cannot be read is empty and adds a warning. */
 export async function readPdf(bytes: Uint8Array): Promise<{
   text: string;
   title: string | null;
   properties: DocumentProperties;
   pages: DocumentPage[];
+  scans: number[];
   warnings: string[];
 }> {
   const pdf = await openPdf(bytes);
   if (pdf.numPages > DOCUMENT_LIMITS.pages) {
-    const message = `The document has ${pdf.numPages} pages; ${DOCUMENT_LIMITS.pages} can be read.`;
+    const message = `The document has ${pdf.numPages} pages; at most ${DOCUMENT_LIMITS.pages} can be read.`;
     throw new DocumentError("document_too_large", message);
   }
 
   const texts: string[] = [];
+  const notes: string[] = [];
   const warnings: string[] = [];
   let length = 0;
+  let unread = 0;
   for (let page = 1; page <= pdf.numPages; page += 1) {
     const text = await readPage(pdf, page, DOCUMENT_LIMITS.textBytes - length).catch((error: unknown) => {
       if (error instanceof DocumentError) throw error;
       if (isOutOfMemory(error)) throw outOfMemory();
+      unread += 1;
       warnings.push(`Page ${page} cannot be read.`);
       return "";
     });
     texts.push(text);
-    length += text.length;
+    const noted = await readNotes(pdf, page).catch(() => null);
+    if (noted === null && text !== "") warnings.push(`Form fields and notes of page ${page} cannot be read.`);
+    notes.push(withoutControls((noted ?? []).join("\n")));
+    length += text.length + (notes.at(-1)?.length ?? 0);
+    if (length > DOCUMENT_LIMITS.textBytes) throw textTooLong();
   }
-  if (warnings.length === pdf.numPages) throw new DocumentError("document_broken", "No page of the PDF can be read.");
-  return { ...joinPages(joinHyphens(texts)), ...(await readInformation(pdf)), warnings };
+  if (unread === pdf.numPages) throw new DocumentError("document_broken", "No page of the PDF can be read.");
+  const scans = texts.flatMap((text, index) => (text === "" ? [index + 1] : []));
+  const whole = joinHyphens(texts).map((text, index) => [text, notes[index]].filter((each) => each !== "").join("\n"));
+  return { ...joinPages(whole), ...(await readInformation(pdf)), scans, warnings };
 }
 
-/** Streams the page's text, so that a page of gigabytes is left at the limit. */
+/** Streams the page's text, so that reading a page of gigabytes stops at the limit. */
 async function readPage(pdf: PDFDocumentProxy, number: number, maxLength: number): Promise<string> {
   const page = await pdf.getPage(number);
   const reader = page.streamTextContent().getReader() as ReadableStreamDefaultReader<{
@@ -66,7 +77,7 @@ async function readPage(pdf: PDFDocumentProxy, number: number, maxLength: number
     .trim();
 }
 
-/** What the PDF says of itself. A title that is none is left out. */
+/** The metadata of the PDF. A meaningless title is omitted. */
 async function readInformation(
   pdf: PDFDocumentProxy,
 ): Promise<{ title: string | null; properties: DocumentProperties }> {
@@ -85,7 +96,7 @@ async function readInformation(
   return { title, properties: properties.collected() };
 }
 
-/** "D:20260131120000+01'00'" as an RFC 3339 time; what is no such date stays as it is. */
+/** Converts "D:20260131120000+01'00'" to an RFC 3339 time; other text stays unchanged. */
 function dateOfPdf(value: unknown): unknown {
   if (typeof value !== "string") return value;
   const date = /^(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:(Z)|([+-])(\d{2})'?(\d{2})?)?/.exec(

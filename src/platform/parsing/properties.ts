@@ -1,13 +1,13 @@
 import { withoutControls } from "./decode-text.ts";
 
-/** A document's own metadata, by name in lower case: `title`, `author`, `created` and so on, and any other it has. */
+/** A document's metadata, keyed by lower-case name: `title`, `author`, `created` and so on, and any others it has. */
 export type DocumentProperties = Readonly<Record<string, string>>;
 
 const MAX_PROPERTIES = 100;
 const MAX_NAME = 100;
 const MAX_VALUE = 1000;
 
-/** Names of other formats for the ones that every document may have. */
+/** Maps the property names of other formats to the ones every document may have. */
 const NAMES: ReadonlyMap<string, string> = new Map(
   Object.entries({
     title: ["og:title", "dc.title", "dcterms.title", "twitter:title"],
@@ -36,7 +36,7 @@ const NAMES: ReadonlyMap<string, string> = new Map(
   }).flatMap(([name, others]) => others.map((other) => [other, name])),
 );
 
-/** Collects properties. The first non-empty value of a name stays, and there is a bound on all of them. */
+/** Collects properties. The first non-empty value of a name stays; the total is limited. */
 export class PropertyCollector {
   readonly #values = new Map<string, string>();
 

@@ -2,25 +2,26 @@ import { charsetOfPage, decodeText, withoutControls } from "./decode-text.ts";
 import { DocumentError } from "./errors.ts";
 import { DOCUMENT_LIMITS, textTooLong } from "./limits.ts";
 import { readEpub } from "./epub.ts";
-import { DOCX, EPUB, PPTX, XLSX } from "./mime.ts";
+import { DOCX, EPUB, MAIL, PPTX, XLSX } from "./mime.ts";
+import { readMail } from "./mail.ts";
 import { headerRow, markdownHeadings } from "./headings.ts";
 import { htmlToText } from "./html-text.ts";
 import { readDocx, readPptx, readXlsx } from "./office.ts";
 import { readPdf } from "./pdf.ts";
 import type { ParseRequest, ReadDocument } from "./protocol.ts";
 
-/** Reads a document in this process. Throws DocumentError; hostile files may also take all time and memory there is. */
+/** Reads a document in this process. Throws DocumentError; a hostile file may use all available time and memory. */
 export async function readDocument({ mime, charset, scans }: ParseRequest, bytes: Uint8Array): Promise<ReadDocument> {
   const document = await readByType(mime, charset, bytes);
   if (document.text.trim() === "" && !(scans && document.pages !== null)) {
-    const scan = mime === "application/pdf" ? " It may be a scan: pictures of text are not read." : "";
-    throw new DocumentError("document_empty", `There is no text in the document.${scan}`);
+    const scan = mime === "application/pdf" ? " It may be a scan: text in images needs OCR." : "";
+    throw new DocumentError("document_empty", `The document contains no text.${scan}`);
   }
   if (Buffer.byteLength(document.text) > DOCUMENT_LIMITS.textBytes) throw textTooLong();
   return { ...document, ...titled(document), headings: document.headings.slice(0, DOCUMENT_LIMITS.headings) };
 }
 
-/** A title is a property, too. */
+/** A title is also stored as a property. */
 function titled({ title, properties }: ReadDocument): Pick<ReadDocument, "properties"> {
   return { properties: title === null ? properties : { ...properties, title } };
 }
@@ -47,7 +48,7 @@ async function readByType(
       checkJson(text);
       return { ...plain, text };
     }
-    // The separators and quotes of a table are part of its text: a model reads it as it is, however odd they are.
+    // The separators and quotes of a table are kept in its text: a model reads them as they are, however unusual they are.
     case "text/csv": {
       const text = withoutControls(decodeText(bytes, charset));
       return { ...plain, text, headings: headerRow(text) };
@@ -58,6 +59,8 @@ async function readByType(
       return { ...plain, ...(await readXlsx(bytes)) };
     case PPTX:
       return { ...plain, ...(await readPptx(bytes)) };
+    case MAIL:
+      return { ...plain, ...(await readMail(bytes)) };
     case EPUB:
       return { ...plain, ...(await readEpub(bytes)) };
     case "text/plain":

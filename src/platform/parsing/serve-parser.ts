@@ -4,18 +4,18 @@ import { DocumentError } from "./errors.ts";
 import type { ParseReply, ParseRequest, ReadFailure } from "./protocol.ts";
 import { readDocument } from "./read-document.ts";
 
-/** Makes this process a parsing child: to be called by the entry that a document parser is given. */
+/** Makes this process a parsing child; called by the entry file that a document parser is given. */
 export function serveParser(): void {
   serveAnswers(250, async (header, body) => {
-    const { text, title, properties, pages, headings, warnings } = await readDocument(header as ParseRequest, body);
-    const reply: ParseReply = { ok: true, title, properties, pages, headings, warnings };
+    const { text, ...found } = await readDocument(header as ParseRequest, body);
+    const reply: ParseReply = { ok: true, ...found };
     return { reply, body: Buffer.from(text) };
   });
 }
 
 /**
- * Serves requests to read documents, one by one; what `read` throws is answered as ReadFailure. `wornAtMib`: of resident memory,
- * as in Service.
+ * Serves requests to read documents, one by one; an exception of `read` becomes a ReadFailure. `wornAtMib` is resident memory, as in
+ * Service.
  */
 export function serveAnswers(
   wornAtMib: number,
@@ -39,14 +39,14 @@ export function serveAnswers(
 }
 
 /**
- * Makes code from strings impossible from here on: parsers have been talked into it before (CVE-2024-4367). V8's own
- * flag for this cannot be used, as Node 22 needs `eval` to load CommonJS packages.
+ * Prevents the creation of code from strings from here on, because parsers have been exploited that way (CVE-2024-4367). V8's own flag
+ * cannot be used, because Node 22 needs `eval` to load CommonJS packages.
  */
 function refuseEval(): void {
   const refuse = function (): never {
-    throw new EvalError("Code from strings is not allowed here.");
+    throw new EvalError("Code generated from strings is not allowed here.");
   };
-  // Packages ask whether something is an instance of Function.
+  // Packages test `instanceof Function`, which must keep working.
   refuse.prototype = Function.prototype;
   const makers = [() => 1, async () => 1, function* () {}, async function* () {}];
   for (const maker of makers) {
@@ -59,10 +59,10 @@ function refuseEval(): void {
   Object.assign(globalThis, { eval: refuse, Function: refuse });
 }
 
-/** A parser that fails in a way of its own has met a file it was not made for; what it says is not for the uploader. */
+/** An unexpected parser error means a malformed file; its internal message is not shown to the uploader. */
 function unreadable(error: unknown): DocumentError {
   if (error instanceof RangeError && /allocation failed|allocate memory|Invalid string length/i.test(error.message)) {
-    return new DocumentError("document_too_large", "Reading the document needs more memory than it may use.");
+    return new DocumentError("document_too_large", "The document needs too much memory to read.");
   }
   return new DocumentError("document_broken", "The document cannot be read.", { cause: error });
 }

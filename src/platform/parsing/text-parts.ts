@@ -1,9 +1,9 @@
 import { withoutControls } from "./decode-text.ts";
 import { DOCUMENT_LIMITS, textTooLong } from "./limits.ts";
 
-/** A text joined from parts whose places are known, up to the longest text a document may have. */
+/** A text joined from parts with known positions, up to the longest text a document may have. */
 export interface TextParts {
-  /** UTF-16 units so far. */
+  /** Length so far in UTF-16 units. */
   readonly length: number;
   /** Adds a part. Throws DocumentError `document_too_large`. */
   add(text: string): void;

@@ -1,28 +1,27 @@
 import { readRelations, readXml } from "./archive.ts";
 import type { Archive } from "./archive.ts";
+import { readFormats } from "./cell-formats.ts";
+import type { CellFormats } from "./cell-formats.ts";
 import { DocumentError } from "./errors.ts";
+import { onOneLine, readDrawing } from "./office-drawings.ts";
 import type { DocumentHeading } from "./protocol.ts";
 import { createTextParts } from "./text-parts.ts";
 import type { TextParts } from "./text-parts.ts";
 
-/** Empty cells in a row before it is written as if there were fewer. */
+/** Most consecutive empty cells in a row that are written; longer gaps are shortened. */
 const MAX_GAP = 64;
 const MAX_FORMULA_TEXT = 32_767;
-const DAY_MS = 86_400_000;
-/** Day 0 of the usual calendar of workbooks (which takes 1900 for a leap year), and of the one of old Macintosh files. */
-const EPOCHS = { 1900: Date.UTC(1899, 11, 30), 1904: Date.UTC(1904, 0, 1) };
-const MAX_SERIAL_DAY = 2_958_466;
-/** Number formats that are dates in every workbook. */
-const isBuiltinDate = (id: number): boolean => (id >= 14 && id <= 22) || (id >= 45 && id <= 47);
+const MAX_COLUMNS = 16_384;
 
-interface Formats {
-  readonly epoch: number;
+interface Book {
+  readonly formats: CellFormats;
   readonly shared: readonly string[];
-  /** By the index of a cell's style. */
-  readonly isDate: readonly boolean[];
 }
 
-/** The sheets of a workbook as text: each under its name, rows as lines, cells between tabs; dates as in `2026-01-31`. */
+/**
+ * The sheets of a workbook as text: each under its name, rows as lines, cells separated by tabs, numbers as they are shown, a merged value
+ * in each of its rows; then its comments and drawings. Hidden sheets, rows and columns are omitted.
+ */
 export async function readWorkbook(archive: Archive): Promise<{ text: string; headings: DocumentHeading[] }> {
   const workbook = await archive.read("xl/workbook.xml");
   if (workbook === null) {
@@ -30,81 +29,188 @@ export async function readWorkbook(archive: Archive): Promise<{ text: string; he
   }
   const relations = await readRelations(archive, "xl/workbook.xml");
   const sheets: { name: string; path: string }[] = [];
-  let epoch = EPOCHS[1900];
+  let is1904 = false;
   readXml(workbook, {
     open(name, attributes) {
       const path = relations.get(attributes["r:id"] ?? "")?.path;
-      if (name === "sheet" && path !== undefined) sheets.push({ name: attributes["name"] ?? "", path });
-      if (name === "workbookPr" && /^(1|true)$/.test(attributes["date1904"] ?? "")) epoch = EPOCHS[1904];
+      const isShown = !/hidden/i.test(attributes["state"] ?? "");
+      if (name === "sheet" && path !== undefined && isShown) sheets.push({ name: attributes["name"] ?? "", path });
+      if (name === "workbookPr" && /^(1|true)$/.test(attributes["date1904"] ?? "")) is1904 = true;
     },
   });
-  const formats: Formats = { epoch, shared: await sharedStrings(archive), isDate: await dateStyles(archive) };
+  const formats = readFormats((await archive.read("xl/styles.xml")) ?? "<none/>", { is1904 });
+  const book: Book = { formats, shared: await sharedStrings(archive) };
   const parts = createTextParts();
   const headings: DocumentHeading[] = [];
   for (const { name, path } of sheets) {
     const xml = await archive.read(path);
     if (xml === null) continue;
-    if (parts.length > 0) parts.add("\n");
-    const char_start = parts.length;
-    parts.add(name.replace(/\s+/g, " "));
-    headings.push({ level: 1, char_start, char_end: parts.length });
-    parts.add("\n");
-    writeRows(xml, formats, parts);
+    let isNamed = false;
+    // Starts a sheet's text with its name when it has content, because the name of an empty sheet is not text.
+    const begin = (): void => {
+      if (isNamed) return;
+      isNamed = true;
+      if (parts.length > 0) parts.add("\n");
+      const char_start = parts.length;
+      parts.add(onOneLine(name));
+      headings.push({ level: 1, char_start, char_end: parts.length });
+      parts.add("\n");
+    };
+    writeRows(xml, book, parts, begin);
+    for (const line of await linesBeside(archive, path)) {
+      begin();
+      parts.add(`${line}\n`);
+    }
   }
   return { text: parts.toString(), headings };
 }
 
-function writeRows(xml: string, formats: Formats, parts: TextParts): void {
-  // Written cell by cell: one shared text may be shown by a million cells, and a row has no end.
-  let columns = 0;
-  let cell: { type: string; style: number; column: number } | null = null;
+interface Cell {
+  readonly type: string;
+  readonly style: number;
+  readonly column: number;
+}
+
+function writeRows(xml: string, book: Book, parts: TextParts, begin: () => void): void {
+  const merges = mergesOf(xml);
+  /** Merged values that continue in the rows below, by column, and the columns that this row still has to show. */
+  const merged = new Map<number, { readonly from: number; readonly until: number; readonly text: string }>();
+  let below: number[] | null = null;
+  const hidden = new Set<number>();
+  // Written cell by cell, because a million cells may show one shared text, and a row may be endless.
+  let row = 0;
+  let column = 0;
+  let written = 0;
+  let isRowHidden = false;
+  let cell: Cell | null = null;
   let value = "";
   let isValue = false;
+  let isPhonetic = false;
+
+  function write(at: number, text: string): void {
+    if (text === "" || hidden.has(at)) return;
+    begin();
+    const gap = Math.min(Math.max(0, at - written), MAX_GAP);
+    parts.add("\t".repeat(written === 0 ? gap : gap + 1));
+    parts.add(text);
+    written += gap + 1;
+  }
+
+  /** Writes merged values from above, up to a column. */
+  function writeMerged(before: number): void {
+    below ??= columnsBelow();
+    for (let at = below[0]; at !== undefined && at < before; at = below[0]) {
+      below.shift();
+      write(at, merged.get(at)?.text ?? "");
+    }
+    // This cell's own value replaces a merged one from above.
+    if (below[0] === before) below.shift();
+  }
+
+  function columnsBelow(): number[] {
+    for (const [at, { until }] of merged) if (until < row) merged.delete(at);
+    return [...merged].flatMap(([at, { from }]) => (from < row ? [at] : [])).toSorted((a, b) => a - b);
+  }
+
+  function endCell({ column: at, ...given }: Cell): void {
+    const text = shownAs(given, value, book);
+    const until = merges.get(`${at} ${row}`);
+    if (text !== "" && !isRowHidden) {
+      if (merged.size > 0) writeMerged(at);
+      write(at, text);
+    }
+    column = Math.max(column, at + 1);
+    if (until !== undefined) merged.set(at, { from: row, until, text });
+  }
+
   readXml(xml, {
-    open(name, { r, s, t }) {
-      if (name === "row") columns = 0;
+    open(name, { r, s, t, hidden: isHidden = "", min, max }) {
+      if (name === "col" && isOn(isHidden)) {
+        for (let at = Number(min); at <= Math.min(Number(max), MAX_COLUMNS); at += 1) hidden.add(at - 1);
+      }
+      if (name === "row") {
+        row = r === undefined ? row + 1 : Number(r);
+        column = 0;
+        written = 0;
+        below = null;
+        isRowHidden = isOn(isHidden);
+      }
       if (name === "c") {
-        cell = { type: t ?? "n", style: Number(s ?? 0), column: r === undefined ? columns : columnOf(r) };
+        cell = { type: t ?? "n", style: Number(s ?? 0), column: r === undefined ? column : columnOf(r) };
         value = "";
       }
-      isValue = cell !== null && (name === "v" || name === "t");
+      if (name === "rPh") isPhonetic = true;
+      isValue = cell !== null && !isPhonetic && (name === "v" || name === "t");
     },
     text(part) {
       if (isValue && value.length < MAX_FORMULA_TEXT) value += part;
     },
     close(name) {
       isValue = false;
+      if (name === "rPh") isPhonetic = false;
       if (name === "c" && cell !== null) {
-        const text = shownAs(cell, value, formats);
-        if (text !== "") {
-          const gap = Math.min(Math.max(0, cell.column - columns), MAX_GAP);
-          parts.add("\t".repeat(columns === 0 ? gap : gap + 1));
-          parts.add(text);
-          columns += gap + 1;
-        }
+        endCell(cell);
         cell = null;
       }
-      if (name === "row" && columns > 0) parts.add("\n");
+      if (name !== "row" || written === 0) return;
+      if (merged.size > 0) writeMerged(MAX_COLUMNS);
+      parts.add("\n");
     },
   });
 }
 
-function shownAs({ type, style }: { type: string; style: number }, value: string, formats: Formats): string {
-  if (type === "s") return formats.shared[Number(value)] ?? "";
+const isOn = (value: string): boolean => /^(1|true)$/.test(value);
+
+/** The last row of each vertical merge of cells, by its first column and row. */
+function mergesOf(xml: string): Map<string, number> {
+  const merges = new Map<string, number>();
+  // The merges follow the rows in the file, so they are searched in the whole text.
+  for (const [, column = "", row, last] of xml.matchAll(
+    /<(?:\w{1,20}:)?mergeCell\s[^<>]{0,200}?ref="([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})"/g,
+  )) {
+    if (Number(last) > Number(row)) merges.set(`${columnOf(column)} ${Number(row)}`, Number(last));
+  }
+  return merges;
+}
+
+function shownAs({ type, style }: Omit<Cell, "column">, value: string, { formats, shared }: Book): string {
+  if (type === "n") return formats.number(value, style);
   if (type === "b") return value === "1" ? "TRUE" : "FALSE";
-  const number = Number(value);
-  const isDate = type === "n" && value !== "" && formats.isDate[style] === true;
-  if (!isDate || !(number >= 0 && number < MAX_SERIAL_DAY)) return onOneLine(value);
-  const iso = new Date(formats.epoch + Math.round(number * DAY_MS)).toISOString();
-  if (number < 1) return iso.slice(11, 19);
-  return Number.isInteger(number) ? iso.slice(0, 10) : iso.slice(0, 19).replace("T", " ");
+  return formats.text(type === "s" ? (shared[Number(value)] ?? "") : value, style);
 }
 
-function onOneLine(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
+/** Comments on the cells of a sheet, and the text of its drawings. */
+async function linesBeside(archive: Archive, sheet: string): Promise<string[]> {
+  const lines: string[] = [];
+  for (const { path, type } of (await readRelations(archive, sheet)).values()) {
+    if (type === "comments") lines.push(...commentsOf((await archive.read(path)) ?? "<none/>"));
+    if (type === "drawing") lines.push(...(await readDrawing(archive, path)));
+  }
+  return lines;
 }
 
-/** 0 for "A7". */
+function commentsOf(xml: string): string[] {
+  const lines: string[] = [];
+  let place = "";
+  let text = "";
+  let isText = false;
+  readXml(xml, {
+    open(name, { ref = "" }) {
+      if (name === "comment") [place, text] = [ref, ""];
+      isText = name === "t";
+    },
+    text(part) {
+      if (isText) text += part;
+    },
+    close(name) {
+      isText = false;
+      if (name === "comment" && onOneLine(text) !== "") lines.push(`Comment (${place}): ${onOneLine(text)}`);
+    },
+  });
+  return lines;
+}
+
+/** The column of a cell reference, from 0: 0 for "A7". */
 function columnOf(reference: string): number {
   let column = 0;
   for (const letter of /^[A-Z]{1,3}/.exec(reference)?.[0] ?? "A") column = column * 26 + letter.charCodeAt(0) - 64;
@@ -132,24 +238,4 @@ async function sharedStrings(archive: Archive): Promise<string[]> {
     },
   });
   return strings;
-}
-
-async function dateStyles(archive: Archive): Promise<boolean[]> {
-  const custom = new Set<number>();
-  const styles: boolean[] = [];
-  let isCell = false;
-  readXml((await archive.read("xl/styles.xml")) ?? "<none/>", {
-    open(name, { numFmtId, formatCode }) {
-      const id = Number(numFmtId ?? 0);
-      // Days, years and hours; not the letters of a quoted text or of a colour.
-      if (name === "numFmt" && /[dyh]/i.test((formatCode ?? "").replace(/"[^"]*"|\[[^[\]]*\]|\\./g, "")))
-        custom.add(id);
-      if (name === "cellXfs") isCell = true;
-      if (name === "xf" && isCell) styles.push(isBuiltinDate(id) || custom.has(id));
-    },
-    close(name) {
-      if (name === "cellXfs") isCell = false;
-    },
-  });
-  return styles;
 }

@@ -1,4 +1,4 @@
-/** The contents of each element of this name; S3's answers nest none of those asked for in itself. */
+/** The contents of each element of this name; S3 does not nest the elements used here in themselves. */
 export function elementsOf(xml: string, name: string): string[] {
   return xml
     .split(`<${name}>`)

@@ -3,15 +3,15 @@ import { elementsOf, textOf } from "./answers.ts";
 import { bucketAddress, objectPath, signed } from "./signed-request.ts";
 import type { S3Access, S3Request } from "./signed-request.ts";
 
-/** A refusal by S3. The message may be shown: it has no credential and no name of an object. */
+/** A refusal by S3. The message may be shown: it contains no credential and no name of an object. */
 export class S3Refused extends Error {
   readonly status: number;
   /** S3's own code, e.g. "NoSuchKey"; "" if it gave none. */
   readonly code: string;
 
   constructor(action: string, status: number, code: string) {
-    const hint = status === 301 ? " (is the region right?)" : "";
-    super(`S3 answered ${status}${code === "" ? "" : ` ${code}`} to ${action}${hint}.`);
+    const hint = status === 301 ? " (check the region)" : "";
+    super(`S3 returned ${status}${code === "" ? "" : ` ${code}`} for ${action}${hint}.`);
     this.name = "S3Refused";
     this.status = status;
     this.code = code;
@@ -25,15 +25,15 @@ export class S3Refused extends Error {
   }
 }
 
-/** Thrown for a list that does not say what a bucket holds. The message may be shown, as that of S3Refused. */
+/** Thrown if the response is not a valid list of a bucket. The message may be shown, like that of S3Refused. */
 export class S3ListUnreadable extends Error {
   constructor(what: string) {
-    super(`The answer to list ${what} (is the endpoint right?).`);
+    super(`The S3 list response ${what} (check the endpoint).`);
     this.name = "S3ListUnreadable";
   }
 }
 
-/** Thrown for an object name that cannot be part of an address. */
+/** Thrown for an object name that cannot be part of a URL. */
 export class UnusableKey extends Error {}
 
 export interface S3Object {
@@ -45,15 +45,12 @@ export interface S3Object {
 
 export interface S3Listing {
   readonly objects: readonly S3Object[];
-  /** With a delimiter: the levels below. */
+  /** Common prefixes (the next level) if a delimiter is given. */
   readonly prefixes: readonly string[];
   readonly cursor: string | null;
 }
 
-/**
- * Requests to a user's buckets. Methods throw S3Refused, S3ListUnreadable, UnusableKey, and the errors of the guarded
- * fetch.
- */
+/** Requests to a user's buckets. Methods throw S3Refused, S3ListUnreadable, UnusableKey, and the errors of the guarded fetch. */
 export interface Buckets {
   list(
     bucket: string,
@@ -65,7 +62,7 @@ export interface Buckets {
     },
     signal: AbortSignal,
   ): Promise<S3Listing>;
-  /** An object; with `etag` and of that, the answer is 304. */
+  /** An object; with its current `etag`, S3 returns 304. */
   get(
     bucket: string,
     key: string,
@@ -79,13 +76,13 @@ export interface Buckets {
     type: string,
     signal: AbortSignal,
   ): Promise<{ readonly etag: string }>;
-  /** Asks for the list of buckets. */
+  /** Requests the list of buckets, to test the credential. */
   check(ms: number): Promise<void>;
 }
 
 export interface BucketsDeps {
   readonly guardedFetch: Pick<GuardedFetch, "fetch">;
-  /** For one request; beside them `maxBytes` of the answer. */
+  /** Limits of one request; in addition to `maxBytes` of the response. */
   readonly limits?: Partial<FetchLimits>;
 }
 
@@ -116,7 +113,7 @@ export function openBuckets({ guardedFetch, limits }: BucketsDeps, access: S3Acc
     async list(bucket, { prefix = "", delimiter, maxKeys, cursor }, signal) {
       const query = {
         "list-type": "2",
-        // Names may contain characters that XML cannot hold.
+        // Names are requested URL-encoded, because they may contain characters that XML cannot hold.
         "encoding-type": "url",
         prefix,
         ...(delimiter === undefined ? {} : { delimiter }),
@@ -126,7 +123,7 @@ export function openBuckets({ guardedFetch, limits }: BucketsDeps, access: S3Acc
       const limits = { responseBytes: LIST_BYTES };
       const answer = await call("list", bucket, { method: "GET", path: "", query }, { limits, signal });
       const page = listing(answer.body.toString("utf8"));
-      if (page.cursor !== null && page.cursor === cursor) throw new S3ListUnreadable("leads back to itself");
+      if (page.cursor !== null && page.cursor === cursor) throw new S3ListUnreadable("repeats its own cursor");
       return page;
     },
     async get(bucket, key, { etag, maxBytes }, signal) {
@@ -157,10 +154,10 @@ function pathOf(key: string): string {
   return path;
 }
 
-/** Another program's page must not be taken for an empty bucket, nor a part for the whole. */
+/** A page of another program must not count as an empty bucket, nor an incomplete list as a complete one. */
 function listing(xml: string): S3Listing {
-  if (!/<ListBucketResult[\s>]/.test(xml)) throw new S3ListUnreadable("is none of S3");
-  // The server says whether it encoded the names; older ones do not know that.
+  if (!/<ListBucketResult[\s>]/.test(xml)) throw new S3ListUnreadable("is not in the format of S3");
+  // The server says whether it encoded the names; older servers do not know the parameter.
   const decode = /^url$/i.test(textOf(xml, "EncodingType") ?? "") ? decoded : (text: string) => text;
   const objects = elementsOf(xml, "Contents").map((each) => ({
     key: decode(textOf(each, "Key") ?? ""),
@@ -171,7 +168,7 @@ function listing(xml: string): S3Listing {
   const prefixes = elementsOf(xml, "CommonPrefixes").map((each) => decode(textOf(each, "Prefix") ?? ""));
   const more = textOf(xml, "IsTruncated") === "true";
   const next = more ? textOf(xml, "NextContinuationToken") : undefined;
-  if (more && (next === undefined || next === "")) throw new S3ListUnreadable("does not say where it goes on");
+  if (more && (next === undefined || next === "")) throw new S3ListUnreadable("contains no cursor for the next page");
   return { objects, prefixes, cursor: next ?? null };
 }
 

@@ -7,7 +7,7 @@ export interface CredentialSource {
   close(): Promise<void>;
 }
 
-/** Settings that say which identity S3 requests use: keys, or else a role. */
+/** Settings that determine which identity S3 requests use: keys, otherwise a role. */
 export interface CredentialConfig {
   readonly MILLRACE_S3_ACCESS_KEY_ID?: string | undefined;
   readonly MILLRACE_S3_SECRET_ACCESS_KEY?: string | undefined;
@@ -20,12 +20,12 @@ export interface CredentialConfig {
   readonly AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE?: string | undefined;
 }
 
-/** How long before their end credentials are replaced: requests under way and differing clocks need some of it. */
+/** How long before their expiry credentials are replaced, because requests in progress and differing clocks need some of it. */
 const AHEAD_MS = 5 * 60_000;
-/** While the present credentials are valid, a refused renewal is not retried at once. */
+/** A refused renewal is not retried immediately while the current credentials are valid. */
 const AGAIN_MS = 10_000;
 
-/** The source that the settings name. `region` is the bucket's. Throws an Error if they name none. */
+/** The credential source that the settings name. `region` is the bucket's. Throws an Error if they name none. */
 export function credentialsOf(config: CredentialConfig, region: string): CredentialSource {
   const accessKeyId = config.MILLRACE_S3_ACCESS_KEY_ID;
   const secretAccessKey = config.MILLRACE_S3_SECRET_ACCESS_KEY;
@@ -44,16 +44,16 @@ export function credentialsOf(config: CredentialConfig, region: string): Credent
   if (url !== undefined) {
     return renewing(containerCredentials(url, config.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE));
   }
-  throw new Error("There are no credentials for S3: neither keys nor a role. See docs/operation.md, Blobs.");
+  throw new Error("No credentials for S3 are set, neither keys nor a role. See docs/operation.md, Blobs.");
 }
 
-/** By default the region's own: the global one is a single place far away. */
+/** The default is the region's own endpoint, because the global one is in a single remote place. */
 export function stsAddress(config: CredentialConfig, bucketRegion: string): string {
   const region = config.AWS_REGION ?? bucketRegion;
   return config.AWS_ENDPOINT_URL_STS ?? `https://sts.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
 }
 
-/** Keeps credentials until shortly before their end. Callers that need new ones at the same time share one request. */
+/** Caches credentials until shortly before they expire. Callers that need new ones at the same time share one request. */
 export function renewing(role: CredentialFetch, now: () => number = Date.now): CredentialSource {
   let current: EndingCredentials | undefined;
   let coming: Promise<EndingCredentials> | undefined;

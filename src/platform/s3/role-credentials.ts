@@ -5,14 +5,14 @@ import { createOwnFetch } from "../fetch/own-fetch.ts";
 import { elementsOf, textOf } from "./answers.ts";
 import { waitAfter } from "./try-again.ts";
 
-// Two requests without a signature: Amazon's own packages for them are 14, 15 MB, and bring an HTTP client that asks past the
-// rules of ours.
+// These are two unsigned requests: Amazon's own packages for them take 14 and 15 MB, and bring an HTTP client that would bypass our rules
+// for outbound requests.
 
-/** The name that S3 knows us by. */
+/** The credentials that S3 accepts. */
 export interface S3Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of credentials that end. */
+  /** Set for credentials that expire. */
   readonly sessionToken?: string;
 }
 
@@ -20,15 +20,15 @@ export interface EndingCredentials extends S3Credentials {
   readonly endsAt: number;
 }
 
-/** What asks for credentials, and what it keeps open. */
+/** Fetches credentials, and closes the connections it uses for that. */
 export interface CredentialFetch {
   fetch(): Promise<EndingCredentials>;
   close(): Promise<void>;
 }
 
-/** Thrown if a role gives no credentials. The message may be logged: it names files, roles and addresses, no secret. */
+/** Thrown if a role provides no credentials. The message may be logged: it names files, roles and URLs, but no secret. */
 export class NoCredentials extends Error {
-  /** Whether it may pass. */
+  /** Whether a retry may succeed. */
   readonly retryable: boolean;
 
   constructor(message: string, options: { readonly retryable?: boolean } = {}) {
@@ -40,7 +40,7 @@ export class NoCredentials extends Error {
 
 export interface WebIdentity {
   readonly role: string;
-  /** Read anew each time: Kubernetes replaces what is in it. */
+  /** The file is read again each time, because Kubernetes replaces its content. */
   readonly tokenFile: string;
   readonly session: string;
   /** Address of STS. */
@@ -49,10 +49,13 @@ export interface WebIdentity {
 
 const ATTEMPTS = 3;
 const LIMITS = { headersMs: 10_000, bodyMs: 10_000, totalMs: 20_000, responseBytes: 256 * 1024 };
-/** Codes of STS, beside its status, for what may pass: it could not ask the provider of the token, or is asked too often. */
+/**
+ * Error codes of STS for temporary failures, in addition to its status: it could not reach the issuer of the token, or gets too many
+ * requests.
+ */
 const PASSING = /^(?:IDPCommunicationError|Throttling\w*|RequestLimitExceeded|InternalFailure|ServiceUnavailable)$/;
 
-/** Credentials of a role that the bearer of a token of Kubernetes may have (STS, AssumeRoleWithWebIdentity). */
+/** Credentials of a role that a Kubernetes token gives access to (STS, AssumeRoleWithWebIdentity). */
 export function webIdentityCredentials({ role, tokenFile, session, endpoint }: WebIdentity): CredentialFetch {
   const own = createOwnFetch([], [endpoint]);
   return {
@@ -71,7 +74,7 @@ export function webIdentityCredentials({ role, tokenFile, session, endpoint }: W
         headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/xml" },
         body: Buffer.from(form.toString()),
       };
-      const what = `${origin(endpoint)} gives no credentials for the role ${role} and the token in ${tokenFile}`;
+      const what = `${origin(endpoint)} returned no credentials for the role ${role} and the token in ${tokenFile}`;
       return asked(own.fetch, request, what, (text, ok) => {
         const [found = ""] = elementsOf(text, ok ? "Credentials" : "Error");
         const of = (name: string): string => textOf(found, name) ?? "";
@@ -90,7 +93,7 @@ export function containerCredentials(url: string, tokenFile: string | undefined)
     async fetch() {
       const headers = tokenFile === undefined ? {} : { authorization: await readToken(tokenFile) };
       const from = tokenFile === undefined ? "" : ` for the token in ${tokenFile}`;
-      return asked(own.fetch, { url, headers }, `${origin(url)} gives no credentials${from}`, (text, ok) => {
+      return asked(own.fetch, { url, headers }, `${origin(url)} returned no credentials${from}`, (text, ok) => {
         const found = parsed(text);
         const of = (name: string): string => (typeof found[name] === "string" ? found[name] : "");
         if (!ok) return { code: of("code"), message: of("message") };
@@ -139,7 +142,7 @@ function credentials(
 ): EndingCredentials | Refusal {
   const endsAt = Date.parse(end);
   if ([accessKeyId, secretAccessKey, sessionToken].includes("") || Number.isNaN(endsAt)) {
-    return { code: "", message: "the answer has none that can be used" };
+    return { code: "", message: "the response contains no usable credentials" };
   }
   return { accessKeyId, secretAccessKey, sessionToken, endsAt };
 }
@@ -149,7 +152,7 @@ async function readToken(file: string): Promise<string> {
     const token = (await readFile(file, "utf8")).trim();
     if (token !== "") return token;
   } catch (error) {
-    throw new NoCredentials(`The token file ${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? ""}`);
+    throw new NoCredentials(`Cannot read the token file ${file}: ${(error as NodeJS.ErrnoException).code ?? ""}`);
   }
   throw new NoCredentials(`The token file ${file} is empty`);
 }

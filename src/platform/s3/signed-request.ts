@@ -5,7 +5,7 @@ import type { StreamRequest } from "../fetch/guarded-fetch.ts";
 /** Where a user's buckets are, and which identity requests use. */
 export interface S3Access {
   readonly region: string;
-  /** Origin of the server; undefined is Amazon's. */
+  /** Origin of the server; undefined means Amazon S3. */
   readonly endpoint: string | undefined;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -14,21 +14,21 @@ export interface S3Access {
 
 export interface S3Request {
   readonly method: string;
-  /** Below the bucket, encoded as in an address. */
+  /** Path below the bucket, encoded as in a URL. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
 }
 
-/** Amazon's names of buckets are names of hosts; those with dots have no certificate there, and other servers take a path. */
+/** Amazon uses bucket names as host names. Names with dots have no certificate there, and other servers expect the bucket in the path. */
 export function bucketAddress({ region, endpoint }: Pick<S3Access, "region" | "endpoint">, bucket: string): URL {
   if (endpoint !== undefined) return new URL(`${endpoint.replace(/\/$/, "")}/${bucket}/`);
   if (bucket.includes(".")) return new URL(`https://s3.${region}.amazonaws.com/${bucket}/`);
   return new URL(`https://${bucket}.s3.${region}.amazonaws.com/`);
 }
 
-/** The path of an object; null where its name cannot be one: an address with "." or ".." in it leads elsewhere. */
+/** The path of an object; null if its name cannot be one, because a URL with "." or ".." in it leads elsewhere. */
 export function objectPath(key: string): string | null {
   const parts = key.split("/");
   if (parts.some((part) => part === "." || part === "..") || !key.isWellFormed()) return null;
@@ -66,7 +66,7 @@ export async function signed(
   };
 }
 
-/** As the signature's rules write a part of an address. */
+/** Encodes a part of a URL by the rules of the signature. */
 function encoded(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
 }

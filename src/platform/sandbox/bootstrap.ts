@@ -4,9 +4,9 @@ import { SCRIPT_LIMITS } from "./protocol.ts";
 export const SCRIPT_NAME = "code.js";
 
 /**
- * Evaluated in the sandbox before the script: `(emit) => ({ parse, call, stringify, describe })`. Everything it needs later
- * is taken now, so that a script that replaces JSON.parse or String changes its own behaviour only. `emit` (the one
- * function of ours that the sandbox holds) is reachable through the console's closure alone, takes a string and answers whether more is wanted.
+ * Evaluated in the sandbox before the script: `(emit) => ({ parse, call, stringify, describe })`. Captures every built-in that it needs
+ * later, so that a script that replaces JSON.parse or String changes only its own behaviour. `emit`, the only host function in the sandbox,
+ * can be reached only through the console's closure, takes a string and returns whether more is wanted.
  */
 export const BOOTSTRAP = `(emit) => {
   "use strict";

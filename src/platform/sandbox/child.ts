@@ -3,7 +3,7 @@ import { exitWithoutParent, serveRequests } from "../children/serve.ts";
 import { createEngine, runScript } from "./engine.ts";
 import type { ScriptRequest } from "./protocol.ts";
 
-/** A fresh module for each script, made ahead: no memory is shared with the one before. */
+/** A new module for each script, prepared in advance, so that no memory is shared with the previous script. */
 let next = createEngine();
 await next;
 

@@ -18,19 +18,22 @@ class ScriptStop extends Error {
 /** A script to be executed. */
 export interface Script {
   readonly source: string;
-  /** JSON text. */
+  /** The arguments as JSON text. */
   readonly args: string;
   readonly timeoutMs: number;
-  /** Called periodically during execution, while nothing else of the process can run. */
+  /** Called periodically during execution, when nothing else in the process can run. */
   readonly onInterval: () => void;
 }
 
-/** A QuickJS module and what bounds its memory: QuickJS's own limit sees no sizes in WebAssembly, only a number of allocations. */
+/**
+ * A QuickJS module with a limit of its memory. QuickJS's own limit cannot be used: in WebAssembly it sees no sizes, only a number of
+ * allocations.
+ */
 export interface Engine {
   readonly quickjs: QuickJSWASMModule;
-  /** Allows it to grow by so many bytes from here on, up to the largest size there is. */
+  /** Allows the memory to grow by this many bytes from its current size, up to MAX_BYTES. */
   mayGrow(bytes: number): void;
-  /** Whether it has asked for more than it may have. */
+  /** Whether the script requested more memory than allowed. */
   isExhausted(): boolean;
 }
 
@@ -38,20 +41,20 @@ export interface Engine {
 const SCRIPT_LINE = new RegExp(`\\b${SCRIPT_NAME}:(\\d+)`);
 
 const PAGE_BYTES = 64 * 1024;
-/** Arguments and a result of the greatest length, beside what the script may allocate. */
+/** Room for arguments and a result of the greatest length, in addition to what the script may allocate. */
 const MAX_BYTES = 448 * 1024 * 1024;
 
-/** A module that nothing has used. Takes 2-10 ms. */
+/** Creates a new module. Takes 2-10 ms. */
 export async function createEngine(): Promise<Engine> {
   const quickjs = await newQuickJSWASMModuleFromVariant(RELEASE_SYNC);
   const memory: { readonly buffer: ArrayBuffer; grow(pages: number): number } = quickjs.getWasmMemory();
   const grow = memory.grow.bind(memory);
   let limit = MAX_BYTES;
   let exhausted = false;
-  // Emscripten asks for more memory by this method alone; where it throws, malloc answers null and QuickJS "out of memory".
+  // Emscripten requests memory only with this method; if it throws, malloc returns null and QuickJS reports "out of memory".
   memory.grow = (pages) => {
     exhausted = memory.buffer.byteLength + pages * PAGE_BYTES > limit;
-    if (exhausted) throw new RangeError("The limit of memory is reached");
+    if (exhausted) throw new RangeError("The memory limit is reached");
     return grow(pages);
   };
   return {
@@ -67,8 +70,8 @@ export async function createEngine(): Promise<Engine> {
 const INTERVAL_MS = 100;
 
 /**
- * Executes a script's `main` in a QuickJS module that nothing else has used, and that must not be used again: its
- * memory is the script's. Never throws for what a script does.
+ * Executes a script's `main` in a new QuickJS module, which must not be used again because its memory belongs to the script. Never throws
+ * because of what a script does.
  */
 export function runScript(
   engine: Engine,
@@ -110,7 +113,7 @@ function evaluate(
   const context = runtime.newContext();
   const emitter = context.newFunction("emit", (line) => (emit(context.getString(line)) ? context.true : context.false));
   const kit = unwrap(context, context.callFunction(valueOf(context, BOOTSTRAP, "boot"), context.undefined, emitter));
-  // If there is no memory for an error either, QuickJS throws null.
+  // QuickJS throws null if there is no memory for an error object either.
   const isOutOfMemory = (thrown: QuickJSHandle): boolean =>
     engine.isExhausted() && context.sameValue(thrown, context.null);
   const describe = (thrown: QuickJSHandle): ScriptStop =>
@@ -118,7 +121,8 @@ function evaluate(
       ? new ScriptStop({ code: "code_memory", message: outOfMemory() })
       : describeThrown(context, kit, thrown);
 
-  // Before the script, which may replace anything; what arguments take is not the script's doing.
+  // Parsed before the script runs, because the script may replace built-ins, and before the memory limit, because arguments do not count as
+  // the script's own memory.
   const given = call(context, kit, "parse", context.newString(args));
   if (given.error) throw describe(given.error);
   engine.mayGrow(SCRIPT_LIMITS.memoryBytes);
@@ -127,7 +131,7 @@ function evaluate(
   if (defined.error) throw describe(defined.error);
   const main = valueOf(context, "typeof main === 'function' ? main : undefined", "boot");
   if (context.typeof(main) !== "function") {
-    throw new ScriptStop({ code: "code_failed", message: "The code defines no function main(args)." });
+    throw new ScriptStop({ code: "code_failed", message: "The code must define a function main(args)." });
   }
 
   const called = call(context, kit, "call", main, given.value);
@@ -136,7 +140,7 @@ function evaluate(
   const state = context.getPromiseState(called.value);
   if (state.type === "rejected") throw describe(state.error);
   if (state.type === "pending") {
-    const message = "main returned a promise that nothing settles: there are no timers and no network here.";
+    const message = "main returned a promise that never settles: timers and network are not available here.";
     throw new ScriptStop({ code: "code_failed", message });
   }
 
@@ -145,10 +149,14 @@ function evaluate(
   if (result.error) {
     const { error } = describe(result.error);
     if (error.code !== "code_failed") throw new ScriptStop(error);
-    throw new ScriptStop({ ...error, code: "code_output_invalid", message: `No JSON: ${error.message}` });
+    throw new ScriptStop({
+      ...error,
+      code: "code_output_invalid",
+      message: `The result cannot be written as JSON: ${error.message}`,
+    });
   }
   if (context.typeof(result.value) !== "string") {
-    throw new ScriptStop({ code: "code_output_invalid", message: "main returned what JSON cannot hold." });
+    throw new ScriptStop({ code: "code_output_invalid", message: "main returned a value that JSON cannot represent." });
   }
   const tooLarge = new ScriptStop({ code: "value_too_large", message: "The result is longer than 25 MiB as JSON." });
   if (context.getNumber(context.getProp(result.value, "length")) > MAX_VALUE_BYTES) throw tooLarge;
@@ -161,7 +169,7 @@ function evaluate(
   return text;
 }
 
-/** Whether a valid JSON text opens more brackets at once. */
+/** Whether a valid JSON text nests deeper than `levels`. */
 function nestsDeeperThan(levels: number, text: Buffer): boolean {
   const [quote, backslash, brace, bracket, closingBrace, closingBracket] = Buffer.from('"\\{[}]');
   let depth = 0;
@@ -209,7 +217,7 @@ function describeThrown(context: QuickJSContext, kit: QuickJSHandle, thrown: Qui
   return new ScriptStop({ code: "code_failed", message: text, ...(line !== undefined && { line: Number(line) }) });
 }
 
-/** An exception of WebAssembly itself leaves the module in an undefined state; each module is used only once. */
+/** A WebAssembly exception leaves the module in an undefined state, but each module is used only once. */
 function errorOf(thrown: unknown): ScriptError {
   if (thrown instanceof ScriptStop) return thrown.error;
   if (thrown instanceof RangeError) return { code: "code_failed", message: "InternalError: stack overflow" };
@@ -220,10 +228,7 @@ function outOfMemory(): string {
   return `The code needs more than ${SCRIPT_LIMITS.memoryBytes / (1024 * 1024)} MiB of memory.`;
 }
 
-/**
- * Collects console output up to the limits: `add` returns whether it takes more. The last line says if there was
- * more.
- */
+/** Collects console output up to the limits; `add` returns whether more is accepted. The last line says if output was cut. */
 function createLog(): { readonly lines: string[]; readonly add: (json: string) => boolean } {
   const lines: string[] = [];
   let characters = 0;

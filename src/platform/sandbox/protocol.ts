@@ -5,7 +5,7 @@ export type ScriptRequest = {
   readonly timeout_ms: number;
 };
 
-/** Why a script gave no value. The node fails with the same code. */
+/** Why a script returned no value. The node fails with the same code. */
 export type ScriptError = {
   readonly code: "code_failed" | "code_timeout" | "code_memory" | "code_output_invalid" | "value_too_large";
   readonly message: string;
@@ -13,7 +13,7 @@ export type ScriptError = {
   readonly line?: number;
 };
 
-/** The outcome of a script; the value's JSON text is the answer's body. */
+/** The outcome of a script; the value's JSON text is the response body. */
 export type ScriptReply = {
   readonly error: ScriptError | null;
   readonly logs: readonly string[];
@@ -21,11 +21,11 @@ export type ScriptReply = {
 
 /** Limits that do not depend on the call. */
 export const SCRIPT_LIMITS = {
-  /** What a script may allocate, beside its arguments and its result. */
+  /** Memory that a script may allocate, in addition to its arguments and its result. */
   memoryBytes: 64 * 1024 * 1024,
   /** Enough for JSON nested 8000 deep; more would overflow the host's own stack before QuickJS notices. */
   stackBytes: 256 * 1024,
-  /** Levels of the result: later code may process it recursively. */
+  /** Most nesting levels of the result, because later code may process it recursively. */
   resultDepth: 500,
   logLines: 200,
   logLineCharacters: 4000,

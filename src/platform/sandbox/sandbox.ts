@@ -12,7 +12,7 @@ import type { ScriptReply, ScriptRequest } from "./protocol.ts";
 
 /** Options of the code sandbox. */
 export interface SandboxOptions {
-  /** Scripts executed at once; by default one per processor, at least 2. */
+  /** Scripts executed at the same time; default one per processor, at least 2. */
   readonly size?: number;
   /** Longest time of a script in milliseconds; default 60 000. */
   readonly timeoutMs?: number;
@@ -20,7 +20,7 @@ export interface SandboxOptions {
 
 /** One execution of a script. */
 export interface SandboxCall {
-  /** Processes that have executed code of one organisation never execute another's. */
+  /** Processes that have executed code of one organisation never execute code of another. */
   readonly orgId: string;
   /** JavaScript that defines `main(args)`, which may be async. A plain script: no import, no export. */
   readonly source: string;
@@ -36,20 +36,20 @@ export interface SandboxResult {
   readonly logs: readonly string[];
 }
 
-/** Executes JavaScript written by users, isolated from the service. */
+/** Executes JavaScript written by users, isolated from Millrace. */
 export interface Sandbox {
   /**
-   * Throws NodeFailure `code_failed`, `code_timeout`, `code_memory`, `code_output_invalid`, `value_too_large` or `value_too_deep`;
-   * the reason of `signal`; or ChildPoolError `queue_full`, `start_failed` or `closed`, which are no fault of the script.
+   * Throws NodeFailure `code_failed`, `code_timeout`, `code_memory`, `code_output_invalid`, `value_too_large` or `value_too_deep`; the
+   * reason of `signal`; or ChildPoolError `queue_full`, `start_failed` or `closed`, which the script did not cause.
    */
   run(call: SandboxCall): Promise<SandboxResult>;
-  /** Starts the processes ahead of the first call. */
+  /** Starts the child processes before the first call. */
   warm(): Promise<void>;
   stats: ChildPool["stats"];
   close(): Promise<void>;
 }
 
-/** The child checks its time limit itself; it is killed only if it cannot. */
+/** The child enforces its time limit itself; this later limit kills it if it cannot. */
 const KILL_AFTER_MS = 1000;
 
 /** A sandbox with its own pool of processes; `close` must be called. */
@@ -60,7 +60,7 @@ export function createSandbox({ size, timeoutMs = DEFAULT_NODE_TIMEOUT_MS }: San
     nodeFlags: ["--stack-size=2000", "--disable-proto=throw", "--disallow-code-generation-from-strings"],
     readable: readableByChild(entry, ["quickjs-emscripten"]),
     heapMib: 128,
-    // Arguments, result and the script's own 64 MiB, each also as text.
+    // Room for the arguments, the result and the script's own 64 MiB, each also as text.
     dataMib: 640,
     size: size ?? Math.max(2, availableParallelism()),
     spares: 1,
@@ -112,11 +112,11 @@ function asNodeFailure(error: ChildPoolError, timeoutMs: number): Error {
     case "timeout":
       return new NodeFailure("code_timeout", `The code ran longer than ${timeoutMs} ms.`);
     case "memory":
-      return new NodeFailure("code_memory", "The code needs more memory than it may use.");
+      return new NodeFailure("code_memory", "The code needs more memory than allowed.");
     case "output_too_large":
       return new NodeFailure("value_too_large", "The result is longer than 25 MiB as JSON.");
     case "crashed":
-      return new NodeFailure("code_failed", "The process that executed the code was ended.", { retryable: true });
+      return new NodeFailure("code_failed", "The process that executed the code was terminated.", { retryable: true });
     case "queue_full":
     case "start_failed":
     case "closed":

@@ -1,17 +1,17 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 
-/** What encryption adds to the length of a text (bytes): the nonce in front of it, the tag behind it. */
+/** Bytes that encryption adds to a text: the nonce before it, the tag after it. */
 export const AES_GCM_OVERHEAD = { nonce: 12, tag: 16 } as const;
 const { nonce: NONCE_BYTES, tag: TAG_BYTES } = AES_GCM_OVERHEAD;
 
-/** Encrypts with AES-256-GCM under a fresh nonce. `context` is authenticated along: with another one it cannot be decrypted. */
+/** Encrypts with AES-256-GCM and a new nonce. `context` is authenticated, so decryption with another one fails. */
 export function encrypt(bytes: Uint8Array, key: Buffer, context: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context));
   return Buffer.concat([nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** Decrypts what `encrypt` made. Throws where key, context or bytes are not the same. */
+/** Decrypts the result of `encrypt`. Throws if the key, the context or the bytes differ. */
 export function decrypt(bytes: Buffer, key: Buffer, context: string): Buffer {
   const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES), {
     authTagLength: TAG_BYTES,

@@ -11,7 +11,7 @@ const PREFIXES = {
 
 /** `public`: inference and upload only. `secret`: everything its organisation may do. */
 export type ApiKeyKind = "public" | "secret";
-/** The two tokens of the password flow; what a session's cookie carries; what a one-time sign-in link carries. */
+/** The two tokens of the password flow; the secret in a session's cookie; the secret in a one-time sign-in link. */
 export type TokenKind = "access" | "refresh" | "session" | "link";
 type SecretKind = ApiKeyKind | TokenKind;
 
@@ -52,7 +52,7 @@ export function parseToken(value: string): TokenKind | null {
   return kind === "public" || kind === "secret" ? null : kind;
 }
 
-/** The SHA-256 under which a secret of ours is stored and found. 32 random bytes need no slow hash. */
+/** The SHA-256 under which one of our own secrets is stored and found. 32 random bytes need no slow hash. */
 export function hashSecret(value: string): Buffer {
   return createHash("sha256").update(value).digest();
 }
@@ -81,7 +81,7 @@ function base62(bytes: Buffer, chars: number): string {
   return text;
 }
 
-/** 32 MiB a password; three passes weigh as much as 128 MiB in one (OWASP), without four log-ins filling half a GiB. */
+/** 32 MiB per password: three passes are as strong as one pass with 128 MiB (OWASP), and four concurrent log-ins do not fill half a GiB. */
 const COST: ScryptCost = { ln: 15, r: 8, p: 3 };
 const HASH_BYTES = 32;
 const PLACEHOLDER_SALT = Buffer.alloc(16);
@@ -94,8 +94,8 @@ interface ScryptCost {
 }
 
 /**
- * A salted scrypt hash with its parameters: `$scrypt$ln=15,r=8,p=3$salt$hash`. Takes some 200 ms of a pool thread and 32 MiB,
- * so whoever calls it for requests takes a turn first. With `like` it has the salt of that hash.
+ * A salted scrypt hash with its parameters: `$scrypt$ln=15,r=8,p=3$salt$hash`. Takes some 200 ms of a pool thread and 32 MiB, so calls for
+ * requests must be queued. With `like` it has the salt of that hash.
  */
 export async function hashPassword(password: string, like?: string): Promise<string> {
   const salt = readHash(like ?? "")?.salt ?? randomBytes(16);
@@ -104,8 +104,8 @@ export async function hashPassword(password: string, like?: string): Promise<str
 }
 
 /**
- * The hashes that match this password; malformed ones never do. Hashes with the same salt cost one derivation
- * together, and none at all costs one as well, so that timing does not reveal which users exist.
+ * The hashes that match this password; malformed ones never do. Hashes with the same salt cost one derivation together, and an empty list
+ * costs one as well, so that timing does not reveal which users exist.
  */
 export async function matchPassword(password: string, hashes: readonly string[]): Promise<ReadonlySet<string>> {
   const known = hashes.flatMap((stored) => {
@@ -124,7 +124,7 @@ export async function matchPassword(password: string, hashes: readonly string[])
   return matching;
 }
 
-/** Whether a hash was made with other parameters than today's; a log-in that succeeds then stores a new one. */
+/** Whether a hash was made with other parameters than the current ones; a log-in that succeeds then stores a new hash. */
 export function needsRehash(stored: string): boolean {
   const cost = readHash(stored)?.cost;
   return cost === undefined || cost.ln !== COST.ln || cost.r !== COST.r || cost.p !== COST.p;
@@ -134,7 +134,7 @@ function readHash(stored: string): { cost: ScryptCost; salt: Buffer; hash: Buffe
   const match = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w-]{16,64})\$([\w-]{43})$/.exec(stored);
   if (match === null) return null;
   const [ln, r, p] = [Number(match[1]), Number(match[2]), Number(match[3])];
-  // A row someone tampered with must not make a log-in take gigabytes.
+  // A row that was tampered with must not make a log-in allocate gigabytes.
   if (ln < 10 || ln > 18 || r < 1 || r > 16 || p < 1 || p > 16) return null;
   return {
     cost: { ln, r, p },
@@ -147,7 +147,7 @@ function derive(password: string, salt: Buffer, cost: ScryptCost): Promise<Buffe
   const N = 2 ** cost.ln;
   const maxmem = 256 * N * cost.r;
   return new Promise((resolve, reject) => {
-    // Normalised, as the same password is typed in different code points on different systems.
+    // Normalised, because systems encode the same typed password with different code points.
     scrypt(password.normalize("NFKC"), salt, HASH_BYTES, { N, r: cost.r, p: cost.p, maxmem }, (error, key) =>
       error === null ? resolve(key) : reject(error),
     );

@@ -6,8 +6,8 @@ import { generateMasterKey, parseMasterKey } from "./seal.ts";
 const FILE = "master.key";
 
 /**
- * The keys that seal stored secrets, the present one first: those configured, or one that lies in `directory`, which all
- * processes share, and is made there by the first that needs it. Throws an Error when what lies there is no key.
+ * The keys that seal stored secrets, the current one first: the configured ones, or one in `directory`, which all processes share; the
+ * first process that needs a key creates it there. Throws an Error if the file there is not a key.
  */
 export async function masterKeys(
   configured: readonly string[] | undefined,
@@ -15,11 +15,11 @@ export async function masterKeys(
 ): Promise<Buffer[]> {
   if (configured) return parsed(configured, "MILLRACE_MASTER_KEY");
   if (directory === undefined)
-    throw new Error("Without a directory for it there is no master key but the configured one.");
+    throw new Error("There is no directory for a master key file, and MILLRACE_MASTER_KEY is not set.");
   return parsed([(await keyInFile(directory)) ?? (await makeKey(directory))], join(directory, FILE));
 }
 
-/** The same for processes that only open sealed texts and create no key: undefined when there is none. */
+/** The keys for processes that only open sealed texts and create no key; undefined if there are none. */
 export async function existingMasterKeys(
   configured: readonly string[] | undefined,
   directory: string | undefined,
@@ -32,7 +32,7 @@ export async function existingMasterKeys(
 function parsed(texts: readonly string[], source: string): Buffer[] {
   return texts.map((text) => {
     const key = parseMasterKey(text.trim());
-    if (!key) throw new Error(`${source} does not hold a master key (base64 of 32 bytes).`);
+    if (!key) throw new Error(`${source} does not contain a master key (base64 of 32 bytes).`);
     return key;
   });
 }
@@ -63,7 +63,7 @@ async function makeKey(directory: string): Promise<string> {
   } finally {
     await unlink(draft);
   }
-  // Postgres keeps the secrets that this key seals: the key must survive a power cut as they do.
+  // The key must survive a power cut, as the secrets that it seals in Postgres do.
   const entries = await open(directory, "r");
   await entries.sync().finally(() => entries.close());
   return readFile(path, "utf8");

@@ -8,18 +8,28 @@ const VERSION = 1;
 /** Where the sealed text begins: version, id of the master key, wrapped data key. */
 const HEAD_BYTES = 1 + ID_BYTES + NONCE_BYTES + KEY_BYTES + TAG_BYTES;
 
-/** Thrown when something sealed cannot be opened: no master key that it was sealed under, or the bytes were changed or moved. */
+/** Thrown when something sealed cannot be opened: the master key that sealed it is missing, or the bytes were changed or moved. */
 export class SealBroken extends Error {
   override name = "SealBroken";
 }
 
+/** What `open` returns; undefined if the seal is broken. */
+export function unlessBroken<Opened>(open: () => Opened): Opened | undefined {
+  try {
+    return open();
+  } catch (error) {
+    if (error instanceof SealBroken) return undefined;
+    throw error;
+  }
+}
+
 /** Encrypts secrets for the database. */
 export interface SecretBox {
-  /** Seals a text. `context` says what it is of (table, id, column): in another place it cannot be opened. */
+  /** Seals a text. `context` names its location (table, id, column); it cannot be opened in another one. */
   seal(text: string, context: string): Buffer;
   /** Throws SealBroken. */
   open(sealed: Buffer, context: string): string;
-  /** Whether its header names the current master key; only opening it verifies that. */
+  /** Whether its header names the current master key; only opening verifies this. */
   isCurrent(sealed: Buffer): boolean;
 }
 
@@ -35,8 +45,8 @@ export function generateMasterKey(): string {
 }
 
 /**
- * Seals with AES-256-GCM: each text under a data key of its own, and that under a master key. The first of `masterKeys`
- * seals; the others still open what was sealed under them, so that a master key can be replaced.
+ * Seals with AES-256-GCM: each text with its own data key, and the data key with a master key. The first of `masterKeys` seals; the others
+ * still open what they sealed, so that a master key can be replaced.
  */
 export function createSecretBox(masterKeys: readonly Buffer[]): SecretBox {
   const [current] = masterKeys;
@@ -51,10 +61,10 @@ export function createSecretBox(masterKeys: readonly Buffer[]): SecretBox {
     },
     open(sealed, context) {
       if (sealed.length < HEAD_BYTES + NONCE_BYTES + TAG_BYTES || sealed[0] !== VERSION)
-        throw new SealBroken("The stored secret is not one of ours.");
+        throw new SealBroken("The stored secret was not encrypted by Millrace.");
       const id = sealed.subarray(1, 1 + ID_BYTES).toString("hex");
       const masterKey = byId.get(id);
-      if (!masterKey) throw new SealBroken("The secret was sealed under a master key that is not configured.");
+      if (!masterKey) throw new SealBroken("The secret was encrypted with a master key that is not configured.");
       const dataKey = openSealed(sealed.subarray(1 + ID_BYTES, HEAD_BYTES), masterKey, `data key of ${context}`);
       return openSealed(sealed.subarray(HEAD_BYTES), dataKey, context).toString("utf8");
     },
@@ -62,7 +72,7 @@ export function createSecretBox(masterKeys: readonly Buffer[]): SecretBox {
   };
 }
 
-/** Identifies a master key without revealing it, as what it has sealed names it. */
+/** Identifies a master key without revealing it; sealed texts contain this ID. */
 export function masterKeyId(key: Buffer): string {
   return idOf(key).toString("hex");
 }
@@ -75,6 +85,6 @@ function openSealed(bytes: Buffer, key: Buffer, context: string): Buffer {
   try {
     return decrypt(bytes, key, context);
   } catch {
-    throw new SealBroken("The stored secret was changed, or belongs elsewhere.");
+    throw new SealBroken("The stored secret was changed, or belongs to another row.");
   }
 }

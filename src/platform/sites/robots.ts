@@ -1,26 +1,26 @@
 import robotsParser from "robots-parser";
 
-/** Product token of the service in robots.txt. */
+/** The name of Millrace in robots.txt. */
 const PRODUCT = "Millrace";
-/** How much of a robots.txt is read; RFC 9309 asks for no more. */
+/** Most characters of a robots.txt that are read, as RFC 9309 requires at least. */
 export const ROBOTS_BYTES = 500 * 1024;
-/** Longer lines are no rules anybody wrote, and make matching slow. */
+/** Longer lines are not real rules, and would make matching slow. */
 const MAX_LINE = 2048;
 const MAX_DELAY_MS = 30_000;
 
-/** What a site asks of programs that read it. */
+/** The rules of a site for programs that read it. */
 export interface Robots {
   allows(url: string): boolean;
-  /** Time between two requests, 30 s at most; null if it asks for none. */
+  /** Time between two requests, at most 30 s; null if the site sets none. */
   readonly delayMs: number | null;
-  /** Addresses of its sitemaps, as they are written there. */
+  /** URLs of the site's sitemaps, as written there. */
   readonly sitemaps: readonly string[];
 }
 
 /** Reads the robots.txt that is at `url`. */
 export function readRobots(url: string, text: string): Robots {
   const lines = text.slice(0, ROBOTS_BYTES).split(/\r\n|\r|\n/);
-  // The package's types describe an ES module, which it is not.
+  // The package's types describe an ES module, but the package is not one.
   const parse = robotsParser as unknown as typeof robotsParser.default;
   const rules = parse(url, lines.filter((line) => line.length <= MAX_LINE).join("\n"));
   const delay = rules.getCrawlDelay(PRODUCT);

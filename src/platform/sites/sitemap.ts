@@ -3,33 +3,33 @@ import { gunzip } from "node:zlib";
 import { SaxesParser } from "saxes";
 import { nextSlice } from "../slices.ts";
 
-/** Longest sitemap, uncompressed, as sitemaps.org has it. */
+/** Longest sitemap, uncompressed, as sitemaps.org defines it. */
 export const SITEMAP_BYTES = 50 * 1024 * 1024;
-/** Addresses in one sitemap, likewise. */
+/** Most URLs in one sitemap, as sitemaps.org defines it. */
 export const SITEMAP_ADDRESSES = 50_000;
-/** Longest address that is read. */
+/** Longest URL that is read. */
 export const MAX_ADDRESS = 2048;
 const PARSED_AT_ONCE = 64 * 1024;
 
 const unzip = promisify(gunzip);
 
-/** Thrown if a file is no readable sitemap; the message is for the person who named it. */
+/** Thrown if a file is not a readable sitemap; the message is for the person who entered its URL. */
 export class SitemapError extends Error {
   override name = "SitemapError";
 }
 
 export interface Sitemap {
-  /** Whether the addresses are other sitemaps. */
+  /** Whether the URLs are those of other sitemaps. */
   readonly isIndex: boolean;
-  /** Absolute http and https addresses without a fragment, each once. */
+  /** Absolute http and https URLs without a fragment and without repetitions. */
   readonly addresses: readonly string[];
-  /** The beginnings, of MAX_ADDRESS, of addresses that are longer. */
+  /** The first MAX_ADDRESS characters of URLs that are longer. */
   readonly tooLong: readonly string[];
-  /** False where it lists more than SITEMAP_ADDRESSES: these are the first. */
+  /** False if it lists more than SITEMAP_ADDRESSES URLs; these are the first. */
   readonly isWhole: boolean;
 }
 
-/** Reads a sitemap or sitemap index: XML or a list of lines, gzipped or not. `url` is where it came from. Throws SitemapError. */
+/** Reads a sitemap or sitemap index: XML or a list of lines, gzipped or not. `url` is where it was downloaded from. Throws SitemapError. */
 export async function readSitemap(url: string, bytes: Buffer): Promise<Sitemap> {
   const text = (await inflated(bytes)).toString("utf8").replace(/^\ufeff/, "");
   const addresses = new Set<string>();
@@ -46,15 +46,15 @@ export async function readSitemap(url: string, bytes: Buffer): Promise<Sitemap> 
   if (!text.trimStart().startsWith("<")) {
     for (const line of text.split(/\r\n|\r|\n/)) if (/^https?:\/\//i.test(line.trim())) add(line);
     if (addresses.size + tooLong.length === 0)
-      throw new SitemapError("It is neither a sitemap nor a list of addresses.");
+      throw new SitemapError("The file is neither a sitemap nor a list of URLs.");
     return { isIndex: false, addresses: [...addresses], tooLong, isWhole };
   }
   const root = await readLocations(text, add);
-  if (root !== "urlset" && root !== "sitemapindex") throw new SitemapError("It is not a sitemap.");
+  if (root !== "urlset" && root !== "sitemapindex") throw new SitemapError("The file is not a sitemap.");
   return { isIndex: root === "sitemapindex", addresses: [...addresses], tooLong, isWhole };
 }
 
-/** An absolute http or https address, without its fragment; null for anything else, and for very long ones. */
+/** An absolute http or https URL, without its fragment; null for anything else, and for very long ones. */
 export function webAddress(text: string, base?: string): string | null {
   const address = anyAddress(text, base);
   return address !== null && address.length <= MAX_ADDRESS ? address : null;
@@ -72,13 +72,15 @@ async function inflated(bytes: Buffer): Promise<Buffer> {
   try {
     return await unzip(bytes, { maxOutputLength: SITEMAP_BYTES });
   } catch (cause) {
-    throw new SitemapError("It cannot be decompressed, or is longer than 50 MiB.", { cause });
+    throw new SitemapError("The file cannot be decompressed, or is longer than 50 MiB.", { cause });
   }
 }
 
-/** Calls `onLocation` for each page or sitemap listed, but not for images and translations of pages; answers the root's name. */
+/**
+ * Calls `onLocation` for each page or sitemap listed, but not for images and translations of pages; returns the name of the root element.
+ */
 async function readLocations(text: string, onLocation: (address: string) => void): Promise<string> {
-  // Never reads a DTD, and knows no entities but XML's own.
+  // DTDs are never read, and only XML's own entities are known.
   const parser = new SaxesParser();
   const path: string[] = [];
   let root = "";
@@ -111,7 +113,7 @@ async function readLocations(text: string, onLocation: (address: string) => void
     }
     parser.close();
   } catch (cause) {
-    throw new SitemapError("It is not well-formed XML.", { cause });
+    throw new SitemapError("The file is not well-formed XML.", { cause });
   }
   return root;
 }

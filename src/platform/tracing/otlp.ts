@@ -1,12 +1,12 @@
 import type { SpanExporter, SpanRecord } from "./tracer.ts";
 
-/** As OpenTelemetry counts them. */
+/** The span kinds as OpenTelemetry numbers them. */
 const KINDS = { internal: 0, server: 1, client: 2 } as const;
 const ERROR = 2;
 const SAMPLED = 1;
 
 export interface OtlpOptions {
-  /** The collector; `/v1/traces` follows unless it ends so. */
+  /** URL of the collector; `/v1/traces` is appended unless it ends so. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
   /** "api" or "worker". */
@@ -14,7 +14,7 @@ export interface OtlpOptions {
   readonly version: string;
 }
 
-/** Sends spans by OTLP over HTTP. What this needs is loaded here, and nowhere else: most installations do without. */
+/** Sends spans by OTLP over HTTP. Its packages are loaded only here, because most installations do not export traces. */
 export async function openOtlp({ endpoint, headers, service, version }: OtlpOptions): Promise<SpanExporter> {
   const { OTLPTraceExporter } = await import("@opentelemetry/exporter-trace-otlp-proto");
   type Spans = Parameters<InstanceType<typeof OTLPTraceExporter>["export"]>[0];
@@ -59,7 +59,7 @@ export async function openOtlp({ endpoint, headers, service, version }: OtlpOpti
       new Promise((resolve, reject) => {
         exporter.export(spans.map(asSpan) as unknown as Spans, ({ code, error }) => {
           if (code === 0) resolve();
-          else reject(error ?? new Error("the collector has refused spans"));
+          else reject(error ?? new Error("the collector rejected spans"));
         });
       }),
     close: () => exporter.shutdown(),
@@ -70,7 +70,7 @@ function contextOf(traceId: string, spanId: string) {
   return { traceId, spanId, traceFlags: SAMPLED };
 }
 
-/** Seconds and nanoseconds. */
+/** A time as seconds and nanoseconds. */
 function hrTime(ms: number): [number, number] {
   const seconds = Math.floor(ms / 1000);
   return [seconds, Math.round((ms - seconds * 1000) * 1e6)];

@@ -4,22 +4,22 @@ import { formatTraceparent, randomSpanId } from "./trace-context.ts";
 import { beginSpan } from "./tracer.ts";
 import type { SpanRecord } from "./tracer.ts";
 
-/** A request to others, as a part of the span it is made in. */
+/** An outgoing request, as a part of the span in which it is made. */
 export interface TracedCall {
   /** Additional headers for the request. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Ends its span: "ok" for any answer, or the code of what went wrong. */
+  /** Ends the request's span: "ok" for any response, or the code of the error. */
   end(outcome: string, status?: number): void;
 }
 
-/** The server that a request goes to, in the terms of the conventions. */
+/** The server that a request goes to, as attributes of the OpenTelemetry conventions. */
 export function serverOf(url: URL): SpanRecord["attributes"] {
   return { "server.address": url.hostname, "server.port": portOf(url) };
 }
 
 const UNTRACED: TracedCall = { headers: {}, end: () => undefined };
 
-/** Begins a request. Only the host of its address is recorded: paths and queries contain users' secrets. */
+/** Starts the span of a request. Only the host of its URL is recorded, because paths and queries contain users' secrets. */
 export function traceCall({
   method = "GET",
   url: text,

@@ -1,15 +1,15 @@
 import { createHash, randomBytes } from "node:crypto";
 
-/** The place of a span among others, as W3C Trace Context has it. */
+/** The position of a span in a trace, as W3C Trace Context defines it. */
 export interface SpanContext {
   /** 32 lower-case hexadecimal digits, not all zero. */
   readonly trace_id: string;
-  /** 16 of them. */
+  /** 16 such digits. */
   readonly span_id: string;
   readonly sampled: boolean;
 }
 
-/** Version 00 as it is written. A later version may be longer, and begins the same way. */
+/** The format of version 00. A later version may be longer, but begins in the same way. */
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const MAX_CHARS = 512;
 
@@ -26,10 +26,10 @@ export function formatTraceparent({ trace_id, span_id, sampled }: SpanContext): 
   return `00-${trace_id}-${span_id}-${sampled ? "01" : "00"}`;
 }
 
-/** The trace for a name, if no caller started one. The same name always gives the same trace. */
+/** The trace ID for a name, if no caller started a trace. The same name always gives the same ID. */
 export const traceIdOf = (name: string): string => digest(["trace", name]).slice(0, 32);
 
-/** The span of a place, computed from the place: writing it twice writes the same span. */
+/** The span ID of a path, computed from the path, so that writing it twice writes the same span. */
 export const spanIdOf = (...place: ReadonlyArray<string | number>): string => digest(["span", ...place]).slice(0, 16);
 
 export const randomTraceId = (): string => randomBytes(16).toString("hex");
@@ -39,7 +39,7 @@ function digest(parts: ReadonlyArray<string | number>): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
-/** Whether to record a trace if nobody has decided yet. All processes decide the same, by its id. */
+/** Whether to record a trace if its caller has not decided. All processes decide the same, because they decide by the trace's ID. */
 export function isSampled(traceId: string, ratio: number): boolean {
   // The last seven bytes are the random ones of a trace id.
   return Number.parseInt(traceId.slice(-14), 16) < ratio * 2 ** 56;

@@ -1,9 +1,6 @@
 type Attributes = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/**
- * A span that has ended. Attributes have ids, names, counts and states, but nothing that a run was given or has
- * answered.
- */
+/** A finished span. Attributes contain IDs, names, counts and states, but no inputs or outputs of a run. */
 export interface SpanRecord {
   readonly trace_id: string;
   readonly span_id: string;
@@ -13,42 +10,42 @@ export interface SpanRecord {
   /** Milliseconds since 1970. */
   readonly start_ms: number;
   readonly end_ms: number;
-  /** The code of the failure; absent if nothing failed. */
+  /** The code of the failure; undefined if nothing failed. */
   readonly error?: string | undefined;
   readonly attributes: Attributes;
-  /** A model's input and answer, if the operator wants them exported. */
+  /** A model's input and output, if the operator wants them exported. */
   readonly content?: Readonly<Record<string, string>> | undefined;
   readonly links?: ReadonlyArray<{ readonly trace_id: string; readonly span_id: string }>;
 }
 
-/** Sends spans; resolves once the receiver has them, and rejects where it has not. */
+/** Sends spans; resolves once the receiver has them, and rejects if it does not take them. */
 export interface SpanExporter {
   send(spans: readonly SpanRecord[]): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface Tracer {
-  /** The share of traces that is recorded, if nobody has decided on them. */
+  /** The share of traces that is recorded, if their callers have not decided. */
   readonly ratio: number;
-  /** Whether requests to others say which span they belong to. */
+  /** Whether outgoing requests carry the trace context of their span. */
   readonly propagates: boolean;
-  /** Whether spans of models include the conversation. */
+  /** Whether spans of model calls include the conversation. */
   readonly content: boolean;
   /** Queues a span. Never waits: if the queue is full, the span is dropped and counted. */
   emit(span: SpanRecord): void;
   /** Counts a span that could not be made. */
   lost(): void;
-  /** Sends the queued spans, for as long as a stop may take. */
+  /** Sends the queued spans, within the time that a stop may take. */
   close(): Promise<void>;
 }
 
-/** What is known of a span when it begins. */
+/** What is known of a span when it starts. */
 export interface SpanStart extends Pick<SpanRecord, "trace_id" | "span_id" | "parent_id" | "name" | "kind"> {
   /** Whether its trace is recorded. */
   readonly sampled: boolean;
 }
 
-/** Begins a span now. The returned function ends it, and emits it if its trace is recorded. */
+/** Starts a span now. The returned function ends it, and emits it if its trace is recorded. */
 export function beginSpan(
   tracer: Tracer,
   { sampled, ...span }: SpanStart,
@@ -61,9 +58,9 @@ export function beginSpan(
 
 export interface TracerOptions extends Pick<Tracer, "ratio" | "propagates" | "content"> {
   readonly exporter: SpanExporter;
-  /** Spans that wait at most. */
+  /** Most spans in the queue. */
   readonly queued?: number;
-  /** How long a span waits for others (ms). */
+  /** How long a span waits to be sent together with others (ms). */
   readonly intervalMs?: number;
   readonly onSpans: (outcome: "sent" | "failed" | "dropped", count: number) => void;
   readonly onError: (error: unknown) => void;
@@ -71,9 +68,11 @@ export interface TracerOptions extends Pick<Tracer, "ratio" | "propagates" | "co
 
 /** How long a stop waits for the receiver (ms). */
 const CLOSE_MS = 3000;
-/** Spans of one request. */
+/** Most spans in one request. */
 const BATCH = 512;
-/** Content that waits at most (characters): spans beyond it go without theirs. So one request is no longer than collectors take. */
+/**
+ * Most content in the queue (characters); spans beyond it are sent without content, so that no request is longer than collectors accept.
+ */
 const MAX_CONTENT = 4 * 1024 * 1024;
 
 /** Collects spans and sends them in batches, one after the other. */
@@ -128,7 +127,7 @@ export function createTracer(options: TracerOptions): Tracer {
       clearTimeout(late);
       if (queue.length === 0) return;
       onSpans("dropped", queue.length);
-      // Nobody reads the metrics of a process that ends.
+      // Also reported as an error, because no one reads the metrics of a process that stops.
       onError(new Error(`${queue.length} spans were still waiting when the process ended`));
     },
   };

@@ -6,7 +6,7 @@ export interface Best {
   sorted(): { readonly slots: number[]; readonly scores: number[] };
 }
 
-/** A heap of so many, the worst of them first. */
+/** A heap of at most `limit` entries, with the worst one first. */
 export function createBest(limit: number): Best {
   const slots = new Int32Array(limit);
   const scores = new Float64Array(limit);

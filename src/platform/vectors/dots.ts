@@ -1,4 +1,4 @@
-/** Writes the dot products of a query with vectors that follow each other; all are places and lengths in bytes. */
+/** Writes the dot products of a query with consecutive vectors; all arguments are positions and lengths in bytes. */
 export type Dots = (vectors: number, query: number, vectorBytes: number, count: number, results: number) => void;
 
 /**
@@ -37,12 +37,12 @@ const KERNEL =
   "AAAAAAAhB0EAIQUCQANAIAUgAk8NASAGIAAgBWr9AAQAIAEgBWr9AAQA/eYB/eQBIQYgByAAIAVq/QAEECABIAVq/QAEEP3mAf3kASEHIAVBIGohBQwACwsgBiAH/eQBIQYg" +
   "BCAG/R8AIAb9HwGSIAb9HwIgBv0fA5KSOAIAIAAgAmohACAEQQRqIQQgA0EBayEDDAALCws=";
 
-/** Memory of WebAssembly that threads share. */
+/** Shared WebAssembly memory of several threads. */
 export interface WasmMemory {
   readonly buffer: SharedArrayBuffer;
 }
 
-// Its types come only with the browser's library.
+// The types are only part of the browser library.
 const { Memory, Module, Instance } = (globalThis as unknown as { WebAssembly: WebAssemblyApi }).WebAssembly;
 
 interface WebAssemblyApi {
@@ -54,7 +54,7 @@ interface WebAssemblyApi {
 const PAGE_BYTES = 65_536;
 const MAX_PAGES = 65_536;
 
-/** So many bytes, all zero; null where there is no room for them. */
+/** Allocates this many bytes, all zero; null if there is not enough memory. */
 export function allocateWasm(bytes: number): WasmMemory | null {
   const pages = Math.ceil(bytes / PAGE_BYTES);
   if (pages > MAX_PAGES) return null;
@@ -67,7 +67,7 @@ export function allocateWasm(bytes: number): WasmMemory | null {
 
 let module: object | undefined;
 
-/** The kernel on a memory; takes some microseconds. */
+/** Instantiates the kernel on a memory; takes some microseconds. */
 export function dotsOf(memory: WasmMemory): Dots {
   module ??= new Module(Buffer.from(KERNEL, "base64"));
   return new Instance(module, { e: { m: memory } }).exports.dots;

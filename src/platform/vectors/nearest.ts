@@ -6,39 +6,39 @@ import type { WasmMemory } from "./dots.ts";
 
 const MAX_THREADS = 4;
 
-/** Memory that threads share: numbers of 32 bits, vector after vector, each of `strideOf(dimensions)` numbers. */
+/** Memory that threads share: 32-bit numbers, vector after vector, each of `strideOf(dimensions)` numbers. */
 export type VectorMemory = SharedArrayBuffer | WasmMemory;
 
-/** Vectors are compared eight numbers at a time; what is missing to that is zero. */
+/** Vectors are compared eight numbers at a time; the rest is padded with zeros. */
 export const strideOf = (dimensions: number): number => Math.ceil(dimensions / 8) * 8;
 
-/** Vectors that a thread compares at once, and the room it has behind the vectors: for the query, and for the results. */
+/** Vectors that a thread compares in one step, and the space it has after the vectors: for the query, and for the results. */
 export const BLOCK = 1024;
 export const scratchNumbers = (dimensions: number): number => strideOf(dimensions) + BLOCK;
 
-/** Memory of WebAssembly reserves gigabytes of addresses, however small it is: for little it is not worth it. */
+/** WebAssembly memory reserves gigabytes of addresses, even if it is small, so small sets do not use it. */
 const MIN_WASM_BYTES = 2 * 1024 * 1024;
 
-/** Memory for so many vectors, all zero. */
+/** Allocates memory for this many vectors, all zero. */
 export function allocateVectors(count: number, dimensions: number): VectorMemory {
   const bytes = count * strideOf(dimensions) * 4;
   const scratch = MAX_THREADS * scratchNumbers(dimensions) * 4;
   return (bytes < MIN_WASM_BYTES ? null : allocateWasm(bytes + scratch)) ?? new SharedArrayBuffer(bytes);
 }
 
-/** The numbers of such memory. */
+/** The numbers in such memory. */
 export function numbersOf(memory: VectorMemory): Float32Array<SharedArrayBuffer> {
   return new Float32Array(memory instanceof SharedArrayBuffer ? memory : memory.buffer);
 }
 
-/** What a thread is sent; the vectors are in shared memory and not copied. */
+/** The message to a thread; the vectors are in shared memory and not copied. */
 export interface NearestRequest {
   readonly id: number;
   readonly memory: VectorMemory;
   readonly dimensions: number;
   readonly count: number;
   readonly query: Float32Array;
-  /** The vectors to compare; null: the first `count`. */
+  /** The vectors to compare; null means the first `count`. */
   readonly slots: Int32Array | null;
   readonly limit: number;
 }
@@ -49,7 +49,7 @@ export interface NearestReply {
   readonly scores: readonly number[];
 }
 
-/** Compares a vector with many, in threads beside the event loop: 10 000 of 384 dimensions in about 1 ms. */
+/** Compares a vector with many, in threads outside the event loop: 10 000 of 384 dimensions in about 1 ms. */
 export interface NearestSearch {
   /** The best dot products, best first. */
   search(request: Omit<NearestRequest, "id">): Promise<Pick<NearestReply, "slots" | "scores">>;
@@ -72,12 +72,12 @@ export function createNearestSearch(
   let nextId = 0;
 
   const start = (): Thread => {
-    // Each thread has a place of its own for results, also after another one has ended.
+    // Each thread has its own space for results, which stays the same if another thread exits.
     const place = Array.from({ length: MAX_THREADS }, (_, i) => i).find(
       (i) => !threads.some((thread) => thread.place === i),
     );
     const worker = new Worker(compiledEntry(ENTRY), { execArgv: [], env: {}, workerData: { place } });
-    // It must not keep a process running that is done.
+    // A thread must not keep a process running that has finished.
     worker.unref();
     const thread: Thread = { worker, place: place ?? 0, waiting: new Map() };
     const drop = (error: Error): void => {

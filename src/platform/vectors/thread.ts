@@ -1,4 +1,4 @@
-// A thread that compares vectors. It keeps nothing: the vectors lie in memory it shares with whoever asks.
+// A thread that compares vectors. It is stateless: the vectors are in memory that it shares with its caller.
 import { parentPort, workerData } from "node:worker_threads";
 import { createBest } from "./best.ts";
 import { dotsOf } from "./dots.ts";
@@ -13,7 +13,7 @@ function nearest({ id, memory, dimensions, count, query, slots, limit }: Nearest
   const data = numbersOf(memory);
   const stride = strideOf(dimensions);
   const dots = slots === null && !(memory instanceof SharedArrayBuffer) ? dotsOf(memory) : null;
-  // Behind the vectors, from the end: a part for each thread.
+  // The result space of each thread comes after the vectors, counted from the end.
   const queryAt = data.length - (place + 1) * scratchNumbers(dimensions);
   const resultsAt = queryAt + stride;
   if (dots !== null) data.set(query, queryAt);
@@ -31,7 +31,7 @@ function nearest({ id, memory, dimensions, count, query, slots, limit }: Nearest
   return { id, ...best.sorted() };
 }
 
-/** Four sums at once: the additions of one would wait for each other. */
+/** Four independent sums, because additions to one sum would wait for each other. */
 function dot(data: Float32Array, offset: number, query: Float32Array, dimensions: number): number {
   let a = 0;
   let b = 0;

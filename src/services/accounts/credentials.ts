@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { completeLimits, isLimited } from "../../domain/accounts/key-limits.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { hashSecret, parseApiKey, parseToken } from "../../platform/secrets/crypto.ts";
@@ -11,16 +12,16 @@ import type { Database } from "../../stores/db.ts";
 /** A process that has cached a revoked credential accepts it for at most this long. The contract allows 5 s. */
 const CACHE_MS = 3000;
 const MAX_CACHED = 10_000;
-/** The last use of a session is written at most this often. */
+/** The last use of a session is written at most once in this time. */
 const SEEN_EVERY_MS = 60_000;
 
 /** Finds the owner of a credential. */
 export interface CredentialLookup {
   /** The owner of an API key or access token; null if it is unknown, expired or revoked. */
   find(credential: string): Promise<Principal | null>;
-  /** The owner of a session's cookie; null if the session has ended. */
+  /** The owner of a session cookie; null if the session has ended. */
   findSession(secret: string): Promise<Principal | null>;
-  /** Drops a key, a session or all credentials of a user from the cache, so that this process sees a change at once. */
+  /** Drops a key, a session or all credentials of a user from the cache, so that this process sees a change immediately. */
   readonly forget: (id: string) => void;
 }
 
@@ -30,11 +31,12 @@ interface Entry {
 }
 
 /**
- * Looks credentials up in the database, each at most once in 3 s. Calls `onKeyUse` for every use of an API key; it
- * must return at once.
+ * Looks credentials up in the database, each at most once in 3 s, however many requests arrive with it. Calls
+ * `onKeyUse` for every use of an API key; it must not block.
  */
 export function createCredentialLookup(db: Database, onKeyUse: (keyId: string) => void): CredentialLookup {
-  const cache = new Map<string, Entry>();
+  const cache = new LRUCache<string, Principal>({ max: MAX_CACHED });
+  const lookups = new Map<string, Promise<Entry | null>>();
 
   async function lookUp(credential: string): Promise<Entry | null> {
     if (parseApiKey(credential) !== null) return lookUpKey(db, hashSecret(credential));
@@ -42,22 +44,28 @@ export function createCredentialLookup(db: Database, onKeyUse: (keyId: string) =
     return null;
   }
 
-  /** `as` separates the two kinds: a session's secret is not found as a bearer token, nor the other way round. */
+  /** `as` separates the two kinds in the cache, so that a session's secret never works as a bearer token or vice versa. */
   async function cached(
     as: "bearer" | "session",
     secret: string,
     find: () => Promise<Entry | null>,
   ): Promise<Principal | null> {
-    // The digest, so that a heap dump of the cache does not hold credentials.
+    // The key is a digest, so that a heap dump contains no credentials.
     const key = `${as} ${hashSecret(secret).toString("base64")}`;
     const known = cache.get(key);
-    if (known && known.until > Date.now()) return known.principal;
-    cache.delete(key);
-    const found = await find();
-    if (!found) return null;
-    if (cache.size >= MAX_CACHED) cache.delete(cache.keys().next().value ?? "");
-    cache.set(key, found);
-    return found.principal;
+    if (known) return known;
+    const lookup = lookups.get(key) ?? find();
+    lookups.set(key, lookup);
+    try {
+      const found = await lookup;
+      if (!found) return null;
+      const ttl = found.until - Date.now();
+      // After `forget` a lookup that began before it may have read the old rights.
+      if (ttl >= 1 && lookups.get(key) === lookup) cache.set(key, found.principal, { ttl });
+      return found.principal;
+    } finally {
+      if (lookups.get(key) === lookup) lookups.delete(key);
+    }
   }
 
   return {
@@ -71,8 +79,8 @@ export function createCredentialLookup(db: Database, onKeyUse: (keyId: string) =
       return cached("session", secret, () => lookUpSession(db, hashSecret(secret)));
     },
     forget(id) {
-      for (const [key, { principal }] of cache)
-        if (principal.id === id || principal.session_id === id) cache.delete(key);
+      lookups.clear();
+      for (const [key, principal] of cache) if (principal.id === id || principal.session_id === id) cache.delete(key);
     },
   };
 }

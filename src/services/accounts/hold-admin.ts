@@ -4,8 +4,8 @@ import { holdUsers } from "../../stores/accounts/users.ts";
 import type { Db } from "../../stores/db.ts";
 
 /**
- * Checks that the caller still is an admin or a valid key, and locks that until the transaction ends, together with
- * the key's maker. Whoever revokes it afterwards sees what the caller has made.
+ * Checks that the caller is still an admin or a valid key, and locks the rows of the caller and of the key's creator
+ * until the transaction ends, so that a later revocation sees everything the caller has created.
  */
 export async function holdAdmin(db: Db, { type, id }: Principal): Promise<boolean> {
   const users = await holdUsers(db);

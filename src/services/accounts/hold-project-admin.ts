@@ -3,7 +3,7 @@ import { lockProjectGrant } from "../../stores/accounts/project-roles.ts";
 import type { Db } from "../../stores/db.ts";
 import { holdAdmin } from "./hold-admin.ts";
 
-/** Like `holdAdmin`, for operations that admins of a project may do as well. */
+/** Like `holdAdmin`, for operations that project admins may also perform. */
 export async function holdProjectAdmin(db: Db, principal: Principal, projectId: string): Promise<boolean> {
   if (await holdAdmin(db, principal)) return true;
   const grant = principal.type === "user" ? await lockProjectGrant(db, projectId, principal.id) : null;

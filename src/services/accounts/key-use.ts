@@ -2,9 +2,9 @@ import type { Logger } from "../../platform/logging/logger.ts";
 import { touchApiKeys } from "../../stores/accounts/api-keys.ts";
 import type { Database } from "../../stores/db.ts";
 
-/** A process writes `last_used_at` of a key at most this often. */
+/** A process writes a key's `last_used_at` at most once in this time. */
 const WRITE_EVERY_MS = 60_000;
-/** How long uses are gathered before they are written, outside of any request. */
+/** How long uses are collected before one write outside of any request. */
 const GATHER_MS = 1000;
 
 export interface KeyUseRecorder {
@@ -12,7 +12,7 @@ export interface KeyUseRecorder {
   readonly close: () => Promise<void>;
 }
 
-/** Keeps `last_used_at` of API keys up to the minute, with one statement for all keys in use. */
+/** Keeps `last_used_at` of API keys accurate to a minute, with one statement for all keys in use. */
 export function createKeyUseRecorder(db: Database, logger: Logger): KeyUseRecorder {
   const written = new Map<string, number>();
   let waiting = new Map<string, string>();
@@ -26,7 +26,7 @@ export function createKeyUseRecorder(db: Database, logger: Logger): KeyUseRecord
     waiting = new Map();
     await db
       .system((connection) => touchApiKeys(connection, uses))
-      .catch((err: unknown) => logger.warn({ err }, "last use of keys not written"));
+      .catch((err: unknown) => logger.warn({ err }, "could not record when keys were last used"));
   }
 
   return {

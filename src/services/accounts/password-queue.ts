@@ -3,15 +3,15 @@ import { Problem } from "../../domain/errors.ts";
 export interface PasswordQueueLimits {
   /** Most concurrent tasks. */
   readonly atOnce: number;
-  /** Longest queue, in all and of one key. */
+  /** Longest queue, in total and per key. */
   readonly waiting: number;
   readonly waitingOfOne: number;
 }
 
-/** Scrypt takes 32 MiB and 200 ms of a processor each time. */
+/** Low limits, because each scrypt hash takes 32 MiB and 200 ms of processor time. */
 const LIMITS: PasswordQueueLimits = { atOnce: 2, waiting: 128, waitingOfOne: 32 };
 
-/** Bounds the concurrent work with passwords; the rest is queued. */
+/** Bounds the number of concurrent password hashes; further ones are queued. */
 export interface PasswordQueue {
   /** Does the work when a slot is free. The queue is served round robin. Throws 429 when the queue is full. */
   take<T>(whose: string, work: () => Promise<T>): Promise<T>;
@@ -25,7 +25,7 @@ export function createPasswordQueue({ atOnce, waiting, waitingOfOne }: PasswordQ
   function wait(whose: string): Promise<void> {
     const queue = queues.get(whose) ?? [];
     if (queued >= waiting || queue.length >= waitingOfOne) {
-      throw new Problem("rate_limited", "Too many passwords are being checked. Try again shortly.", {
+      throw new Problem("rate_limited", "Too many passwords are being checked at the same time. Retry shortly.", {
         headers: { "Retry-After": "2" },
       });
     }
@@ -45,7 +45,7 @@ export function createPasswordQueue({ atOnce, waiting, waitingOfOne }: PasswordQ
     const [whose, queue] = first;
     const next = queue.shift();
     queued--;
-    // Moves this key to the end of the line.
+    // Moves this key behind all other keys.
     queues.delete(whose);
     if (queue.length > 0) queues.set(whose, queue);
     next?.();

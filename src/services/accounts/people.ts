@@ -4,7 +4,7 @@ import { findUser, findUsersByName } from "../../stores/accounts/users.ts";
 import type { NamedUser } from "../../stores/accounts/users.ts";
 import type { Db } from "../../stores/db.ts";
 
-/** A user of the organisation; null where there is none of this id. */
+/** A user of the organisation; null if there is none with this ID. */
 export async function findPerson(db: Db, userId: string): Promise<Person | null> {
   return findUser(db, userId);
 }
@@ -15,7 +15,7 @@ export async function personOf(db: Db, { type, id, role }: Principal): Promise<P
   return user && { user_id: user.user_id, email: user.email, role };
 }
 
-/** Users by their ids and e-mail addresses, all in lower case; each is found by both. */
+/** Users by ID and by e-mail address, both in lower case. */
 export async function peopleByName(
   db: Db,
   names: readonly string[],

@@ -28,21 +28,24 @@ import type { SignInPlace } from "./record-sign-in.ts";
 import { sealIdToken } from "./session-id-token.ts";
 import { endSignInsOfUser, openSession } from "./sessions.ts";
 
-/** How long a person may take at the provider. */
+/** How long a sign-in at the provider may take. */
 export const SIGN_IN_SECONDS = 600;
-/** Matches no password: a user made by a provider has none until an admin sets one. */
+/** A hash that matches no password, for users created by a provider until an admin sets one. */
 const NO_PASSWORD = "none";
 const KEYS = ["user_identities_pkey", USERS_EMAIL_KEY];
+const NOT_LINKED = "email_verified is missing: link_by_email requires it to be true, even with trust_email";
+const NOT_WHOLE = "the URL has neither state with code, nor state with error";
 
 export type SignInRefusal =
   | AdmissionRefusal
   | ProviderFailed["code"]
+  | "address_invalid"
   | "sign_in_unknown"
   | "email_taken"
   | "locked_out"
   | "not_set_up";
 
-/** The provider no longer admits the person, so what earlier sign-ins gave ends, too. */
+/** Refusals after which earlier sessions of the user end too, because the provider no longer admits the person. */
 const ENDS_ACCESS: readonly SignInRefusal[] = ["no_role", "email_domain"];
 
 /** Why a sign-in by an identity provider ends without a session. */
@@ -58,7 +61,7 @@ export class SignInRefused extends Error {
 
 export interface ReturnedSignIn {
   readonly provider: IdentityProvider;
-  /** The whole address that the browser returned to. */
+  /** The full URL that the browser returned to. */
   readonly returned: URL;
   /** The secret of the browser that started the sign-in. */
   readonly browser: string;
@@ -67,9 +70,9 @@ export interface ReturnedSignIn {
 
 /** Signs people in through identity providers. Both methods throw SignInRefused. */
 export interface ProviderSignInService {
-  /** Starts the sign-in of a browser, which a secret of its own identifies. Returns the address to go to. */
+  /** Starts a browser's sign-in, identified by the browser's own secret. Returns the URL to redirect to. */
   start(provider: IdentityProvider, redirectUri: string, browser: string, returnTo: string): Promise<string>;
-  /** The secret for the new session's cookie, and the page to go to. */
+  /** The secret for the new session's cookie, and the page to redirect to. */
   finish(signIn: ReturnedSignIn): Promise<{ readonly secret: string; readonly return_to: string }>;
 }
 
@@ -90,6 +93,7 @@ export function createProviderSignIn(
 
     async finish({ provider, returned, browser, place }) {
       const state = returned.searchParams.get("state") ?? "";
+      if (!isWhole(returned.searchParams)) throw new SignInRefused("address_invalid", new Error(NOT_WHOLE));
       const started = await db.system((connection) =>
         takeProviderSignIn(connection, hashSecret(state), hashSecret(browser), provider.id),
       );
@@ -118,12 +122,18 @@ export function createProviderSignIn(
   };
 }
 
+/** Whether a returned URL is complete. An incomplete one must not use up the sign-in. */
+function isWhole(returned: URLSearchParams): boolean {
+  const has = (name: string): boolean => (returned.get(name) ?? "") !== "";
+  return has("state") && (has("code") || has("error"));
+}
+
 function refuse(error: unknown): never {
   if (error instanceof ProviderFailed) throw new SignInRefused(error.code, error);
   throw error;
 }
 
-/** If one person signs in twice at once for the first time, the second finds the user that the first made. */
+/** Retries once after a unique violation: of two concurrent first sign-ins, the second finds the user that the first created. */
 async function once<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -141,7 +151,7 @@ interface Settled {
   readonly keys: readonly string[];
 }
 
-/** Finds the user of a provider's person. Makes, links or changes the user as the claims and settings say. */
+/** Finds, creates, links or updates the user of a provider's person, as the claims and settings say. */
 async function settleUser(db: Db, provider: IdentityProvider, claims: Claims, place: SignInPlace): Promise<Settled> {
   const identity = { issuer: provider.issuer, subject: claims.sub };
   const record = recorder(db, provider, place);
@@ -154,10 +164,11 @@ async function settleUser(db: Db, provider: IdentityProvider, claims: Claims, pl
     const keys = ends ? await endAccess(db, known.user_id) : [];
     return { user: { user_id: known?.user_id ?? null, ...admission }, keys };
   }
-  const found = known ?? (await findLinked(db, provider, identity, admission.email));
+  const found = known ?? (await findLinked(db, provider, identity, admission));
   if (found === "email_taken") {
     await record.refused(found);
-    return { user: { user_id: null, refused: found }, keys: [] };
+    const reason = provider.link_by_email && !admission.verified ? NOT_LINKED : found;
+    return { user: { user_id: null, refused: found, reason }, keys: [] };
   }
   if (found === null) {
     const user = await makeUser(db, provider.org_id, identity, admission);
@@ -175,17 +186,17 @@ async function settleUser(db: Db, provider: IdentityProvider, claims: Claims, pl
   return { user: found, keys: await setRole(db, found, admission.role, record) };
 }
 
-/** The user with the person's address, if the settings let addresses link; null if nobody has it. */
+/** The user with the person's address, if the settings let verified addresses link; null if no user has it. */
 async function findLinked(
   db: Db,
   { link_by_email, issuer }: IdentityProvider,
   identity: Identity,
-  email: string,
+  { email, verified }: { readonly email: string; readonly verified: boolean },
 ): Promise<User | "email_taken" | null> {
   const [user] = await findUsersByName(db, [email.toLowerCase()], null);
   if (!user) return null;
-  // If an address passes from one person of the provider to another, the user does not.
-  const isFree = link_by_email && !(await hasIdentityOf(db, user.user_id, issuer));
+  // A user linked to one person of this provider is not linked to another person who later gets the same address.
+  const isFree = link_by_email && verified && !(await hasIdentityOf(db, user.user_id, issuer));
   return isFree && identity.subject !== "" ? user : "email_taken";
 }
 
@@ -200,7 +211,7 @@ async function makeUser(
   return user;
 }
 
-/** Only admins make keys, so a user who is no longer one loses them. The groups decide, even about the last admin. */
+/** Only admins make keys, so a user who is no longer one loses them. The provider's groups decide, even for the last admin. */
 async function setRole(db: Db, user: User, role: Role, record: Recorder): Promise<readonly string[]> {
   if (user.role === role) return [];
   await updateUser(db, user.user_id, { role });

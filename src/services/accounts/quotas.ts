@@ -4,10 +4,10 @@ import type { Config } from "../../config.ts";
 import { Problem, ValidationProblem, notFound } from "../../domain/errors.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import {
+  countMonth,
   countStoredBytes,
   limitsOf,
   listQuotas,
-  lockMonth,
   lockQuotas,
   lockStorage,
   quotaUsage,
@@ -22,10 +22,10 @@ import { changeLocked } from "../change.ts";
 
 /** How long a process uses the quotas that it has read (ms). */
 const READ_FOR_MS = 5000;
-/** How long the count of stored bytes is only added to, before a fresh count leaves out what was removed (ms). */
+/** How long added bytes are only summed up before all stored bytes are counted again, without deleted ones (ms). */
 const STORAGE_COUNTED_MS = 60_000;
 
-/** Quotas of an organisation that has none of its own. */
+/** Quotas of an organisation that sets none itself. */
 export function defaultQuotas(
   config: Pick<
     Config,
@@ -49,13 +49,13 @@ export function defaultQuotas(
 /** The limits in effect: the organisation's, and those of a key. */
 export interface HeldLimits {
   readonly org: QuotaLimits;
-  /** The part of `org` that was set for the organisation itself. */
+  /** The part of `org` that was set for this organisation. */
   readonly own: QuotaLimits;
   readonly key: QuotaLimits;
 }
 
 export interface QuotaReader {
-  /** The limits of an organisation and one of its keys. Changes show within five seconds. */
+  /** The limits of an organisation and one of its keys. Changes take effect within five seconds. */
   read(orgId: string, keyId: string | null): Promise<HeldLimits>;
 }
 
@@ -67,7 +67,7 @@ export function createQuotaReader(db: Database, defaults: QuotaLimits): QuotaRea
       let found = known.get(orgId);
       if (!found || found.until < Date.now()) {
         found = { until: Date.now() + READ_FOR_MS, rows: db.org(orgId, listQuotas) };
-        // Moved to the end: entries are evicted in this order.
+        // Moved to the end, because entries are evicted in insertion order.
         known.delete(orgId);
         known.set(orgId, found);
         found.rows.catch(() => known.delete(orgId));
@@ -81,17 +81,17 @@ export function createQuotaReader(db: Database, defaults: QuotaLimits): QuotaRea
   };
 }
 
-/** The 429 of a quota: its name, how much of it is used, and when there is more. Of a quota of 0 there never is. */
+/** The 429 of a quota: its name, how much of it is used, and when it resets. A quota of 0 never resets. */
 export function quotaExceeded(quota: Quota, keyId: string | null, limit: number, used: number): Problem {
   const whose = keyId === null ? "organisation" : "key";
   if (limit === 0) {
     const who =
       keyId === null
-        ? "Whoever runs the installation can change that, by `millrace quotas set` or its settings."
-        : `An admin of the organisation can change that, by PATCH /v2/api-keys/${keyId}/quotas.`;
+        ? "The operator can change it with `millrace quotas set` or in the settings."
+        : `An admin of the organisation can change it with PATCH /v2/api-keys/${keyId}/quotas.`;
     return new Problem(
       "quota_exceeded",
-      `The quota ${quota} of this ${whose} is 0, so nothing is let through. ${who}`,
+      `The quota ${quota} of this ${whose} is 0, so every request is rejected. ${who}`,
       {
         extra: { quota, key_id: keyId, limit, used, resets_at: null },
       },
@@ -99,10 +99,10 @@ export function quotaExceeded(quota: Quota, keyId: string | null, limit: number,
   }
   const { resets_at } = periodOf(quota, new Date());
   const seconds = resets_at === null ? 5 : Math.max(1, Math.ceil((Date.parse(resets_at) - Date.now()) / 1000));
-  const until = resets_at === null ? "" : ` There is more from ${resets_at} on.`;
+  const until = resets_at === null ? "" : ` It resets at ${resets_at}.`;
   return new Problem(
     "quota_exceeded",
-    `The quota ${quota} of this ${whose} is ${limit}, and ${used} are used.${until}`,
+    `The quota ${quota} of this ${whose} is exceeded: ${used} of ${limit} are used.${until}`,
     {
       extra: { quota, key_id: keyId, limit, used, resets_at },
       headers: { "Retry-After": String(seconds) },
@@ -110,13 +110,13 @@ export function quotaExceeded(quota: Quota, keyId: string | null, limit: number,
   );
 }
 
-/** Whether an error means that there is no room now, but will be later. Of a quota of 0 there never is. */
+/** Whether an error means that a limit is reached now but a retry may succeed later; never for a quota of 0. */
 export function isNoPlace({ code, extra }: Problem): boolean {
   if (code === "quota_exceeded" && extra["limit"] === 0) return false;
   return ["too_many_concurrent_runs", "too_many_new_runs", "quota_exceeded"].includes(code);
 }
 
-/** Counts bytes that a transaction adds to the storage. Throws the 429 if there is no room for them. */
+/** Counts bytes that a transaction adds to the storage. Throws 429 if they exceed the quota. */
 export type CountStored = (db: Db, bytes: number) => Promise<void>;
 
 /** Returns a function that counts files about to be added to an organisation. */
@@ -125,7 +125,7 @@ export async function storageOf(quotas: QuotaReader, orgId: string): Promise<Cou
   if (most === undefined) return async () => undefined;
   const use = { org_id: orgId, key_id: null, what: "storage_bytes", most } as const;
   return async (db, bytes) => {
-    // Concurrent files are counted one after the other.
+    // The lock makes concurrent files count one after the other.
     await lockStorage(db, orgId);
     const noted = await quotaUsage(db, null, "storage_bytes");
     const holds =
@@ -136,14 +136,15 @@ export async function storageOf(quotas: QuotaReader, orgId: string): Promise<Cou
   };
 }
 
-const ANY_NUMBER = 2_147_483_647;
+/** A limit that no count reaches. */
+export const ANY_NUMBER = 2_147_483_647;
 
-/** Undefined members stay; null unsets. */
+/** Undefined fields are unchanged; null clears a quota. */
 export type QuotaChange = Readonly<Partial<Record<(typeof KEY_QUOTAS)[number], number | null | undefined>>>;
 
 /**
  * Changes the quotas of a key. Calls `check` with the locked quotas before it changes anything. Throws 404 for a key
- * that is not valid, and 422 for more than the organisation has.
+ * that is not valid, and 422 for more than the organisation's quota.
  */
 export async function changeKeyQuotas(
   database: Database,
@@ -165,7 +166,7 @@ export async function changeKeyQuotas(
       const issues = KEY_QUOTAS.flatMap((quota) => {
         const [wanted, held] = [change[quota], most[quota]];
         if (wanted == null || held === undefined || wanted <= held) return [];
-        return [{ loc: ["body", quota], msg: `The organisation itself has ${held}`, type: "less_than_equal" }];
+        return [{ loc: ["body", quota], msg: `The organisation's own quota is ${held}`, type: "less_than_equal" }];
       });
       if (issues.length > 0) throw new ValidationProblem(issues);
       await setQuotas(db, org_id, key_id, change);
@@ -183,7 +184,8 @@ async function usedOf(db: Db, orgId: string, keyId: string | null, quota: Quota)
     case "storage_bytes":
       return countStoredBytes(db);
     case "model_usd_month":
-      return (await lockMonth(db, orgId, keyId)).spent;
+      await countMonth(db, orgId, keyId);
+      return (await quotaUsage(db, keyId, quota))?.used ?? 0;
     case "runs_per_minute":
       return (await quotaUsage(db, keyId, quota))?.used ?? 0;
   }
@@ -191,7 +193,7 @@ async function usedOf(db: Db, orgId: string, keyId: string | null, quota: Quota)
 
 export interface QuotaStatus {
   readonly quota: Quota;
-  /** Null: there is none. */
+  /** Null: there is no limit. */
   readonly limit: number | null;
   /** Null: not counted, because nothing limits it. */
   readonly used: number | null;

@@ -4,12 +4,12 @@ import type { Database, Db } from "../../stores/db.ts";
 import { recordAudit } from "../audit/audit.ts";
 import { usersWithAddress } from "./sign-in.ts";
 
-/** Where somebody signs in from, and by which operation. */
+/** Where a sign-in comes from, and its API operation. */
 export interface SignInPlace extends Pick<AuditActor, "address" | "user_agent" | "request_id"> {
   readonly operation: string;
 }
 
-/** Records a user's sign-in in the transaction that makes the session or the tokens. */
+/** Records a user's sign-in in the transaction that creates the session or the tokens. */
 export async function recordSignIn(
   db: Db,
   { operation, ...from }: SignInPlace,
@@ -22,9 +22,9 @@ export async function recordSignIn(
 }
 
 /**
- * Records refused sign-ins for each organisation that has a user of that address; nobody has proved to be that user.
- * An unknown address belongs to no organisation and is not recorded. Nobody waits for the record: the time of a
- * refusal would tell which addresses have users.
+ * Records refused sign-ins in each organisation that has a user with that address. The entries name no actor, because
+ * the caller has not proved to be that user. An unknown address is not recorded. The request does not wait for the
+ * record, because the response time would reveal which addresses have users.
  */
 export function noteRefusedSignIns(
   db: Database,
@@ -38,6 +38,6 @@ export function noteRefusedSignIns(
         await db.org(org_id, (connection) => recordAudit(connection, actor, operation, change, "failure"));
       }
     };
-    note().catch((err: unknown) => logger.error({ err }, "refused sign-in not in the audit log"));
+    note().catch((err: unknown) => logger.error({ err }, "could not write a rejected sign-in to the audit log"));
   };
 }

@@ -6,13 +6,13 @@ import type { RowAudit } from "../audit/audit.ts";
 import { changeLocked } from "../change.ts";
 import { requireProject } from "../projects/projects.ts";
 
-/** How long runs are kept after their end (days); null: for ever. */
+/** How long runs are kept after their end (days); null: forever. */
 export interface Retention {
   /** The organisation's or project's own setting; null: none. */
   readonly run_days: number | null;
   /** The longest that can be set, which the installation and, for a project, its organisation determine. */
   readonly max_run_days: number | null;
-  /** What counts. */
+  /** The setting in effect. */
   readonly effective_run_days: number | null;
 }
 
@@ -22,14 +22,14 @@ export interface RetentionOf {
   readonly project_id: string | null;
 }
 
-/** The present policy. Throws the 404 of a project that does not exist. */
+/** The current policy. Throws the 404 of a project that does not exist. */
 export async function retentionOf(db: Database, of: RetentionOf, installation: number | null): Promise<Retention> {
   await requireOwner(db, of);
   const set = await db.org(of.org_id, (connection) => getRetention(connection, of.project_id));
   return toRetention(of, set, installation);
 }
 
-/** Sets how long runs are kept; null unsets. Throws 422 for more than the installation or the organisation allows. */
+/** Sets how long runs are kept; null clears the setting. Throws 422 for more than the installation or the organisation allows. */
 export async function changeRetention(
   db: Database,
   of: RetentionOf,
@@ -48,7 +48,7 @@ export async function changeRetention(
     async write(connection, { max_run_days }) {
       if (typeof runDays === "number" && max_run_days !== null && runDays > max_run_days) {
         const whose = of.project_id === null ? "the installation" : "the organisation";
-        throw invalid(["body", "run_days"], `Runs are kept for ${max_run_days} days at most: ${whose} sets that`);
+        throw invalid(["body", "run_days"], `Runs can be kept for at most ${max_run_days} days: a limit of ${whose}`);
       }
       if (runDays !== undefined) await setRetention(connection, of.project_id, runDays);
       return lock(connection);
@@ -66,7 +66,7 @@ function toRetention({ project_id }: RetentionOf, set: RetentionDays, installati
   return { run_days: own, max_run_days: max, effective_run_days: fewest(own, max) };
 }
 
-/** The smaller number of days; null means for ever. */
+/** The smaller number of days; null means forever. */
 function fewest(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }

@@ -1,10 +1,10 @@
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import { SealBroken } from "../../platform/secrets/seal.ts";
 
-/** The whole token becomes part of an address, and servers refuse longer ones. */
+/** The token becomes part of a URL, and servers refuse long URLs. */
 const MAX_CHARACTERS = 6000;
 
-/** As SEALED_TABLES has it: `secrets reseal` finds them there. */
+/** The same context as in SEALED_TABLES, which `secrets reseal` uses. */
 const placeOf = (sessionId: string): string => `sessions/${sessionId}/id_token`;
 
 /** Null if it is too long to be of use. */
@@ -12,7 +12,7 @@ export function sealIdToken(box: SecretBox, sessionId: string, idToken: string):
   return idToken.length > MAX_CHARACTERS ? null : box.seal(idToken, placeOf(sessionId));
 }
 
-/** Null if there is none, or no master key opens it: the provider can be called without it. */
+/** Null if there is none or no master key opens it; the provider's sign-out also works without it. */
 export function openIdToken(box: SecretBox, sessionId: string, sealed: Buffer | null): string | null {
   try {
     return sealed && box.open(sealed, placeOf(sessionId));

@@ -10,7 +10,7 @@ const SHOWN_CHARACTERS = 300;
 
 export interface OpenedSession {
   readonly session_id: string;
-  /** For the cookie; it is stored nowhere. */
+  /** The cookie's value; only its hash is stored. */
   readonly secret: string;
 }
 
@@ -23,10 +23,7 @@ interface By {
   sealIdToken(sessionId: string): Buffer | null;
 }
 
-/**
- * Opens a session for somebody who has proved who they are. `from` helps the person to recognise it; `record` is
- * called in its transaction.
- */
+/** Opens a session for an authenticated user. `from` helps the person to recognise it; `record` is called in its transaction. */
 export async function openSession(
   db: Database,
   { org_id, user_id }: Who,
@@ -52,7 +49,7 @@ export async function openSession(
   return { session_id, secret: secret.value };
 }
 
-/** Makes the secret of a one-time sign-in link for a user. */
+/** Creates the secret of a one-time sign-in link for a user. */
 export async function createSignInLink(db: Database, { org_id, user_id }: Who): Promise<string> {
   const { value, hash } = generateToken("link");
   const link = { org_id, user_id, secret_hash: hash, lifetime_seconds: LINK_SECONDS };
@@ -60,13 +57,13 @@ export async function createSignInLink(db: Database, { org_id, user_id }: Who): 
   return value;
 }
 
-/** The owner of a link, which this uses up; null if it is unknown, used or expired. */
+/** The owner of a sign-in link, which can be redeemed only once; null if it is unknown, used or expired. */
 export async function redeemSignInLink(db: Database, secret: string): Promise<Who | null> {
   if (parseToken(secret) !== "link") return null;
   return db.system((connection) => takeSignInLink(connection, hashSecret(secret)));
 }
 
-/** Ends everything that a user has signed in: sessions of the console, and tokens. API keys stay. */
+/** Ends all console sessions and tokens of a user. API keys are kept. */
 export async function endSignInsOfUser(db: Db, userId: string): Promise<void> {
   await revokeTokensOfUser(db, userId);
   await endSessionsOfUser(db, userId);

@@ -9,39 +9,39 @@ import type { PasswordQueue } from "./password-queue.ts";
 
 const QUARTER = 900;
 const MONTH = 30 * 24 * 3600;
-/** Wrong passwords for one address from one network. */
+/** Limit of wrong passwords for one e-mail address from one network. */
 const GUESSES = { name: "sign-in", points: 10, seconds: QUARTER };
-/** Wrong passwords for all addresses from one network, and for one address from all networks. */
+/** Limit of wrong passwords for all e-mail addresses from one network, and for one e-mail address from all networks. */
 const GUESSES_OF_ONE = { name: "sign-in-of", points: 100, seconds: QUARTER };
-/** Additional attempts beyond these limits: an office with one guesser in it is slowed down, not locked out. */
+/** Attempts still allowed beyond these limits, so that an office with one guesser in it is slowed down, not locked out. */
 const GUESSES_BEYOND = { name: "sign-in-beyond", points: 20, seconds: 60 };
-/** Places where a user has signed in during the last month. Such pairs are not slowed down. */
+/** Pairs of user and network with a sign-in during the last month; these are not slowed down. */
 const PLACES = { name: "sign-in-place", points: 1, seconds: MONTH };
 
 export interface SignInRequest {
   readonly email: string;
   readonly password: string;
-  /** Of the client. */
+  /** The client's IP address. */
   readonly address: string;
-  /** If several users have this address, the one in this organisation. */
+  /** Selects the user's organisation if several users have this e-mail address. */
   readonly orgId?: string | undefined;
 }
 
 /** Checks passwords for everything that opens a session with one. */
 export interface SignIn {
   /**
-   * The user with this e-mail address and password; null if there is none or the user is locked, and callers cannot
-   * tell which. Throws 429 for too many guesses, or too many checks at once.
+   * The user with this e-mail address and password; null if there is none or the user is disabled, which callers cannot
+   * distinguish. Throws 429 for too many guesses or too many concurrent checks.
    */
   check(request: SignInRequest): Promise<User | null>;
-  /** The hash to store for a user's new password. Throws 429 for too many at once. */
+  /** The hash to store for a user's new password. Throws 429 for too many concurrent calls. */
   hash(email: string, password: string, orgId: string): Promise<string>;
 }
 
 interface Counted {
-  /** Takes the count back: the password was not checked. */
+  /** Undoes the count if the password was not checked. */
   takeBack(): Promise<void>;
-  /** Clears the counts after a correct password, and remembers the place. */
+  /** Clears the counts after a correct password, and remembers the network. */
   forgive(): Promise<void>;
 }
 
@@ -77,7 +77,7 @@ export function createSignIn(db: Database, turns: PasswordQueue): SignIn {
     return { takeBack, forgive };
   }
 
-  /** The user, with an up-to-date hash. */
+  /** The user with this password, whose hash is renewed if it is outdated. */
   async function find(address: string, password: string, orgId: string | undefined): Promise<User | null> {
     const users = await usersWithAddress(db, address, orgId);
     const matching = await matchPassword(
@@ -94,7 +94,7 @@ export function createSignIn(db: Database, turns: PasswordQueue): SignIn {
 
   return {
     async check({ email, password, address, orgId }) {
-      // Counted by the address as users are looked up: another spelling of the same user gives no fresh guesses.
+      // Counted by the normalised address, so that another spelling of it gives no additional guesses.
       const account = userAddress(email);
       const network = networkOf(address);
       const { takeBack, forgive } = await count(account, network);
@@ -123,8 +123,8 @@ export async function usersWithAddress(
 }
 
 /**
- * Users with the same address in several organisations share their salt. One derivation checks them all, so that
- * timing does not tell how many there are.
+ * Users with the same address in several organisations share their salt. One derivation checks them all, so that timing
+ * does not reveal how many there are.
  */
 export async function hashForUser(db: Database, email: string, password: string): Promise<string> {
   const [user] = await db.system((connection) => findUsersByAddress(connection, userAddress(email)));
@@ -134,12 +134,12 @@ export async function hashForUser(db: Database, email: string, password: string)
 /** The form of e-mail addresses; no user has any other text. */
 const ADDRESS = /^[\x21-\x7e]{1,320}$/;
 
-/** Like the index of users: only ASCII letters are folded. */
+/** Folds only ASCII letters, like the index of users. */
 function userAddress(email: string): string {
   return email.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
-/** Whoever has an IPv6 address has all of its /64. */
+/** The network of an address: for IPv6 its /64, since one client can use all of it. */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);

@@ -6,7 +6,7 @@ import type { TokenSession } from "../../stores/accounts/oauth-tokens.ts";
 
 const ACCESS_SECONDS = 3600;
 const REFRESH_SECONDS = 30 * 24 * 3600;
-/** A refresh token that is reused this soon comes from a client that retries, not from a thief. */
+/** Reuse of a refresh token within this time counts as a client's retry, not as theft (ms). */
 const REUSE_GRACE_MS = 10_000;
 
 export interface TokenPair {
@@ -18,19 +18,19 @@ export interface TokenPair {
 /** Where a request for tokens comes from. */
 export type TokenClient = Pick<TokenSession, "user_agent" | "address">;
 
-/** Longest part kept of the name that a client gives itself. */
+/** Longest part of a client's user agent that is kept (characters). */
 const MAX_USER_AGENT = 300;
 
 export interface TokenService {
-  /** Makes the tokens of a new session, and calls `record` in their transaction. */
+  /** Creates the tokens of a new session, and calls `record` in the same transaction. */
   issue(
     user: { readonly org_id: string; readonly user_id: string },
     client: TokenClient,
     record?: (db: Db) => Promise<void>,
   ): Promise<TokenPair>;
   /**
-   * Gives a new pair for a refresh token, which that uses up. Null if it is not valid. A token that was used up before
-   * may have been stolen: then all sessions of the user end.
+   * Exchanges a refresh token, which can be used once, for a new pair of tokens. Null if it is not valid. A token that
+   * was used up before may have been stolen: then all sessions of the user end.
    */
   refresh(refreshToken: string, client: TokenClient): Promise<TokenPair | null>;
 }
@@ -70,7 +70,7 @@ export function createTokenService(db: Database, forgetUser: (userId: string) =>
         const { session_id, token_id, began_at } = token;
         return issue(token, client, { session_id: session_id ?? token_id, began_at });
       }
-      // Ended by somebody: see endTokenSession.
+      // The session was ended on request (see endTokenSession), so this is not a sign of theft.
       if (token.revoked_at !== null && Date.parse(token.expires_at) <= Date.parse(token.revoked_at)) return null;
       if (token.revoked_at !== null && Date.now() - Date.parse(token.revoked_at) > REUSE_GRACE_MS) {
         await db.system((connection) => revokeTokensOfUser(connection, token.user_id));

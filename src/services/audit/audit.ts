@@ -1,8 +1,7 @@
 import { uuidv7 } from "uuidv7";
-import { changesBetween } from "../../domain/audit/audit.ts";
+import { changesBetween, storedTarget } from "../../domain/audit/audit.ts";
 import type { AuditActor, AuditedRequest, AuditOutcome, AuditTarget } from "../../domain/audit/audit.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import { isUuid } from "../../domain/uuid.ts";
 import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
 import { MASK } from "../../platform/logging/redaction.ts";
 import { insertAuditEntry } from "../../stores/audit/audit-log.ts";
@@ -14,14 +13,14 @@ export interface AuditedChange {
   readonly target?: AuditTarget;
   /** Absent if the resource is new. */
   readonly before?: object;
-  /** Absent if the resource was removed. */
+  /** Absent if the resource was deleted. */
   readonly after?: object;
   /** Names of secrets that were set or replaced: the log has only their names. */
   readonly secrets?: readonly string[];
 }
 
 /**
- * Records a change with its operation, caller and request. Call it in the transaction of the change: then neither
+ * Records a change with its operation, caller and request. Call it in the transaction of the change: so that neither
  * exists without the other.
  */
 export type Audit = (db: Db, change: AuditedChange) => Promise<void>;
@@ -40,7 +39,7 @@ export function auditAs<Row>(type: string, view: (row: Row) => object): (audit: 
   return (audit, id) => ({ audit, target: { type, id }, view });
 }
 
-/** Writes an entry for an operation that `actor` has asked for, unless there is one of that id. */
+/** Writes an entry for an operation that `actor` requested, unless an entry with that ID exists. */
 export async function recordAudit(
   db: Db,
   actor: AuditActor,
@@ -54,8 +53,7 @@ export async function recordAudit(
     entry_id: entryId,
     operation,
     target_type: target?.type ?? null,
-    // Ids are stored in lower case, however an address spells them.
-    target_id: target === undefined ? null : isUuid(target.id) ? target.id.toLowerCase() : target.id,
+    target_id: target === undefined ? null : storedTarget(target.id),
     outcome,
     changes: {
       ...changesBetween(shown(before), shown(after)),
@@ -69,17 +67,17 @@ export function auditOf({ actor, operation, entry_id }: AuditedRequest): Audit {
   return (db, change) => recordAudit(db, actor, operation, change, "success", entry_id);
 }
 
-/** Records that a resource is new. */
+/** Records that a resource was created. */
 export async function recordCreated<Row>(db: Db, { audit, view, ...named }: RowAudit<Row>, row: Row): Promise<void> {
   await audit(db, { ...named, after: view(row) });
 }
 
-/** Records that a resource was removed. */
+/** Records that a resource was deleted. */
 export async function recordDeleted<Row>(db: Db, { audit, view, ...named }: RowAudit<Row>, row: Row): Promise<void> {
   await audit(db, { ...named, before: view(row) });
 }
 
-/** A view as JSON. Credentials that somebody wrote into it are masked. */
+/** A view as JSON. Credentials that a person wrote into it are masked. */
 function shown(view: object | undefined): JsonObject | null {
   return view === undefined ? null : maskLiterals(JSON.parse(JSON.stringify(view)) as JsonObject);
 }

@@ -21,10 +21,10 @@ export const MANIFEST = "manifest.json";
 export const BLOB_INDEX = "blobs.jsonl.gz";
 
 export const tableFile = (name: string): string => `tables/${name}.copy.gz`;
-/** A directory has the same layout as a directory of blobs. */
+/** The path of a blob in a backup, with the same layout as a blob directory. */
 export const blobFile = (key: string): string => `blobs/${pathOfKey(key) ?? ""}`;
 
-/** Opens the place of a backup: a directory, or a prefix in a bucket. */
+/** Opens the location of a backup: a directory, or a prefix in a bucket. */
 export async function openBackupFiles(
   place: BlobPlace,
   credentials: CredentialConfig,
@@ -51,7 +51,7 @@ export async function store(
   return { bytes: size, sha256 };
 }
 
-/** Forwards bytes and computes their sum, which is complete once they have ended. */
+/** Forwards bytes and computes their checksum, which is complete once the stream has ended. */
 export async function* summed(
   content: AsyncIterable<Uint8Array>,
   sum: { bytes: number; sha256: string },

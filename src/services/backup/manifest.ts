@@ -26,11 +26,11 @@ const manifestSchema = z.strictObject({
   tables: z.array(z.strictObject({ name, columns: z.array(name).min(1), rows: z.int().min(0), ...sum })),
   blobs: z.strictObject({
     count: z.int().min(0),
-    /** Of the blobs together. */
+    /** Total size of all blobs. */
     total_bytes: z.int().min(0),
-    /** Of the file that lists the blobs. */
+    /** Size and checksum of the file that lists the blobs. */
     ...sum,
-    /** Blobs that rows refer to but that did not exist when they were to be copied. */
+    /** Keys of blobs that rows refer to but that no longer existed when they were copied. */
     missing: z.array(z.string()),
   }),
 });
@@ -45,28 +45,28 @@ export interface BackupBlob {
   readonly sha256: string;
 }
 
-/** Thrown if a backup or a place is not usable. The message says why. */
+/** Thrown if a backup or a location is not usable. The message says why. */
 export class BackupRefused extends Error {}
 
 export async function readManifest(files: BackupFiles): Promise<Manifest> {
   const bytes = await files.read(MANIFEST, MAX_BYTES).catch((error: unknown) => {
     if (error instanceof BlobNotFound)
-      throw new BackupRefused(`There is no complete backup: it has no ${MANIFEST}, which is written last.`);
+      throw new BackupRefused(`The backup is incomplete: ${MANIFEST}, which is written last, is missing.`);
     throw error;
   });
   let value: unknown;
   try {
     value = JSON.parse(bytes.toString("utf8"));
   } catch (error) {
-    throw new BackupRefused(`${MANIFEST} is not JSON.`, { cause: error });
+    throw new BackupRefused(`${MANIFEST} is not valid JSON.`, { cause: error });
   }
   const format = z.looseObject({ format: z.number() }).safeParse(value).data?.format;
   if (format !== undefined && format !== FORMAT)
-    throw new BackupRefused(`The backup has format ${format}, and this Millrace reads ${FORMAT}.`);
+    throw new BackupRefused(`The backup has format ${format}; this Millrace reads format ${FORMAT}.`);
   const parsed = manifestSchema.safeParse(value);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new BackupRefused(`${MANIFEST} is not one: ${issue?.path.join(".")}: ${issue?.message}.`);
+    throw new BackupRefused(`${MANIFEST} is not a valid manifest: ${issue?.path.join(".")}: ${issue?.message}.`);
   }
   return parsed.data;
 }

@@ -12,7 +12,7 @@ import type { BackupBlob, Manifest } from "./manifest.ts";
 
 const AT_ONCE = 16;
 
-/** Verifies a whole backup without writing anything. Returns its faults, a sentence each. */
+/** Verifies a whole backup without writing anything. Returns its problems, one sentence each. */
 export async function checkBackup(
   files: BackupFiles,
   migrations: string,
@@ -36,12 +36,12 @@ export async function checkBackup(
       await Promise.all(blobs.map(check));
     }
     if (count !== manifest.blobs.count)
-      throw new BackupRefused(`it lists ${count} blobs, and the manifest says ${manifest.blobs.count}.`);
+      throw new BackupRefused(`it lists ${count} blobs, but the manifest says ${manifest.blobs.count}.`);
   });
   return { manifest, problems };
 }
 
-/** Fills an empty database and a place of blobs from a backup. Existing blobs stay as they are. */
+/** Fills an empty database and a blob store from a backup. Existing blobs are kept. */
 export async function restoreBackup(
   files: BackupFiles,
   to: { readonly url: string; readonly blobs: ObjectStore; readonly migrations: string },
@@ -51,24 +51,24 @@ export async function restoreBackup(
   if (newer !== undefined) throw new BackupRefused(newer);
   await refuseOccupied(to.url);
   await migrate(to.url, to.migrations, manifest.migrations);
-  // Before the rows that refer to them. A repeated restore only copies the rest.
+  // Blobs are restored before the rows that refer to them; a repeated restore copies only the missing ones.
   const limit = createLimit(AT_ONCE);
   for await (const blobs of blobsOf(files, manifest))
     await Promise.all(blobs.map((blob) => limit(() => restoreBlob(files, to.blobs, blob))));
   await fillTables(to.url, manifest.sequences, async (copy) => {
     for (const table of manifest.tables) {
-      // Backups of earlier versions have it.
+      // Backups of earlier versions contain this table, whose rows are generated instead of restored.
       if (table.name === MADE_ANEW) continue;
       const read = await openRows(files, table);
       const rows = await copy(table, read.rows).catch((error: unknown) => {
-        throw new Error(`Table ${table.name} could not be filled; the database is empty.`, { cause: error });
+        throw new Error(`Could not restore table ${table.name}; the database is still empty.`, { cause: error });
       });
       read.verify();
       if (rows !== table.rows)
-        throw new BackupRefused(`Postgres has taken ${rows} rows of ${table.name}, and the backup has ${table.rows}.`);
+        throw new BackupRefused(`Postgres received ${rows} rows of ${table.name}, but the backup has ${table.rows}.`);
     }
   });
-  // What this program adds to the backup's version.
+  // Applies the migrations that are newer than the backup.
   await migrate(to.url, to.migrations);
   return manifest;
 }
@@ -76,14 +76,16 @@ export async function restoreBackup(
 async function refuseOccupied(url: string): Promise<void> {
   const table = await findOccupied(url);
   if (table !== undefined)
-    throw new BackupRefused(`The database is not empty: ${table} has rows. Make a new one, and name that.`);
+    throw new BackupRefused(`The database is not empty: ${table} has rows. Restore into a new database.`);
 }
 
 async function newerThan({ migrations, millrace }: Manifest, directory: string): Promise<string[]> {
   const known = await migrationsIn(directory);
   const unknown = migrations.filter((name) => !known.includes(name));
   if (unknown.length === 0) return [];
-  return [`The backup is of Millrace ${millrace}, which is newer (${unknown.join(", ")}): use that version.`];
+  return [
+    `The backup was made by Millrace ${millrace}, which is newer (${unknown.join(", ")}): restore it with that version.`,
+  ];
 }
 
 /** Rows of a table. Once they are read, `verify` throws BackupRefused if they differ from the manifest. */
@@ -105,7 +107,7 @@ async function openRows(
     rows: counted(),
     verify() {
       requireSum(sum, table);
-      if (rows !== table.rows) throw new BackupRefused(`it has ${rows} rows, and the manifest says ${table.rows}.`);
+      if (rows !== table.rows) throw new BackupRefused(`it has ${rows} rows, but the manifest says ${table.rows}.`);
     },
   };
 }
@@ -142,22 +144,22 @@ async function restoreBlob(files: BackupFiles, blobs: ObjectStore, blob: BackupB
 
 function requireSum(found: FileSum, said: FileSum): void {
   if (found.bytes !== said.bytes)
-    throw new BackupRefused(`it has ${found.bytes} bytes, and the manifest says ${said.bytes}.`);
-  if (found.sha256 !== said.sha256) throw new BackupRefused("its checksum is not the manifest's.");
+    throw new BackupRefused(`it has ${found.bytes} bytes, but the manifest says ${said.bytes}.`);
+  if (found.sha256 !== said.sha256) throw new BackupRefused("its checksum differs from the manifest.");
 }
 
-/** Adds a file's fault to the problems. */
+/** Adds the reason why a file is not usable to the problems. */
 async function noted(problems: string[], file: string, check: () => Promise<void>): Promise<void> {
   try {
     await check();
   } catch (error) {
-    if (error instanceof BlobNotFound) problems.push(`${file}: it is not there.`);
+    if (error instanceof BlobNotFound) problems.push(`${file}: the file is missing.`);
     else if (error instanceof BackupRefused || isDamage(error)) problems.push(`${file}: ${(error as Error).message}`);
     else throw error;
   }
 }
 
-/** Errors of zlib, and of a list that is not JSON. */
+/** Whether an error means damaged content: an error of zlib, or a list that is not JSON. */
 function isDamage(error: unknown): boolean {
   return error instanceof SyntaxError || String((error as { code?: unknown }).code).startsWith("Z_");
 }

@@ -11,14 +11,14 @@ import { BLOB_INDEX, blobFile, linesOf, MANIFEST, store, tableFile } from "./fil
 import { BackupRefused, FORMAT } from "./manifest.ts";
 import type { Manifest } from "./manifest.ts";
 
-/** Blobs copied at once: each copy waits for its disk, or for S3. */
+/** Blobs copied concurrently, since each copy mostly waits for the disk or S3. */
 const AT_ONCE = 16;
-/** Better compression would take most of a backup's time. */
+/** Fast compression, because a better one would take most of a backup's time. */
 const FAST = { level: constants.Z_BEST_SPEED };
 
 export interface BackupSource {
   readonly url: string;
-  /** As stored: encrypted blobs stay encrypted. */
+  /** The blobs as stored; encrypted blobs stay encrypted. */
   readonly blobs: ObjectStore;
   /** The version of the program. */
   readonly version: string;
@@ -26,18 +26,19 @@ export interface BackupSource {
 
 /**
  * Copies an installation in use: first the tables as of one moment, then all blobs. Blobs never change, so the blobs
- * that the tables refer to are still there. The manifest names the ones that were removed meanwhile.
+ * that the tables refer to are still there. The manifest names the ones that were deleted meanwhile.
  */
 export async function takeBackup({ url, blobs, version }: BackupSource, files: BackupFiles): Promise<Manifest> {
   const started = new Date();
-  if (await blobExists(files, MANIFEST)) throw new BackupRefused("There is a backup already: name another place.");
+  if (await blobExists(files, MANIFEST))
+    throw new BackupRefused("A backup already exists here: choose another location.");
   const { referred, ...database } = await withSnapshot(url, (snapshot) => copyTables(snapshot, files));
   const copied = await copyBlobs(blobs, files, referred);
   if (copied.count === 0 && referred.size > 0)
     throw new BackupRefused(
-      "Rows refer to blobs, and none is where MILLRACE_BLOB_URL says: set it as the api and the workers have it.",
+      "The database refers to blobs, but MILLRACE_BLOB_URL contains none of them: set it to the same value as for the api and the workers.",
     );
-  // What this one has started is whole by now. It is not worse where the place does not let anyone list what is left.
+  // Removes partial files of earlier attempts. A location that forbids listing keeps them, which does no harm.
   await files.removePartial(started).catch(() => undefined);
   const manifest: Manifest = {
     format: FORMAT,
@@ -83,7 +84,7 @@ async function copyBlobs(
 ): Promise<FileSum & { count: number; total_bytes: number }> {
   const index = createGzip(FAST);
   const written = store(files, BLOB_INDEX, index);
-  // A failure is thrown below, where this is awaited.
+  // Prevents an unhandled rejection; the error is thrown below, where `written` is awaited.
   written.catch(() => undefined);
   const limit = createLimit(AT_ONCE);
   let [count, total_bytes] = [0, 0];
@@ -98,7 +99,7 @@ async function copyBlobs(
   try {
     for await (const keys of blobs.keys()) {
       await Promise.all(keys.map((key) => limit(() => copy(key))));
-      // If the list cannot be written, it never drains.
+      // `written` ends the wait if the list cannot be written, because then no drain event comes.
       if (index.writableNeedDrain) await Promise.race([once(index, "drain"), written]);
     }
     index.end();
@@ -109,7 +110,7 @@ async function copyBlobs(
   return { count, total_bytes, ...(await written) };
 }
 
-/** Undefined if the blob was removed since it was listed. */
+/** Undefined if the blob was deleted since it was listed. */
 async function copyBlob(blobs: ObjectStore, files: BackupFiles, key: string): Promise<FileSum | undefined> {
   try {
     return await store(files, blobFile(key), (await blobs.openRead(key)).stream);

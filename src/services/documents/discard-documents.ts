@@ -2,7 +2,7 @@ import type { RemovedDocument } from "../../stores/documents/documents.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 
-/** Deletes blobs of removed documents. The rows are gone already, so a failure only wastes space. */
+/** Deletes the blobs of deleted documents. Their rows no longer exist, so a failure only wastes space. */
 export async function discardDocuments(
   { blobs, logger }: { readonly blobs: BlobStore; readonly logger: Logger },
   removed: readonly RemovedDocument[],
@@ -10,7 +10,9 @@ export async function discardDocuments(
   for (const { blob_key, text_value } of removed) {
     const keys = [blob_key, ...(text_value && "ref" in text_value ? [text_value.ref.$blob] : [])];
     for (const key of keys) {
-      await blobs.delete(key).catch((err: unknown) => logger.warn({ err, key }, "blob left behind"));
+      await blobs
+        .delete(key)
+        .catch((err: unknown) => logger.warn({ err, key }, "could not delete a blob; the daily clean-up will"));
     }
   }
 }

@@ -4,19 +4,19 @@ import type { Database } from "../../stores/db.ts";
 import { pendingDocuments } from "../../stores/documents/documents.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 
-/** A document whose reading has not ended after this time is started again (ms). */
+/** A document that has not been read after this time is started again (ms). */
 const AGAIN_AFTER_MS = 10_000;
 /**
- * Most documents of one organisation that are read at once: as many as one worker has slots. Further ones fill no task
- * queue: they stay pending, and the sweeper starts the oldest first.
+ * Most documents of one organisation that are read concurrently: as many as one worker has slots. Further documents
+ * stay pending, so that they do not fill the task queue; the sweeper starts the oldest first.
  */
 export const MAX_READ_AT_ONCE = 20;
-/** How soon it looks again while documents wait (ms). */
+/** Interval of the sweeper while documents wait (ms). */
 const SOON_MS = 1000;
 
 /**
- * Starts pending documents, and restarts what a dead process left unread. It does nothing to those in progress. Any
- * number of processes may run it.
+ * Starts pending documents, and restarts the ones that a dead process left behind. It leaves documents in progress alone.
+ * Any number of processes may run it.
  */
 export function startDocumentSweeper(
   { db, starter }: { readonly db: Database; readonly starter: RunStarter },

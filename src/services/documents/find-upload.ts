@@ -1,19 +1,19 @@
 import type { Database } from "../../stores/db.ts";
 import { getDocument } from "../../stores/documents/documents.ts";
 
-/** The reader of an upload: only runs of the same flow and user handle may use it. */
+/** The reader of an upload: only runs of the same flow and user ID may use it. */
 export interface UploadReader {
   readonly org_id: string;
   readonly project_id: string;
   readonly user_id: string | null;
-  /** The node it was uploaded to; undefined: any of the flow. */
+  /** The node it was uploaded to; undefined: any node of the flow. */
   readonly node_id?: string;
 }
 
-/** The message if there is no such upload. */
+/** The error message if the upload is not found. */
 export function noUpload(fileId: string, { node_id }: Pick<UploadReader, "node_id">): string {
   const where = node_id === undefined ? "this flow" : `node ${node_id} of this flow`;
-  return `There is no file ${fileId} that was uploaded to ${where} under this run's user_id`;
+  return `File ${fileId} was not uploaded to ${where} under this run's user_id`;
 }
 
 /** An upload that the reader may use; null if there is none. */

@@ -14,7 +14,7 @@ import {
 
 /** A file as a client sends it. */
 export interface UploadedFile {
-  /** The client's name for it: only a name, whatever it looks like. */
+  /** The client's name for the file; never used as a path. */
   readonly filename: string;
   /** The content type that the client declares. */
   readonly declaredType: string;
@@ -36,7 +36,7 @@ export interface UploadRules {
   readonly accept?: readonly string[] | undefined;
   /** Whether pictures are read (by character recognition). Default false. */
   readonly images?: boolean;
-  /** For a node that takes only recordings or pictures: the accepted types. */
+  /** The accepted types of a node that takes only recordings or pictures. */
   readonly media?: { readonly kind: MediaKind; readonly types: readonly string[] } | undefined;
 }
 
@@ -81,7 +81,7 @@ export async function storeUpload(
 function requireMedia({ kind, types }: NonNullable<UploadRules["media"]>, head: Uint8Array): string {
   const type = mediaType(kind, head);
   if (type !== null && types.includes(type)) return type;
-  const message = `This node takes ${types.join(", ")}, and the file's content is none of these.`;
+  const message = `This node accepts ${types.join(", ")}; the file's content has another type.`;
   throw new Problem("unsupported_media_type", message);
 }
 
@@ -89,7 +89,7 @@ function requireType(mime: string, accept: readonly string[] | undefined, images
   if (!isSupportedMime(mime) && !(images && isImageMime(mime))) {
     throw new Problem(
       "unsupported_media_type",
-      `Documents of type ${mime} cannot be read; these can: ${SUPPORTED_MIME_TYPES.join(", ")}.`,
+      `Documents of type ${mime} are not supported. Supported types: ${SUPPORTED_MIME_TYPES.join(", ")}.`,
     );
   }
   const accepted = accept?.some((wanted) => {
@@ -97,6 +97,6 @@ function requireType(mime: string, accept: readonly string[] | undefined, images
     return type === mime || (type.endsWith("/*") && mime.startsWith(type.slice(0, -1)));
   });
   if (accepted === false) {
-    throw new Problem("unsupported_media_type", `The document node takes ${accept?.join(", ")}, not ${mime}.`);
+    throw new Problem("unsupported_media_type", `The document node accepts ${accept?.join(", ")}, not ${mime}.`);
   }
 }

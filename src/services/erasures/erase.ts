@@ -3,7 +3,7 @@ import type { ErasureProgress, ErasureRest } from "../../domain/erasures/erasure
 import { UUID_PATTERN } from "../../domain/uuid.ts";
 import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Database } from "../../stores/db.ts";
+import type { Database, Db } from "../../stores/db.ts";
 import { deleteDocuments } from "../../stores/documents/documents.ts";
 import {
   eraseAnswers,
@@ -32,7 +32,7 @@ import {
   noteExecutions,
   placesOfUser,
 } from "../../stores/erasures/erasure-items.ts";
-import { addRemoved } from "../../stores/erasures/erasures.ts";
+import { addRemoved, lockClaim } from "../../stores/erasures/erasures.ts";
 import type { OpenErasure } from "../../stores/erasures/erasures.ts";
 import { LOWEST_ID } from "../../stores/keyset.ts";
 import { deleteConversations } from "../../stores/models/conversations.ts";
@@ -45,7 +45,7 @@ export interface EraseDeps extends ForceCancelDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly histories: HistoryEraser;
-  /** How long nothing may be found before an erasure ends (ms): activities of cancelled runs notice that within this time. */
+  /** How long an erasure must find nothing before it ends (ms); activities of cancelled runs stop within this time. */
   readonly quietMs: number;
 }
 
@@ -55,7 +55,7 @@ interface Slice extends Scanned {
   readonly waitMs?: number;
 }
 
-/** Where an erasure goes on, and how soon (ms). "end": it is finished. */
+/** The position from which an erasure continues, and how soon (ms); "end" if it is finished. */
 export type Erased = { readonly progress: ErasureProgress; readonly waitMs: number } | "end";
 
 const FOUND_AT_ONCE = 1000;
@@ -65,7 +65,7 @@ const SCANNED_AT_ONCE = 2000;
 const ANSWERS_AT_ONCE = 200;
 const HISTORIES_AT_ONCE = 20;
 const BLOBS_AT_ONCE = 5000;
-/** Temporal removes histories in the background. */
+/** Wait before the next look (ms), because Temporal deletes histories in the background. */
 const WAIT_MS = 500;
 const LONGEST_ANSWER_BYTES = 1024 * 1024 * 1024;
 const UUIDS = new RegExp(UUID_PATTERN, "gi");
@@ -74,8 +74,8 @@ const UUIDS = new RegExp(UUID_PATTERN, "gi");
 export const BLOB_KEYS = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /**
- * Carries an erasure on by a step of a few seconds at most. Can be called again after any failure: each step removes
- * what it finds, and counts it in the same transaction.
+ * Executes the next step of an erasure. Can be called again after any failure: each step deletes what it finds, and
+ * counts it in the same transaction. Throws ClaimLost if another process has claimed the erasure meanwhile.
  */
 export async function eraseNext(deps: EraseDeps, erasure: OpenErasure): Promise<Erased> {
   const { progress } = erasure;
@@ -90,35 +90,43 @@ const STEPS: Readonly<Record<ErasureProgress["step"], (deps: EraseDeps, erasure:
   runs: eraseSomeRuns,
   user: eraseOfUser,
   events: ({ db }, erasure) =>
-    db.systemTransaction((connection) => eraseEvents(connection, erasure, erasure.progress.after, SCANNED_AT_ONCE)),
+    claimed(db, erasure, (connection) => eraseEvents(connection, erasure, erasure.progress.after, SCANNED_AT_ONCE)),
   answers: eraseSomeAnswers,
   audit: ({ db }, erasure) =>
-    db.systemTransaction((connection) =>
+    claimed(db, erasure, (connection) =>
       eraseAuditValues(connection, erasure, erasure.progress.after, SCANNED_AT_ONCE),
     ),
   histories: eraseHistories,
   blobs: eraseBlobs,
 };
 
-/** The next call does what this one has left. */
+/** A transaction that holds the lease, so that a process that has lost it neither deletes nor counts. */
+async function claimed<T>(db: Database, erasure: OpenErasure, work: (connection: Db) => Promise<T>): Promise<T> {
+  return db.systemTransaction(async (connection) => {
+    await lockClaim(connection, erasure);
+    return work(connection);
+  });
+}
+
+/** The position for more of the same: the next call handles what this one left. */
 const MORE = "";
 
-/** Cancels open runs, and removes ended ones with everything made from them. */
+/** Cancels unfinished runs, and deletes finished ones with everything derived from them. */
 async function eraseSomeRuns(deps: EraseDeps, erasure: OpenErasure): Promise<Slice> {
   const { db } = deps;
   const { erasure_id, org_id } = erasure;
-  const noted = await db.system((connection) => findRunsOfUser(connection, erasure, FOUND_AT_ONCE));
+  const noted = await claimed(db, erasure, (connection) => findRunsOfUser(connection, erasure, FOUND_AT_ONCE));
   const runs = await db.system((connection) => runsToErase(connection, erasure_id, RUNS_AT_ONCE));
   for (const { run_id, open } of runs)
-    if (open) await forceCancel(deps, org_id, run_id, "The data of its user is erased.");
+    if (open) await forceCancel(deps, org_id, run_id, "The data of this run's user is being erased.");
   const ids = runs.map(({ run_id }) => run_id);
-  const removed = await db.systemTransaction(async (connection) => {
+  const removed = await claimed(db, erasure, async (connection) => {
     const gone = await eraseRuns(connection, erasure, ids);
     const rows = await eraseDatasetRows(connection, erasure, ROWS_AT_ONCE);
     return gone + rows + (await eraseExports(connection, erasure));
   });
   const found = noted + removed;
-  // If nothing was removed, other processes are working on these runs.
+  // If nothing was deleted, other processes hold these runs, so wait.
   if (found === 0 && runs.length > 0) return { found, after: MORE, waitMs: WAIT_MS };
   return { found, after: found > 0 ? MORE : null };
 }
@@ -130,6 +138,7 @@ async function eraseOfUser({ db }: EraseDeps, erasure: OpenErasure): Promise<Sli
   let found = 0;
   for (const { project_id, node_id } of places) {
     found += await db.orgTransaction(org_id, async (connection) => {
+      await lockClaim(connection, erasure);
       if (node_id === null) {
         const conversations = await deleteConversations(connection, project_id, user_id, ROWS_AT_ONCE);
         await addRemoved(connection, erasure_id, { conversations });
@@ -147,28 +156,28 @@ async function eraseOfUser({ db }: EraseDeps, erasure: OpenErasure): Promise<Sli
       return ids.length;
     });
   }
-  found += await db.systemTransaction((connection) => eraseSettings(connection, erasure));
+  found += await claimed(db, erasure, (connection) => eraseSettings(connection, erasure));
   return { found, after: places.length > 0 ? MORE : null };
 }
 
 async function eraseSomeAnswers({ db, blobs }: EraseDeps, erasure: OpenErasure): Promise<Slice> {
-  const { long, ...scanned } = await db.systemTransaction((connection) =>
+  const { long, ...scanned } = await claimed(db, erasure, (connection) =>
     eraseAnswers(connection, erasure, erasure.progress.after, ANSWERS_AT_ONCE),
   );
   const gone: string[] = [];
   for (const answer of long) if (await isErased({ db, blobs }, erasure, answer)) gone.push(answer.key);
-  const removed = await db.systemTransaction((connection) => removeAnswers(connection, erasure, gone));
+  const removed = await claimed(db, erasure, (connection) => removeAnswers(connection, erasure, gone));
   return { ...scanned, found: scanned.found + removed };
 }
 
-/** Whether an answer kept in the blob store names something that is erased. */
+/** Whether a response in the blob store names something that is being erased. */
 async function isErased(
   { db, blobs }: Pick<EraseDeps, "db" | "blobs">,
   { erasure_id, user_id, project_id }: OpenErasure,
   { blob }: LongAnswer,
 ): Promise<boolean> {
   const bytes = await blobs.read(blob, LONGEST_ANSWER_BYTES).catch((error: unknown) => {
-    // An answer that cannot be read now may name the user, so this is retried.
+    // A response that cannot be read now may name the user, so the step is retried.
     if (error instanceof BlobNotFound) return null;
     throw error;
   });
@@ -179,7 +188,7 @@ async function isErased(
   return db.system((connection) => namesErased(connection, erasure_id, [...ids].join(" ")));
 }
 
-/** Removes histories of runs, documents and experiments from Temporal, once nothing writes to them any more. */
+/** Deletes the Temporal histories of runs, documents and experiments, once nothing writes to them any more. */
 async function eraseHistories({ db, histories }: EraseDeps, erasure: OpenErasure): Promise<Slice> {
   const { erasure_id, progress } = erasure;
   const kept = await db.system((connection) =>
@@ -188,26 +197,27 @@ async function eraseHistories({ db, histories }: EraseDeps, erasure: OpenErasure
   for (const { kind, item_id, open } of kept) {
     if (open) continue;
     const gone = await histories.erase(kind as HistoryOf, item_id, ({ executions, matches }) =>
-      db.systemTransaction(async (connection) => {
+      claimed(db, erasure, async (connection) => {
         await keepBlobs(connection, erasure, matches);
         const fresh = await noteExecutions(connection, erasure, executions);
         await addRemoved(connection, erasure_id, { histories: fresh });
       }),
     );
-    if (gone) await db.system((connection) => markHistoryGone(connection, erasure_id, item_id));
+    if (gone) await claimed(db, erasure, (connection) => markHistoryGone(connection, erasure_id, item_id));
   }
   if (kept.length === HISTORIES_AT_ONCE) return { found: 0, after: kept.at(-1)?.item_id ?? null };
-  // Starts over while any history is left.
+  // Starts from the beginning while any history is left.
   const left = await db.system((connection) => keptHistories(connection, erasure_id, null, 1));
   return left.length === 0 ? { found: 0, after: null } : { found: 0, after: LOWEST_ID, waitMs: WAIT_MS };
 }
 
 /** Removes the blobs that no other row refers to. */
-async function eraseBlobs({ db, blobs }: EraseDeps, { erasure_id, org_id }: OpenErasure): Promise<Slice> {
+async function eraseBlobs({ db, blobs }: EraseDeps, erasure: OpenErasure): Promise<Slice> {
+  const { erasure_id, org_id } = erasure;
   const keys = await db.system((connection) => erasedBlobs(connection, erasure_id, BLOBS_AT_ONCE));
   if (keys.length === 0) return { found: 0, after: null };
   const removed = await removeUnreferenced({ db, blobs }, org_id, keys);
-  await db.systemTransaction(async (connection) => {
+  await claimed(db, erasure, async (connection) => {
     await forgetBlobs(connection, erasure_id, keys);
     await addRemoved(connection, erasure_id, { blobs: removed });
   });
@@ -217,10 +227,10 @@ async function eraseBlobs({ db, blobs }: EraseDeps, { erasure_id, org_id }: Open
 /** What an erasure leaves in place, and why. */
 export async function remainingOf({ db }: Pick<EraseDeps, "db">, erasure: OpenErasure): Promise<ErasureRest[]> {
   const count = await db.system((connection) => modelCallsLeft(connection, erasure));
-  const reason = "Tokens and costs by the run's id, without any value: they are what is billed.";
+  const reason = "Tokens and costs by run ID, without values: they are needed for billing.";
   return [
     ...(count > 0 ? [{ store: "model_calls", count, reason }] : []),
-    { store: "audit_log", count: null, reason: "Who has done what and when, without values of the user." },
-    { store: "backups", count: null, reason: "What was copied before. After a restore, erase the user again." },
+    { store: "audit_log", count: null, reason: "Who did what and when, without values of the user." },
+    { store: "backups", count: null, reason: "Backups made earlier. After a restore, erase the user again." },
   ];
 }

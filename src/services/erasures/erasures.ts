@@ -7,14 +7,14 @@ import { recordCreated } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 import { requireProject } from "../projects/projects.ts";
 
-/** What is left of the id of an erased user. Somebody who knows the id can recognise it. */
-function hashUser(orgId: string, userId: string): string {
+/** The hash that replaces the ID of an erased user, so that only a person who knows the ID recognises it. */
+export function hashUser(orgId: string, userId: string): string {
   return createHash("sha256").update(`${orgId}\n${userId}`).digest("hex");
 }
 
 /**
- * Starts to remove everything of a user, or returns the erasure that is in progress. Throws the 404 of a project that
- * does not exist.
+ * Starts to erase all data of a user, or returns the erasure that is already in progress. Throws the 404 of a project
+ * that does not exist.
  */
 export async function createErasure(
   db: Database,

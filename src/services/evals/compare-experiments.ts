@@ -7,7 +7,7 @@ import type { ChangedScore } from "../../stores/evals/experiment-results.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import { comparison, experimentStatus } from "./experiment-status.ts";
 
-/** Differing scores that are listed one by one. */
+/** Most differing scores that are listed individually. */
 const NAMED = 100;
 
 /** One experiment's result of an evaluator. */
@@ -55,7 +55,7 @@ export async function compareExperiments(
   });
   const changed = (await changedScores(db, ...ids, NAMED)).flatMap((each) => {
     const direction = directions.get(each.evaluator_id);
-    // Of a monitor, for example.
+    // The score's evaluator is not part of this experiment, but of a monitor, for example.
     if (direction === undefined) return [];
     const isBetter = each.number > each.with_number === (direction === "maximize");
     return [{ ...each, change: isBetter ? ("improved" as const) : ("regressed" as const) }];

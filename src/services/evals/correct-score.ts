@@ -1,7 +1,11 @@
+import type { z } from "zod";
 import { Problem, invalid } from "../../domain/errors.ts";
 import { VALUE_TYPES, numberOf, verdictOf } from "../../domain/evals/evaluator.ts";
 import { isActive, verdictOf as verdictOfGates } from "../../domain/evals/experiment.ts";
-import type { Json, JsonObject } from "../../domain/json.ts";
+import { scoreMetadataSchema } from "../../domain/evals/score-metadata.ts";
+import type { Json } from "../../domain/json.ts";
+import { patched } from "../../domain/patch.ts";
+import type { Patch } from "../../domain/patch.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
@@ -17,18 +21,18 @@ import { findRunMetadata } from "../../stores/evals/run-values.ts";
 import { recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
-/** The changed members of a score; absent ones stay. */
+/** The changed fields of a score; absent fields are unchanged. */
 export interface ScoreCorrection {
   readonly value?: number | boolean | string | undefined;
-  /** If absent, it follows from the value where the value decides it. */
+  /** If absent, it is derived from the value, if the value decides it. */
   readonly passed?: boolean | null | undefined;
   readonly comment?: string | null | undefined;
-  readonly metadata?: JsonObject | undefined;
+  readonly metadata?: Patch<z.input<typeof scoreMetadataSchema>> | undefined;
 }
 
 /**
- * Corrects a score. The first value is kept with it, and an ended experiment with this score gets its result worked
- * out again. Calls `check` with the locked score before it changes anything. Throws 404, and 422 for a value of
+ * Corrects a score. The original value is kept with it, and the result of a finished experiment with this score is
+ * computed again. Calls `check` with the locked score before it changes anything. Throws 404, and 422 for a value of
  * another type.
  */
 export async function changeScore(
@@ -45,9 +49,16 @@ export async function changeScore(
     lock: (connection) => requireScore(connection, scoreId, true),
     requireMatch: check,
     async write(connection, row) {
-      const { value, comment = row.comment, metadata = row.metadata } = change;
+      const { value, comment = row.comment } = change;
+      const metadata =
+        change.metadata === undefined
+          ? row.metadata
+          : patched(scoreMetadataSchema, "metadata", row.metadata, change.metadata);
       if (value !== undefined && typeof value !== VALUE_TYPES[row.data_type])
-        throw invalid(["body", "value"], `The value of a ${row.data_type} score is a ${VALUE_TYPES[row.data_type]}`);
+        throw invalid(
+          ["body", "value"],
+          `The value of a ${row.data_type} score must be a ${VALUE_TYPES[row.data_type]}`,
+        );
       const passed = change.passed === undefined ? await passedBy(connection, row, value) : change.passed;
       const next = { value: value ?? row.value, passed, comment, metadata };
       if (changesNothing(row, next)) return row;
@@ -85,8 +96,9 @@ async function passedBy(db: Db, row: ScoreRow, value: ScoreCorrection["value"]):
   const { evaluator_id, evaluator_version: version } = row;
   if (evaluator_id === null || version === null) return typeof value === "boolean" ? value : row.passed;
   const [pinned] = await pinnedEvaluators(db, [{ evaluator_id, version }]);
-  // The judge's configuration already decided whether a label passes.
-  return pinned === undefined || typeof value === "string" ? row.passed : verdictOf(pinned.definition, value);
+  const verdict = pinned === undefined ? null : verdictOf(pinned.definition, value);
+  // A text value decides whether the score passes only if it is a label of a judge; otherwise `passed` is unchanged.
+  return verdict === null && typeof value === "string" ? row.passed : verdict;
 }
 
 /** Deletes a score by a program or a person. Throws 404, and 409 for a score by an evaluator. */
@@ -99,13 +111,16 @@ export async function deleteScore(
   await db.orgTransaction(orgId, async (connection) => {
     const score = await requireScore(connection, scoreId, true);
     if (score.source === "evaluator")
-      throw new Problem("conflict", "An evaluator has given it: correct it, or have the run scored again by a job.");
+      throw new Problem(
+        "conflict",
+        "This score comes from an evaluator: correct it, or score the run again with a job.",
+      );
     await remove(connection, scoreId);
     await recordDeleted(connection, audited, score);
   });
 }
 
-/** An ended experiment keeps its result; a changed score changes that result. */
+/** Computes the stored result of a finished experiment again after a score has changed. */
 async function reviseExperimentOf(db: Db, { run_id, source }: ScoreRow): Promise<void> {
   if (source !== "evaluator") return;
   const id = (await findRunMetadata(db, run_id))?.["experiment_id"];
@@ -113,7 +128,7 @@ async function reviseExperimentOf(db: Db, { run_id, source }: ScoreRow): Promise
   const experiment = await findExperiment(db, id, true);
   if (experiment === null || isActive(experiment.state) || experiment.result === null) return;
   const result = await statusOf(db, experiment);
-  // If runs have expired with their scores, the earlier count stays.
+  // If runs were purged with their scores, the stored result is more complete and is kept.
   if (result.scores.done < experiment.result.scores.done) return;
   const verdict = verdictOfGates(experiment.state, await gatesOf(db, experiment, result));
   await reviseResult(db, id, result, verdict);

@@ -1,9 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
+import { z } from "zod";
 import { Problem, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
+import { distinct } from "../../domain/distinct.ts";
 import { tooLong } from "../../domain/evals/dataset.ts";
 import type { NewRow, RowContent, RowStatus } from "../../domain/evals/dataset.ts";
 import type { JsonObject } from "../../domain/json.ts";
+import { mergePatch } from "../../domain/patch.ts";
 import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import { isUniqueViolation } from "../../stores/db.ts";
 import type { Database, Db } from "../../stores/db.ts";
@@ -17,7 +20,14 @@ import {
 } from "../../stores/evals/datasets.ts";
 import type { DatasetChange, DatasetRow, NewDataset } from "../../stores/evals/datasets.ts";
 import { experimentsUsing } from "../../stores/evals/experiments.ts";
-import { closeRow, findRow, insertRows, restoreRows, reviseRow } from "../../stores/evals/dataset-rows.ts";
+import {
+  closeRow,
+  findRow,
+  insertRows,
+  lockRunsOfRows,
+  restoreRows,
+  reviseRow,
+} from "../../stores/evals/dataset-rows.ts";
 import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
 import { changeChecked, stated } from "../change.ts";
 import type { Given } from "../change.ts";
@@ -25,7 +35,7 @@ import { requireProject } from "../projects/projects.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { Audit, RowAudit } from "../audit/audit.ts";
 
-/** What datasets need. */
+/** The dependencies of operations on datasets. */
 export interface DatasetDeps {
   readonly db: Database;
   /** Checks inputs against a schema that a user wrote. */
@@ -35,7 +45,7 @@ export interface DatasetDeps {
 const DATASET = "dataset";
 const INPUT_SCHEMA = ["body", "input_schema"] as const;
 
-/** Throws 404 where there is none. */
+/** The dataset with this ID. Throws 404. */
 export async function requireDataset(db: Db, datasetId: string, lock = false): Promise<DatasetRow> {
   return required(await findDataset(db, datasetId, lock), DATASET);
 }
@@ -77,18 +87,34 @@ export async function changeDataset(
     lock: (connection) => requireDataset(connection, datasetId, true),
     requireMatch: check,
     revisionOf: ({ revision }) => revision,
-    async prepare() {
-      if (change.project_id != null) await requireProject(deps.db, orgId, change.project_id, "project");
-      await requireSchema(deps, orgId, change.input_schema ?? null);
+    async prepare(dataset) {
+      const whole = { ...change, ...mergedMembers(["input_schema", "metadata"], dataset, change) };
+      if (whole.project_id != null) await requireProject(deps.db, orgId, whole.project_id, "project");
+      await requireSchema(deps, orgId, whole.input_schema ?? null);
+      return whole;
     },
-    async write(connection, dataset) {
-      if (changesNothing(dataset, change)) return dataset;
-      return (await updateDataset(connection, datasetId, change)) ?? (await requireDataset(connection, datasetId));
+    async write(connection, dataset, whole) {
+      if (changesNothing(dataset, whole)) return dataset;
+      return (await updateDataset(connection, datasetId, whole)) ?? (await requireDataset(connection, datasetId));
     },
   });
 }
 
-/** Whether all wanted values are there already; undefined means not wanted. */
+const VALUES = z.record(z.string(), z.json());
+
+/** The complete new values of those map fields that a request patches. */
+function mergedMembers<Member extends string>(
+  members: readonly Member[],
+  present: Readonly<Record<Member, JsonObject | null>>,
+  given: { readonly [Name in Member]?: JsonObject | null | undefined },
+): { [Name in Member]?: JsonObject } {
+  const changed = members.filter((member) => given[member] != null);
+  return Object.fromEntries(
+    changed.map((member) => [member, mergePatch(VALUES, present[member], given[member])]),
+  ) as Record<Member, JsonObject>;
+}
+
+/** Whether all wanted values already hold; undefined means not wanted. */
 export function changesNothing(is: object, wanted: object): boolean {
   return Object.entries(wanted).every(
     ([name, value]) => value === undefined || isDeepStrictEqual(is[name as keyof typeof is], value),
@@ -109,7 +135,9 @@ export async function deleteDataset(
     const dataset = await requireDataset(connection, datasetId, true);
     const used_by = await experimentsUsing(connection, "dataset_id", datasetId, 100);
     if (used_by.length > 0)
-      throw new Problem("in_use", "Experiments have its rows: delete those first.", { extra: { used_by } });
+      throw new Problem("in_use", "Experiments use rows of this dataset: delete the experiments first.", {
+        extra: { used_by },
+      });
     await markDatasetDeleted(connection, datasetId);
     await recordDeleted(connection, audited, dataset);
   });
@@ -134,7 +162,7 @@ export async function brokenInputs(
     input_schema,
     rows.map((row) => row.inputs),
   );
-  if (!checked.ok) throw invalid(["body"], `The dataset's input_schema cannot be used: ${checked.message}`);
+  if (!checked.ok) throw invalid(["body"], `The dataset's input_schema is not valid: ${checked.message}`);
   for (const [index, [issue]] of checked.issues.entries()) {
     if (issue) broken.set(index, `inputs${issue.path.map((step) => `.${step}`).join("")} ${issue.message}`);
   }
@@ -157,7 +185,24 @@ async function requireInputs(
   if (issues.length > 0) throw new ValidationProblem(issues);
 }
 
-/** Added rows that the audit log names; it only counts the others. */
+/** Throws 422 for rows whose source run is not found. Locks the other runs, so that an erasure waits and then finds the rows. */
+async function requireSources(
+  db: Db,
+  rows: readonly NewRow[],
+  locOf: (index: number) => ReadonlyArray<string | number>,
+): Promise<void> {
+  const named = distinct(rows.flatMap(({ source_run_id }) => source_run_id ?? []));
+  if (named.length === 0) return;
+  const found = new Set(await lockRunsOfRows(db, named));
+  const issues = rows.flatMap(({ source_run_id }, index): ValidationIssue[] =>
+    source_run_id === null || found.has(source_run_id)
+      ? []
+      : [{ loc: [...locOf(index), "run_id"], msg: "Run not found", type: "value_error" }],
+  );
+  if (issues.length > 0) throw new ValidationProblem(issues);
+}
+
+/** Most added rows that the audit log names; it only counts further rows. */
 const NAMED = 20;
 
 /**
@@ -178,6 +223,7 @@ export async function addRows(
     await requireDataset(connection, datasetId, true);
     const [first] = rows;
     if (first !== undefined && (await findRow(connection, datasetId, first.row_id, null)) === null) {
+      await requireSources(connection, rows, locOf);
       const version = await nextVersion(connection, datasetId, rows.length);
       await insertRows(connection, orgId, datasetId, version ?? 0, rows);
     }
@@ -190,7 +236,7 @@ export async function addRows(
   return await refusingTaken(adding);
 }
 
-/** A row at present or in a version. Throws 404. */
+/** A row in the current or a given version. Throws 404. */
 export async function requireRow(
   db: Db,
   datasetId: string,
@@ -200,13 +246,13 @@ export async function requireRow(
   return required(await findRow(db, datasetId, rowId, version), "row");
 }
 
-/** The changeable members of a row; absent ones stay. */
+/** The changeable fields of a row; absent fields are unchanged. */
 export type RowChange = Given<RowContent> & {
   readonly status?: RowStatus | undefined;
 };
 
 /**
- * Changes a row in the dataset's next version. Calls `check` with the present row before it changes anything. Throws
+ * Changes a row in the dataset's next version. Calls `check` with the current row before it changes anything. Throws
  * 404, 409 and 422.
  */
 export async function changeRow(
@@ -218,7 +264,10 @@ export async function changeRow(
   check: (row: DatasetRowRow) => void,
   audited: RowAudit<DatasetRowRow>,
 ): Promise<DatasetRowRow> {
-  const given = stated(change);
+  const wholeOf = (row: DatasetRowRow): RowChange => ({
+    ...stated(change),
+    ...mergedMembers(["inputs", "expected_outputs", "metadata"], row, change),
+  });
   const find = async (connection: Db, lock: boolean) => ({
     dataset: await requireDataset(connection, datasetId, lock),
     row: await requireRow(connection, datasetId, rowId, null),
@@ -228,15 +277,17 @@ export async function changeRow(
     lock: (connection) => find(connection, true),
     requireMatch: ({ row }) => check(row),
     audited: { ...audited, view: ({ row }) => audited.view(row) },
-    // Inputs are given whole, so the check depends only on the schema, not on the rows, which others change all the
-    // time.
-    revisionOf: ({ dataset }) => dataset.revision,
+    // Depends only on the schema and this row, because other rows change all the time.
+    revisionOf: ({ dataset, row }) => `${dataset.revision} ${row.from_version}`,
     async prepare({ dataset, row }) {
-      if (change.inputs !== undefined) await requireInputs(deps, dataset, [{ ...row, ...given }], () => ["body"]);
+      const whole = wholeOf(row);
+      if (whole.inputs !== undefined)
+        await requireInputs(deps, dataset, [{ ...row, ...stated(whole) }], () => ["body"]);
+      return whole;
     },
-    async write(connection, { row }) {
-      if (changesNothing(row, change)) return row;
-      const next = { ...row, ...given };
+    async write(connection, { row }, whole) {
+      if (changesNothing(row, whole)) return row;
+      const next = { ...row, ...stated(whole) };
       const long = tooLong(rowContentOf(next));
       if (long !== undefined) throw invalid(["body"], long, "too_long");
       const version = (await nextVersion(connection, datasetId, 0)) ?? 0;
@@ -290,6 +341,6 @@ async function refusingTaken<T>(work: Promise<T>): Promise<T> {
     return await work;
   } catch (error) {
     if (!isUniqueViolation(error, "eval_dataset_rows_external_key")) throw error;
-    throw new Problem("conflict", "The dataset has a row with this external_id already: change that row.");
+    throw new Problem("conflict", "The dataset already has a row with this external_id: update that row.");
   }
 }

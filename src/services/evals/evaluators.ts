@@ -1,7 +1,10 @@
+import type { z } from "zod";
 import { Problem, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
-import { checkDefinition, partsOf } from "../../domain/evals/evaluator.ts";
+import { checkDefinition, evaluatorInputSchema, partsOf, scaleOf } from "../../domain/evals/evaluator.ts";
 import type { EvaluatorDefinition } from "../../domain/evals/evaluator.ts";
+import { defaultThreshold, kindOf } from "../../domain/evals/evaluators/index.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
+import { mergePatch } from "../../domain/patch.ts";
 import { newWebhookSecret } from "../../domain/webhooks/webhook-signature.ts";
 import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
@@ -23,19 +26,19 @@ import { secretContext } from "./scorer.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
-/** What evaluators need. */
+/** The dependencies of operations on evaluators. */
 export interface EvaluatorDeps {
   readonly db: Database;
   readonly evaluation: Pick<Evaluation, "schema">;
   readonly secrets: SecretBox;
 }
 
-/** Throws 404 where there is none. */
+/** The evaluator with this ID. Throws 404. */
 export async function requireEvaluator(db: Db, evaluatorId: string, lock = false): Promise<EvaluatorRow> {
   return required(await findEvaluator(db, evaluatorId, lock), "evaluator");
 }
 
-/** Each evaluator once, in its present version. Throws 404 for a missing one. */
+/** Each evaluator once, in its current version. Throws 404 for a missing one. */
 export async function pinEvaluators(db: Db, ids: readonly string[]): Promise<EvaluatorPin[]> {
   const pins: EvaluatorPin[] = [];
   for (const evaluator_id of new Set(ids)) {
@@ -46,8 +49,8 @@ export async function pinEvaluators(db: Db, ids: readonly string[]): Promise<Eva
 }
 
 /**
- * Checks the definition of an evaluator, including parts given by id. Throws 422 with every fault, at `place`; 404 for
- * the id of a part or a connection.
+ * Checks the definition of an evaluator, including parts given by id. Throws 422 with every problem, located under
+ * `place`; 404 for an unknown part or connection.
  */
 export async function requireDefinition(
   { db, evaluation }: Pick<EvaluatorDeps, "db" | "evaluation">,
@@ -55,7 +58,7 @@ export async function requireDefinition(
   input: Readonly<Record<string, unknown>>,
   place: readonly string[] = ["body"],
 ): Promise<EvaluatorDefinition> {
-  const checked = checkDefinition(await withParts(db, orgId, input));
+  const checked = checkDefinition(await withParts(db, orgId, input, place));
   if (!checked.ok) {
     throw new ValidationProblem(
       checked.faults.map(({ path, message }) => ({ loc: [...place, ...path], msg: message, type: "value_error" })),
@@ -74,27 +77,50 @@ export async function requireDefinition(
   return definition;
 }
 
-/** Replaces each part's id by the present definition of that evaluator. */
+/** Replaces each part's ID by the current definition of that evaluator. */
 async function withParts(
   db: Database,
   orgId: string,
   input: Readonly<Record<string, unknown>>,
+  place: readonly string[],
 ): Promise<Readonly<Record<string, unknown>>> {
   const config = input["config"] as JsonObject | undefined;
   const parts = config?.["parts"];
   if (input["type"] !== "composite" || !Array.isArray(parts)) return input;
   const whole: unknown[] = [];
-  for (const part of parts as Json[]) {
+  for (const [index, part] of (parts as Json[]).entries()) {
     const id = typeof part === "object" && part !== null && "evaluator_id" in part ? part["evaluator_id"] : undefined;
     if (typeof id !== "string") whole.push(part);
     else {
       if (!/^[0-9a-f-]{36}$/i.test(id)) throw notFound("evaluator");
       const { definition } = await db.org(orgId, (connection) => requireEvaluator(connection, id));
       const { evaluator_id: _, ...own } = part as JsonObject;
-      whole.push({ ...definition, ...own });
+      const next = { ...definition, ...own } as JsonObject;
+      const at = [...place, "config", "parts", index];
+      whole.push(own["score"] === undefined ? rethreshold(definition, next, at) : next);
     }
   }
   return { ...input, config: { ...config, parts: whole } };
+}
+
+/**
+ * Adapts an evaluator to a change without a threshold: a default threshold follows the new configuration. Throws 422 if
+ * a threshold was chosen on another scale, because it must be chosen again.
+ */
+function rethreshold(
+  before: EvaluatorDefinition,
+  next: JsonObject,
+  place: ReadonlyArray<string | number>,
+): Readonly<Record<string, unknown>> {
+  const { type, config, score } = before;
+  const { pass_threshold, ...others } = { ...score, ...(next["score"] as JsonObject) };
+  if (pass_threshold === defaultThreshold(type, config, score.direction)) return { ...next, score: others };
+  const scaled = checkDefinition({ ...next, score: others });
+  const [old, now] = [scaleOf(before), scaled.ok ? scaleOf(scaled.definition) : null];
+  if (old === null || now === null || pass_threshold === null) return next;
+  if (old.min === now.min && old.max === now.max) return next;
+  const message = `Send a pass_threshold on the new scale, from ${now.min} to ${now.max}: the current ${score.pass_threshold} was set on the scale from ${old.min} to ${old.max}`;
+  throw invalid([...place, "score", "pass_threshold"], message);
 }
 
 /** Creates an evaluator. For a webhook it returns the secret that signs its requests, which is shown only here. */
@@ -114,16 +140,16 @@ export async function createEvaluator(
     if (created) await recordCreated(connection, audited, found);
     return found;
   });
-  // An earlier attempt of the same request made it, with another secret.
+  // An earlier attempt of the same request created the evaluator with its own secret, so that one is returned.
   const kept = row.secret === null ? null : deps.secrets.open(row.secret, secretContext(evaluator_id));
   return { row, secret: kept };
 }
 
-/** The changeable members; absent ones stay. */
+/** The changeable fields; absent fields are unchanged. */
 export interface EvaluatorChange {
   readonly name?: string | undefined;
   readonly description?: string | undefined;
-  /** Members of the definition. */
+  /** Fields of the definition. */
   readonly definition: Readonly<Record<string, unknown>>;
 }
 
@@ -145,7 +171,11 @@ export async function changeEvaluator(
     lock: (connection) => requireEvaluator(connection, evaluatorId, true),
     requireMatch: check,
     revisionOf: ({ version }) => version,
-    prepare: (row) => requireDefinition(deps, orgId, { ...row.definition, ...given }),
+    prepare: ({ definition: before }) => {
+      const next = mergePatch(definitionSchema(before), before, given) as JsonObject;
+      const { pass_threshold } = (given["score"] ?? {}) as JsonObject;
+      return requireDefinition(deps, orgId, pass_threshold === undefined ? rethreshold(before, next, ["body"]) : next);
+    },
     async write(connection, row, definition) {
       if (changesNothing(row, { name, description, definition })) return row;
       await reviseEvaluator(connection, {
@@ -159,11 +189,16 @@ export async function changeEvaluator(
   });
 }
 
+/** The schema of an evaluator's definition, with the configuration of its type. */
+function definitionSchema({ type }: EvaluatorDefinition): z.ZodType {
+  return evaluatorInputSchema.extend({ config: kindOf(type).config });
+}
+
 const NAMED_USERS = 100;
 
 /**
- * Deletes an evaluator; its versions stay for scores. Throws 404, and 409 if experiments or monitors have pinned one
- * of them.
+ * Deletes an evaluator; its versions are kept for their scores. Throws 404, and 409 if experiments or monitors have
+ * pinned one of them.
  */
 export async function deleteEvaluator(
   { db }: Pick<EvaluatorDeps, "db">,
@@ -177,7 +212,9 @@ export async function deleteEvaluator(
     const monitors = await monitorsUsing(connection, id, NAMED_USERS);
     const used_by = [...monitors, ...experiments].slice(0, NAMED_USERS);
     if (used_by.length > 0)
-      throw new Problem("in_use", "Experiments or monitors score with it: delete those first.", { extra: { used_by } });
+      throw new Problem("in_use", "Experiments or monitors use this evaluator: delete those first.", {
+        extra: { used_by },
+      });
     await markEvaluatorDeleted(connection, id);
     await recordDeleted(connection, audited, evaluator);
   });

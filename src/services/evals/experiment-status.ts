@@ -58,7 +58,7 @@ export async function statusOf(db: Db, experiment: ExperimentRow): Promise<Exper
       passed,
       errors,
       expected,
-      // Rows are scored before they end, so there may be more scores than expected so far.
+      // Rows are scored before they end, so there may temporarily be more scores than expected.
       unscored: Math.max(0, expected - said),
       baseline: differences === null ? null : comparison(difference, definition.score.direction),
     };

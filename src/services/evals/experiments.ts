@@ -25,7 +25,7 @@ import { statusOf } from "./experiment-status.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
-/** What experiments need. */
+/** The dependencies of operations on experiments. */
 export interface ExperimentDeps {
   readonly db: Database;
   readonly plans: PlanCache;
@@ -33,20 +33,20 @@ export interface ExperimentDeps {
   readonly logger: Logger;
 }
 
-/** The request for an experiment. Absent versions mean the present ones, other absent members their defaults. */
+/** The request for an experiment. Absent versions mean the current ones; other absent fields take their defaults. */
 export interface ExperimentRequest extends Omit<ExperimentPlan, "dataset_version" | "evaluators"> {
-  /** -1: the published one. */
+  /** The flow version; -1 means the published one. */
   readonly flow_version: number;
   readonly dataset_version?: number | undefined;
   readonly evaluator_ids: readonly string[];
 }
 
-/** Throws 404 where there is none. */
+/** The experiment with this ID. Throws 404. */
 export async function requireExperiment(db: Db, experimentId: string, lock = false): Promise<ExperimentRow> {
   return required(await findExperiment(db, experimentId, lock), "experiment");
 }
 
-/** Pins the present versions. Throws 404 for what does not exist, and 422 for what does not fit together. */
+/** Pins the current versions. Throws 404 for a missing resource, and 422 if the parts do not fit together. */
 async function planOf(
   { db, plans }: Pick<ExperimentDeps, "db" | "plans">,
   orgId: string,
@@ -56,12 +56,12 @@ async function planOf(
   const flow_version = request.flow_version === -1 ? project.published_version : request.flow_version;
   if (flow_version === null) throw invalid(["body", "flow_version"], "The project has no published flow");
   const plan = await plans.find({ org_id: orgId, project_id: request.project_id, flow_version });
-  if (plan === null) throw invalid(["body", "flow_version"], "The flow has no such version");
+  if (plan === null) throw invalid(["body", "flow_version"], "The flow does not have this version");
   return await db.org(orgId, async (connection) => {
     const dataset = required(await findDataset(connection, request.dataset_id), "dataset");
     const dataset_version = request.dataset_version ?? dataset.version;
     if (dataset_version > dataset.version)
-      throw invalid(["body", "dataset_version"], "The dataset has no such version yet");
+      throw invalid(["body", "dataset_version"], "The dataset does not have this version");
     const evaluators = await pinEvaluators(connection, request.evaluator_ids);
     if (request.baseline_experiment_id !== null) await requireExperiment(connection, request.baseline_experiment_id);
     checkGatesOf(request.gates, evaluators, request.baseline_experiment_id);
@@ -72,13 +72,13 @@ async function planOf(
 function checkGatesOf(gates: readonly Gate[], evaluators: ExperimentPlan["evaluators"], baseline: string | null): void {
   for (const [index, gate] of gates.entries()) {
     if (gate.evaluator_id != null && !evaluators.some(({ evaluator_id }) => evaluator_id === gate.evaluator_id))
-      throw invalid(["body", "gates", index, "evaluator_id"], "It is not one of the experiment's evaluators");
+      throw invalid(["body", "gates", index, "evaluator_id"], "Not an evaluator of this experiment");
     if (gate.vs === "baseline" && baseline === null)
       throw invalid(["body", "gates", index, "vs"], "The experiment has no baseline");
   }
 }
 
-/** Creates an experiment. It does nothing until a job runs it. */
+/** Creates an experiment, which does nothing until a job runs it. */
 export async function createExperiment(
   deps: ExperimentDeps,
   orgId: string,
@@ -98,7 +98,7 @@ export async function createExperiment(
 const ALWAYS: ReadonlyArray<keyof ExperimentRequest> = ["name", "description", "gates"];
 
 /**
- * Changes an experiment: any member of a draft, only name, description and gates later. Calls `check` with it before
+ * Changes an experiment: any field of a draft, and only name, description and gates later. Calls `check` with it before
  * it changes anything.
  */
 export async function changeExperiment(
@@ -115,7 +115,7 @@ export async function changeExperiment(
     if (state !== "DRAFT" && fixed.length > 0)
       throw new Problem(
         "conflict",
-        `The experiment is ${state}: only name, description and gates can be changed. Create another one.`,
+        `The experiment is ${state}: only name, description and gates can be changed. Create a new experiment for other changes.`,
       );
   };
   return await changeChecked(deps.db, orgId, {
@@ -129,7 +129,7 @@ export async function changeExperiment(
       return fixed.length > 0 ? await planOf(deps, orgId, requestOf(row, given)) : null;
     },
     async write(connection, row, pinned) {
-      // A job may have started meanwhile, which does not change the revision.
+      // Checked again, because a job may have started meanwhile without changing the revision.
       refuse(row);
       if (Object.keys(given).length === 0) return row;
       const { name = row.name, description = row.description, gates = row.gates } = given;
@@ -145,12 +145,12 @@ export async function changeExperiment(
   });
 }
 
-/** An experiment with the given members changed. */
+/** An experiment as a request, with the given fields changed. */
 function requestOf(row: ExperimentRow, given: Partial<ExperimentRequest>): ExperimentRequest {
   return {
     ...row,
     evaluator_ids: row.evaluators.map(({ evaluator_id }) => evaluator_id),
-    // Another flow or dataset has other versions.
+    // A pinned version means nothing for another flow or dataset, so it is reset to the default.
     ...(given.project_id === undefined ? {} : { flow_version: -1 }),
     ...(given.dataset_id === undefined ? {} : { dataset_version: undefined }),
     ...given,
@@ -177,10 +177,10 @@ export async function deleteExperiment(
 ): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
     const experiment = await requireExperiment(connection, experimentId, true);
-    if (isActive(experiment.state)) throw new Problem("conflict", "The experiment is under way: cancel it first.");
+    if (isActive(experiment.state)) throw new Problem("conflict", "The experiment is running: cancel it first.");
     const used_by = await experimentsUsing(connection, "baseline_experiment_id", experimentId, 100);
     if (used_by.length > 0)
-      throw new Problem("in_use", "Other experiments have it as their baseline.", { extra: { used_by } });
+      throw new Problem("in_use", "Other experiments use this experiment as their baseline.", { extra: { used_by } });
     await markExperimentDeleted(connection, experimentId);
     await recordDeleted(connection, audited, experiment);
   });
@@ -190,8 +190,8 @@ export async function deleteExperiment(
 export type JobRequest = Pick<JobRow, "job_id" | "kind"> & { readonly options: JobOptions };
 
 /**
- * Accepts a job and starts it; the same id again is the same job. Throws 404, 409 if the experiment's state does not
- * allow it, and 422.
+ * Accepts a job and starts it; the same ID again returns the same job. Throws 404, 409 if the experiment's state does
+ * not allow it, and 422.
  */
 export async function startJob(
   deps: ExperimentDeps,
@@ -216,14 +216,16 @@ export async function startJob(
     if (kind !== "export") await moveExperiment(connection, experimentId, "QUEUED");
     return null;
   });
-  // The rows decide: the sweeper makes up for a lost start or cancellation.
+  // A lost start or cancellation does no harm: the sweeper repeats what the rows say.
   if (kind === "cancel") {
     if (cancelled !== null)
-      await evals.cancelJob(cancelled).catch((err: unknown) => logger.warn({ err, job_id }, "job not cancelled yet"));
+      await evals
+        .cancelJob(cancelled)
+        .catch((err: unknown) => logger.warn({ err, job_id }, "could not cancel the job; it will be retried"));
   } else {
     await evals
       .startJob({ org_id: orgId, experiment_id: experimentId, job_id, kind })
-      .catch((err: unknown) => logger.warn({ err, job_id }, "job not started yet"));
+      .catch((err: unknown) => logger.warn({ err, job_id }, "could not start the job; it will be retried"));
   }
 }
 
@@ -234,9 +236,9 @@ function requireAllowed(
 ): void {
   const foreign =
     options.evaluator_ids?.findIndex((id) => !evaluators.some(({ evaluator_id }) => evaluator_id === id)) ?? -1;
-  if (foreign !== -1) throw invalid(["body", "evaluator_ids", foreign], "It is not one of the experiment's evaluators");
+  if (foreign !== -1) throw invalid(["body", "evaluator_ids", foreign], "Not an evaluator of this experiment");
   if (kind === "cancel") {
-    if (active === null) throw new Problem("conflict", `Nothing of the experiment is under way: it is ${state}.`);
+    if (active === null) throw new Problem("conflict", `Nothing to cancel: the experiment is ${state}.`);
     return;
   }
   if (kind === "export") {
@@ -244,11 +246,11 @@ function requireAllowed(
     return;
   }
   if (active !== null)
-    throw new Problem("conflict", `A job of kind ${active.kind} is under way: wait for it, or cancel it.`);
+    throw new Problem("conflict", `A job of kind ${active.kind} is running: wait for it, or cancel it.`);
   if (kind === "run" && state !== "DRAFT")
     throw new Problem(
       "conflict",
-      `The experiment has run already (${state}): use rerun_failed, rerun_rows or score_only, or create another one.`,
+      `The experiment has already run (${state}): use rerun_failed, rerun_rows or score_only, or create a new experiment.`,
     );
   if (kind !== "run" && state === "DRAFT")
     throw new Problem("conflict", "The experiment has not run yet: start it with a job of kind run.");

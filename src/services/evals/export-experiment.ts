@@ -3,7 +3,8 @@ import type { ExperimentJobInput } from "../../domain/evals/experiment.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { ANY_LENGTH } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import { csvLine, textStream } from "../../platform/records.ts";
+import { csvHeader, csvLine, textStream } from "../../platform/records.ts";
+import type { Cell } from "../../platform/records.ts";
 import type { Database } from "../../stores/db.ts";
 import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
 import { endJob, findJob } from "../../stores/evals/experiment-jobs.ts";
@@ -44,8 +45,10 @@ export async function exportExperiment(
   async function* rows(): AsyncGenerator<ScoredRow> {
     for (let beyond: string | null = null; ;) {
       const keyset = { beyond, ascending: true, limit: PAGE };
-      const page: ScoredRow[] = await db.org(org_id, (connection) =>
-        listExperimentRows(connection, experiment_id, { state: null, row_id: null }, keyset),
+      const page: ScoredRow[] = await db.orgRead(
+        org_id,
+        (connection) => listExperimentRows(connection, experiment_id, { state: null, row_id: null }, keyset),
+        true,
       );
       yield* page;
       done += page.length;
@@ -55,20 +58,20 @@ export async function exportExperiment(
   }
 
   async function* csv(): AsyncGenerator<string> {
-    yield csvLine([...OWN_COLUMNS, ...scoreColumns(evaluators)]);
+    yield csvHeader([...OWN_COLUMNS, ...scoreColumns(evaluators)]);
     for await (const row of rows()) {
       const outputs = await loadValues(blobs, row.outputs ?? {});
       const scores = evaluators.flatMap(({ evaluator_id }) => {
         const score = row.scores.find((each) => each.evaluator_id === evaluator_id);
-        return [cell(score?.value), cell(score?.passed), score?.error?.code ?? ""];
+        return [cell(score?.value), cell(score?.passed), score?.error?.code];
       });
       const own = [
         row.row_id,
-        row.external_id ?? "",
+        row.external_id ?? undefined,
         String(row.repetition),
-        row.run_id ?? "",
+        row.run_id ?? undefined,
         publicState(row.state),
-        row.error?.code ?? "",
+        row.error?.code,
       ];
       yield csvLine([
         ...own,
@@ -101,7 +104,7 @@ export async function exportExperiment(
   if (!ended) await blobs.delete(key);
 }
 
-/** Three columns each. The evaluator's id is in them where its name alone would give a column that there is already. */
+/** Three columns per evaluator, named after it; its ID is added if the name alone is already taken. */
 function scoreColumns(evaluators: ReadonlyArray<{ readonly evaluator_id: string; readonly name: string }>): string[] {
   const columnsOf = (name: string) => [name, `${name} passed`, `${name} error`];
   const used = new Map<string, number>();
@@ -113,6 +116,6 @@ function scoreColumns(evaluators: ReadonlyArray<{ readonly evaluator_id: string;
   });
 }
 
-function cell(value: Json | JsonObject | undefined): string {
-  return value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value);
+function cell(value: Json | JsonObject | undefined): Cell {
+  return value === undefined || value === null ? undefined : typeof value === "string" ? value : JSON.stringify(value);
 }

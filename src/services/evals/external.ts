@@ -1,3 +1,4 @@
+import { parseExactJson } from "../../domain/exact-json.ts";
 import { randomUUID } from "node:crypto";
 import {
   EvaluatorError,
@@ -19,7 +20,7 @@ import { redactSecrets } from "../../platform/logging/redaction.ts";
 import type { Sandbox } from "../../platform/sandbox/sandbox.ts";
 import type { EmbedderSource } from "../knowledge/deps.ts";
 
-/** Longest answer of a webhook (bytes). */
+/** Longest response of a webhook (bytes). */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 /** Measures how similar the outputs of samples are to the expected ones. */
@@ -49,7 +50,7 @@ export async function similarities(
     return pairs.map((pair) => {
       if ("ok" in pair) return pair;
       const [a, b] = pair.map((text) => byText.get(text));
-      // The vectors have length 1.
+      // The vectors have length 1, so the dot product is the cosine.
       const cosine = a?.reduce((sum, x, i) => sum + x * (b?.[i] ?? 0), 0) ?? 0;
       return { ok: true, finding: { value: Math.max(-1, Math.min(1, cosine)) } };
     });
@@ -70,12 +71,12 @@ export function tellable({ sample, output = null, expected = null }: Subject): J
   const { run_id, state, inputs, outputs, expected_outputs, metadata, latency_ms, cost_usd, usage, error } = sample;
   const { nodes, passages } = sample.detail ?? { nodes: {}, passages: [] };
   const common = { run_id, state, inputs, output, outputs, expected, expected_outputs, metadata };
-  // They contain only JSON, which their types cannot express.
+  // The cast is safe: these values contain only JSON, which their types cannot express.
   const found = { nodes, passages, citations: sample.citations } as unknown as JsonObject;
   return { ...common, ...found, usage, latency_ms, cost_usd, error };
 }
 
-/** Throws if there is nothing to score: the run has not completed, and the evaluator does not take failed runs. */
+/** Throws if there is nothing to score: the run has not completed, and the evaluator does not score failed runs. */
 function subjectFor(definition: EvaluatorDefinition<"code" | "webhook">, sample: EvalSample): Subject {
   if (!definition.config.failed_runs) requireCompleted(sample);
   return subjectOf(definition, sample);
@@ -101,7 +102,7 @@ export async function scoreByCode(
   }
 }
 
-/** Scores a sample by asking a service: a POST, signed as webhooks are. */
+/** Scores a sample with a POST to a service, signed like webhook deliveries. */
 export async function scoreByWebhook(
   { guardedFetch, version }: { readonly guardedFetch: Pick<GuardedFetch, "fetch">; readonly version: string },
   definition: EvaluatorDefinition<"webhook">,
@@ -131,7 +132,7 @@ export async function scoreByWebhook(
       ...(signal ? { signal } : {}),
     });
     if (answer.status < 200 || answer.status > 299)
-      throw new EvaluatorError("webhook_failed", `The service answered ${answer.status}.`);
+      throw new EvaluatorError("webhook_failed", `The service returned status ${answer.status}.`);
     return { ok: true, finding: requireFinding(definition.score.data_type, parsed(answer.body)) };
   } catch (error) {
     if (error instanceof FetchRefused || error instanceof FetchFailed) return failed(error.code, error);
@@ -142,8 +143,8 @@ export async function scoreByWebhook(
 
 function parsed(body: Buffer): Json {
   try {
-    return JSON.parse(body.toString("utf8")) as Json;
+    return parseExactJson(body.toString("utf8"));
   } catch (error) {
-    throw new EvaluatorError("webhook_failed", "The service did not answer with JSON.", { cause: error });
+    throw new EvaluatorError("webhook_failed", "The service's response is not valid JSON.", { cause: error });
   }
 }

@@ -2,7 +2,7 @@ import type { Database } from "../../stores/db.ts";
 import { giveScore } from "./give-score.ts";
 import type { GivenScore } from "./give-score.ts";
 
-/** A reader's rating of a run's answer. */
+/** An end user's rating of a run's output. */
 interface Feedback extends Pick<GivenScore, "score_id" | "run_id" | "comment" | "author"> {
   readonly feedback: "positive" | "negative" | number;
 }

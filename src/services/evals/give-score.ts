@@ -13,11 +13,11 @@ export interface GivenScore extends Pick<
 > {
   readonly source: "api" | "human";
   readonly value: number | boolean | string;
-  /** Null: a boolean decides whether the score passes; for other values it is unknown. */
+  /** Null: a boolean value decides whether the score passes; for other values that is unknown. */
   readonly passed: boolean | null;
 }
 
-/** Throws 404 where there is none. */
+/** The score with this ID. Throws 404. */
 export async function requireScore(db: Db, scoreId: string, lock = false): Promise<ScoreRow> {
   return required(await findScore(db, scoreId, lock), "score");
 }

@@ -25,23 +25,26 @@ export type ImportDeps = SourceDeps & DatasetDeps;
 
 /** Rows that are written together while the source is being read. */
 const BATCH = 1000;
-/** The approximate limit of the same in characters of JSON. */
+/** The approximate size of such a batch (characters of JSON). */
 const BATCH_CHARS = 4 * 1024 * 1024;
 
 /** Thrown to roll back a dry run. */
 class DryRun extends Error {}
+
+/** A row of the import's preview, with its source run, by which an erasure finds it. */
+type PreviewRow = RowContent & Pick<StagedRow, "source_run_id">;
 
 /** The results of an import so far. */
 interface Found {
   readonly read: number;
   readonly failed: number;
   readonly errors: ImportIssue[];
-  readonly preview: RowContent[];
+  readonly preview: PreviewRow[];
 }
 
 /**
  * Reads an import's source and applies it to its dataset, all of it in one version or nothing. Can be called again
- * after any failure. Faults of the source are recorded in the import's row; anything else is thrown.
+ * after any failure. Errors of the source are recorded in the import's row; all others are thrown.
  */
 export async function importRows(deps: ImportDeps, input: ImportInput, signal: AbortSignal): Promise<void> {
   const { db } = deps;
@@ -51,7 +54,7 @@ export async function importRows(deps: ImportDeps, input: ImportInput, signal: A
   const dataset = await db.org(org_id, (connection) => findDataset(connection, job.dataset_id));
   const reading = createReading(deps, job, dataset);
   try {
-    if (dataset === null) throw new SourceUnreadable("dataset_gone", "The dataset has been deleted.");
+    if (dataset === null) throw new SourceUnreadable("dataset_gone", "The dataset was deleted.");
     await db.org(org_id, (connection) => forgetStaged(connection, import_id));
     for await (const record of recordsOf(deps, org_id, job.source, signal)) {
       signal.throwIfAborted();
@@ -63,7 +66,7 @@ export async function importRows(deps: ImportDeps, input: ImportInput, signal: A
     if (!(error instanceof SourceUnreadable || error instanceof RecordsUnreadable)) throw error;
     const code = error instanceof SourceUnreadable ? error.code : "unreadable_file";
     const { found } = reading;
-    // An aborted import lists the record that aborted it as its last error.
+    // The last error of an aborted import already names the record that aborted it.
     if (code !== "aborted") found.errors.unshift({ line: null, code, message: error.message });
     await end(deps, job, "failed", found, { created: 0, updated: 0, removed: 0 }, null);
     return;
@@ -72,7 +75,7 @@ export async function importRows(deps: ImportDeps, input: ImportInput, signal: A
 }
 
 function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | null) {
-  const found = { read: 0, failed: 0, errors: [] as ImportIssue[], preview: [] as RowContent[] };
+  const found = { read: 0, failed: 0, errors: [] as ImportIssue[], preview: [] as PreviewRow[] };
   const seen = new Set<string>();
   const isTable = job.source.type === "csv";
   const unseen = new Set(job.mapping === null ? [] : neededFields(job.mapping, isTable));
@@ -80,9 +83,10 @@ function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | n
   let batch: StagedRow[] = [];
   let chars = 0;
 
-  function fail(line: number, code: string, message: string): void {
+  function fail({ line, run_id }: Pick<SourceRecord, "line" | "run_id">, code: string, message: string): void {
     found.failed += 1;
-    if (found.errors.length < MAX_IMPORT_ERRORS) found.errors.push({ line, code, message });
+    const from = run_id === undefined ? {} : { run_id };
+    if (found.errors.length < MAX_IMPORT_ERRORS) found.errors.push({ line, code, message, ...from });
     if (job.on_error === "abort") throw new SourceUnreadable("aborted", message);
   }
 
@@ -92,9 +96,12 @@ function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | n
     batch = [];
     chars = 0;
     const broken = await brokenInputs(deps, dataset, rows);
-    for (const [index, message] of broken) fail(rows[index]?.line ?? 0, "input_schema", message);
+    for (const [index, message] of broken) {
+      const { line = 0, source_run_id = null } = rows[index] ?? {};
+      fail({ line, ...(source_run_id === null ? {} : { run_id: source_run_id }) }, "input_schema", message);
+    }
     const good = rows.filter((_, index) => !broken.has(index));
-    for (const { line: _line, row_id: _row, source_run_id: _run, given: _given, ...row } of good.slice(
+    for (const { line: _line, row_id: _row, given: _given, ...row } of good.slice(
       0,
       PREVIEW_ROWS - found.preview.length,
     ))
@@ -112,18 +119,21 @@ function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | n
   async function take(record: SourceRecord): Promise<void> {
     found.read += 1;
     if (found.read > MAX_IMPORT_ROWS)
-      throw new SourceUnreadable("too_many_rows", `One import takes ${MAX_IMPORT_ROWS} rows: divide it.`);
+      throw new SourceUnreadable(
+        "too_many_rows",
+        `One import can have at most ${MAX_IMPORT_ROWS} rows: split the file.`,
+      );
     const { line } = record;
-    if ("problem" in record) return fail(line, "unreadable_record", record.problem);
+    if ("problem" in record) return fail(record, "unreadable_record", record.problem);
     look(record.value);
-    const mapped = mapRecord(withoutOthers(record, job), job.mapping);
-    if (!mapped.ok) return fail(line, mapped.code, mapped.message);
+    const mapped = mapRecord(withoutOthers(record, job), job.mapping, record.exact);
+    if (!mapped.ok) return fail(record, mapped.code, mapped.message);
     const external_id = mapped.row.external_id ?? record.run_id ?? null;
     if (external_id !== null && seen.has(external_id))
       return fail(
-        line,
+        record,
         "duplicate_external_id",
-        `The external_id ${JSON.stringify(external_id.slice(0, 100))} came before`,
+        `Duplicate external_id ${JSON.stringify(external_id.slice(0, 100))}`,
       );
     if (external_id !== null) seen.add(external_id);
     const { row, given } = mapped;
@@ -135,7 +145,9 @@ function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | n
   function look(value: unknown): void {
     if ((names !== undefined && unseen.size === 0) || typeof value !== "object" || value === null) return;
     names ??= Object.keys(value);
-    for (const name of unseen) if (fieldOf(value as JsonObject, name) !== undefined) unseen.delete(name);
+    // A column counts as present even if its cell has no value.
+    for (const name of unseen)
+      if (Object.hasOwn(value, name) || fieldOf(value as JsonObject, name) !== undefined) unseen.delete(name);
   }
 
   /** A mistyped column name or a file without rows must not empty a dataset or the expected outputs of its rows. */
@@ -143,26 +155,26 @@ function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | n
     const [missing] = unseen;
     if (missing !== undefined && names !== undefined) {
       const known = names.slice(0, MAX_NAMES).map((name) => JSON.stringify(name.slice(0, 100)));
-      const message = `No record has the field ${JSON.stringify(missing.slice(0, 100))}. The first one has ${known.join(", ")}.`;
+      const message = `No record has the field ${JSON.stringify(missing.slice(0, 100))}. The fields of the first record are ${known.join(", ")}.`;
       throw new SourceUnreadable("field_missing", message.slice(0, 1000));
     }
-    if (job.mode === "replace" && found.failed === found.read) {
-      const message = "Not one row could be read: the rows of the dataset stay as they are.";
+    if (found.failed === found.read && (found.read > 0 || job.mode === "replace")) {
+      const message = "No row could be read: the rows of the dataset are unchanged.";
       throw new SourceUnreadable("nothing_to_import", message);
     }
     const isGuarded = job.mode === "replace" && job.on_error === null && !job.dry_run;
     if (isGuarded && found.failed * 2 > found.read) {
-      const message = `${found.failed} of ${found.read} records cannot be rows: the rows of the dataset stay as they are. With on_error "skip" they are replaced by the others.`;
+      const message = `${found.failed} of ${found.read} records are not valid rows: the rows of the dataset are unchanged. To replace them with the valid rows, send on_error "skip".`;
       throw new SourceUnreadable("mostly_unreadable", message);
     }
   }
   return { found, take, flush, requireSense };
 }
 
-/** Most fields that an error names. */
+/** Most fields named in an error. */
 const MAX_NAMES = 20;
 
-/** A run imported without a mapping: the members of a row, except its nodes. */
+/** Drops a record's node outputs if runs are imported without a mapping, since these are not fields of a row. */
 function withoutOthers(record: { readonly value: unknown; readonly run_id?: string }, { mapping }: ImportRow): unknown {
   if (record.run_id === undefined || mapping !== null) return record.value;
   const { inputs, expected_outputs, external_id } = record.value as JsonObject;
@@ -196,7 +208,7 @@ async function apply(deps: ImportDeps, job: ImportRow, found: Found): Promise<vo
   if (dry) await end(deps, job, "completed", found, dry, null);
   const after = await db.org(org_id, (connection) => findImport(connection, import_id));
   if (after?.status === "running" || after?.status === "pending") {
-    found.errors.unshift({ line: null, code: "dataset_gone", message: "The dataset has been deleted." });
+    found.errors.unshift({ line: null, code: "dataset_gone", message: "The dataset was deleted." });
     await end(deps, job, "failed", found, { created: 0, updated: 0, removed: 0 }, null);
   } else await discardFile(deps, job);
 }
@@ -235,7 +247,7 @@ async function endIn(
   });
 }
 
-/** Ends an import that a fault of ours has stopped. */
+/** Ends an import that an internal error has stopped. */
 export async function failImport(
   deps: ImportDeps,
   { org_id, import_id }: ImportInput,
@@ -251,7 +263,7 @@ export async function failImport(
   await discardFile(deps, job);
 }
 
-/** The file has been read. If the removal fails, it stays: it is small beside the dataset. */
+/** Deletes the uploaded file after it was read. A failure is ignored, since the file is small compared with the dataset. */
 async function discardFile({ blobs }: ImportDeps, { source }: ImportRow): Promise<void> {
   if ("blob_key" in source) await blobs.delete(source.blob_key).catch(() => undefined);
 }

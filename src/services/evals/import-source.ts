@@ -5,7 +5,7 @@ import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
-import { readCell, readRecords } from "../../platform/records.ts";
+import { readRecords } from "../../platform/records.ts";
 import type { FileRecord } from "../../platform/records.ts";
 import type { Database } from "../../stores/db.ts";
 import { HIGHEST_ID } from "../../stores/keyset.ts";
@@ -13,12 +13,12 @@ import { listRunsToImport } from "../../stores/evals/run-values.ts";
 import type { RunValues } from "../../stores/evals/run-values.ts";
 import { ROW_COLUMNS } from "./export-rows.ts";
 
-/** What reading the records of an import needs. */
+/** The dependencies of reading an import's records. */
 export interface SourceDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly guardedFetch: Pick<GuardedFetch, "fetch">;
-  /** Longest file behind an address (bytes). */
+  /** Longest file behind a URL (bytes). */
   readonly maxBytes: number;
 }
 
@@ -33,10 +33,10 @@ export class SourceUnreadable extends Error {
   }
 }
 
-/** A record, with its run. */
+/** A record with its source run, if any. */
 export type SourceRecord = FileRecord & { readonly run_id?: string };
 
-/** The records of an import's source one after the other. Throws SourceUnreadable and RecordsUnreadable. */
+/** Yields the records of an import's source. Throws SourceUnreadable and RecordsUnreadable. */
 export async function* recordsOf(
   deps: SourceDeps,
   orgId: string,
@@ -44,17 +44,7 @@ export async function* recordsOf(
   signal: AbortSignal,
 ): AsyncGenerator<SourceRecord> {
   if (source.type === "runs") yield* recordsOfRuns(deps, orgId, source.filter, source.limit);
-  else
-    for await (const record of readRecords(source.type, await open(deps, source, signal)))
-      yield source.type === "csv" ? asExported(record) : record;
-}
-
-/** A record of a table that we have exported, with the texts that were there. */
-function asExported(record: FileRecord): FileRecord {
-  if (!("value" in record)) return record;
-  const cells = Object.entries(record.value as Readonly<Record<string, string>>);
-  if (!ROW_COLUMNS.every((name, index) => cells[index]?.[0] === name)) return record;
-  return { ...record, value: Object.fromEntries(cells.map(([name, cell]) => [name, readCell(cell)])) };
+  else yield* readRecords(source.type, await open(deps, source, signal), ROW_COLUMNS);
 }
 
 async function open(
@@ -67,7 +57,7 @@ async function open(
       return (await blobs.openRead(source.blob_key)).stream;
     } catch (error) {
       if (!(error instanceof BlobNotFound)) throw error;
-      throw new SourceUnreadable("file_gone", "The file is no longer there: send it again.", { cause: error });
+      throw new SourceUnreadable("file_gone", "The uploaded file no longer exists: upload it again.", { cause: error });
     }
   }
   try {
@@ -77,7 +67,7 @@ async function open(
       signal,
     });
     if (status >= 200 && status <= 299) return Readable.from([body]);
-    throw new SourceUnreadable("http_status", `${new URL(url).origin} answered ${status}.`);
+    throw new SourceUnreadable("http_status", `${new URL(url).origin} returned status ${status}.`);
   } catch (error) {
     if (error instanceof FetchRefused) throw new SourceUnreadable("http_refused", error.message, { cause: error });
     if (error instanceof FetchFailed) throw new SourceUnreadable("http_failed", error.message, { cause: error });
@@ -112,11 +102,11 @@ async function recordOfRun(blobs: BlobStore, run: RunValues): Promise<{ value: u
     return { value: { ...inputs, ...outputs, inputs, expected_outputs: outputs, external_id: run.run_id } };
   } catch (error) {
     if (!(error instanceof BlobNotFound)) throw error;
-    return { problem: "Values of the run are no longer there" };
+    return { problem: "Values of the run no longer exist" };
   }
 }
 
-/** Loads the values from wherever they are stored. */
+/** Loads values that are stored inline or in the blob store. */
 async function loadAll(blobs: BlobStore, values: Readonly<Record<string, StoredValue>>): Promise<JsonObject> {
   const loaded: Array<[string, Json]> = [];
   for (const [id, value] of Object.entries(values)) loaded.push([id, await loadValue(blobs, value)]);

@@ -1,13 +1,14 @@
 import { EvaluatorError } from "../../domain/evals/evaluators/kind.ts";
 import type { Finding } from "../../domain/evals/evaluators/kind.ts";
+import { DEFAULT_SCALE, labelNumber } from "../../domain/evals/evaluators/llm-judge.ts";
 import type { JudgeConfig } from "../../domain/evals/evaluators/llm-judge.ts";
 import type { EvaluatorDefinition } from "../../domain/evals/evaluator.ts";
-import type { JsonObject } from "../../domain/json.ts";
+import type { Json, JsonObject } from "../../domain/json.ts";
 
 /** One call of a language model. */
 export interface JudgeCall {
   readonly org_id: string;
-  /** Default: the organisation's, then the installation's. */
+  /** Default: the connection of the organisation, then of the installation. */
   readonly connection_id: string | undefined;
   readonly model: string | undefined;
   readonly system: string;
@@ -17,10 +18,15 @@ export interface JudgeCall {
   readonly signal: AbortSignal | undefined;
 }
 
-/** What a judge needs to call models. */
+/** Calls models for judges. */
 export interface JudgeModel {
-  /** Throws EvaluatorError if there is no model, or it does not answer. */
-  generate(call: JudgeCall): Promise<{ readonly text: string; readonly usage: JsonObject }>;
+  /** Throws EvaluatorError if no model is configured, or it does not answer. */
+  generate(call: JudgeCall): Promise<{
+    readonly text: string;
+    readonly usage: JsonObject;
+    /** Whether the answer reached `max_tokens`, in which case its score may be cut as well. */
+    readonly isCut?: boolean;
+  }>;
 }
 
 export interface Judgement {
@@ -28,11 +34,7 @@ export interface Judgement {
   readonly usage: JsonObject;
 }
 
-const DEFAULT_SCALE = { min: 0, max: 1 };
-
-/**
- * Thrown if a judge was asked but gave no judgement. It carries the cost of the questions, which counts all the same.
- */
+/** Thrown if a judge was asked but gave no judgement. It carries the cost of the calls, which counts all the same. */
 export class NotJudged extends EvaluatorError {
   readonly usage: JsonObject;
 
@@ -57,27 +59,37 @@ function judgeSystem({ rubric, labels, scale = DEFAULT_SCALE }: JudgeConfig, fen
   ].join("\n\n");
 }
 
-/** Asks as often as configured. Labels are decided by the majority, scores by the median. Throws NotJudged. */
+/** Asks as often as configured and returns the majority label or the median score. Throws NotJudged. */
 export async function judge(
   model: JudgeModel,
   definition: EvaluatorDefinition<"llm_judge">,
-  { fence, ...call }: Pick<JudgeCall, "org_id" | "prompt" | "signal"> & { readonly fence: string },
+  {
+    fence,
+    sample,
+    ...call
+  }: Pick<JudgeCall, "org_id" | "prompt" | "signal"> & {
+    readonly fence: string;
+    /** The sample, which the judge's answer may quote. */
+    readonly sample: Json;
+  },
 ): Promise<Judgement> {
   const config = definition.config;
   const { samples, temperature, max_tokens, connection_id, model: name } = config;
   const asked = { ...call, connection_id, model: name, temperature, max_tokens, system: judgeSystem(config, fence) };
+  const shown = comparable(JSON.stringify(sample));
   const answers: Answer[] = [];
   const usages: JsonObject[] = [];
   let failure: EvaluatorError | undefined;
   for (let n = 0; n < samples; n++) {
     try {
-      const { text, usage } = await model.generate(asked);
+      const { text, usage, isCut } = await model.generate(asked);
       usages.push(usage);
-      answers.push(readAnswer(text, config));
+      if (isCut) throw new EvaluatorError("judge_cut", cutMessage(max_tokens));
+      answers.push(readAnswer(text, config, shown));
     } catch (error) {
       if (!(error instanceof EvaluatorError)) throw error;
       failure = error;
-      // Other questions would be refused as well.
+      // Further calls would be refused as well.
       if (NEVER_ANSWERED.has(error.code)) break;
     }
   }
@@ -102,8 +114,9 @@ interface Answer {
   readonly reasoning: string;
 }
 
-function readAnswer(text: string, { labels, scale = DEFAULT_SCALE }: JudgeConfig): Answer {
-  const { value, reasoning } = saidIn(text, labels === undefined ? "score" : "label") ?? { value: null, reasoning: "" };
+function readAnswer(text: string, { labels, scale = DEFAULT_SCALE }: JudgeConfig, shown: string): Answer {
+  const member = labels === undefined ? "score" : "label";
+  const { value, reasoning } = saidIn(text, member, shown) ?? { value: null, reasoning: "" };
   if (labels === undefined) {
     const score = numberIn(value);
     if (score !== null && score >= scale.min && score <= scale.max) return { score, label: "", reasoning };
@@ -120,8 +133,14 @@ function readAnswer(text: string, { labels, scale = DEFAULT_SCALE }: JudgeConfig
   );
 }
 
+const cutMessage = (max_tokens: number): string =>
+  `The judge model's answer was cut off at max_tokens (${max_tokens}). Raise max_tokens of the evaluator.`;
+
 function unreadable(wanted: string, text: string): EvaluatorError {
-  return new EvaluatorError("judge_unreadable", `The judge did not answer with ${wanted}, but: ${text.slice(0, 200)}`);
+  return new EvaluatorError(
+    "judge_unreadable",
+    `The judge model did not answer with ${wanted}, but: ${text.slice(0, 200)}`,
+  );
 }
 
 function numberIn(value: unknown): number | null {
@@ -129,31 +148,63 @@ function numberIn(value: unknown): number | null {
   return typeof value === "string" && /^[+-]?\d{1,20}(?:\.\d{0,20})?$/.test(value.trim()) ? Number(value) : null;
 }
 
-/** Longest end of an answer that is searched (characters), and how many objects are tried in it. */
+/** Length of the end of an answer that is searched (characters), and how many objects in it are tried. */
 const MAX_ANSWER = 20_000;
 const MAX_TRIES = 64;
 
+interface Said {
+  readonly value: unknown;
+  readonly reasoning: string;
+}
+
 /**
- * Finds the score or label in an answer: in its last object that has one, or else the answer itself. A model's
- * thinking before the answer does not count, even if no answer follows.
+ * The judge's own score or label: the whole answer is one object or value, or contains one object that is not a quote
+ * of the sample. Null if several such objects disagree. A model's thinking before the answer does not count, even if no
+ * answer follows.
  */
-function saidIn(
-  text: string,
-  member: "score" | "label",
-): { readonly value: unknown; readonly reasoning: string } | null {
+function saidIn(text: string, member: "score" | "label", shown: string): Said | null {
+  const alone = objectWith(member, withoutFence(text));
+  if (alone !== null) return alone;
   const whole = text.slice(-MAX_ANSWER);
   const last = [...whole.matchAll(/<\/think(?:ing)?>/gi)].at(-1);
-  // A model that has not finished thinking has not answered.
+  // An unclosed thinking block means that the model has not answered yet.
   if (last === undefined && /^\s*<think/i.test(text)) return null;
   const thought = last === undefined ? 0 : last.index + last[0].length;
   const said = whole.slice(thought);
-  const found = lastObject(said, member, 0) ?? lastObject(whole, member, thought);
+  const answer = objectWith(member, withoutFence(said));
+  if (answer !== null) return answer;
+  const found = objectsIn(said, member, 0) ?? objectsIn(whole, member, thought);
   if (found === null) return { value: bareValue(said), reasoning: "" };
-  const { reasoning } = found;
-  return { value: found[member], reasoning: typeof reasoning === "string" ? reasoning : "" };
+  const own = found.filter(({ source }) => !shown.includes(comparable(source)));
+  const [first] = own;
+  return first !== undefined && own.every(({ value }) => isSame(value, first.value)) ? first : null;
 }
 
-/** An answer of one line that is only a value, in quotes or not. */
+/** A text without escapes and white space, which JSON and quoting change. */
+function comparable(text: string): string {
+  return text.replaceAll(/\\[nrt]|[\\\s]/g, "");
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  return String(a).trim().toLowerCase() === String(b).trim().toLowerCase();
+}
+
+/** The content of a code block if the text is nothing else, or the text itself. */
+function withoutFence(text: string): string {
+  const trimmed = text.trim();
+  if (!trimmed.startsWith("```") || !trimmed.endsWith("```")) return trimmed;
+  const begin = trimmed.indexOf("\n");
+  return begin === -1 ? trimmed : trimmed.slice(begin, -3).trim();
+}
+
+function objectWith(member: string, source: string): Said | null {
+  const object = source.startsWith("{") ? parsed(source) : null;
+  if (object === null || !Object.hasOwn(object, member)) return null;
+  const { reasoning } = object;
+  return { value: object[member], reasoning: typeof reasoning === "string" ? reasoning : "" };
+}
+
+/** A one-line answer that is only a value, with or without quotes. */
 function bareValue(answer: string): string | null {
   const lines = answer.split("\n").flatMap((line) => (/^\s*(?:```.*)?$/.test(line) ? [] : [line.trim()]));
   const [line] = lines;
@@ -161,19 +212,28 @@ function bareValue(answer: string): string | null {
 }
 
 /**
- * The last object in a text that has the member and ends behind `after`. It may start earlier and quote what is there,
- * and other text may surround it.
+ * The objects in a text that have the field and end after position `after`; null if there are none. Objects inside a
+ * broken or cut-off object are ignored, because they may be quotes.
  */
-function lastObject(text: string, member: string, after: number): Record<string, unknown> | null {
-  let last: Record<string, unknown> | null = null;
+function objectsIn(text: string, member: string, after: number): Array<Said & { readonly source: string }> | null {
+  const all: Array<Said & { readonly source: string }> = [];
+  let hasFound = false;
+  let brokenUntil = 0;
   let from = text.indexOf("{");
   for (let tries = 0; from !== -1 && tries < MAX_TRIES; tries++) {
     const end = endOfObject(text, from);
-    const found = end === -1 ? null : parsed(text.slice(from, end));
-    if (found !== null && end > after && Object.hasOwn(found, member)) last = found;
-    from = text.indexOf("{", found === null ? from + 1 : end);
+    const source = end === -1 ? "" : text.slice(from, end);
+    const isObject = source !== "" && parsed(source) !== null;
+    const found = isObject && end > after ? objectWith(member, source) : null;
+    if (!isObject && /^\{\s*"/.test(text.slice(from, from + 100)))
+      brokenUntil = end === -1 ? text.length : Math.max(brokenUntil, end);
+    if (found !== null) {
+      hasFound = true;
+      if (from >= brokenUntil) all.push({ ...found, source });
+    }
+    from = text.indexOf("{", isObject ? end : from + 1);
   }
-  return last;
+  return hasFound ? all : null;
 }
 
 /** The end of the object that starts at `from`; -1 if it does not end. */
@@ -212,16 +272,16 @@ function majorityOf(answers: readonly Answer[], { labels = [] }: JudgeConfig, { 
   if (first === undefined || first.count === second?.count)
     throw new EvaluatorError(
       "judge_undecided",
-      `The judge's answers have no majority: ${answers.map(({ label }) => label).join(", ")}`,
+      `The judge model's answers have no majority: ${answers.map(({ label }) => label).join(", ")}`,
     );
-  const { label, passes, value } = first;
+  const { label, passes } = first;
   const reasoning = answers.find((each) => each.label === label)?.reasoning ?? "";
   const counted =
-    score.data_type === "boolean" ? passes : score.data_type === "categorical" ? label : (value ?? (passes ? 1 : 0));
+    score.data_type === "boolean" ? passes : score.data_type === "categorical" ? label : labelNumber(first);
   return { value: counted, label, reasoning, passed: passes };
 }
 
-/** The sums of several usages; null if there are none. */
+/** The sum of several usages; null if there are none. */
 export function addedUp(usages: readonly JsonObject[]): JsonObject | null {
   if (usages.length === 0) return null;
   const sum: Record<string, number> = {};

@@ -13,7 +13,7 @@ import type { ScheduleKind } from "../schedules/apply.ts";
 
 type Settings = Pick<Config, "MILLRACE_TASK_QUEUE" | "MILLRACE_MONITOR_INTERVAL_SECONDS">;
 
-/** The next scoring makes up for a missed one. */
+/** Short, because the next scoring also handles what a missed one left. */
 const CATCHUP_SECONDS = 10;
 
 /** The schedules of monitors' scoring. */
@@ -45,7 +45,7 @@ function scheduleOf(config: Settings, { org_id, monitor_id, enabled }: MonitorSc
     at: { every_seconds },
     overlap: "skip",
     catchup_window_seconds: CATCHUP_SECONDS,
-    // Spread, so that they do not all run in the same second.
+    // Jitter keeps all monitors from running in the same second.
     jitter_seconds: Math.floor(every_seconds / 4),
     workflow: {
       type: "watchMonitor",

@@ -5,10 +5,10 @@ import type { Db } from "../../stores/db.ts";
 import { countSeen, summariseScores } from "../../stores/evals/monitor-stats.ts";
 import type { ScoreSummary, SeenRuns, StatGroup, StatsRange, SummaryRow } from "../../stores/evals/monitor-stats.ts";
 
-/** Numbers of some time. */
+/** Statistics of a period. */
 export interface Figures extends Omit<ScoreSummary, "passes" | "judged"> {
   readonly pass_rate: number | null;
-  /** Null by flow version: runs that were not sampled are only counted for all versions together. */
+  /** Null per flow version, because runs that were not sampled are only counted for all versions together. */
   readonly eligible: number | null;
   readonly sampled: number | null;
 }

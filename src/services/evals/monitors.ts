@@ -2,7 +2,10 @@ import type { Config } from "../../config.ts";
 import { NO_ALERT, UNKNOWN_ALERT } from "../../domain/evals/alert.ts";
 import type { AlertSettings } from "../../domain/evals/alert.ts";
 import { Problem, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
+import { monitorFilterSchema } from "../../domain/evals/monitor.ts";
 import type { MonitorFilter, MonitorLimits } from "../../domain/evals/monitor.ts";
+import { patched } from "../../domain/patch.ts";
+import type { Patch } from "../../domain/patch.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import {
@@ -26,7 +29,7 @@ import { requireRoom } from "../require-room.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
-/** What monitors need. */
+/** The dependencies of operations on monitors. */
 export interface MonitorDeps {
   readonly logger: Logger;
   readonly config: Pick<
@@ -63,12 +66,12 @@ export interface MonitorRequest extends Omit<MonitorPlan, "evaluators" | "max_pe
 
 const DEFAULT_PER_HOUR = 100;
 
-/** Throws 404 where there is none. */
+/** The monitor with this ID. Throws 404. */
 export async function requireMonitor(db: Db, monitorId: string): Promise<MonitorDetail> {
   return required(await findMonitor(db, monitorId), "monitor");
 }
 
-/** Locks a monitor; throws 404 where there is none. */
+/** Locks a monitor. Throws 404. */
 async function requireLocked(db: Db, monitorId: string): Promise<MonitorRow> {
   const row = await lockMonitor(db, monitorId);
   if (row === null || row.deleted_at !== null) throw notFound("monitor");
@@ -76,20 +79,23 @@ async function requireLocked(db: Db, monitorId: string): Promise<MonitorRow> {
 }
 
 /**
- * Pins the present versions of the evaluators. Throws 404 for missing ones, and 422 for too many, and for versions that
- * the flow does not have.
+ * Pins the current versions of the evaluators. Throws 404 for missing evaluators, and 422 for too many or for versions
+ * that the flow does not have.
  */
 async function planOf({ db, config }: MonitorDeps, orgId: string, request: MonitorRequest): Promise<MonitorPlan> {
   const limits = monitorLimits(config);
   if (new Set(request.evaluator_ids).size > limits.max_evaluators_per_monitor)
-    throw invalid(["body", "evaluator_ids"], `A monitor has at most ${limits.max_evaluators_per_monitor} evaluators`);
+    throw invalid(
+      ["body", "evaluator_ids"],
+      `A monitor can have at most ${limits.max_evaluators_per_monitor} evaluators`,
+    );
   const {
     max_per_hour = Math.min(DEFAULT_PER_HOUR, limits.max_sampled_runs_per_hour),
     evaluator_ids: _,
     ...rest
   } = request;
   if (max_per_hour > limits.max_sampled_runs_per_hour)
-    throw invalid(["body", "max_per_hour"], `At most ${limits.max_sampled_runs_per_hour} runs an hour`);
+    throw invalid(["body", "max_per_hour"], `Must be at most ${limits.max_sampled_runs_per_hour} runs per hour`);
   await requireProject(db, orgId, request.project_id, "project");
   return await db.org(orgId, async (connection) => {
     await requireFlowVersions(connection, request.project_id, request.flow_versions ?? []);
@@ -101,13 +107,13 @@ async function planOf({ db, config }: MonitorDeps, orgId: string, request: Monit
 async function requireFlowVersions(db: Db, projectId: string, versions: readonly number[]): Promise<void> {
   const issues = (await unknownFlowVersions(db, projectId, versions)).map((index) => ({
     loc: ["body", "flow_versions", index],
-    msg: `The flow has no version ${versions[index]}`,
+    msg: `The flow does not have version ${versions[index]}`,
     type: "value_error",
   }));
   if (issues.length > 0) throw new ValidationProblem(issues);
 }
 
-/** Creates a monitor. Throws 404, 409 if the organisation has as many as it may, and 422. */
+/** Creates a monitor. Throws 404, 409 if the organisation has the maximum number of monitors, and 422. */
 export async function createMonitor(
   deps: MonitorDeps,
   orgId: string,
@@ -136,27 +142,32 @@ function settingsOf(row: MonitorRow): Omit<MonitorPlan, "evaluators"> {
   return { name, description, project_id, flow_versions, sampling_rate, filter, max_per_hour, enabled };
 }
 
+/** The fields of a monitor that a request changes. */
+type MonitorChange = Omit<Given<MonitorRequest>, "filter"> & { readonly filter?: Patch<MonitorFilter> | undefined };
+
 /**
- * Changes a monitor, and pins named evaluators anew. Calls `check` with it before it changes anything. Throws 404, 409
- * and 422.
+ * Changes a monitor, and pins the current versions of named evaluators. Calls `check` with it before it changes
+ * anything. Throws 404, 409 and 422.
  */
 export async function changeMonitor(
   deps: MonitorDeps,
   orgId: string,
   monitorId: string,
-  change: Given<MonitorRequest>,
+  change: MonitorChange,
   check: (row: MonitorRow) => void,
   audited: RowAudit<MonitorRow>,
 ): Promise<MonitorDetail> {
-  const given = stated(change);
+  const { filter, ...given } = stated(change);
   const { evaluator_ids = [], ...members } = given;
+  const filterOf = (row: MonitorRow): MonitorFilter =>
+    filter === undefined ? row.filter : patched(monitorFilterSchema, "filter", row.filter, filter);
   await changeChecked<MonitorRow, MonitorPlan, void>(deps.db, orgId, {
     audited,
     find: (connection) => requireMonitor(connection, monitorId),
     lock: (connection) => requireLocked(connection, monitorId),
     requireMatch: check,
     revisionOf: ({ revision }) => revision,
-    prepare: (row) => planOf(deps, orgId, { ...settingsOf(row), ...members, evaluator_ids }),
+    prepare: (row) => planOf(deps, orgId, { ...settingsOf(row), ...members, filter: filterOf(row), evaluator_ids }),
     async write(connection, row, plan) {
       const evaluators = given.evaluator_ids === undefined ? row.evaluators : plan.evaluators;
       requireAlerted(row, evaluators);
@@ -178,7 +189,7 @@ function requireAlerted({ alert }: MonitorRow, evaluators: MonitorPlan["evaluato
     );
 }
 
-/** Deletes a monitor: no more runs are sampled for it. Throws 404. */
+/** Deletes a monitor, so that no further runs are sampled for it. Throws 404. */
 export async function deleteMonitor(
   deps: MonitorDeps,
   orgId: string,
@@ -197,7 +208,10 @@ export async function deleteMonitor(
 export const deleteMonitorsOf = (db: Db, projectId: string): Promise<void> =>
   markMonitorsOfProjectDeleted(db, projectId);
 
-/** Changes the alert of a monitor. Earlier measurements belong to the earlier alert. Throws 404 and 422. */
+/**
+ * Changes the alert of a monitor. The state of the alert is reset, because earlier measurements belong to the earlier
+ * alert. Throws 404 and 422.
+ */
 export async function changeAlert(
   deps: MonitorDeps,
   orgId: string,
@@ -217,14 +231,14 @@ export async function changeAlert(
       for (const [index, { evaluator_id, window_seconds }] of alert.conditions.entries()) {
         const place = ["body", "conditions", index];
         if (!row.evaluators.some((each) => each.evaluator_id === evaluator_id))
-          throw invalid([...place, "evaluator_id"], "It is not one of the monitor's evaluators");
+          throw invalid([...place, "evaluator_id"], "Not an evaluator of this monitor");
         if (given.conditions !== undefined && window_seconds < min_window_seconds)
-          throw invalid([...place, "window_seconds"], `A window has at least ${min_window_seconds} seconds`);
+          throw invalid([...place, "window_seconds"], `A window must be at least ${min_window_seconds} seconds`);
       }
       if (alert.enabled && alert.conditions.length === 0)
-        throw invalid(["body", "conditions"], "An alert that is enabled has one condition at least");
+        throw invalid(["body", "conditions"], "An enabled alert needs at least one condition");
       const isOther = given.conditions !== undefined || alert.enabled !== row.alert.enabled;
-      // The last report stays, because the end of a reported alert is reported too.
+      // `told_at` is kept, because the end of a reported alert is reported too.
       const state = isOther ? { ...UNKNOWN_ALERT, told_at: row.alert_state.told_at } : row.alert_state;
       await updateAlert(connection, monitorId, alert, state);
     },

@@ -1,32 +1,13 @@
 import { uuidv7 } from "uuidv7";
-import { verdictOf } from "../../domain/evals/experiment.ts";
-import type {
-  ExperimentEndInput,
-  ExperimentJobInput,
-  ExperimentLanes,
-  ExperimentState,
-  LaneInput,
-  LaneRow,
-  RowState,
-  Verdict,
-} from "../../domain/evals/experiment.ts";
-import { derivedId, digestId } from "../../domain/derived-id.ts";
+import type { ExperimentJobInput, ExperimentLanes, LaneInput, LaneRow } from "../../domain/evals/experiment.ts";
+import { digestId } from "../../domain/derived-id.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Database, Db } from "../../stores/db.ts";
-import { endJob, findJob, noteJob } from "../../stores/evals/experiment-jobs.ts";
+import type { Database } from "../../stores/db.ts";
+import { findJob, noteJob } from "../../stores/evals/experiment-jobs.ts";
 import type { JobRow } from "../../stores/evals/experiment-jobs.ts";
-import {
-  assignRuns,
-  cancelRows,
-  endRows,
-  makeRows,
-  openRows,
-  ranRows,
-  resetRows,
-} from "../../stores/evals/experiment-rows.ts";
-import type { OpenRow, RanRow, RowEnd } from "../../stores/evals/experiment-rows.ts";
-import { insertEvent } from "../../stores/outbox.ts";
+import { assignRuns, endRows, makeRows, openRows, ranRows, resetRows } from "../../stores/evals/experiment-rows.ts";
+import type { OpenRow, RowEnd } from "../../stores/evals/experiment-rows.ts";
 import {
   addCost,
   findExperiment,
@@ -36,23 +17,16 @@ import {
 } from "../../stores/evals/experiments.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import type { PlanCache } from "../projects/plans.ts";
-import {
-  batchInputOf,
-  batchRunInput,
-  insertBatchRuns,
-  prepareBatchRun,
-  requestBatchCancel,
-  sealBatchRuns,
-} from "../runs/batch-runs.ts";
+import { batchInputOf, batchRunInput, insertBatchRuns, prepareBatchRun, sealBatchRuns } from "../runs/batch-runs.ts";
 import type { NewBatchRun } from "../runs/batch-runs.ts";
 import type { RunLimits } from "../runs/create-run.ts";
 import type { StartInputs } from "../runs/start-inputs.ts";
+import { endOf, isOpen, stateOf } from "./end-experiment.ts";
 import { statusOf } from "./experiment-status.ts";
-import { gatesOf } from "./experiments.ts";
 import { scoreRuns } from "./score-runs.ts";
 import type { Scorer } from "./scorer.ts";
 
-/** What running experiments needs. */
+/** The dependencies of running experiments. */
 export interface RunExperimentDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
@@ -64,12 +38,12 @@ export interface RunExperimentDeps {
 
 /** Most workflows that share the rows of an experiment. */
 const MAX_LANES = 4;
-/** Most rows that a lane takes at once, and the longest sum of their inputs (characters). */
+/** Most rows that a lane takes in one step, and the longest total of their inputs (characters). */
 const MAX_TAKEN = 50;
 const TAKEN_CHARS = 1024 * 1024;
 const SCORED_AGAIN = 100;
 
-/** Starts a job: makes the experiment's rows, or resets the rows to run again. Null if there is nothing to run. */
+/** Starts a job: creates the experiment's rows, or resets the rows to run again. Null if there is nothing to run. */
 export async function beginExperiment(
   { db }: Pick<RunExperimentDeps, "db">,
   { org_id, experiment_id, job_id, kind }: ExperimentJobInput,
@@ -77,8 +51,8 @@ export async function beginExperiment(
   return await db.orgTransaction(org_id, async (connection) => {
     const experiment = await findExperiment(connection, experiment_id, true);
     const job = await findJob(connection, job_id);
-    if (experiment === null || job === null || job.cancel || !isOpen(job)) return null;
-    // Otherwise an earlier attempt, whose answer was lost, has started it.
+    if (experiment === null || job === null || !isWanted(job)) return null;
+    // In any other state an earlier attempt, whose result was lost, has already started it.
     if (experiment.state === "QUEUED") {
       const rows = await makeRows(connection, experiment_id);
       const { row_ids = null } = job.options;
@@ -94,11 +68,7 @@ export async function beginExperiment(
   });
 }
 
-function isOpen({ state }: JobRow): boolean {
-  return state === "pending" || state === "running";
-}
-
-/** Inserts the runs of a lane's next rows and returns them. However often it is called, there is one run a row. */
+/** Inserts the runs of a lane's next rows and returns them. However often it is called, each row gets one run. */
 export async function nextRows(
   deps: RunExperimentDeps,
   input: LaneInput,
@@ -109,8 +79,9 @@ export async function nextRows(
   const found = await db.org(org_id, async (connection) => {
     const experiment = await findExperiment(connection, experiment_id);
     const job = await findJob(connection, job_id);
-    if (experiment === null || job === null || job.cancel || isSpent(experiment)) return null;
-    // With a budget, it takes no more rows than can run at once: taken rows are run.
+    if (experiment === null || !isWanted(job) || isSpent(experiment)) return null;
+    // With a budget, a lane takes no more rows than run concurrently, because taken rows run even if the budget is used
+    // up.
     const taken = Math.min(MAX_TAKEN, experiment.max_cost_usd === null ? 2 * input.concurrency : input.concurrency);
     return { experiment, taken, open: await openRows(connection, experiment_id, input, taken) };
   });
@@ -139,6 +110,7 @@ export async function nextRows(
         plan,
         inputs: row.inputs,
         metadata,
+        started_by: row.source_run_id ?? undefined,
       });
       if ("problem" in prepared) {
         const error = { code: "inputs_invalid", message: prepared.problem.slice(0, 2000) };
@@ -157,7 +129,9 @@ export async function nextRows(
     deps.startInputs,
     made.map(({ row }) => row),
   );
-  await db.orgTransaction(org_id, async (connection) => {
+  const added = await db.orgTransaction(org_id, async (connection) => {
+    // Another lane may have failed meanwhile, and runs added after the job's end would never start.
+    if (!isWanted(await findJob(connection, job_id, "for share"))) return false;
     await insertBatchRuns(connection, sealed);
     await assignRuns(
       connection,
@@ -165,21 +139,28 @@ export async function nextRows(
       made.map(({ place, row: { run_id } }) => ({ place, run_id })),
     );
     if (refused.length > 0) await endRows(connection, experiment_id, refused);
+    return true;
   });
+  if (!added) return nothing;
   return { rows, more: rows.length < open.length || open.length === taken };
 }
 
-/** Whether an experiment has used up its budget. Running rows still end. */
+/** Whether a job should continue. */
+function isWanted(job: JobRow | null): boolean {
+  return job !== null && isOpen(job) && !job.cancel;
+}
+
+/** Whether an experiment has used up its budget. Running rows still finish. */
 function isSpent({ max_cost_usd, cost_usd }: ExperimentRow): boolean {
   return max_cost_usd !== null && cost_usd >= max_cost_usd;
 }
 
-/** An id with the present time, like any run's; the rest is derived from the row. The row stores it. */
+/** A run ID with the current time; the rest is derived from the row, which stores the ID. */
 function runIdOf(experimentId: string, { row_id, repetition, attempt }: OpenRow): string {
   return digestId(uuidv7(), `${experimentId} ${row_id} ${repetition} ${attempt}`);
 }
 
-/** Thrown if a run's workflow has ended but its record does not say so yet. The reconciler settles the record. */
+/** Thrown if a run's workflow has ended but its record does not say so yet. The sweeper finalises the record. */
 export class RunsNotSettled extends Error {}
 
 /** Records the ends of rows, and has their runs scored. Can be called again after any failure. */
@@ -190,11 +171,15 @@ export async function scoreRows(
 ): Promise<void> {
   const { db } = deps;
   const { org_id, experiment_id, job_id, places } = input;
-  const experiment = await db.org(org_id, (connection) => findExperiment(connection, experiment_id));
-  if (experiment === null) return;
+  const { experiment, job } = await db.org(org_id, async (connection) => ({
+    experiment: await findExperiment(connection, experiment_id),
+    job: await findJob(connection, job_id),
+  }));
+  // If another lane has failed the job, its rows have ended as well.
+  if (experiment === null || job === null || !isOpen(job)) return;
   const rows = await db.org(org_id, (connection) => ranRows(connection, experiment_id, { places }));
   const open = rows.filter(({ run_state }) => !isTerminal(run_state));
-  if (open.length > 0) throw new RunsNotSettled(`${open.length} runs have not been settled yet`);
+  if (open.length > 0) throw new RunsNotSettled(`${open.length} runs are not finished yet`);
   const scorable = rows.filter((row) => stateOf(row) !== "cancelled");
   await scoreRuns(deps, org_id, experiment.evaluators, scorable, { experiment_id, signal });
   await db.orgTransaction(org_id, async (connection) => {
@@ -205,7 +190,7 @@ export async function scoreRows(
   await workOutProgress(db, org_id, experiment);
 }
 
-/** The least time between two counts of the progress, and its share: one part counting, twenty parts resting. */
+/** Shortest time between two counts of the progress (ms), and how many times the duration of a count the next one waits. */
 const PROGRESS_EVERY_MS = 2000;
 const PROGRESS_REST = 20;
 
@@ -218,19 +203,6 @@ async function workOutProgress(db: Database, orgId: string, experiment: Experime
     const tookMs = performance.now() - began;
     await noteProgress(connection, experiment_id, progress, Math.max(PROGRESS_EVERY_MS, PROGRESS_REST * tookMs));
   });
-}
-
-function stateOf({ run_state, state_reason }: RanRow): RowState {
-  if (run_state === "COMPLETED") return "completed";
-  return run_state === "FAILED" || state_reason === "run_paused" ? "failed" : "cancelled";
-}
-
-const PAUSED = { code: "run_paused", message: "The run waits for a decision, which nobody makes in an experiment." };
-
-function endOf(row: RanRow): RowEnd {
-  const { place, latency_ms, cost_usd, tokens, error, state_reason } = row;
-  const why = state_reason === "run_paused" ? PAUSED : error && { code: error.code, message: error.message };
-  return { place, state: stateOf(row), error: why, latency_ms, cost_usd, tokens };
 }
 
 /** Scores runs again, by some evaluators or all of them. */
@@ -258,84 +230,9 @@ export async function scoreExperiment(
     await scoreRuns(deps, org_id, pins, page, { experiment_id, again: true, signal });
     done += page.length;
     const isLast = page.length < SCORED_AGAIN;
-    // Rows without a run are not scored, so their number is known only now.
+    // The number of scored rows is known only now, because rows without a run are not scored.
     await db.org(org_id, (connection) => noteJob(connection, job_id, done, isLast ? done : null));
     after = page.at(-1)?.place ?? after;
     if (isLast) return;
   }
-}
-
-/**
- * Ends a job. Unless it is an export, the experiment ends in the same transaction, with its status, verdict and event.
- */
-export async function endExperiment({ db }: Pick<RunExperimentDeps, "db">, input: ExperimentEndInput): Promise<void> {
-  const { org_id, experiment_id, job_id, kind, cancelled, failure } = input;
-  await db.orgTransaction(org_id, async (connection) => {
-    const experiment = await findExperiment(connection, experiment_id, true);
-    const job = await findJob(connection, job_id);
-    if (experiment === null || job === null || !isOpen(job)) return;
-    const isCancelled = cancelled || job.cancel;
-    const errors = failure === null ? [] : [{ code: input.code ?? "internal_error", message: failure.slice(0, 1000) }];
-    const state = isCancelled ? "cancelled" : failure === null ? "completed" : "failed";
-    if (kind === "export") {
-      await endJob(connection, job_id, { state, done: job.done, errors, blob_key: null });
-      return;
-    }
-    if (isCancelled) await requestBatchCancel(connection, await cancelRows(connection, experiment_id));
-    const ended = await statusOf(connection, experiment);
-    const { rows, pending, running } = ended.counts;
-    const to: ExperimentState = isCancelled
-      ? "CANCELLED"
-      : failure !== null || rows === 0
-        ? "FAILED"
-        : pending + running > 0
-          ? "PARTIAL"
-          : "COMPLETED";
-    const error = failure !== null && !isCancelled ? (errors[0] ?? null) : rows === 0 && !isCancelled ? NO_ROWS : null;
-    const verdict = verdictOf(to, await gatesOf(connection, experiment, ended));
-    await moveExperiment(connection, experiment_id, to, { verdict, error, result: ended });
-    await endJob(connection, job_id, {
-      state,
-      done: kind === "score_only" ? job.done : Math.max(0, job.total - pending - running),
-      errors: error === null ? [] : [error],
-      blob_key: null,
-    });
-    if (to !== "CANCELLED")
-      await announce(connection, experiment, job_id, { state: to, verdict, unscored: ended.scores.unscored });
-  });
-}
-
-/** Ends a job whose regular end has failed. */
-export async function failExperiment(
-  { db }: Pick<RunExperimentDeps, "db">,
-  { org_id, experiment_id, job_id, kind }: ExperimentJobInput,
-  error: { readonly code: string; readonly message: string },
-): Promise<void> {
-  await db.orgTransaction(org_id, async (connection) => {
-    const experiment = await findExperiment(connection, experiment_id, true);
-    const job = await findJob(connection, job_id);
-    if (experiment === null || job === null || !isOpen(job)) return;
-    await endJob(connection, job_id, { state: "failed", done: job.done, errors: [error], blob_key: null });
-    if (kind === "export") return;
-    await moveExperiment(connection, experiment_id, "FAILED", { verdict: null, error, result: null });
-    await announce(connection, experiment, job_id, { state: "FAILED", verdict: null, unscored: 0 });
-  });
-}
-
-const NO_ROWS = { code: "no_rows", message: "The dataset's version has no active rows in these splits." };
-
-async function announce(
-  connection: Db,
-  { org_id, experiment_id, name, project_id }: ExperimentRow,
-  jobId: string,
-  end: { readonly state: ExperimentState; readonly verdict: Verdict | null; readonly unscored: number },
-): Promise<void> {
-  const type = end.state === "FAILED" ? "failed" : "completed";
-  await insertEvent(connection, {
-    event_id: derivedId(jobId, type),
-    org_id,
-    type: `evals.experiment.${type}`,
-    project_id,
-    data: { experiment_id, name, project_id, job_id: jobId, ...end },
-  });
 }

@@ -5,7 +5,7 @@ import { isObject, jsonLength } from "../../domain/json.ts";
 import type { Json } from "../../domain/json.ts";
 import type { RecordedNode } from "../../stores/evals/samples.ts";
 
-/** Longest detail of a sample (characters of JSON). The rest is left out, like outputs that are too long. */
+/** Longest detail of a sample (characters of JSON). The rest is omitted, like outputs that are too long. */
 const MAX_DETAIL = 512 * 1024;
 const MAX_PASSAGES = 200;
 

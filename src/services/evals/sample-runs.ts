@@ -8,8 +8,8 @@ import { countHours, enabledMonitors, labelsOf, takeRuns } from "../../stores/ev
 import type { SamplingMonitor, TakenRun } from "../../stores/evals/monitor-runs.ts";
 
 /**
- * Takes the ended runs that monitors sample, in the transaction that relays their events. It scores nothing. System
- * only.
+ * Stores which finished runs monitors sample, in the transaction that relays their events; scoring happens later. For
+ * connections of the system only.
  */
 export async function sampleRuns(db: Db, events: readonly DomainEvent[]): Promise<void> {
   const runs = events.flatMap(endedRunOf);

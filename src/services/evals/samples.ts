@@ -7,15 +7,15 @@ import { sampleNodes, sampleRuns } from "../../stores/evals/samples.ts";
 import type { RecordedNode } from "../../stores/evals/samples.ts";
 import { detailOf } from "./sample-detail.ts";
 
-/** What making samples needs. */
+/** The dependencies of creating samples. */
 export interface SampleDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
 }
 
 /**
- * Samples of runs by their ids; an open run has none. The caller adds the expected outputs. `detailed`: with
- * everything that judges, code and webhooks get.
+ * Samples of runs by their IDs; an unfinished run has none. The caller adds the expected outputs. With `detailed`,
+ * samples contain everything that judges, code and webhooks get.
  */
 export async function samplesOf(
   { db, blobs }: SampleDeps,
@@ -39,9 +39,9 @@ export async function samplesOf(
       metadata: run.metadata,
       error: error && { code: error.code, message: error.message },
       latency_ms: latency_ms === null ? null : Math.round(latency_ms),
-      // A run without model calls costs nothing. The cost of one with calls may be unknown.
+      // A run without model calls costs nothing, but the cost of one with calls may be unknown (null).
       cost_usd: typeof cost === "number" ? cost : usage["total_tokens"] ? null : 0,
-      // The same members as runs show, with or without model calls.
+      // The same fields as in the API's runs, even without model calls.
       usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0, cost_usd: 0, estimated: false, ...usage },
       nodes: run.nodes,
       citations: (citations ?? []).map(({ resource_id, resource_path }) => ({ resource_id, resource_path })),
@@ -51,7 +51,7 @@ export async function samplesOf(
   return samples;
 }
 
-/** Loads values from wherever they are stored. Leaves missing ones out. */
+/** Loads values that are stored inline or in the blob store; missing ones are omitted. */
 export async function loadValues(blobs: BlobStore, values: Readonly<Record<string, StoredValue>>): Promise<JsonObject> {
   const loaded: Array<[string, Json]> = [];
   for (const [id, value] of Object.entries(values)) {

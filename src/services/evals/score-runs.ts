@@ -21,7 +21,7 @@ export interface EvaluatorPin {
   readonly version: number;
 }
 
-/** A run to score, with facts that its record does not have. */
+/** A run to score, with data that is not in its record. */
 export interface RunToScore {
   readonly run_id: string;
   readonly expected_outputs?: JsonObject;
@@ -31,22 +31,19 @@ export interface RunToScore {
 export interface ScoreRunsOptions {
   readonly experiment_id?: string;
   readonly monitor_id?: string;
-  /** Scores runs again. By default only scores that are missing or errors are made. */
+  /** Scores runs again. By default only missing scores and errors are scored. */
   readonly again?: boolean;
   readonly signal?: AbortSignal;
 }
 
-/**
- * Batch sizes: where an evaluator reads whole samples, and otherwise. Each batch's scores are stored before the next
- * one.
- */
+/** Runs per batch, if an evaluator reads whole samples and otherwise. Each batch's scores are stored before the next batch. */
 const WHOLE_AT_ONCE = 20;
 const AT_ONCE = 100;
 
 /**
- * Scores ended runs by versions of evaluators and stores the scores. It never repeats a score that a version has
- * given, whoever asked for it and whatever other evaluators failed to give. The cost of judges is added to the
- * experiment in the transaction that stores their scores. Can be called again after any failure.
+ * Scores finished runs with versions of evaluators and stores the scores. A score that a version has already given is
+ * never repeated, even if other evaluators failed for that run. The cost of judges is added to the experiment in the
+ * transaction that stores their scores. Can be called again after any failure.
  */
 export async function scoreRuns(
   deps: ScoreRunsDeps,

@@ -25,7 +25,7 @@ import { scoreByCode, scoreByWebhook, similarities, tellable } from "./external.
 import { NotJudged, addedUp, judge } from "./judge.ts";
 import type { JudgeModel } from "./judge.ts";
 
-/** What scoring samples needs. */
+/** The dependencies of scoring samples. */
 export interface ScorerDeps {
   readonly evaluation: Pick<Evaluation, "scores" | "sources">;
   readonly embedders: EmbedderSource;
@@ -41,21 +41,21 @@ export interface ScorerDeps {
 export interface ScoringEvaluator {
   readonly evaluator_id: string;
   readonly definition: EvaluatorDefinition;
-  /** Of a webhook: sealed. */
+  /** The sealed secret of a webhook. */
   readonly secret: Buffer | null;
 }
 
 /** A score, with its explanation. */
 export interface Scored extends ScoreResult {
   readonly usage: JsonObject | null;
-  /** The question to the judge. */
+  /** The prompt for the judge. */
   readonly rendered_prompt: string | null;
 }
 
 export interface Scorer {
   /**
-   * The scores of each sample, in the order of the evaluators. Throws only faults that are neither the evaluator's nor
-   * the sample's.
+   * The scores of each sample, in the order of the evaluators. Throws only errors that neither the evaluator nor the
+   * sample has caused.
    */
   score(
     orgId: string,
@@ -65,24 +65,24 @@ export interface Scorer {
   ): Promise<Scored[][]>;
 }
 
-/** Samples that are sent to be scored together, in number and characters. */
+/** Most samples that are scored together, and their longest total (characters). */
 const BATCH = 100;
 const BATCH_CHARS = 4_000_000;
 /** Most concurrent requests of one evaluator. */
 const AT_ONCE = 8;
 
-/** The finding of one definition in one sample. */
+/** The result of one definition for one sample. */
 interface Made {
   readonly outcome: Outcome;
   readonly usage?: JsonObject;
   readonly prompt?: string;
 }
 
-/** Binds a sealed secret to its evaluator: it cannot be opened at another one. */
+/** Binds a sealed secret to its evaluator: it cannot be opened for another one. */
 export const secretContext = (evaluatorId: string): string => `evaluators/${evaluatorId}/secret`;
 
 export function createScorer(deps: ScorerDeps): Scorer {
-  /** The findings of a definition in all samples; the definition is scored here, or is a part of a composite. */
+  /** The results of one definition for all samples; the definition is an evaluator's or part of a composite. */
   async function byCalling(
     orgId: string,
     definition: EvaluatorDefinition,
@@ -108,7 +108,7 @@ export function createScorer(deps: ScorerDeps): Scorer {
       case "llm_judge":
         return await eachAtOnce(samples, AT_ONCE, (sample) => judged(orgId, definition, sample, signal));
       default:
-        throw new Error(`${definition.type} is not scored by calling`);
+        throw new Error(`${definition.type} does not score by calling a service`);
     }
   }
 
@@ -120,7 +120,7 @@ export function createScorer(deps: ScorerDeps): Scorer {
       return {
         ok: false,
         code: "secret_unreadable",
-        message: "The evaluator's secret cannot be read with the configured master key.",
+        message: "The evaluator's secret cannot be decrypted with the configured master key.",
       };
     }
   }
@@ -138,18 +138,20 @@ export function createScorer(deps: ScorerDeps): Scorer {
       const output = requireOutput(subject);
       // Random, so that no output can pose as another section of the prompt.
       const fence = randomBytes(8).toString("hex");
-      // To a template, null is the same as absent.
+      // Spelled out, because templates treat null like an absent value.
       const expected = subject.expected === null ? "null" : (subject.expected ?? null);
+      const told = tellable(subject);
       const scope = scopeOf(sample, {
         ...sample.detail?.nodes,
-        ...tellable(subject),
+        ...told,
         output,
         expected,
         fence,
       });
       const [rendered] = await deps.evaluation.sources(orgId, [{ language: "liquid", source }], scope);
       prompt = textOf(rendered ?? "");
-      const { finding, usage } = await judge(deps.judge, definition, { org_id: orgId, prompt, fence, signal });
+      const call = { org_id: orgId, prompt, fence, sample: told, signal };
+      const { finding, usage } = await judge(deps.judge, definition, call);
       return { outcome: { ok: true, finding }, usage, prompt };
     } catch (error) {
       if (!(error instanceof EvaluatorError || error instanceof NodeFailure)) throw error;

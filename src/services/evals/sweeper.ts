@@ -14,7 +14,7 @@ export interface SweeperDeps {
 }
 
 /**
- * Restarts the imports and experiment jobs that a dead process left behind. It does nothing to those in progress. Any
+ * Restarts the imports and experiment jobs that a dead process left behind. It leaves those in progress alone. Any
  * number of processes may run it.
  */
 export function startEvalSweeper(deps: SweeperDeps, intervalMs: number, onError: (error: unknown) => void): Periodic {

@@ -14,16 +14,13 @@ import type { ScoreRunsDeps } from "./score-runs.ts";
 
 /** Runs that are scored together. */
 const BATCH = 50;
-/**
- * After so many failed attempts runs are scored one by one. After MAX_ATTEMPTS a run is given up and counted as an
- * error.
- */
+/** Failed attempts after which runs are scored one by one. After MAX_ATTEMPTS a run is no longer tried and counts as an error. */
 const SUSPICIOUS = 3;
 const MAX_ATTEMPTS = 5;
-/** Runs that an alert names. */
+/** Most runs that an alert names. */
 const MAX_NAMED_RUNS = 50;
 
-/** Scores the next sampled runs of a monitor. `more`: there may be others. Can be called again after any failure. */
+/** Scores the next sampled runs of a monitor. `more`: further runs may wait. Can be called again after any failure. */
 export async function scoreTaken(
   deps: ScoreRunsDeps,
   { org_id, monitor_id }: WatchInput,
@@ -49,7 +46,7 @@ export async function checkAlert({ db }: Pick<ScoreRunsDeps, "db">, { org_id, mo
   await db.orgTransaction(org_id, async (connection) => {
     const monitor = await lockMonitor(connection, monitor_id);
     if (monitor === null || !monitor.enabled) return;
-    // The runs were scored before this.
+    // Scoring runs before this check and has succeeded, so an earlier error is cleared.
     if (monitor.last_error !== null) await noteMonitorError(connection, monitor_id, null);
     if (!monitor.alert.enabled) return;
     const { alert, alert_state } = monitor;
@@ -116,7 +113,7 @@ async function tell(
   });
 }
 
-/** Which scores contribute to a condition's alert; null if it is about their number. */
+/** Which scores cause a condition's alert; null if the condition is about their number. */
 function blameOf({ metric, op, threshold }: AlertCondition): Blame | null {
   switch (metric) {
     case "mean":

@@ -29,7 +29,7 @@ export async function buildHnswIndexes(database: Database, minChunks: number = H
         await copyVectors(database, candidate);
         await database.system((db) => createHnsw(db, candidate));
         await database.system((db) => markHnsw(db, candidate.index_no, true));
-        // Copies what was written since the first copy. From now on each writer writes to both.
+        // Copies vectors written since the first copy; from now on each writer also writes to the HNSW index.
         await copyVectors(database, candidate);
         built += 1;
       }

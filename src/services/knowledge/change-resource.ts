@@ -9,8 +9,8 @@ import { changeLocked } from "../change.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
 /**
- * Changes to the description of a resource; its content stays. Absent members stay, and a field that is null is
- * removed.
+ * Changes to the description of a resource; its content is unchanged. Absent fields are unchanged, and a metadata field
+ * that is null is removed.
  */
 export interface ResourceChange {
   readonly name?: string | undefined;
@@ -18,8 +18,8 @@ export interface ResourceChange {
 }
 
 /**
- * Changes the description of a resource; searches use it at once. Calls `check` with the locked resource before it
- * changes anything. Throws 404, and 422 for what does not fit the metadata schema.
+ * Changes the description of a resource; searches use it immediately. Calls `check` with the locked resource before it
+ * changes anything. Throws 404, and 422 for metadata that does not fit the schema.
  */
 export async function changeResource(
   database: Database,

@@ -5,22 +5,22 @@ import type { Lexer } from "./lexer.ts";
 import type { PostingCache } from "./posting-cache.ts";
 import type { VectorCache } from "./vector-cache.ts";
 
-/** Where the embedding models of organisations come from. */
+/** Finds the embedding models of organisations. */
 export interface EmbedderSource {
-  /** The embedder of the model with this name in a knowledge base, or the reason (for people) why there is none. */
+  /** The embedder of the model with this name in a knowledge base, or a readable reason why there is none. */
   find(orgId: string, model: string): Promise<{ readonly embedder: Embedder } | { readonly no: string }>;
 }
 
-/** What indexing of knowledge bases needs. */
+/** The dependencies of indexing. */
 export interface IndexDeps {
   readonly database: Database;
   readonly embedders: EmbedderSource;
+  readonly lexer: Lexer;
 }
 
-/** What queries of knowledge bases need. */
+/** The dependencies of queries. */
 export interface QueryDeps extends IndexDeps {
   readonly vectors: VectorCache;
   readonly postings: PostingCache;
-  readonly lexer: Lexer;
   readonly reranker: Reranker | null;
 }

@@ -7,7 +7,7 @@ import { SUPPORTED_MIME_TYPES, detectMime, isImageMime, isSupportedMime } from "
 
 const ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/*;q=0.9, application/json;q=0.9, */*;q=0.5";
 
-/** What fetching pages needs. */
+/** The dependencies of fetching pages. */
 export interface PageDeps {
   readonly guardedFetch: Pick<GuardedFetch, "fetch">;
   /** Millrace's own, for the User-Agent. */
@@ -16,16 +16,16 @@ export interface PageDeps {
   readonly maxBytes: number;
 }
 
-/** Validators of an earlier answer. With one of them, the address sends its content only if that has changed. */
+/** Validators of an earlier response, with which the server sends the content only if it has changed. */
 export interface PageVersion {
   readonly etag: string | null;
   readonly last_modified: string | null;
 }
 
-/** What an address gives. */
+/** A page or file fetched from a URL. */
 export interface FetchedPage extends PageVersion {
   readonly outcome: "fetched";
-  /** The final address after redirects. */
+  /** The final URL after redirects. */
   readonly url: string;
   readonly body: Buffer;
   /** SHA-256, as hexadecimal digits. */
@@ -36,7 +36,7 @@ export interface FetchedPage extends PageVersion {
 export type PageAnswer =
   | FetchedPage
   | { readonly outcome: "not_modified" }
-  /** The page does not exist (any more): 404 or 410. */
+  /** The page does not exist: 404 or 410. */
   | { readonly outcome: "missing"; readonly error: ResourceFailure };
 
 /** Fetches a page or file and detects its type. Throws ResourceFailure, which says whether a retry could help. */
@@ -76,13 +76,13 @@ export async function fetchPage(
   if (status === 304 && known !== null) return { outcome: "not_modified" };
   if (status < 200 || status > 299) {
     const retryable = status >= 500 || status === 429 || status === 408;
-    const error = new ResourceFailure("http_status", `${new URL(response.url).origin} answered ${status}.`, {
+    const error = new ResourceFailure("http_status", `${new URL(response.url).origin} returned status ${status}.`, {
       retryable,
     });
     if (status === 404 || status === 410) return { outcome: "missing", error };
     throw error;
   }
-  // The name in an address says little (page.php, /download), so the content and the declared type decide.
+  // The file name in a URL says little (page.php, /download), so the content and the declared type decide.
   return fetchedPage({ url: response.url, name: null, headers: response.headers, body });
 }
 
@@ -96,11 +96,11 @@ export function fetchedPage({
   headers,
   body,
 }: Pick<GuardedResponse, "url" | "headers" | "body"> & { readonly name: string | null }): FetchedPage {
-  if (body.length === 0) throw new ResourceFailure("document_empty", "The address answers with an empty body.");
+  if (body.length === 0) throw new ResourceFailure("document_empty", "The response has an empty body.");
   const declared = headers["content-type"] ?? null;
   const mime = detectMime(name, declared, body);
   if (!isSupportedMime(mime) && !isImageMime(mime)) {
-    const message = `Files of type ${mime} cannot be read. Supported: ${SUPPORTED_MIME_TYPES.join(", ")}.`;
+    const message = `Files of type ${mime} are not supported. Supported types: ${SUPPORTED_MIME_TYPES.join(", ")}.`;
     throw new ResourceFailure("unsupported_type", message);
   }
   const charset = charsetIn(declared ?? "");
@@ -115,7 +115,7 @@ export function fetchedPage({
   };
 }
 
-/** Why a request to an address failed, for the person who gave the address. Throws any other error again. */
+/** Why a request to a URL failed, for the person who entered it. Rethrows any other error. */
 export function asResourceFailure(error: unknown): unknown {
   if (error instanceof FetchRefused) return new ResourceFailure("http_refused", error.message, { cause: error });
   if (!(error instanceof FetchFailed)) return error;
@@ -123,7 +123,7 @@ export function asResourceFailure(error: unknown): unknown {
   return new ResourceFailure(code, error.message, { cause: error, retryable: error.retryable });
 }
 
-/** Sent back unchanged; one that no header can carry is left out. */
+/** A validator to send back unchanged; null if a header cannot carry it. */
 function validator(value: string | undefined): string | null {
   return value !== undefined && /^[\x20-\x7e]{1,500}$/.test(value) ? value : null;
 }

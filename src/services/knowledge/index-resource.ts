@@ -3,7 +3,6 @@ import { uuidv7 } from "uuidv7";
 import { embeddedText } from "../../domain/knowledge/chunk.ts";
 import { encodeHalves, decodeHalves } from "../../domain/knowledge/halves.ts";
 import type { NewChunk } from "../../domain/knowledge/knowledge-base.ts";
-import { wordsText } from "../../domain/knowledge/languages.ts";
 import type { TextConfiguration } from "../../domain/knowledge/languages.ts";
 import { detectLanguage } from "../../platform/detect-language.ts";
 import { EmbeddingError } from "../../platform/embeddings/types.ts";
@@ -26,7 +25,7 @@ import { removeDeadChunks } from "../../stores/knowledge/remove-chunks.ts";
 import type { Db } from "../../stores/db.ts";
 import type { IndexDeps } from "./deps.ts";
 
-/** Chunks that are embedded and written together. */
+/** Chunks that are embedded and written in one batch. */
 const BATCH = 64;
 const REMOVED_AT_ONCE = 500;
 
@@ -34,7 +33,7 @@ export interface IndexResourceOptions {
   /** Called after each batch, e.g. to send a heartbeat. */
   readonly onProgress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal;
-  /** Whether the resource counts as indexed after this. Default: if this is the index that is searched. */
+  /** Whether the resource counts as indexed after this. Default: true for the active index. */
   readonly isLast?: boolean;
   /** Called in the transaction that makes the chunks searchable. */
   readonly onPublished?: (db: Db) => Promise<void>;
@@ -42,8 +41,8 @@ export interface IndexResourceOptions {
 
 /**
  * Indexes a revision of a resource: embeds and writes its chunks in batches, then makes them searchable in place of
- * earlier revisions. Can be called again with the same chunks after any failure: written chunks stay. False if a later
- * revision has started or the resource is being deleted. Throws EmbeddingError.
+ * earlier revisions. Can be called again with the same chunks after any failure, because written chunks are kept. False
+ * if a later revision has started or the resource is being deleted. Throws EmbeddingError.
  */
 export async function indexResource(
   deps: IndexDeps,
@@ -96,7 +95,7 @@ async function findEmbedder(deps: IndexDeps, index: IndexRow): Promise<Embedder 
 }
 
 async function indexBatch(
-  { database }: IndexDeps,
+  { database, lexer }: IndexDeps,
   index: IndexRow,
   owner: ChunkOwner,
   embedder: Embedder | null,
@@ -108,6 +107,7 @@ async function indexBatch(
   const texts = batch.map(embeddedText);
   const hashes = texts.map((text) => createHash("sha256").update(text).digest());
   const vectors = embedder === null ? null : await embedTexts(database, index, embedder, texts, hashes, signal);
+  const vectorsOfWords = await lexer.vectors(texts, language);
   const first = await database.org(org_id, (db) => reserveChunkNumbers(db, index_no, batch.length));
   if (first === null) return false;
   const rows: ChunkRow[] = batch.map((chunk, i) => ({
@@ -118,10 +118,10 @@ async function indexBatch(
     chunk_id: uuidv7(),
     chunk_no: first + i,
     language,
-    words: wordsText(texts[i] ?? ""),
+    lexemes: vectorsOfWords[i] ?? "",
   }));
   return await database.orgTransaction(org_id, async (db) => {
-    // Locked first, so that two writers never deadlock.
+    // The HNSW index is locked first, so that two writers never deadlock.
     const hasHnsw = await lockHnsw(db, index_no);
     const written = await insertChunks(db, owner, rows);
     if (vectors === null || written.size === 0) return written.size > 0;
@@ -143,7 +143,7 @@ async function indexBatch(
   });
 }
 
-/** The halves of each text's vector. It reuses vectors that the knowledge base has of the same text. */
+/** Each text's vector as half-precision floats. Vectors of texts that the knowledge base already has are reused. */
 async function embedTexts(
   database: IndexDeps["database"],
   index: IndexRow,
@@ -162,7 +162,7 @@ async function embedTexts(
     const computed = await embedder.embed([...missing.values()], "passage", signal === undefined ? {} : { signal });
     const dimensions = computed[0]?.length ?? 0;
     if (!(await database.org(org_id, (db) => settleDimensions(db, index_no, dimensions)))) {
-      throw new EmbeddingError("refused", `The embedding model now gives ${dimensions} dimensions: run a full sync.`);
+      throw new EmbeddingError("refused", `The embedding model now returns ${dimensions} dimensions: run a full sync.`);
     }
     [...missing.keys()].forEach((hash, i) => known.set(hash, encodeHalves(computed[i] ?? [])));
   } else if (known.size > 0) {
@@ -172,7 +172,7 @@ async function embedTexts(
   return texts.map((_, i) => known.get(key(i)) ?? Buffer.alloc(0));
 }
 
-/** The numbers of stored halves. */
+/** Converts stored half-precision floats to numbers. */
 export function toNumbers(halves: Buffer): number[] {
   const numbers = new Float32Array(halves.length / 2);
   decodeHalves(halves, numbers);

@@ -6,7 +6,7 @@ import type { ResourceStatus } from "../../domain/knowledge/knowledge-base.ts";
 import { readMetadata } from "../../domain/knowledge/metadata.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
-import { detectMime } from "../../platform/parsing/mime.ts";
+import { MAIL, detectMime } from "../../platform/parsing/mime.ts";
 import { periodicallyEach } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import type { Database, Db } from "../../stores/db.ts";
@@ -25,7 +25,7 @@ import { storageOf } from "../accounts/quotas.ts";
 import type { QuotaReader } from "../accounts/quotas.ts";
 import type { ResourceStarter } from "../../temporal/resources.ts";
 
-/** What adding resources needs. */
+/** The dependencies of adding resources. */
 export interface AddDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
@@ -34,14 +34,14 @@ export interface AddDeps {
   readonly quotas: QuotaReader;
 }
 
-/** A resource to add, with its bytes already stored if they are at hand, and what to do with a duplicate. */
+/** A resource to add, with its bytes already stored if they were uploaded, and the rule for duplicates. */
 export interface ResourceToAdd {
   readonly resource: NewResource;
-  /** Default: a resource with the same external id is replaced, one with the same content (or address) stays. */
+  /** Default: a resource with the same external ID is replaced, one with the same content (or URL) is kept. */
   readonly onDuplicate: DuplicateRule | undefined;
 }
 
-/** The outcome. */
+/** The outcome of adding one resource. */
 export interface AddedResource {
   readonly resource_id: string;
   readonly status: ResourceStatus;
@@ -49,9 +49,9 @@ export interface AddedResource {
 }
 
 interface Written extends AddedResource {
-  /** Null where nothing is to be indexed. */
+  /** Null if there is nothing to index. */
   readonly revision: number | null;
-  /** A blob without an owner once the transaction has been committed. */
+  /** A blob that no row refers to once the transaction is committed. */
   readonly orphan: string | null;
 }
 
@@ -59,9 +59,9 @@ interface Written extends AddedResource {
 const SETTLED: readonly ResourceStatus[] = ["pending", "resource", "parsed", "indexed"];
 
 /**
- * Adds resources to a knowledge base and starts to index them: all of them, or none if one is refused. Throws 409 if a
- * duplicate is to be an error, and 422 if metadata no longer fits the schema. On any failure the caller removes the blobs
- * it has stored.
+ * Adds resources to a knowledge base and starts to index them: all of them, or none if one is refused. Throws 409 for a
+ * duplicate if the rule says so, and 422 if metadata no longer fits the schema. On any failure the caller removes the
+ * blobs it has stored.
  */
 export async function addResources(
   deps: AddDeps,
@@ -70,7 +70,7 @@ export async function addResources(
 ): Promise<AddedResource[]> {
   const countStored = await storageOf(deps.quotas, orgId);
   const written = await deps.db.orgTransaction(orgId, async (db) => {
-    // In one order, so that two requests never deadlock.
+    // Locked in sorted order, so that two requests never deadlock.
     const identities = new Set(toAdd.map(({ resource }) => resourceIdentity(resource)));
     const knowledgeBaseId = toAdd[0]?.resource.knowledge_base_id ?? "";
     for (const identity of [...identities].toSorted()) await lockResourceIdentity(db, knowledgeBaseId, identity);
@@ -88,19 +88,23 @@ export async function addResources(
     const resource = toAdd[index]?.resource;
     if (resource === undefined) continue;
     if (orphan !== null) {
-      await deps.blobs.delete(orphan).catch((err: unknown) => deps.logger.warn({ err }, "blob left behind"));
+      await deps.blobs
+        .delete(orphan)
+        .catch((err: unknown) => deps.logger.warn({ err }, "could not delete a blob; the daily clean-up will"));
     }
     if (revision === null) continue;
     const { org_id, knowledge_base_id } = resource;
-    // The row decides: the sweeper makes up for a lost start.
+    // A lost start does no harm: the sweeper starts what the row says.
     await deps.resources
       .startIngest({ org_id, knowledge_base_id, resource_id, revision })
-      .catch((err: unknown) => deps.logger.warn({ err, resource_id }, "ingestion not started"));
+      .catch((err: unknown) =>
+        deps.logger.warn({ err, resource_id }, "could not start the ingestion; it will be retried"),
+      );
   }
   return written.map(({ resource_id, status, outcome }) => ({ resource_id, status, outcome }));
 }
 
-/** Stores a text as the content of a resource, with the type that its name says. */
+/** Stores a text as the content of a resource, with the type that its name implies. */
 export async function storeText(
   blobs: BlobStore,
   orgId: string,
@@ -108,15 +112,16 @@ export async function storeText(
 ): Promise<Pick<NewResource, "content_hash" | "content_mime" | "size" | "blob_key">> {
   const bytes = Buffer.from(text);
   const found = detectMime(name, "text/plain", bytes);
-  // Its name only decides how the text is read; it is text in any case.
-  const content_mime = found.startsWith("text/") || found === "application/json" ? found : "text/plain";
+  // The name only decides how the text is parsed; content that was sent as text never has a binary type.
+  const content_mime =
+    found.startsWith("text/") || found === "application/json" || found === MAIL ? found : "text/plain";
   const { key, size, sha256 } = await blobs.put(orgId, bytes, { maxBytes: bytes.byteLength });
   return { content_hash: sha256, content_mime, size, blob_key: key };
 }
 
 /**
- * The ids of one request's resources, derived from the request's own, so that a retry makes the same ones. They ascend, since lists
- * are in the order of ids.
+ * The resource IDs of one request, derived from its own ID, so that a retry yields the same ones. They ascend, because
+ * lists are sorted by ID.
  */
 export function idsOf(own: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) =>
@@ -128,8 +133,8 @@ const AGAIN_AFTER_MS = 10_000;
 const BATCH = 100;
 
 /**
- * Restarts the indexing of resources that a dead process left behind. It does nothing to those in progress. Any number
- * of processes may run it.
+ * Restarts the indexing of resources that a dead process left behind. It leaves those in progress alone. Any number of
+ * processes may run it.
  */
 export function startIngestSweeper(
   { db, resources }: Pick<AddDeps, "db" | "resources">,
@@ -144,7 +149,10 @@ export function startIngestSweeper(
   );
 }
 
-/** Under the lock that a change of the schema waits for: a value stored after it would have a type that no filter finds. */
+/**
+ * Checks metadata while it holds a lock that a schema change waits for; otherwise a value could be stored with a type
+ * that no filter finds.
+ */
 async function requireFitting(db: Db, knowledgeBaseId: string, toAdd: readonly ResourceToAdd[]): Promise<void> {
   const schema = required(await holdMetadataSchema(db, knowledgeBaseId), "knowledge base");
   const issues = toAdd.flatMap(
@@ -162,7 +170,7 @@ async function write(db: Db, { resource, onDuplicate }: ResourceToAdd): Promise<
   const existing = known === null ? null : (repeated ?? (await findResource(db, knowledge_base_id, known)));
   if (existing === null) {
     if (!(await insertResource(db, resource)))
-      throw conflict("This Idempotency-Key made a resource that has been deleted.");
+      throw conflict("This Idempotency-Key created a document that has been deleted.");
     return { resource_id, status: "pending", outcome: "added", revision: 0, orphan: null };
   }
   const isSame =
@@ -181,16 +189,16 @@ async function write(db: Db, { resource, onDuplicate }: ResourceToAdd): Promise<
     if (isSame && existing.resource_path === resource.resource_path) return unchanged;
     throw new Problem(
       "idempotency_conflict",
-      "This Idempotency-Key was used with another resource in the last 24 hours.",
+      "This Idempotency-Key was used with another document in the last 24 hours.",
     );
   }
   const rule = onDuplicate ?? (byName === null ? "skip" : "replace");
   if (rule === "error") {
-    const what = byName === null ? "The same content" : "A resource with this external_id";
-    throw conflict(`${what} is in the knowledge base already, as resource ${existing.resource_id}.`);
+    const what = byName === null ? "The same content" : "A document with this external_id";
+    throw conflict(`${what} is already in the knowledge base, as resource ${existing.resource_id}.`);
   }
   if (existing.from_source) await keepWithoutSource(db, existing.resource_id);
-  // A resource that could not be indexed does not count as present: it is tried again.
+  // A resource that could not be indexed is not a duplicate to skip: it is indexed again.
   if (rule === "skip" && existing.status !== "error") return unchanged;
   const mayHaveChanged = resource.source === "url" || existing.content_mime !== resource.content_mime;
   if (isSame && !mayHaveChanged && SETTLED.includes(existing.status)) {
@@ -207,7 +215,7 @@ async function write(db: Db, { resource, onDuplicate }: ResourceToAdd): Promise<
   };
 }
 
-/** The identity of a resource in its knowledge base, to lock while it is looked for and added. */
+/** The identity of a resource in its knowledge base, which is locked while the resource is looked up and added. */
 export function resourceIdentity({
   external_id,
   source_url,

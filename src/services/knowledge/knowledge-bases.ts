@@ -1,6 +1,10 @@
 import { invalid, notFound, required } from "../../domain/errors.ts";
 import { indexingParamsSchema } from "../../domain/knowledge/knowledge-base.ts";
 import type { IndexingParams, IndexingParamsInput } from "../../domain/knowledge/knowledge-base.ts";
+import { metadataSchemaSchema } from "../../domain/knowledge/metadata.ts";
+import type { MetadataSchema } from "../../domain/knowledge/metadata.ts";
+import { patched } from "../../domain/patch.ts";
+import type { Patch } from "../../domain/patch.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { insertIndex, listIndexes, retireActiveIndex } from "../../stores/knowledge/indexes.ts";
 import {
@@ -24,15 +28,14 @@ import type { RowAudit } from "../audit/audit.ts";
 const KNOWLEDGE_BASE = "knowledge base";
 const PARAMS = ["body", "indexing_params"] as const;
 
-/** Throws 404 where there is none. */
+/** The knowledge base with this ID. Throws 404. */
 export async function requireKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<KnowledgeBaseRow> {
   return required(await findKnowledgeBase(db, knowledgeBaseId), KNOWLEDGE_BASE);
 }
 
 /**
- * Creates a knowledge base with an empty index; settings that are not given take their defaults. Throws 422 for
- * settings that cannot be used here, and 404 if an earlier attempt of the same request created it and it was deleted
- * since.
+ * Creates a knowledge base with an empty index; omitted settings take their defaults. Throws 422 for settings that this
+ * installation cannot use, and 404 if an earlier attempt of the same request created it and it was deleted since.
  */
 export async function createKnowledgeBase(
   { database, knowledge }: { readonly database: Database; readonly knowledge: Knowledge },
@@ -53,15 +56,22 @@ export async function createKnowledgeBase(
   });
 }
 
+const METADATA_SCHEMAS = ["user_metadata_schema", "dataloader_metadata_schema"] as const;
+
+/** The fields of a knowledge base that a request changes. */
+export type KnowledgeBasePatch = Omit<KnowledgeBaseChange, "indexing_params" | (typeof METADATA_SCHEMAS)[number]> & {
+  readonly [Member in (typeof METADATA_SCHEMAS)[number]]?: Patch<MetadataSchema> | undefined;
+};
+
 /**
  * Changes the given settings of a knowledge base. Calls `check` with the locked knowledge base before it changes
- * anything. An empty one uses the new settings at once; any other needs a full sync. Throws 404 and 422.
+ * anything. An empty one uses new indexing settings immediately; any other needs a full sync. Throws 404 and 422.
  */
 export async function changeKnowledgeBase(
   { database, knowledge }: { readonly database: Database; readonly knowledge: Knowledge },
   orgId: string,
   knowledgeBaseId: string,
-  change: Omit<KnowledgeBaseChange, "indexing_params">,
+  given: KnowledgeBasePatch,
   settings: IndexingParamsInput | undefined,
   check: (base: KnowledgeBaseRow) => void,
   audited: RowAudit<KnowledgeBaseRow>,
@@ -75,7 +85,7 @@ export async function changeKnowledgeBase(
     },
     requireMatch: check,
     revisionOf: ({ revision }) => revision,
-    // A slow service may have to say whether the model exists.
+    // Done outside the transaction, because asking a service whether the model exists may be slow.
     async prepare({ indexing_params: present }) {
       if (settings === undefined) return undefined;
       const params = withSettings(present, settings);
@@ -83,7 +93,9 @@ export async function changeKnowledgeBase(
       return params;
     },
     async write(db, found, params) {
-      if (params === undefined && Object.values(change).every((member) => member === undefined)) return found;
+      if (params === undefined && Object.values(given).every((member) => member === undefined)) return found;
+      const { user_metadata_schema: _user, dataloader_metadata_schema: _loader, ...members } = given;
+      const change = { ...members, ...schemasOf(found, given) };
       const { connection_id = found.connection_id, connection_source_ids = found.connection_source_ids } = change;
       if (change.connection_id !== undefined || change.connection_source_ids !== undefined)
         await requireConnectionSources(db, { connection_id, connection_source_ids });
@@ -96,7 +108,18 @@ export async function changeKnowledgeBase(
   });
 }
 
-/** Gives an empty knowledge base an index with its present settings. */
+/** The complete new metadata schemas that a request patches. Throws 422. */
+function schemasOf(
+  found: KnowledgeBaseRow,
+  given: KnowledgeBasePatch,
+): Partial<Record<(typeof METADATA_SCHEMAS)[number], MetadataSchema>> {
+  const changed = METADATA_SCHEMAS.filter((member) => given[member] !== undefined);
+  return Object.fromEntries(
+    changed.map((member) => [member, patched(metadataSchemaSchema, member, found[member], given[member])]),
+  );
+}
+
+/** Gives an empty knowledge base an index with its current settings. */
 async function withIndex(db: Db, knowledgeBaseId: string): Promise<KnowledgeBaseRow> {
   const changed = await requireKnowledgeBase(db, knowledgeBaseId);
   if (!changed.reindex_required || changed.total_files > 0) return changed;
@@ -115,16 +138,22 @@ async function beginIndex(
   await insertIndex(db, { org_id, knowledge_base_id, state: "active", params, embedding_model, dimensions: null });
 }
 
-/** Merges given settings into the present ones. Throws 422 if they contradict each other. */
+/** Merges given settings into the current ones. Throws 422 if they contradict each other. */
 function withSettings(present: IndexingParams, given: IndexingParamsInput): IndexingParams {
   const [chunker, before] = [given.chunker_params ?? {}, present.chunker_params];
   const size = chunker.chunk_size ?? before.chunk_size;
   const params = {
     ocr: given.ocr ?? present.ocr,
-    embedding_params: given.embedding_params ?? present.embedding_params,
+    embedding_params: {
+      embedding_model:
+        given.embedding_params?.embedding_model === undefined
+          ? present.embedding_params.embedding_model
+          : given.embedding_params.embedding_model,
+    },
     chunker_params: {
       chunk_size: size,
-      // If only a size is given and the overlap does not fit it, the overlap becomes its default share of the size.
+      // If only the size is given and the current overlap does not fit it, the overlap is set to its default share of
+      // the size.
       chunk_overlap:
         chunker.chunk_overlap ?? (before.chunk_overlap < size ? before.chunk_overlap : Math.floor(size / 3)),
       chunker_type: chunker.chunker_type ?? before.chunker_type,
@@ -138,7 +167,7 @@ function withSettings(present: IndexingParams, given: IndexingParamsInput): Inde
   return params;
 }
 
-/** Throws 422 for settings that this installation cannot carry out. */
+/** Throws 422 for settings that this installation cannot use. */
 async function requireUsable(
   knowledge: Knowledge,
   orgId: string,
@@ -147,12 +176,12 @@ async function requireUsable(
 ): Promise<void> {
   const ocrProblem = ocr ? knowledge.ocrProblem() : null;
   if (ocrProblem !== null) {
-    throw invalid([...PARAMS, "ocr"], `${ocrProblem} Leave ocr out, or set it to false.`, "ocr_not_configured");
+    throw invalid([...PARAMS, "ocr"], `${ocrProblem} Omit ocr, or set it to false.`, "ocr_not_configured");
   }
   if (embedding_model === null || given.embedding_params?.embedding_model === undefined) return;
   const found = await knowledge.deps.embedders.find(orgId, embedding_model);
   if ("no" in found) {
-    const msg = `${found.no} With null the knowledge base is searched by keywords only.`;
+    const msg = `${found.no} To search by keywords only, set the model to null.`;
     throw invalid([...PARAMS, "embedding_params", "embedding_model"], msg, "embedding_not_configured");
   }
 }

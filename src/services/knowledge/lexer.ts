@@ -1,58 +1,111 @@
+import { ACCENTLESS, foldAccents } from "../../domain/knowledge/languages.ts";
+import type { Phrase } from "../../domain/knowledge/search-terms.ts";
+import { wordsOf } from "../../domain/knowledge/words.ts";
 import type { Database } from "../../stores/db.ts";
 import { lexWords } from "../../stores/knowledge/search.ts";
-import type { LexedWord } from "../../stores/knowledge/search.ts";
+import { phraseQuery, wordVector } from "../../stores/knowledge/text-search.ts";
 
-/** The lexemes of one word in all of these languages; empty for a stop word. */
-export type Lexemes = ReadonlyArray<Omit<LexedWord, "word">>;
+/** The lexemes of a word: one for each form that counts as the word, none for a stop word. */
+type Lexemes = readonly string[];
 
-/** Finds the lexemes of words. */
+/** Finds the lexemes of words; lexemes have no accents. */
 export interface Lexer {
-  /** Like lexWords, with the lexemes of each word at its index. */
+  /** The lexemes of each word in all of the languages, from the word with its accents and without. */
   lex(words: readonly string[], languages: readonly string[]): Promise<readonly Lexemes[]>;
+  /** The tsvector of each text's words in one language, as it is stored. */
+  vectors(texts: readonly string[], language: string): Promise<string[]>;
+  /** A tsquery for each phrase that matches it in any of the languages; null if no text can match. */
+  phrases(phrases: readonly Phrase[], languages: readonly string[]): Promise<Array<string | null>>;
 }
 
 const MAX_WORDS = 100_000;
-/** Longer words are rare, and not cached. */
+/** Longer words are rare and not cached. */
 const MAX_CHARS = 40;
 
 /** Caches the lexemes that Postgres returns: they depend only on its dictionaries, and texts repeat the same words. */
 export function createLexer(database: Database, maxWords: number = MAX_WORDS): Lexer {
-  // By languages, then by word. Two generations replace an LRU order, which every word of every found text would have
-  // to update.
-  let recent = new Map<string, Map<string, Lexemes>>();
+  // Keyed by language and word. Two generations are cheaper than an LRU order, which every word of every found text
+  // would update.
+  let recent = new Map<string, Lexemes>();
   let older: typeof recent = new Map();
-  let size = 0;
 
-  const keep = (languages: string, word: string, lexemes: Lexemes): void => {
-    if (size >= maxWords / 2) {
-      [older, recent] = [recent, new Map()];
-      size = 0;
-    }
-    let words = recent.get(languages);
-    if (words === undefined) recent.set(languages, (words = new Map<string, Lexemes>()));
-    words.set(word, lexemes);
-    size += 1;
+  const keep = (key: string, lexemes: Lexemes): void => {
+    if (recent.size >= maxWords / 2) [older, recent] = [recent, new Map()];
+    recent.set(key, lexemes);
   };
 
-  const find = (languages: string, word: string): Lexemes | undefined => {
-    const found = recent.get(languages)?.get(word);
+  const find = (key: string): Lexemes | undefined => {
+    const found = recent.get(key);
     if (found !== undefined) return found;
-    const old = older.get(languages)?.get(word);
-    if (old !== undefined) keep(languages, word, old);
+    const old = older.get(key);
+    if (old !== undefined) keep(key, old);
     return old;
+  };
+
+  /** Reads the lexemes of words in exactly this spelling. */
+  const read = async (
+    words: Iterable<string>,
+    languages: readonly string[],
+  ): Promise<(language: string, word: string) => Lexemes> => {
+    const known = new Map<string, Lexemes>();
+    const missing = new Set<string>();
+    const keyOf = (language: string, word: string): string => `${language} ${word}`;
+    for (const word of words) {
+      for (const language of languages) {
+        const lexemes = find(keyOf(language, word));
+        if (lexemes === undefined) missing.add(word);
+        else known.set(keyOf(language, word), lexemes);
+      }
+    }
+    if (missing.size > 0) {
+      const asked = [...missing];
+      for (const row of await database.search("", (db) => lexWords(db, asked, languages))) {
+        const word = asked[row.word] ?? "";
+        const lexemes = (row.lexemes ?? []).map(foldAccents);
+        known.set(keyOf(languages[row.language] ?? "", word), lexemes);
+        if (word.length <= MAX_CHARS) keep(keyOf(languages[row.language] ?? "", word), lexemes);
+      }
+    }
+    return (language, word) => known.get(keyOf(language, word)) ?? [];
   };
 
   return {
     async lex(words, languages) {
-      const among = languages.join(" ");
-      const found = words.map((word) => find(among, word));
-      const missing = [...new Set(words.filter((_, at) => found[at] === undefined))];
-      if (missing.length === 0) return found as Lexemes[];
-      const read = new Map(missing.map((word) => [word, [] as Array<Omit<LexedWord, "word">>]));
-      for (const { word, ...lexeme } of await database.search((db) => lexWords(db, missing, languages)))
-        read.get(missing[word] as string)?.push(lexeme);
-      for (const [word, lexemes] of read) if (word.length <= MAX_CHARS) keep(among, word, lexemes);
-      return words.map((word, at) => found[at] ?? read.get(word) ?? []);
+      const lexemesOf = await read(
+        words.flatMap((word) => [word, foldAccents(word)]),
+        languages,
+      );
+      return words.map((word) => {
+        const forms = new Set([word, foldAccents(word)]);
+        return [...new Set(languages.flatMap((language) => [...forms].flatMap((form) => lexemesOf(language, form))))];
+      });
+    },
+
+    async vectors(texts, language) {
+      const words = texts.map(wordsOf);
+      const lexemesOf = await read(new Set(words.flatMap((each) => each.map(({ text }) => formIn(language, text)))), [
+        language,
+      ]);
+      return words.map((each) =>
+        wordVector(
+          each.flatMap(({ text, position }) =>
+            lexemesOf(language, formIn(language, text)).map((lexeme) => ({ lexeme, position })),
+          ),
+        ),
+      );
+    },
+
+    async phrases(phrases, languages) {
+      const words = phrases.flatMap((phrase) => phrase.flatMap((word) => [word, foldAccents(word)]));
+      const lexemesOf = await read(words, languages);
+      return phrases.map((phrase) =>
+        phraseQuery(languages.map((language) => phrase.map((word) => lexemesOf(language, formIn(language, word))))),
+      );
     },
   };
+}
+
+/** The form of a word that is stemmed: without accents for stemmers that do not know them. */
+function formIn(language: string, word: string): string {
+  return (ACCENTLESS as readonly string[]).includes(language) ? foldAccents(word) : word;
 }

@@ -28,18 +28,18 @@ type KnowledgeConfig = Pick<
   | "MILLRACE_PRIVATE_HOSTS"
 >;
 
-/** What a process needs to index and query knowledge bases. */
+/** The parts of a process that index and query knowledge bases. */
 export interface Knowledge {
   readonly deps: QueryDeps;
   /** The embedding model of a new knowledge base: `local` if it can be used, else null (keyword search only). */
   defaultModel(): Promise<string | null>;
-  /** Why there is no character recognition here, or null. */
+  /** Why this process has no character recognition, or null. */
   ocrProblem(): string | null;
   /** Ends the model's process and the threads. */
   close(): Promise<void>;
 }
 
-/** Opens them by configuration. Nothing starts before it is needed. */
+/** Opens these parts by configuration; models and threads start on first use. */
 export function openKnowledge(config: KnowledgeConfig, database: Database): Knowledge {
   const local = createLocalEmbedder({ modelDir: config.MILLRACE_EMBEDDING_MODEL_DIR });
   const nearest = createNearestSearch();
@@ -83,7 +83,7 @@ function createEmbedderSource(
   fetch: GuardedFetch,
 ): EmbedderSource {
   const url = config.MILLRACE_EMBEDDINGS_URL;
-  // One a model: its limits are shared by everybody who uses it.
+  // One embedder per model, so that all organisations share its limits.
   const byModel = new Map<string, Embedder>();
   return {
     async find(_orgId, model) {

@@ -4,17 +4,17 @@ import { frequencyWeight, lengthSlope, readPostings, termScore } from "../../sto
 import { listLiveChunks } from "../../stores/knowledge/search-limits.ts";
 import type { KeywordHit, SearchedIndex } from "../../stores/knowledge/search.ts";
 
-/** A word of a query, as its only lexeme. */
+/** A word of a query that has exactly one lexeme. */
 export interface PlainTerm {
   readonly lexeme: string;
   readonly weight: number;
 }
 
-/** Ranks by words in memory. */
+/** Ranks chunks by keywords in memory. */
 export interface PostingCache {
   /**
-   * The chunks with the best BM25 scores, best first, among all or the given ones: the same as searchKeywords without
-   * other limits.
+   * The chunks with the best BM25 scores, best first, among all or the given ones: the same result as searchKeywords
+   * without other limits.
    */
   search(
     orgId: string,
@@ -23,11 +23,11 @@ export interface PostingCache {
     limit: number,
     among?: readonly number[] | null,
   ): Promise<KeywordHit[]>;
-  /** The chunks that can be found, by number. */
+  /** The numbers of the searchable chunks. */
   readLive(orgId: string, index: SearchedIndex): Promise<Pick<ReadonlySet<number>, "has">>;
 }
 
-/** Where a term occurs: slots of chunks, and the score that each adds for a weight of one. */
+/** The slots of the chunks that contain a term, and the score that each gets for a weight of one. */
 interface Posting {
   readonly slots: Int32Array;
   readonly scores: Float64Array;
@@ -35,13 +35,13 @@ interface Posting {
   readonly most: number;
 }
 
-/** What is cached of one version of an index. */
+/** The cached part of one version of an index. */
 interface CachedIndex {
-  /** By slot, ascending. */
+  /** Chunk number by slot, ascending. */
   readonly chunkNos: Int32Array;
   readonly slotOf: ReadonlyMap<number, number>;
   readonly terms: Map<string, Promise<Posting>>;
-  /** By slot, all zero between searches. */
+  /** Score by slot, all zero between searches. */
   readonly totals: Float64Array;
 }
 
@@ -55,11 +55,11 @@ const BYTES_OF_CHUNK = 50;
 const BYTES_OF_ENTRY = 12;
 
 /**
- * Caches the postings of searched words for the most recently searched indexes, until an index's version changes. A
- * word is read once a version, which takes as long as one search in SQL.
+ * Caches the postings of searched words for the most recently searched indexes, until an index's version changes.
+ * Reading a word, once per version, takes as long as one search in SQL.
  */
 export function createPostingCache(database: Database, maxBytes: number): PostingCache {
-  // In the order of last use.
+  // Ordered by last use.
   const indexes = new Map<number, Entry>();
   let bytes = 0;
 
@@ -73,7 +73,7 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
    * is too large.
    */
   const count = (entry: Entry, indexNo: number, more: number): void => {
-    // This entry was evicted, and only a running search still holds it.
+    // An evicted entry that only a running search still holds is not counted.
     if (indexes.get(indexNo) !== entry) return;
     entry.bytes += more;
     bytes += more;
@@ -93,7 +93,7 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
     }
     drop(index.index_no);
     const loaded = database
-      .search((db) => listLiveChunks(db, orgId, index))
+      .search(orgId, (db) => listLiveChunks(db, orgId, index))
       .then((live): CachedIndex => {
         const chunkNos = Int32Array.from(live).sort();
         const slotOf = new Map(Array.from(chunkNos, (chunkNo, slot) => [chunkNo, slot]));
@@ -118,7 +118,7 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
     cached: CachedIndex,
     lexemes: readonly string[],
   ): Promise<Map<string, Posting>> => {
-    const found = await database.search((db) => readPostings(db, orgId, index.index_no, lexemes));
+    const found = await database.search(orgId, (db) => readPostings(db, orgId, index.index_no, lexemes));
     const slope = lengthSlope(index);
     return new Map(
       lexemes.map((lexeme) => {
@@ -131,7 +131,7 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
         let size = 0;
         for (let at = 0; at < packed.length; at += 8) {
           const slot = cached.slotOf.get(view.getInt32(at));
-          // Belongs to a revision that is no longer or not yet searchable.
+          // The chunk belongs to a revision that is not searchable.
           if (slot === undefined) continue;
           slots[size] = slot;
           scores[size] = weight * termScore(view.getInt16(at + 4), view.getInt16(at + 6), slope);
@@ -163,7 +163,7 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
           posting: await (cached.terms.get(lexeme) as Promise<Posting>),
         })),
       );
-      // No await from here on: all searches share the totals.
+      // There must be no await from here on, because all searches share the totals.
       const { totals, chunkNos } = cached;
       for (const { weight, posting } of postings) {
         const { slots, scores } = posting;
@@ -177,7 +177,7 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
       for (const { posting } of postings) {
         for (const slot of posting.slots) {
           const total = totals[slot] as number;
-          // Already added for another word.
+          // The chunk was already added for another word.
           if (total === 0) continue;
           totals[slot] = 0;
           if (wanted === null || wanted.has(chunkNos[slot] as number)) best.add(slot, total);

@@ -8,26 +8,27 @@ import { restrictChunks } from "../../stores/knowledge/search-limits.ts";
 import type { SearchLimits } from "../../stores/knowledge/search-limits.ts";
 import { searchAmong, searchNearest } from "../../stores/knowledge/search-vectors.ts";
 import { readResourcesOf } from "../../stores/knowledge/search.ts";
+import { prefixQuery } from "../../stores/knowledge/text-search.ts";
 import type { Hit, KeywordHit, Matched, QueryTerm, SearchedIndex } from "../../stores/knowledge/search.ts";
 import type { QueryDeps } from "./deps.ts";
 import type { Lexer } from "./lexer.ts";
 import type { PlainTerm } from "./posting-cache.ts";
 
-/** Candidates, as a multiple of the results, if some chunks are excluded. */
+/** How many times more candidates than results to read if some chunks are excluded. */
 const SPARE = 3;
-/** How many more nearest neighbours to read if they are checked afterwards. */
+/** How many additional nearest neighbours to read if they are checked afterwards. */
 const NEAREST_SPARE = 20;
-/** If a filter leaves no more chunks than this, the search is exact. */
+/** The search is exact if a filter leaves at most this many chunks. */
 const MAX_EXACT = 20_000;
 
-/** First depth of a search that limits the chunks of a resource, and the factor by which the next one goes deeper. */
+/** First depth of a search that limits the chunks per resource, and the factor by which each further search goes deeper. */
 const LIMITED_DEPTH = 400;
 const DEEPER = 8;
 
-/** The most chunks of a resource in a ranking. */
+/** Limits how many chunks of one resource a ranking contains. */
 export interface ResourceLimit {
   readonly max: number;
-  /** Places that the ranking should fill nevertheless, if there are enough chunks. */
+  /** How many chunks the ranking should contain nevertheless, if there are enough. */
   readonly wanted: number;
   /** The resources of the found chunks; searches add to it. */
   readonly resourceOf: Map<number, string>;
@@ -38,9 +39,9 @@ export interface Rankings {
   readonly terms: readonly QueryTerm[];
   readonly keyword: readonly KeywordHit[];
   readonly semantic: readonly Hit[];
-  /** In a hybrid search, the similarity of chunks found only by their words. */
+  /** In a hybrid search, the similarity of chunks that only the keyword search found. */
   readonly nearness: readonly Hit[];
-  /** In a hybrid search, the keyword scores of chunks found only by their meaning. */
+  /** In a hybrid search, the keyword scores of chunks that only the vector search found. */
   readonly wording: readonly KeywordHit[];
 }
 
@@ -50,19 +51,19 @@ export interface RankRequest {
   readonly matched: Matched;
   readonly strategy: QueryStrategy;
   readonly vector: Float32Array | null;
-  /** Null: a resource may have any number of chunks. */
+  /** Null if a resource may have any number of chunks. */
   readonly limit: ResourceLimit | null;
 }
 
-/** Ranks by words and by meaning, as the strategy says. */
+/** Ranks by keywords, by vectors or by both, as the strategy says. */
 export async function rank(
   deps: QueryDeps,
   orgId: string,
   index: SearchedIndex,
   { terms, filter, matched, strategy, vector, limit }: RankRequest,
 ): Promise<Rankings> {
-  const limits: SearchLimits = { filter, phrases: terms.phrases, excluded: terms.excluded };
-  const isLimited = filter !== null || terms.phrases.length > 0 || terms.excluded.length > 0;
+  const limits = await readLimits(deps.lexer, terms, filter, index.languages);
+  const isLimited = filter !== null || limits.required.length > 0 || limits.excluded.length > 0;
   const searchWords = (
     lexed: readonly QueryTerm[],
     depth: number,
@@ -70,7 +71,7 @@ export async function rank(
   ): Promise<KeywordHit[]> => {
     const plain = plainTerms(lexed);
     return plain === null || isLimited
-      ? deps.database.search((db) => searchKeywords(db, orgId, index, lexed, { ...limits, among }, depth))
+      ? deps.database.search(orgId, (db) => searchKeywords(db, orgId, index, lexed, { ...limits, among }, depth))
       : deps.postings.search(orgId, index, plain, depth, among);
   };
   const byKeyword = async (): Promise<Pick<Rankings, "terms" | "keyword">> => {
@@ -81,9 +82,9 @@ export async function rank(
   };
   const byMeaning = async (): Promise<Hit[]> => {
     if (vector === null || strategy === "keyword") return [];
-    // A phrase only restricts the words: a text near in meaning need not contain it, and a question may quote
-    // something.
-    const request = { vector, limits: { ...limits, phrases: [] }, matched, strategy };
+    // A phrase restricts only the keyword search, because a question may quote words that a text of similar meaning
+    // does not contain.
+    const request = { vector, limits: { ...limits, required: [] }, matched, strategy };
     const search = (depth: number, isExact: boolean): Promise<Hit[]> =>
       searchVectors(deps, orgId, index, { ...request, limit: depth, isExact });
     return await searchWithin(deps, orgId, index, limit, search);
@@ -92,7 +93,7 @@ export async function rank(
   const found = { terms: lexed, keyword, semantic };
   if (vector === null || strategy !== "hybrid") return { ...found, nearness: [], wording: [] };
   const wordsOnly = without(keyword, semantic);
-  // A ranking with places left contains every chunk that has one of the words.
+  // A keyword ranking that is not full already contains every chunk with one of the words.
   const isWhole = lexed.length === 0 || (limit === null && keyword.length < FUSED_DEPTH);
   const meaningOnly = isWhole ? [] : without(semantic, keyword);
   const [nearness, wording] = await Promise.all([
@@ -108,7 +109,7 @@ function without(ranking: readonly Hit[], other: readonly Hit[]): number[] {
   return ranking.map(({ chunk_no }) => chunk_no).filter((chunkNo) => !had.has(chunkNo));
 }
 
-/** Compares a vector with the vectors of some chunks, one by one. */
+/** Compares a vector exactly with the vectors of some chunks. */
 async function compareWith(
   { database, vectors }: QueryDeps,
   orgId: string,
@@ -118,14 +119,14 @@ async function compareWith(
   limit: number,
 ): Promise<Hit[]> {
   return index.has_hnsw
-    ? await database.search((db) => searchAmong(db, orgId, index, vector, among, limit))
+    ? await database.search(orgId, (db) => searchAmong(db, orgId, index, vector, among, limit))
     : await vectors.search(orgId, index, vector, { among, limit });
 }
 
 /**
- * The first places of a ranking, limited to `max` chunks of a resource. A long document may fill all of the first
- * places, so it looks deeper until there are enough chunks of other resources. From the second time on `isExact` is
- * true: an approximate search may end before it has seen every chunk.
+ * The top of a ranking, with at most `max` chunks per resource. A long document may fill the whole top, so the search
+ * goes deeper until there are enough chunks of other resources. From the second search on `isExact` is true, because an
+ * approximate search may miss chunks.
  */
 async function searchWithin<Found extends Hit>(
   { database }: QueryDeps,
@@ -140,7 +141,7 @@ async function searchWithin<Found extends Hit>(
     const isExact = depth > LIMITED_DEPTH || !index.has_hnsw;
     const hits = await search(depth, isExact);
     const unknown = hits.map(({ chunk_no }) => chunk_no).filter((chunkNo) => !resourceOf.has(chunkNo));
-    for (const [chunkNo, resourceId] of await database.search((db) =>
+    for (const [chunkNo, resourceId] of await database.search(orgId, (db) =>
       readResourcesOf(db, orgId, index.index_no, unknown),
     )) {
       resourceOf.set(chunkNo, resourceId);
@@ -150,7 +151,10 @@ async function searchWithin<Found extends Hit>(
   }
 }
 
-/** The best of each resource, in the same order. A chunk that was removed meanwhile stays: whoever reads it notices. */
+/**
+ * The best chunks of each resource, in the same order. A chunk that was removed meanwhile is kept, because reading it
+ * later shows that.
+ */
 export function limitResources<Found extends Pick<Hit, "chunk_no">>(
   found: readonly Found[],
   { max, resourceOf }: ResourceLimit,
@@ -165,7 +169,7 @@ export function limitResources<Found extends Pick<Hit, "chunk_no">>(
   });
 }
 
-/** The same if every word has one lexeme; null otherwise. */
+/** The terms as plain terms if every word has exactly one lexeme; null otherwise. */
 function plainTerms(terms: readonly QueryTerm[]): PlainTerm[] | null {
   const plain = terms.flatMap(({ lexemes, prefix, weight }) => {
     const [lexeme] = lexemes;
@@ -174,7 +178,7 @@ function plainTerms(terms: readonly QueryTerm[]): PlainTerm[] | null {
   return plain.length === terms.length ? plain : null;
 }
 
-/** The lexemes of a query's words. One that two words share counts as often as both. */
+/** The lexemes of a query's words. A lexeme that two words share gets the weight of both. */
 async function readTerms(lexer: Lexer, { words }: SearchTerms, languages: readonly string[]): Promise<QueryTerm[]> {
   const terms = new Map<string, QueryTerm>();
   const add = (lexemes: readonly string[], prefix: boolean, weight: number): void => {
@@ -189,19 +193,30 @@ async function readTerms(lexer: Lexer, { words }: SearchTerms, languages: readon
           whole.map((word) => word.text),
           languages,
         );
-  // Each language stems a word in its own way: any of the forms counts as the word.
-  const forms = new Map<string, { readonly word: number; readonly lexemes: string[] }>();
-  for (const [word, each] of lexed.entries()) {
-    for (const { position, lexeme } of each) {
-      const key = `${word}.${position}`;
-      const known = forms.get(key);
-      if (known === undefined) forms.set(key, { word, lexemes: [lexeme] });
-      else known.lexemes.push(lexeme);
-    }
-  }
-  for (const { word, lexemes } of forms.values()) add(lexemes, false, whole[word]?.count ?? 1);
+  // Languages stem a word differently, so each of the forms counts as the word.
+  for (const [at, lexemes] of lexed.entries()) if (lexemes.length > 0) add(lexemes, false, whole[at]?.count ?? 1);
   for (const { text, prefix, count } of words) if (prefix) add([text], true, count);
   return [...terms.values()];
+}
+
+/** The words and phrases that chunks must or must not contain. A phrase of stop words alone limits nothing. */
+async function readLimits(
+  lexer: Lexer,
+  { phrases, excluded }: SearchTerms,
+  filter: ResolvedFilter | null,
+  languages: readonly string[],
+): Promise<SearchLimits> {
+  const whole = excluded.flatMap(({ words, prefix }) => (prefix ? [] : [words]));
+  const queries = await lexer.phrases([...phrases, ...whole], languages);
+  const isQuery = (query: string | null): query is string => query !== null;
+  return {
+    filter,
+    required: queries.slice(0, phrases.length).filter(isQuery),
+    excluded: [
+      ...queries.slice(phrases.length).filter(isQuery),
+      ...excluded.flatMap(({ words, prefix }) => (prefix ? words.map(prefixQuery) : [])),
+    ],
+  };
 }
 
 interface VectorRequest {
@@ -224,24 +239,24 @@ async function searchVectors(
     if (index.dimensions === null) return [];
     throw new Problem(
       "upstream_failed",
-      `The embedding model now gives ${vector.length} dimensions and the knowledge base was indexed with ${index.dimensions}: run a full sync.`,
+      `The embedding model now returns ${vector.length} dimensions, but the knowledge base was indexed with ${index.dimensions}: run a full sync.`,
     );
   }
   const restrict = (among: readonly number[] | null): Promise<number[]> =>
-    deps.database.search((db) => restrictChunks(db, orgId, index, limits, among));
+    deps.database.search(orgId, (db) => restrictChunks(db, orgId, index, limits, among));
   if (index.has_hnsw && isExact) return await compareWith(deps, orgId, index, vector, await restrict(null), limit);
   if (index.has_hnsw) {
     const found = await searchNearestUnchecked(deps, orgId, index, request);
     if (found !== null) return found;
     const among = limits.filter !== null && matched.chunks <= MAX_EXACT ? await restrict(null) : null;
     if (among !== null) return await compareWith(deps, orgId, index, vector, among, limit);
-    return await deps.database.search((db) => searchNearest(db, orgId, index, vector, limits, limit));
+    return await deps.database.search(orgId, (db) => searchNearest(db, orgId, index, vector, limits, limit));
   }
   const search = (among: readonly number[] | null, count: number): Promise<Hit[]> =>
     deps.vectors.search(orgId, index, vector, { among, limit: count });
   if (limits.filter !== null) return await search(await restrict(null), limit);
   if (limits.excluded.length === 0) return await search(null, limit);
-  // Few chunks contain an excluded word: a check of the nearest ones is mostly enough, and a check of all takes long.
+  // Checking all chunks for excluded words takes long, and few contain one, so checking the nearest is mostly enough.
   const depth = limit * SPARE;
   const nearest = await search(null, depth);
   const allowed = new Set(await restrict(nearest.map((hit) => hit.chunk_no)));
@@ -249,8 +264,9 @@ async function searchVectors(
 }
 
 /**
- * Lets the posting cache check which chunks are searchable: a hybrid search mostly reads it anyway for its words. Null
- * if limits or the strategy rule that out, or if too many of the nearest chunks are being written or replaced.
+ * Finds the nearest chunks and checks with the posting cache which are searchable, since a hybrid search mostly needs
+ * that cache anyway. Null if limits or the strategy rule that out, or if too many of the nearest chunks are being
+ * written or replaced.
  */
 async function searchNearestUnchecked(
   { database, postings }: QueryDeps,
@@ -261,13 +277,13 @@ async function searchNearestUnchecked(
   if (strategy !== "hybrid" || limits.filter !== null || limits.excluded.length > 0) return null;
   const depth = limit + NEAREST_SPARE;
   const [nearest, live] = await Promise.all([
-    database.search((db) => searchNearest(db, orgId, index, vector, null, depth)),
+    database.search(orgId, (db) => searchNearest(db, orgId, index, vector, null, depth)),
     postings.readLive(orgId, index),
   ]);
   return takeAllowed(nearest, depth, live, limit);
 }
 
-/** The first `depth` of the nearest that are searchable; null if they are too few and there may be more beyond. */
+/** The first `limit` allowed chunks among the `depth` nearest; null if these are too few and there may be more beyond. */
 function takeAllowed(
   nearest: readonly Hit[],
   depth: number,

@@ -11,7 +11,7 @@ import { findHighlights } from "./highlights.ts";
 import { limitResources } from "./query-rankings.ts";
 import type { Rankings, ResourceLimit } from "./query-rankings.ts";
 
-/** Results that a reranker reads. */
+/** Most results that a reranker reads. */
 const RERANKED = 50;
 
 interface Candidate {
@@ -21,33 +21,43 @@ interface Candidate {
 }
 
 /**
- * Merges rankings into one order. A single ranking keeps its own scores. Several rankings are merged by rank: scores of
- * different queries cannot be compared.
+ * Merges rankings into one order. A single ranking keeps its scores, and the two rankings of one query are fused by
+ * score. Rankings of several queries are merged by rank, because their scores cannot be compared.
  */
 export function combine(
   rankings: readonly Rankings[],
   strategy: QueryStrategy,
+  keywordWeight: number,
   limit: ResourceLimit | null,
 ): Candidate[] {
-  const lists = rankings.flatMap(({ keyword, semantic }) =>
-    strategy === "keyword" ? [keyword] : strategy === "semantic" ? [semantic] : [keyword, semantic],
-  );
-  const [only] = lists;
-  if (lists.length === 1 && only !== undefined) return only.map((hit) => ({ ...hit, rerank: null }));
   const [single] = rankings;
+  if (rankings.length === 1 && single !== undefined && strategy !== "hybrid") {
+    return single[strategy].map((hit) => ({ ...hit, rerank: null }));
+  }
+  const weights = { keyword: keywordWeight, semantic: 1 - keywordWeight };
   const fused =
     rankings.length === 1 && single !== undefined
       ? fuseScores(
-          new Map([...single.keyword, ...single.wording].map(({ chunk_no, share }) => [chunk_no, share])),
-          new Map([...single.semantic, ...single.nearness].map(({ chunk_no, score }) => [chunk_no, score])),
+          [...single.keyword, ...single.wording].map(({ chunk_no, share }) => [chunk_no, share] as const),
+          [...single.semantic, ...single.nearness].map(({ chunk_no, score }) => [chunk_no, score] as const),
+          keywordWeight,
         )
-      : fuseRankings(lists.map((list) => list.map((hit) => hit.chunk_no)));
+      : fuseRankings(
+          rankings.flatMap((ranking) =>
+            (["keyword", "semantic"] as const)
+              .filter((leg) => (strategy === "hybrid" ? weights[leg] > 0 : leg === strategy))
+              .map((leg) => ({
+                keys: ranking[leg].map((hit) => hit.chunk_no),
+                weight: strategy === "hybrid" ? weights[leg] : 1,
+              })),
+          ),
+        );
   const candidates = [...fused].map(([chunk_no, score]) => ({ chunk_no, score, rerank: null }));
-  // Each ranking may have brought other chunks of a resource.
+  // Limited again, because each ranking may contribute different chunks of a resource.
   return limit === null ? candidates : limitResources(candidates, limit);
 }
 
-/** How many candidates are read: results are chosen from them. */
+/** How many candidates are read, from which the results are chosen. */
 export function candidatesRead({ reranker }: QueryDeps, { top_k, rerank }: KnowledgeQuery): number {
   return reranker !== null && rerank !== false ? Math.max(RERANKED, top_k) : top_k;
 }
@@ -59,7 +69,7 @@ export async function readCandidates(
   candidates: readonly Candidate[],
 ): Promise<{ readonly chunks: Map<number, FoundChunk>; readonly isWhole: boolean }> {
   const numbers = candidates.map((each) => each.chunk_no);
-  const rows = await deps.database.search((db) => readChunks(db, orgId, indexNo, numbers));
+  const rows = await deps.database.search(orgId, (db) => readChunks(db, orgId, indexNo, numbers));
   return { chunks: new Map(rows.map((row) => [row.chunk_no, row])), isWhole: rows.length === numbers.length };
 }
 
@@ -84,7 +94,7 @@ export async function rerank(
   }
 }
 
-/** The first candidates with a sufficient score. A missing one was removed during the search. */
+/** The first candidates with a sufficient score. A missing candidate was deleted during the search. */
 export function choose(
   candidates: readonly Candidate[],
   chunks: ReadonlyMap<number, FoundChunk>,
@@ -111,7 +121,9 @@ export async function present(
     include.includes("highlights") && rows.length > 0
       ? findHighlights(deps.lexer, terms, texts, index.languages)
       : null,
-    neighbors > 0 ? deps.database.search((db) => readNeighbors(db, orgId, index.index_no, rows, neighbors)) : null,
+    neighbors > 0
+      ? deps.database.search(orgId, (db) => readNeighbors(db, orgId, index.index_no, rows, neighbors))
+      : null,
   ]);
   const scores = {
     keyword: bestScores(found.rankings.map((each) => each.keyword)),

@@ -2,6 +2,7 @@ import { invalid, ValidationProblem } from "../../domain/errors.ts";
 import { dataloaderFields } from "../../domain/knowledge/document-metadata.ts";
 import { resolveFilter } from "../../domain/knowledge/filter.ts";
 import type { FilterSchemas, ResolvedFilter } from "../../domain/knowledge/filter.ts";
+import { KEYWORD_WEIGHT } from "../../domain/knowledge/fuse.ts";
 import type { KnowledgeAnswer, KnowledgeQuery, KnowledgeResult, QueryStrategy } from "../../domain/knowledge/query.ts";
 import { parseSearch } from "../../domain/knowledge/search-terms.ts";
 import type { SearchTerms } from "../../domain/knowledge/search-terms.ts";
@@ -26,8 +27,8 @@ const MAX_TRIES = 4;
 
 /**
  * Searches a knowledge base. Throws ValidationProblem (a filter that does not fit the metadata schemas, or `semantic`
- * or `rerank` without a model for it) and Problem `upstream_failed` (a configured model that does not answer). `loc`
- * is where the request is, for the places of issues.
+ * or `rerank` without a model for it) and Problem `upstream_failed` (a configured model that does not respond). `loc`
+ * is the location of the query in the request.
  */
 export async function queryKnowledgeBase(
   deps: QueryDeps,
@@ -43,7 +44,7 @@ export async function queryKnowledgeBase(
   }
 }
 
-/** One search. `isWhole`: nothing that it found was replaced or deleted before it was read. */
+/** One search. `isWhole`: nothing that was found was replaced or deleted before it was read. */
 async function searchOnce(
   deps: QueryDeps,
   orgId: string,
@@ -56,7 +57,7 @@ async function searchOnce(
   if (request.rerank === true && deps.reranker === null) {
     throw invalid([...loc, "rerank"], "no reranker is configured (MILLRACE_RERANK_URL)", "rerank_not_configured");
   }
-  const index = await deps.database.search((db) => findActiveIndex(db, orgId, base.knowledge_base_id));
+  const index = await deps.database.search(orgId, (db) => findActiveIndex(db, orgId, base.knowledge_base_id));
   const embedder = await chooseEmbedder(deps, orgId, index, request.query_strategy, loc);
   const queries = typeof request.query === "string" ? [request.query] : request.query;
   const parsed = queries.map(parseSearch);
@@ -83,7 +84,7 @@ async function searchOnce(
   const counting =
     filter === null
       ? { resources: index.resource_count, chunks: index.chunk_count }
-      : deps.database.search((db) => countMatched(db, orgId, index.index_no, filter));
+      : deps.database.search(orgId, (db) => countMatched(db, orgId, index.index_no, filter));
   const [matched, { vectors, strategy, embeddingMs }] = await Promise.all([
     counting,
     embedQueries(embedder, parsed, wanted),
@@ -98,10 +99,11 @@ async function searchOnce(
       rank(deps, orgId, index, { terms, filter, matched, strategy, vector: vectors[i] ?? null, limit }),
     ),
   );
-  const candidates = combine(rankings, strategy, limit).slice(0, count);
+  const keywordWeight = request.keyword_weight ?? KEYWORD_WEIGHT;
+  const candidates = combine(rankings, strategy, keywordWeight, limit).slice(0, count);
   const { chunks, isWhole } = await readCandidates(deps, orgId, index.index_no, candidates);
   if (candidates.length === 0) {
-    const present = await deps.database.search((db) => findActiveIndex(db, orgId, base.knowledge_base_id));
+    const present = await deps.database.search(orgId, (db) => findActiveIndex(db, orgId, base.knowledge_base_id));
     if (present?.index_no !== index.index_no) return answer([], 0, strategy, embeddingMs, false);
   }
   const ordered = await rerank(deps, queries, candidates, chunks, request);
@@ -125,7 +127,7 @@ function readFilter(
   return resolved.filter;
 }
 
-/** Null: keyword search. Throws a 422 where `semantic` was asked for. */
+/** The query's embedder; null means keyword search. Throws 422 if there is none but `semantic` was requested. */
 async function chooseEmbedder(
   deps: QueryDeps,
   orgId: string,
@@ -136,11 +138,15 @@ async function chooseEmbedder(
   if (strategy === "keyword") return null;
   const refuse = (why: string): null => {
     if (strategy === "hybrid") return null;
-    throw invalid([...loc, "query_strategy"], `${why} "keyword" needs none.`, "embedding_not_configured");
+    throw invalid(
+      [...loc, "query_strategy"],
+      `${why} The mode "keyword" needs no embedding model.`,
+      "embedding_not_configured",
+    );
   };
   if (index === null) return null;
   if (index.embedding_model === null) {
-    return refuse("Semantic search needs an embedding model: this knowledge base is indexed without one.");
+    return refuse("Semantic search needs an embedding model: this knowledge base was indexed without one.");
   }
   const found = await deps.embedders.find(orgId, index.embedding_model);
   return "no" in found ? refuse(found.no) : found.embedder;
@@ -152,7 +158,7 @@ interface Embedded {
   readonly embeddingMs: number;
 }
 
-/** If the model fails, a hybrid search falls back to keywords, and the answer says so; a semantic search fails. */
+/** If the model fails, a hybrid search falls back to keywords, and the response says so; a semantic search fails. */
 async function embedQueries(
   embedder: Embedder | null,
   queries: readonly SearchTerms[],

@@ -1,5 +1,6 @@
 import { notFound } from "../../domain/errors.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { deleteBlobs } from "../../platform/blobs/delete-blobs.ts";
 import type { Database } from "../../stores/db.ts";
 import {
   listDeletedBases,
@@ -39,8 +40,8 @@ interface RemoveDeps {
 }
 
 /**
- * Deletes a resource: no query that starts after this finds it. Removes its chunks and blobs at once as well;
- * purgeKnowledge removes what a failure leaves. False if there is none.
+ * Deletes a resource: no query that starts after this finds it. Also removes its chunks and blobs; purgeKnowledge
+ * removes what a failure leaves behind. False if it does not exist.
  */
 export async function deleteResource(
   deps: RemoveDeps,
@@ -85,7 +86,7 @@ export async function deleteKnowledgeBase(
 
 /**
  * Removes the remains of deleted resources and knowledge bases and of retired indexes: rows in batches, and blobs. For
- * housekeeping. Several processes may call it at once, and again after any failure.
+ * housekeeping. Several processes may call it at the same time, and again after any failure.
  */
 export async function purgeKnowledge(deps: RemoveDeps): Promise<void> {
   const { database } = deps;
@@ -103,20 +104,29 @@ export async function purgeKnowledge(deps: RemoveDeps): Promise<void> {
     } while (removed === REMOVED_AT_ONCE);
     await database.orgTransaction(org_id, (db) => removeRetiredIndex(db, index_no));
   }
+  // Errors are thrown at the end, so that one resource that cannot be purged does not block the others.
+  const failures: unknown[] = [];
   for (;;) {
     const resources = await database.system((db) => listDeletedResources(db, LISTED));
     let removed = 0;
-    for (const each of resources) if (await purgeResource(deps, each.org_id, each.resource_id)) removed += 1;
+    for (const each of resources) {
+      try {
+        if (await purgeResource(deps, each.org_id, each.resource_id)) removed += 1;
+      } catch (error) {
+        failures.push(error);
+      }
+    }
     if (removed < LISTED) break;
   }
   for (const { org_id, knowledge_base_id } of bases) {
     await database.org(org_id, (db) => removeKnowledgeBase(db, knowledge_base_id));
   }
+  if (failures.length > 0) throw failures[0];
 }
 
 async function purgeResource(deps: RemoveDeps, orgId: string, resourceId: string): Promise<boolean> {
   await removeRemains(deps, orgId, resourceId);
   const blobs = await deps.database.org(orgId, (db) => removeResource(db, resourceId));
-  for (const key of blobs ?? []) await deps.blobs.delete(key);
+  await deleteBlobs(deps.blobs, blobs ?? []);
   return blobs !== null;
 }

@@ -8,10 +8,10 @@ import { pageWithFields, setMetadata } from "../../stores/knowledge/resource-met
 const PAGE = 500;
 
 /**
- * Makes the stored values of fields that get another type values of that type: a filter takes a value of another type for none, so that
- * documents would no longer be found by it. Values of fields that are removed go with them: nothing else could remove them, as no field
- * of the schema has them. Fields that are new may have values from a version that left them. Throws 422 for a field with a value that
- * cannot be one of its new type; the caller's transaction then changes nothing.
+ * Converts the stored values of fields whose type changes, because filters ignore values of another type. Deletes the
+ * values of removed fields, because no other request can. Converts new fields too, since earlier releases kept the
+ * values of removed fields. Throws 422 for a field with a value that cannot be converted; the caller's transaction then
+ * changes nothing.
  */
 export async function retypeMetadata(
   db: Db,
@@ -44,7 +44,7 @@ export async function retypeMetadata(
         if (converted !== null) metadata[name] = converted;
         else if (!issues.has(name)) {
           const shown = JSON.stringify(value).slice(0, 100);
-          const msg = `${shown} of ${resource_path} cannot be a ${type}: change or remove such values first`;
+          const msg = `${shown} of ${resource_path} cannot be converted to ${type}: change or delete such values first`;
           const loc = ["body", "user_metadata_schema", "properties", name, "type"];
           issues.set(name, { loc, msg, type: "wrong_type" });
         }

@@ -1,5 +1,4 @@
 import type { Config } from "../../config.ts";
-import { temporalCron } from "../../domain/cron.ts";
 import {
   findSchedule,
   listUnappliedSchedules,
@@ -16,10 +15,11 @@ import type { Outlook, OutlookDeps } from "../schedules/outlook.ts";
 
 type Settings = Pick<Config, "MILLRACE_TASK_QUEUE">;
 
-/** A sync that was missed because Temporal was down is caught up within this time. */
+/** Temporal starts a sync that it missed while it was down if that was at most this long ago. */
 const CATCH_UP_SECONDS = 3600;
+const TIME_ZONE = "UTC";
 
-/** The schedules of syncs of knowledge bases. The revision is the cron expression, empty for none. */
+/** The schedules of syncs of knowledge bases. The revision is the cron expression, or empty if there is none. */
 export function syncSchedules(config: Settings): ScheduleKind {
   return {
     prefix: SYNC_SCHEDULES,
@@ -43,13 +43,14 @@ export function syncSchedules(config: Settings): ScheduleKind {
   };
 }
 
-/** When a knowledge base is synced next, and what in its schedule may be a mistake. */
+/** When a knowledge base is synced next, and warnings about its schedule. */
 export async function syncOutlook(
   deps: OutlookDeps,
   { knowledge_base_id, schedule_cron: cron, schedule_error }: KnowledgeBaseRow,
 ): Promise<Outlook> {
   if (cron === null) return { next_times: null, warnings: [] };
-  return outlookOfSchedule(deps, { id: syncScheduleId(knowledge_base_id), cron, paused: schedule_error !== null });
+  const id = syncScheduleId(knowledge_base_id);
+  return outlookOfSchedule(deps, { id, cron, time_zone: TIME_ZONE, paused: schedule_error !== null });
 }
 
 function scheduleOf(
@@ -60,7 +61,7 @@ function scheduleOf(
 ): Schedule {
   return {
     id: syncScheduleId(knowledge_base_id),
-    at: { cron: temporalCron(cron), time_zone: "UTC" },
+    at: { cron, time_zone: TIME_ZONE },
     overlap: "skip",
     catchup_window_seconds: CATCH_UP_SECONDS,
     jitter_seconds: 0,

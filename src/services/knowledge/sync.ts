@@ -39,16 +39,16 @@ export async function requestSync(
     if (await insertSync(connection, sync)) return;
     if ((await findSync(connection, knowledge_base_id, sync_id)) !== null) return;
     const active = await findActiveSync(connection, knowledge_base_id);
-    const detail = `Sync ${active?.sync_id ?? ""} of this knowledge base is under way: wait for its end, or cancel it.`;
+    const detail = `Sync ${active?.sync_id ?? ""} of this knowledge base is running: wait for it, or cancel it.`;
     throw new Problem("sync_in_progress", detail, { extra: { sync_id: active?.sync_id ?? null } });
   });
-  // The row decides: the sweeper makes up for a lost start.
+  // A lost start does no harm: the sweeper starts what the row says.
   await syncs
     .startSync({ org_id, knowledge_base_id, sync_id })
-    .catch((err: unknown) => logger.warn({ err, sync_id }, "sync not started"));
+    .catch((err: unknown) => logger.warn({ err, sync_id }, "could not start the sync; it will be retried"));
 }
 
-/** Asks a sync to stop, which takes seconds. Throws 404, and 409 if it has ended otherwise than by cancellation. */
+/** Asks a sync to stop, which takes seconds. Throws 404, and 409 if it has finished without being cancelled. */
 export async function cancelSync(
   db: Database,
   orgId: string,
@@ -59,13 +59,18 @@ export async function cancelSync(
     const isActive = await requestSyncCancel(connection, syncId);
     const sync = required(await findSync(connection, knowledgeBaseId, syncId), "sync");
     if (!isActive && sync.state !== "cancelled") {
-      throw new Problem("sync_already_finished", `The sync has ${sync.state}.`, { extra: { state: sync.state } });
+      throw new Problem("sync_already_finished", `The sync is already finished: ${sync.state}.`, {
+        extra: { state: sync.state },
+      });
     }
     return sync;
   });
 }
 
-/** Ends a sync with its event, and drops the index it was building; false if it has ended. In one transaction. */
+/**
+ * Ends a sync with its event, and drops the index it was building; false if it has already finished. Call it in a
+ * transaction.
+ */
 export async function recordSyncEnd(
   db: Db,
   { knowledge_base_id, sync_id }: Pick<SyncInput, "knowledge_base_id" | "sync_id">,
@@ -85,8 +90,8 @@ const IDLE_MS = 10_000;
 const BATCH = 100;
 
 /**
- * Looks after syncs without a running workflow. It starts a workflow that was never started or is gone, and settles a
- * sync whose workflow was ended from outside. Any number of processes may run it.
+ * Sweeps syncs without a running workflow: starts a workflow that was never started or was lost, and finalises a sync
+ * whose workflow was ended from outside. Any number of processes may run it.
  */
 export function startSyncSweeper(
   { db, syncs }: Pick<SyncDeps, "db" | "syncs">,
@@ -99,10 +104,10 @@ export function startSyncSweeper(
     async (input) => {
       const view = await syncs.look(input.sync_id);
       if (view === "running") return;
-      // A completed workflow has ended the sync, or found that the knowledge base was deleted.
+      // Starting again is harmless after a completed workflow: the sync has finished, or its knowledge base is deleted.
       if (view === "not_found" || view === "completed") await syncs.startSync(input);
       else {
-        const message = `The sync's workflow was ended from outside (${view}).`;
+        const message = `The sync's workflow was ended outside Millrace (${view}).`;
         const error = { code: `workflow_${view}`, message };
         const state = view === "cancelled" ? "cancelled" : "failed";
         await db.orgTransaction(input.org_id, (connection) => recordSyncEnd(connection, input, state, error));

@@ -13,11 +13,11 @@ const BYTES_OF_NUMBER = 4;
 export interface VectorCacheOptions {
   readonly database: Database;
   readonly nearest: NearestSearch;
-  /** Memory for all vectors, bytes. An index that needs more alone is read anew for each search. */
+  /** Memory for all vectors (bytes). An index that alone needs more is read again for each search. */
   readonly maxBytes: number;
 }
 
-/** Compares with every vector of an index. */
+/** Exact search over the vectors of an index. */
 export interface VectorCache {
   /** The chunks with the highest cosine similarity, best first; `among` restricts them. `vector` has length 1. */
   search(
@@ -28,15 +28,13 @@ export interface VectorCache {
   ): Promise<Hit[]>;
 }
 
-/**
- * The vectors of one version of an index. They are only appended to, never changed in place: searches may be running.
- */
+/** The vectors of one version of an index. Vectors are only appended, never changed in place, because searches may be running. */
 interface CachedIndex {
   readonly version: number;
   readonly count: number;
   readonly chunkNos: readonly number[];
   readonly slotOf: ReadonlyMap<number, number>;
-  /** Vectors that `memory` has room for. */
+  /** The number of vectors that fit into `memory`. */
   readonly capacity: number;
   readonly memory: VectorMemory;
 }
@@ -46,7 +44,7 @@ interface CachedIndex {
  * read.
  */
 export function createVectorCache({ database, nearest, maxBytes }: VectorCacheOptions): VectorCache {
-  // In the order of last use. The values are promises, so that concurrent searches read the vectors once.
+  // Ordered by last use. The values are promises, so that concurrent searches read the vectors once.
   const entries = new Map<
     number,
     { readonly version: number; readonly bytes: number; readonly loaded: Promise<CachedIndex> }
@@ -102,14 +100,14 @@ async function refresh(
   before: CachedIndex | undefined,
 ): Promise<CachedIndex> {
   const dimensions = index.dimensions ?? 0;
-  const live = await database.search((db) => listLiveChunks(db, orgId, index));
+  const live = await database.search(orgId, (db) => listLiveChunks(db, orgId, index));
   const isLive = new Set(live);
   const kept = before?.chunkNos.filter((chunkNo) => isLive.has(chunkNo)) ?? [];
   const missing = live.filter((chunkNo) => before?.slotOf.has(chunkNo) !== true).toSorted((a, b) => a - b);
   const stride = strideOf(dimensions);
   const needed = kept.length + missing.length;
   const appendable = before !== undefined && kept.length === before.count && before.capacity >= needed;
-  // Spare room, so that a growing knowledge base is not copied at each search.
+  // Spare capacity, so that a growing knowledge base is not copied at each search.
   const capacity = appendable ? before.capacity : Math.ceil(needed * 1.25);
   const memory = appendable ? before.memory : allocateVectors(capacity, dimensions);
   const data = numbersOf(memory);
@@ -123,7 +121,7 @@ async function refresh(
   const chunkNos = [...kept];
   for (let at = 0; at < missing.length; at += READ_BATCH) {
     const batch = missing.slice(at, at + READ_BATCH);
-    const rows = await database.search((db) => readVectors(db, orgId, index.index_no, batch));
+    const rows = await database.search(orgId, (db) => readVectors(db, orgId, index.index_no, batch));
     for (const { chunk_no, vector } of rows) {
       decodeHalves(vector, data, chunkNos.length * stride);
       chunkNos.push(chunk_no);
@@ -133,7 +131,7 @@ async function refresh(
   return { version: index.version, count: chunkNos.length, capacity, chunkNos, slotOf, memory };
 }
 
-/** Reads and compares batch by batch, keeping nothing. */
+/** Reads and compares the vectors batch by batch without caching them. */
 async function searchUncached(
   database: Database,
   nearest: NearestSearch,
@@ -144,11 +142,11 @@ async function searchUncached(
   limit: number,
 ): Promise<Hit[]> {
   const dimensions = index.dimensions ?? 0;
-  const chunkNos = among ?? (await database.search((db) => listLiveChunks(db, orgId, index)));
+  const chunkNos = among ?? (await database.search(orgId, (db) => listLiveChunks(db, orgId, index)));
   let best: Hit[] = [];
   for (let at = 0; at < chunkNos.length; at += READ_BATCH) {
     const batch = chunkNos.slice(at, at + READ_BATCH);
-    const rows = await database.search((db) => readVectors(db, orgId, index.index_no, batch));
+    const rows = await database.search(orgId, (db) => readVectors(db, orgId, index.index_no, batch));
     const memory = allocateVectors(rows.length, dimensions);
     const data = numbersOf(memory);
     rows.forEach((row, slot) => decodeHalves(row.vector, data, slot * strideOf(dimensions)));

@@ -8,17 +8,17 @@ import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import { redactSecrets } from "../../platform/logging/redaction.ts";
 import { ChatError, streamChat } from "../../platform/models/stream-chat.ts";
 import { transcribe } from "../../platform/models/transcribe.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import type { Database } from "../../stores/db.ts";
 import type { ModelCallRow } from "../../stores/models/model-calls.ts";
-import { hasModelCall, insertModelCall } from "../../stores/models/model-calls.ts";
+import { hasModelCall } from "../../stores/models/model-calls.ts";
 import { deleteReservationsOf, spendingLimits } from "../../stores/models/spending.ts";
 import { asChat } from "./chat-span.ts";
 import { recountUsageOf } from "../runs/recount-usage.ts";
 import type { ModelResolver, ResolvedModel } from "./resolve-model.ts";
 import { createSpending } from "./spending.ts";
-import type { AdmittedCall } from "./spending.ts";
+import type { AdmittedCall, KeepAnswer } from "./spending.ts";
 
-/** A question to a model, and who pays for it. */
+/** A call of a model, and the account that pays for it. */
 export interface ModelCall extends Pick<
   ModelCallRow,
   "org_id" | "project_id" | "run_id" | "path" | "attempt" | "step"
@@ -26,16 +26,16 @@ export interface ModelCall extends Pick<
   readonly choice: ModelChoice;
   /** Whether this attempt was started before, by a process that may have died during a call. */
   readonly repeated: boolean;
-  /** Tried in this order when the model before cannot answer now. */
+  /** Tried in this order when the previous model cannot answer now. */
   readonly fallback_models?: readonly string[] | undefined;
   /** A conversation, or a recording to transcribe. */
   readonly request: Omit<ChatRequest, "model"> | { readonly recording: Recording };
   readonly signal: AbortSignal;
   /**
-   * Prepares what to keep of the answer, and returns a function that keeps it in the transaction that records the
-   * call. A process that dies has done both or neither.
+   * Prepares storing the answer, and returns a function that stores it in the transaction that records the call, so
+   * that a crash leaves both or neither.
    */
-  readonly keep?: (reply: ModelReply) => Promise<(db: Db) => Promise<void>>;
+  readonly keep?: (reply: ModelReply) => Promise<KeepAnswer>;
   /** Called with each piece of text; a new `beginning` means that another model starts over. */
   readonly onText?: (text: string, beginning: number) => void;
 }
@@ -51,7 +51,7 @@ export interface CallUsage {
   readonly input_tokens: number;
   readonly output_tokens: number;
   readonly total_tokens: number;
-  /** Null where the model has no price. */
+  /** Null if the model has no price. */
   readonly cost_usd: number | null;
   /** Whether the tokens are estimated, because the endpoint did not count them. */
   readonly estimated: boolean;
@@ -75,13 +75,13 @@ export interface ModelCallerDeps {
 
 /** Longest silence of an endpoint before and between tokens (ms). */
 const SILENCE_MS = 120_000;
-/** Characters of a token, for endpoints that do not count tokens. */
+/** Characters per token, for endpoints that do not count tokens. */
 const CHARS_PER_TOKEN = 4;
 /** Tokens to reserve for an answer whose length is not limited. */
 const EXPECTED_TOKENS = 4096;
-/** Tokens to reserve for a picture: makers count up to so many for a large one. */
+/** Tokens to reserve for a picture, which is what model makers count for a large one. */
 const TOKENS_OF_PICTURE = 1600;
-/** Bytes of a recording for each token to reserve: few, as of one that is well compressed. */
+/** Bytes of a recording per token to reserve; a low value, as for well compressed audio. */
 const RECORDED_BYTES_PER_TOKEN = 400;
 
 export function createModelCaller({ db, models, prices, defaultMonth }: ModelCallerDeps): ModelCaller {
@@ -96,12 +96,12 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
     const { connection, endpoint, model, fetch } = resolved;
     const began = Date.now();
     let received = "";
-    let recorded = false;
+    let answered = false;
     const asked = askedChars(call.request);
     const write = async (
       finish: string,
       tokens: ChatAnswer["tokens"] | null,
-      prepare?: (usage: CallUsage) => Promise<(db: Db) => Promise<void>>,
+      prepare?: (usage: CallUsage) => Promise<KeepAnswer>,
     ): Promise<CallUsage> => {
       const input = tokens?.input_tokens ?? Math.ceil(asked / CHARS_PER_TOKEN);
       const output = tokens?.output_tokens ?? Math.ceil(received.length / CHARS_PER_TOKEN);
@@ -128,24 +128,14 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
         estimated,
         key_id: admitted.key_id,
       };
-      // The call is paid for, even where its answer cannot be kept: the node asks again then.
-      const kept: { readonly keep?: (db: Db) => Promise<void>; readonly error?: unknown } =
+      // The call must be paid for even if its answer cannot be stored, so it is recorded first and the node then asks
+      // again.
+      const kept: { readonly keep?: KeepAnswer; readonly error?: unknown } =
         (await prepare?.(usage).then(
           (keep) => ({ keep }),
           (error: unknown) => ({ error }),
         )) ?? {};
-      const { keep } = kept;
-      if (keep === undefined && !admitted.limited)
-        await db.org(call.org_id, (connected) => insertModelCall(connected, row));
-      else {
-        await db.orgTransaction(call.org_id, async (connected) => {
-          await insertModelCall(connected, row);
-          await keep?.(connected);
-          // Last, because other calls wait for this lock.
-          await admitted.settle(connected, cost_usd);
-        });
-      }
-      recorded = true;
+      await admitted.record(row, kept.keep);
       if ("error" in kept) throw kept.error;
       return usage;
     };
@@ -169,19 +159,23 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
               { signal: call.signal, silenceMs: SILENCE_MS, onText },
             );
       received = answer.text;
-      await connection?.accepted();
+      answered = true;
       const { keep } = call;
       const prepare = keep && ((usage: CallUsage) => keep({ ...answer, model, usage }));
-      return { ...answer, model, usage: await write(answer.finish_reason, answer.tokens, prepare) };
+      const usage = await write(answer.finish_reason, answer.tokens, prepare);
+      await connection?.accepted();
+      return { ...answer, model, usage };
     } catch (error) {
+      // A complete answer was already recorded with its real cost, so no estimate is written.
+      if (answered) throw error;
       if (error instanceof ChatError) {
-        if (error.status === 401 && connection)
-          await connection.rejected(`${new URL(endpoint.base_url).origin} answered 401.`);
-        // A call that was refused before the model started costs nothing.
+        // A call that failed before the model wrote anything costs nothing.
         if (received !== "") await write(error.failure, null);
+        if (error.status === 401 && connection)
+          await connection.rejected(`${new URL(endpoint.base_url).origin} returned status 401.`);
         throw toNodeFailure(error, resolved.secrets);
       }
-      if (call.signal.aborted && received !== "" && !recorded) {
+      if (call.signal.aborted && received !== "") {
         await write("cancelled", null);
         const { org_id, run_id, path } = call;
         if (run_id !== null) await recountUsageOf(db, org_id, run_id, path);
@@ -190,7 +184,7 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
     }
   }
 
-  /** A call whose process died before it recorded it. It is taken as paid for. */
+  /** Records a call whose process died before recording it; such a call counts as paid for. */
   async function writeLost(call: ModelCall, { connection, model }: ResolvedModel): Promise<void> {
     const { org_id, project_id, run_id, path, attempt, step } = call;
     const input_tokens = Math.ceil(askedChars(call.request) / CHARS_PER_TOKEN);
@@ -199,7 +193,7 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
       if (run_id !== null) await deleteReservationsOf(connected, run_id, path);
       if (await hasModelCall(connected, call)) return;
       const limits = await spendingLimits(connected, run_id);
-      await insertModelCall(connected, {
+      const row: ModelCallRow = {
         call_id: uuidv7(),
         org_id,
         project_id,
@@ -217,12 +211,12 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
         finish_reason: "lost",
         estimated: true,
         key_id: limits.key_id,
-      });
-      await spending.charge(connected, org_id, limits, cost_usd);
+      };
+      await spending.recordLost(connected, row, limits);
     });
   }
 
-  /** The most that a call may cost, estimated in advance. */
+  /** An upper estimate of a call's cost (US dollars); null if the model has no price. */
   function estimate({ request }: ModelCall, model: string): number | null {
     return costOf(prices, model, { ...mostTokens(request), cached: 0 });
   }
@@ -244,7 +238,7 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
           if (isLast || !(error instanceof NodeFailure) || !error.retryable) throw error;
         }
       }
-      throw new Error("there is always a model to ask");
+      throw new Error("no model was called");
     },
   };
 }
@@ -255,7 +249,7 @@ function askedChars(request: ModelCall["request"]): number {
   return JSON.stringify(request.messages, (key, value: unknown) => (key === "base64" ? "" : value)).length;
 }
 
-/** The tokens that a call may take at most, as far as that can be told. */
+/** An upper estimate of the tokens that a call uses. */
 function mostTokens(request: ModelCall["request"]): { readonly input: number; readonly output: number } {
   if ("recording" in request) {
     const tokens = Math.ceil(request.recording.bytes.length / RECORDED_BYTES_PER_TOKEN);
@@ -269,7 +263,7 @@ function mostTokens(request: ModelCall["request"]): { readonly input: number; re
 }
 
 function toNodeFailure(error: ChatError, secrets: readonly string[]): NodeFailure {
-  // A quotation of the answer may end in the middle of a secret.
+  // Secrets are masked even if cut, because a quotation of the response may end in the middle of one.
   return new NodeFailure(error.failure, redactSecrets(createMaskValues(secrets)(error.message, true)), {
     retryable: error.retryable,
     upstream: true,

@@ -9,15 +9,15 @@ const MAX_TEXTS = 16_384;
 type Part = Readonly<Record<string, Json>>;
 
 /**
- * The question and the answer as the conventions for generative AI have them: JSON of messages, only the newest if all
- * would be too long.
+ * The input and output messages as JSON, by OpenTelemetry's conventions for generative AI; only the newest messages if
+ * all would be too long.
  */
 export function contentOf(
   messages: readonly ChatMessage[],
   answer: Pick<ChatAnswer, "text" | "tool_calls" | "finish_reason"> | null,
 ): Readonly<Record<string, string>> {
   const cut = createCut();
-  // Newest first: a long conversation loses its beginning.
+  // Newest first, so that a long conversation loses its beginning.
   const asked = messages.toReversed().flatMap((message) => {
     const parts = partsOf(message, cut);
     return parts.length === 0 ? [] : [{ role: message.role, parts }];
@@ -48,7 +48,7 @@ function partsOf(message: ChatMessage, cut: (value: Json) => string | null): Par
   return parts;
 }
 
-/** Cuts texts, and values as JSON, and masks secrets known by their look. Null once there is too much. */
+/** Cuts texts, and values as JSON, and masks secrets recognised by their form. Returns null once the total is too long. */
 function createCut(): (value: Json) => string | null {
   let left = MAX_TEXTS;
   return (value) => {

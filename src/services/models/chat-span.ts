@@ -7,7 +7,7 @@ import { beginSpan } from "../../platform/tracing/tracer.ts";
 import { contentOf } from "./chat-content.ts";
 import type { ResolvedModel } from "./resolve-model.ts";
 
-/** What a span says about an answer. */
+/** The parts of an answer that a span reports. */
 interface Answered extends ChatAnswer {
   readonly usage: {
     readonly input_tokens: number;
@@ -17,8 +17,8 @@ interface Answered extends ChatAnswer {
 }
 
 /**
- * Makes one call of a model within a span, by the conventions for generative AI. The span has the texts only if the
- * flow may export them.
+ * Calls a model within a span, by OpenTelemetry's conventions for generative AI. The span contains the texts only if
+ * the flow may export them.
  */
 export async function asChat<T extends Answered>(
   request: { readonly messages: readonly ChatMessage[] } | { readonly recording: Recording },

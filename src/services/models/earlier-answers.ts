@@ -26,8 +26,8 @@ interface Place {
 const MAX_CARRIED = 128 * 1024;
 
 /**
- * Keeps the output of a call if its record does not have it whole, so that a run that resumes this one can take it
- * over.
+ * Stores the output of a tool call if its record does not contain it completely, so that a run that resumes this one
+ * can reuse it.
  */
 export async function keepOutput(
   { db, blobs }: ReuseDeps,
@@ -41,8 +41,8 @@ export async function keepOutput(
 }
 
 /**
- * The same for calls answered by runs of other flows. No activity ends these, so it happens when their ends are
- * written.
+ * The same for tool calls that child runs answer. No activity ends these, so their outputs are stored when their ends
+ * are recorded.
  */
 export async function keepFlowOutputs(
   deps: ReuseDeps,
@@ -59,8 +59,8 @@ export async function keepFlowOutputs(
 }
 
 /**
- * Results of an earlier run's calls, in their order; null for a call that was open, or that a fault of the service
- * ended.
+ * Results of an earlier run's tool calls, in the order of `paths`; null for a call that had not finished or failed with
+ * an internal error.
  */
 export async function earlierAnswers(
   { db, blobs }: ReuseDeps,
@@ -88,10 +88,10 @@ async function earlierAnswer(db: Db, place: Place, earlierRun: string): Promise<
   return output && { output, failed: false, ...editedOf(node) };
 }
 
-/** The output of a call: kept beside its record if the record does not have it whole. */
+/** The complete output of a call; null if it is not stored. */
 async function outputOf(db: Db, place: Place, earlierRun: string, node: NodeRun): Promise<StoredValue | null> {
   const kept = await findStepAnswer(db, earlierRun, place.path);
-  // For a run that resumes this one.
+  // Copied to this run, so that a run that resumes this one finds it too.
   if (kept) await keepStepAnswer(db, { ...place, answer: kept, asked: null });
   return kept ?? (node.truncated ? null : { v: node.output });
 }

@@ -1,3 +1,4 @@
+import { isWithin } from "../../domain/accounts/kept-rights.ts";
 import { Problem } from "../../domain/errors.ts";
 import type { LlmTool } from "../../domain/flow/nodes/llm-tools.ts";
 import type { NodeKind } from "../../domain/flow/kinds.ts";
@@ -9,6 +10,8 @@ import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { requireKnowledgeBase } from "../knowledge/knowledge-bases.ts";
 import { findCalledFlow } from "../projects/called-flow.ts";
+import type { VersionKey } from "../projects/plans.ts";
+import { reachOfVersion } from "../projects/version-rights.ts";
 import { findAction, findProvider, listActions } from "../providers/providers.ts";
 
 /** A tool as a model sees it, and the node's tool behind it. */
@@ -20,7 +23,7 @@ export interface FoundTool {
   /** Index in the node's `tools`; null for tools that read its skills. */
   readonly tool: number | null;
   readonly type: NodeKind;
-  /** Only for a tool that stands for several actions. */
+  /** The action that this tool calls, set only if the node's tool stands for several actions. */
   readonly action_id?: string;
   readonly approval: boolean;
 }
@@ -30,22 +33,26 @@ type Draft = Omit<FoundTool, "tool" | "approval"> & { readonly chosen: boolean }
 /** Longest description that a model sees (characters). */
 const MAX_DESCRIPTION = 1024;
 
-/** Finds the current tools of a node. Throws NodeFailure if one no longer exists. */
+/**
+ * Finds the current tools of a node. Throws NodeFailure if a tool no longer exists, or the version lacks the rights to
+ * use it.
+ */
 export async function findTools(
   db: Database,
-  orgId: string,
+  version: VersionKey,
   tools: readonly LlmTool[],
   limits: { readonly max_input_bytes: number },
 ): Promise<FoundTool[]> {
-  const found = await db.org(orgId, async (each) => {
+  const found = await db.org(version.org_id, async (each) => {
     const all: Array<Draft & Pick<FoundTool, "tool" | "approval">> = [];
     for (const [tool, listed] of tools.entries()) {
-      for (const draft of await draftsOf(each, listed, limits)) all.push({ ...draft, tool, approval: listed.approval });
+      for (const draft of await draftsOf(each, version, listed, limits))
+        all.push({ ...draft, tool, approval: listed.approval });
     }
     return all;
   });
   if (found.length > MAX_TOOLS) {
-    const message = `The node has ${found.length} tools; a model sees at most ${MAX_TOOLS}. Name the ones it needs in "only".`;
+    const message = `The node has ${found.length} tools; a model can use at most ${MAX_TOOLS}. List the needed tools in "only".`;
     throw new NodeFailure("too_many_tools", message);
   }
   const names = distinctNames(found);
@@ -56,7 +63,12 @@ export async function findTools(
   }));
 }
 
-async function draftsOf(db: Db, tool: LlmTool, limits: { readonly max_input_bytes: number }): Promise<Draft[]> {
+async function draftsOf(
+  db: Db,
+  version: VersionKey,
+  tool: LlmTool,
+  limits: { readonly max_input_bytes: number },
+): Promise<Draft[]> {
   const named = (otherwise: string) => ({ name: tool.name ?? toolName(otherwise), chosen: tool.name !== undefined });
   switch (tool.type) {
     case "action": {
@@ -93,8 +105,13 @@ async function draftsOf(db: Db, tool: LlmTool, limits: { readonly max_input_byte
       return [{ ...named(`search_${base.name}`), description, input_schema: inputsOf({ query }), type: "knowledge" }];
     }
     case "subflow": {
-      const found = await findCalledFlow(db, tool, limits);
-      if (!found) throw gone("subflow_not_found", `the flow ${tool.project_id}, or a published version of it`);
+      const reach = await reachOfVersion(db, version, "editor");
+      const found = isWithin(reach, tool.project_id) ? await findCalledFlow(db, tool, limits) : null;
+      if (!found)
+        throw gone(
+          "subflow_not_found",
+          `the flow ${tool.project_id}, a published version of it, or the right to run it`,
+        );
       const { project, io } = found;
       const { $schema: _dialect, ...input_schema } = io.inputs;
       const description = tool.description ?? (project.description || `Runs the flow "${project.name}".`);
@@ -106,5 +123,5 @@ async function draftsOf(db: Db, tool: LlmTool, limits: { readonly max_input_byte
 }
 
 function gone(code: string, what: string): NodeFailure {
-  return new NodeFailure(code, `A tool of the node no longer exists: ${what}.`);
+  return new NodeFailure(code, `A tool of the node is no longer available: ${what}.`);
 }

@@ -3,12 +3,12 @@ import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { JudgeModel } from "../evals/judge.ts";
 import type { ModelCaller } from "./call-model.ts";
 
-/** The models of an organisation as judges of evaluators. Their calls are recorded with their cost. */
+/** Lets evaluators use an organisation's models as judges. The calls are recorded with their cost. */
 export function createJudgeModel(models: ModelCaller): JudgeModel {
   return {
     async generate({ org_id, connection_id, model, system, prompt, temperature, max_tokens, signal }) {
       try {
-        const { text, usage } = await models.call({
+        const { text, usage, finish_reason } = await models.call({
           org_id,
           project_id: null,
           run_id: null,
@@ -27,7 +27,7 @@ export function createJudgeModel(models: ModelCaller): JudgeModel {
           },
           signal: signal ?? new AbortController().signal,
         });
-        return { text, usage: { ...usage } };
+        return { text, usage: { ...usage }, isCut: finish_reason === "length" };
       } catch (error) {
         if (!(error instanceof NodeFailure)) throw error;
         throw new EvaluatorError(error.code, error.message, { cause: error });

@@ -8,8 +8,8 @@ import type { Db } from "../../stores/db.ts";
 import { getSettings } from "../../stores/models/settings.ts";
 
 /**
- * A warning for each node that would find no model at present. If the flow limits its costs, also for each node whose
- * model has no price.
+ * A warning for each node that currently has no model and, if the flow limits its cost, for each node whose model has
+ * no price.
  */
 export async function modelProblems(
   db: Db,
@@ -31,7 +31,7 @@ export async function modelProblems(
     const names = new Set([chosen.model, ...(choice.fallback_models ?? [])]);
     return [...names].flatMap((name): FlowProblem[] => {
       if (priceOf(limited.prices, name) !== null) return [];
-      const message = `The model ${name} has no price, and settings.max_cost_usd is set: the node would fail where it is asked`;
+      const message = `Model ${name} has no price, so settings.max_cost_usd cannot be enforced: the node would fail when it calls this model`;
       return [{ ...place, code: "model_not_priced", message, hint: PRICE_WAY_OUT }];
     });
   });

@@ -23,7 +23,7 @@ export interface ModelDeps {
   readonly connections: ConnectionResolver;
 }
 
-/** The models and what is needed to call them; `close` must be called. */
+/** Opens everything that is needed to call models; the caller must call `close`. */
 export function openModels({ config, db, guardedFetch, connections }: ModelDeps): ModelCaller & {
   close(): Promise<void>;
 } {

@@ -10,13 +10,13 @@ const pricesFile = z.record(
 );
 
 /**
- * The prices of models: the operator's file first, then the built-in ones. Throws an Error that names the file and its
- * faults.
+ * The prices of models: those of the operator's file take precedence over the built-in ones. Throws an Error that names
+ * the file and its problems.
  */
 export function readPrices(file: string | undefined): PriceTable {
   if (file === undefined) return { own: {}, listed: MODEL_PRICES };
   const fail = (reason: string): never => {
-    throw new Error(`MILLRACE_MODEL_PRICES_FILE ${file} is not usable: ${reason}`);
+    throw new Error(`MILLRACE_MODEL_PRICES_FILE ${file} is not valid: ${reason}`);
   };
   let content: unknown;
   try {

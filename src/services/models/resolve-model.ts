@@ -18,7 +18,7 @@ export interface ResolvedModel {
   readonly connection: ResolvedConnection | null;
   /** Reaches this endpoint, with its redirects and addresses checked. */
   readonly fetch: typeof fetch;
-  /** What must be masked in whatever leaves the activity. */
+  /** Texts that must be masked in everything that leaves the activity. */
   readonly secrets: readonly string[];
 }
 
@@ -30,7 +30,7 @@ export interface ModelResolver {
 export interface ModelResolverDeps {
   readonly db: Database;
   readonly connections: ConnectionResolver;
-  /** For addresses from connections. */
+  /** For URLs of connections. */
   readonly guardedFetch: Pick<GuardedFetch, "open">;
   /** For the installation's own endpoint, which may be private. */
   readonly ownFetch: Pick<GuardedFetch, "open">;
@@ -59,7 +59,7 @@ export function createModelResolver({
       const organisation = await db.org(orgId, getSettings);
       const chosen = chooseModel(choice, { organisation, installation: { url, model: MILLRACE_MODEL } });
       if (chosen === null) {
-        // If the connection does not exist, its error is clearer than that no model is configured.
+        // Throws if the connection does not exist, which is a clearer error than `model_not_configured`.
         if (choice.connection_id !== undefined) await connections.resolve(orgId, choice.connection_id);
         throw new NodeFailure("model_not_configured", `No model is configured. ${MODEL_WAY_OUT}.`);
       }
@@ -84,12 +84,12 @@ async function endpointOf(connection: ResolvedConnection): Promise<ChatEndpoint>
     case "openai_compatible":
       return { protocol: "openai", base_url: base, ...authorization };
     case "anthropic":
-      // The connection's address is the service's; its SDK wants the version as well.
+      // The connection stores the service's base URL, but the SDK expects it with the API version.
       return { protocol: "anthropic", base_url: `${base}/v1`, ...authorization };
     default:
       throw new NodeFailure(
         "model_not_configured",
-        `The connection "${connection.name}" is of ${provider_id}, which has no models; it takes openai_compatible or anthropic.`,
+        `The connection "${connection.name}" is of provider ${provider_id}, which has no models. Use a connection of openai_compatible or anthropic.`,
       );
   }
 }

@@ -7,7 +7,7 @@ import type { Given } from "../change.ts";
 import { requireConnection } from "../providers/connections.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
-/** The providers whose connections lead to models. */
+/** The providers whose connections give access to models. */
 const MODEL_PROVIDERS: readonly string[] = ["openai_compatible", "anthropic"];
 
 /**
@@ -30,7 +30,7 @@ export async function changeSettings(
       if (default_connection_id !== null) {
         const { provider_id } = await requireConnection(connected, default_connection_id);
         if (!MODEL_PROVIDERS.includes(provider_id)) {
-          const message = `A connection of ${provider_id} has no models: name one of ${MODEL_PROVIDERS.join(" or ")}`;
+          const message = `A connection of ${provider_id} has no models: use a connection of ${MODEL_PROVIDERS.join(" or ")}`;
           throw invalid(["body", "default_connection_id"], message);
         }
       }

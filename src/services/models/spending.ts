@@ -4,8 +4,12 @@ import { admitCost } from "../../domain/accounts/quotas.ts";
 import type { Spending } from "../../domain/accounts/quotas.ts";
 import { PRICE_WAY_OUT } from "../../domain/models/prices.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
+import { isConnectionError } from "../../stores/db.ts";
 import type { Database, Db } from "../../stores/db.ts";
-import { lockMonth, useQuota } from "../../stores/quotas.ts";
+import { insertModelCall } from "../../stores/models/model-calls.ts";
+import type { ModelCallRow } from "../../stores/models/model-calls.ts";
+import { whileDatabaseIsAway } from "../../stores/patience.ts";
+import { addToMonth, countMonth, holdMonths, lockMonth } from "../../stores/quotas.ts";
 import {
   budgetsOf,
   deleteReservation,
@@ -16,34 +20,40 @@ import {
 } from "../../stores/models/spending.ts";
 import type { SpendingLimits } from "../../stores/models/spending.ts";
 
-/** How long a reservation outlives the last sign of life of its process. */
+/** How long a reservation remains after its process last extended it. */
 const RESERVED_SECONDS = 300;
 const EXTENDED_EVERY_MS = 60_000;
-/** How long a call that has to wait for others waits before it tries again (ms). */
+/** First and longest interval at which a call that waits for others retries its reservation (ms). */
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 2000;
+/** Longest wait for an unreachable database to record a call that must be paid for (ms). */
+const INSIST_MS = 600_000;
 
 /** A call about to be made. */
 export interface CostlyCall {
   readonly org_id: string;
-  /** Null: a judge's. */
+  /** Null for a judge's call. */
   readonly run_id: string | null;
   readonly path: string;
   readonly model: string;
-  /** What it may cost at most (US dollars); null where the model has no price. */
+  /** The upper estimate of its cost (US dollars); null if the model has no price. */
   readonly amount: number | null;
   readonly signal: AbortSignal;
 }
 
-/** An admitted call. It ends with either `settle` or `release`. */
+/** Stores a call's answer in the transaction that records the call. */
+export type KeepAnswer = (db: Db) => Promise<void>;
+
+/** An admitted call. Its caller must call either `record` or `release`. */
 export interface AdmittedCall {
   readonly call_id: string;
   readonly key_id: string | null;
-  /** Whether any limit applies to its cost, so that it must be settled. */
-  readonly limited: boolean;
-  /** Replaces the reservation by the actual cost, in the transaction that records the call. */
-  settle(db: Db, cost: number | null): Promise<void>;
-  /** For a call that is not recorded. */
+  /**
+   * Replaces the reservation by a record of the call. Waits for an unreachable database. If the answer cannot be
+   * stored, the call is recorded without it, and the error is thrown.
+   */
+  record(row: ModelCallRow, keep?: KeepAnswer): Promise<void>;
+  /** Releases the reservation of a call that is not recorded. */
   release(): Promise<void>;
 }
 
@@ -53,7 +63,7 @@ interface Limit {
 }
 
 /**
- * Admits calls of models within the cost limits of flows (`max_cost_usd`), organisations and keys (a month). It
+ * Admits calls of models within the cost limits of flows (`max_cost_usd`), organisations and keys (per month). It
  * reserves the estimated cost until a call has ended, so that concurrent calls do not all spend the same remainder.
  */
 export function createSpending(db: Database, defaultMonth: number | undefined) {
@@ -61,7 +71,7 @@ export function createSpending(db: Database, defaultMonth: number | undefined) {
     const { org_id, run_id, path } = call;
     return db.orgTransaction(org_id, async (connection) => {
       const amount = call.amount ?? 0;
-      // Always in this order: the run's, the organisation's, the key's.
+      // Locked always in this order, so that calls never deadlock: the run's, the organisation's, the key's.
       if (limits.budgeted && limits.root !== null && run_id !== null) {
         await lockCosts(connection, limits.root);
         for (const budget of await budgetsOf(connection, run_id)) {
@@ -70,8 +80,9 @@ export function createSpending(db: Database, defaultMonth: number | undefined) {
           if (answer === "wait") return "wait";
         }
       }
+      for (const { key_id } of months) await countMonth(connection, org_id, key_id);
       for (const { key_id, most } of months) {
-        const month = { ...(await lockMonth(connection, org_id, key_id)), most };
+        const month = { ...(await lockMonth(connection, key_id)), most };
         const answer = admitCost(month, amount);
         if (answer === "spent") throw monthExceeded(month, key_id);
         if (answer === "wait") return "wait";
@@ -85,18 +96,33 @@ export function createSpending(db: Database, defaultMonth: number | undefined) {
     });
   }
 
-  async function addToMonths(connection: Db, org_id: string, months: readonly Limit[], cost: number | null) {
-    for (const { key_id, most } of months)
-      await useQuota(connection, { org_id, key_id, what: "model_usd_month", used: cost ?? 0, add: true, most });
+  /** Records a call once, and adds its cost to the months, even if they have no limit. */
+  async function write(connection: Db, row: ModelCallRow, months: readonly Limit[], keep?: KeepAnswer): Promise<void> {
+    const { org_id, key_id, call_id, cost_usd } = row;
+    await holdMonths(connection, org_id);
+    // An earlier attempt may have been committed although its process got an error.
+    if (!(await insertModelCall(connection, row))) return;
+    await keep?.(connection);
+    // Done last, because other calls wait for these locks.
+    await deleteReservation(connection, call_id);
+    if (cost_usd === null) return;
+    for (const of of key_id === null ? [null] : [null, key_id]) {
+      const most = months.find((each) => each.key_id === of)?.most ?? null;
+      await addToMonth(connection, { org_id, key_id: of, used: cost_usd, most });
+    }
   }
 
+  /** Keeps trying even if the call's run has finished, because the cost must be recorded all the same. */
+  const insist = (work: () => Promise<void>): Promise<void> =>
+    whileDatabaseIsAway(work, { maxMs: INSIST_MS, sleep: (ms) => sleep(ms) });
+
   return {
-    /** Counts a call that its process has not settled, in the transaction that records it. */
-    charge: (connection: Db, org_id: string, limits: SpendingLimits, cost: number | null): Promise<void> =>
-      addToMonths(connection, org_id, monthsOf(limits, defaultMonth), cost),
+    /** Records a call whose process has died, in the caller's transaction. */
+    recordLost: (connection: Db, row: ModelCallRow, limits: SpendingLimits): Promise<void> =>
+      write(connection, row, monthsOf(limits, defaultMonth)),
     /**
-     * Waits while open calls may release what is needed. Throws NodeFailure if nothing is left, or the signal's
-     * reason.
+     * Waits while calls in flight may still release enough of the budget. Throws NodeFailure if nothing is left, or the
+     * signal's reason.
      */
     async admit(call: CostlyCall): Promise<AdmittedCall> {
       const { org_id, run_id, model, amount, signal } = call;
@@ -104,30 +130,36 @@ export function createSpending(db: Database, defaultMonth: number | undefined) {
       const limits = await db.org(org_id, (connection) => spendingLimits(connection, run_id));
       const { key_id } = limits;
       const months = monthsOf(limits, defaultMonth);
-      if (!limits.budgeted && months.length === 0)
-        return { call_id, key_id, limited: false, settle: async () => undefined, release: async () => undefined };
       if (limits.budgeted && amount === null) throw await notPriced(db, call, model);
-      for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
+      const isLimited = limits.budgeted || months.length > 0;
+      for (let waitMs = FIRST_WAIT_MS; isLimited; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
         if ((await reserve(call, limits, months, call_id)) === "begin") break;
         await sleep(waitMs, undefined, { signal });
       }
-      // Longer calls keep their reservation.
-      const extending = setInterval(() => {
-        db.org(org_id, (connection) => extendReservation(connection, call_id, RESERVED_SECONDS)).catch(() => undefined);
-      }, EXTENDED_EVERY_MS).unref();
+      // Extended regularly, so that long calls keep their reservation.
+      const extend = (): void =>
+        void db.org(org_id, (each) => extendReservation(each, call_id, RESERVED_SECONDS)).catch(() => undefined);
+      const extending = isLimited ? setInterval(extend, EXTENDED_EVERY_MS).unref() : undefined;
       return {
         call_id,
         key_id,
-        limited: true,
-        async settle(connection, cost) {
-          clearInterval(extending);
-          await deleteReservation(connection, call_id);
-          await addToMonths(connection, org_id, months, cost);
+        async record(row, keep) {
+          const once = (kept?: KeepAnswer) =>
+            db.orgTransaction(org_id, (connection) => write(connection, row, months, kept));
+          try {
+            await insist(() => once(keep));
+          } catch (error) {
+            if (keep !== undefined && !isConnectionError(error)) await insist(() => once());
+            throw error;
+          } finally {
+            clearInterval(extending);
+          }
         },
         async release() {
           clearInterval(extending);
-          // One that stays expires.
-          await db.org(org_id, (connection) => deleteReservation(connection, call_id)).catch(() => undefined);
+          // A reservation that is not deleted here expires on its own.
+          if (isLimited)
+            await db.org(org_id, (connection) => deleteReservation(connection, call_id)).catch(() => undefined);
         },
       };
     },
@@ -142,23 +174,23 @@ function monthsOf({ key_id, org_most, key_most }: SpendingLimits, defaultMonth: 
   ];
 }
 
-/** An exhausted budget is the better reason. */
+/** The failure for a model without a price; an exhausted budget takes precedence, because it is the more useful reason. */
 async function notPriced(db: Database, { org_id, run_id }: CostlyCall, model: string): Promise<NodeFailure> {
   const budgets = await db.org(org_id, (connection) => budgetsOf(connection, run_id ?? ""));
   const spent = budgets.find((budget) => budget.spent >= budget.most);
   if (spent) return budgetExceeded(spent);
   const most = Math.min(...budgets.map((budget) => budget.most));
-  const message = `The flow's settings.max_cost_usd is ${most}, and the model ${model} has no price: it would never be reached. ${PRICE_WAY_OUT}.`;
+  const message = `Model ${model} has no price, so the flow's settings.max_cost_usd (${most}) cannot be enforced. ${PRICE_WAY_OUT}.`;
   return new NodeFailure("model_not_priced", message);
 }
 
 function budgetExceeded({ most, spent }: Spending): NodeFailure {
-  const message = `Models have cost ${spent} US dollars by now, and the flow's settings.max_cost_usd is ${most}.`;
+  const message = `Model cost so far: ${spent} USD. The flow's settings.max_cost_usd is ${most}.`;
   return new NodeFailure("budget_exceeded", message);
 }
 
 function monthExceeded({ most, spent }: Spending, keyId: string | null): NodeFailure {
   const whose = keyId === null ? "the organisation" : `key ${keyId}`;
-  const message = `Models have cost ${whose} ${spent} US dollars this month, and its quota model_usd_month is ${most}.`;
+  const message = `Model cost of ${whose} this month: ${spent} USD. Its quota model_usd_month is ${most}.`;
   return new NodeFailure("quota_exceeded", message);
 }

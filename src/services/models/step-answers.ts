@@ -10,11 +10,11 @@ export interface StepPlace {
   readonly org_id: string;
   readonly run_id: string;
   readonly path: string;
-  /** Whether this attempt was started before, by a process that may have got the answer. */
+  /** Whether this attempt was started before, by a process that may have stored the answer. */
   readonly repeated?: boolean;
-  /** Digests of what the node asks. */
+  /** Digests of the node's question. */
   readonly asked: string;
-  /** The run that this one resumes. Its answer is reused if the question was the same. */
+  /** The run that this one resumes. Its answer is reused if the digests are the same. */
   readonly earlier_run?: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface StepReply {
   readonly reused: boolean;
 }
 
-/** Asks the model and keeps its answer. A kept answer is not paid for again. */
+/** Asks the model and stores its answer; a stored answer is not paid for again. */
 export async function answerOnce(
   { db, blobs }: { readonly db: Database; readonly blobs: BlobStore },
   { org_id, run_id, path, repeated = false, asked, earlier_run }: StepPlace,
@@ -33,7 +33,7 @@ export async function answerOnce(
   const earlier =
     earlier_run === undefined ? null : await db.org(org_id, (each) => findStepAnswer(each, earlier_run, path, asked));
   if (earlier) {
-    // For a run that resumes this one.
+    // Copied to this run, so that a run that resumes this one finds it too.
     await db.org(org_id, (each) => keepStepAnswer(each, { org_id, run_id, path, answer: earlier, asked }));
     return { reply: await read(earlier), reused: true };
   }

@@ -6,8 +6,8 @@ import { findAction, findProvider } from "../providers/providers.ts";
 import type { Db } from "../../stores/db.ts";
 
 /**
- * Finds what would make every call of an action fail: a missing connection, unknown inputs, missing inputs. Another
- * check reports missing actions.
+ * Finds what would make every call of an action fail: a missing connection, unknown inputs, missing inputs.
+ * `referenceProblems` reports missing actions.
  */
 export async function actionProblems(db: Db, references: readonly FlowReference[]): Promise<FlowProblem[]> {
   const problems: FlowProblem[] = [];
@@ -25,7 +25,7 @@ export async function actionProblems(db: Db, references: readonly FlowReference[
     if (needsConnection && !use.connected) {
       const message = `${action?.name ?? provider.name} needs a connection of provider ${provider_id}`;
       problems.push(
-        problemAt(reference, ["connection_id"], "connection_required", message, "POST /v2/connections makes one"),
+        problemAt(reference, ["connection_id"], "connection_required", message, "Create one with POST /v2/connections"),
       );
     }
     if (action === null || use.inputs === undefined) continue;
@@ -34,7 +34,7 @@ export async function actionProblems(db: Db, references: readonly FlowReference[
     const known = Object.keys(properties as object);
     for (const name of names) {
       if (additionalProperties !== false || known.includes(name)) continue;
-      const message = `${action.name} has no input ${name}: ${known.length === 0 ? "it has none" : `it has ${known.slice(0, 20).join(", ")}`}`;
+      const message = `${action.name} has no input ${name}: ${known.length === 0 ? "it has no inputs" : `its inputs are ${known.slice(0, 20).join(", ")}`}`;
       problems.push(problemAt(reference, [member, name], "unknown_input", message));
     }
     const missing = all ? (required as readonly string[]).filter((name) => !names.includes(name)) : [];
@@ -56,7 +56,7 @@ async function find(db: Db, providerId: string, actionId: string): Promise<Found
   return { provider, action: provider === null || actionId === "" ? null : await findAction(db, provider, actionId) };
 }
 
-/** `place` is next to the reference, below its node or tool. */
+/** A problem at `place`, the path of a sibling of the reference within its node or tool. */
 function problemAt(
   { node_id, node_path, path, kind }: FlowReference,
   place: readonly string[],
@@ -64,7 +64,7 @@ function problemAt(
   message: string,
   hint: string | null = null,
 ): FlowProblem {
-  // A reference to one of several actions is an element of a list.
+  // In a tool with several actions, the reference is an element of a list, one level deeper.
   const depth = kind === "action" && typeof path.at(-1) === "number" ? 2 : 1;
   const at = [...path.slice(0, path.length - depth), ...place];
   return { node_id, node_path, path: at, code, severity: "error", message, hint };

@@ -5,8 +5,8 @@ import type { Db } from "../../stores/db.ts";
 import { peopleByName } from "../accounts/people.ts";
 
 /**
- * Problems with the people that a flow names: unknown users, too few of them, and (a warning) users who cannot answer
- * at present. `projectId`, if known, is the flow's project.
+ * Problems with the people that a flow names: unknown users, too few of them, and (as a warning) users who currently
+ * may not decide. `projectId`, if known, is the flow's project.
  */
 export async function assigneeProblems(
   db: Db,
@@ -30,8 +30,8 @@ function problemsOf(asked: FlowAsked, byName: People): FlowProblem[] {
   const ofUsers = assignees.users.flatMap((name, at): FlowProblem[] => {
     const user = byName.get(name);
     if (!user) {
-      const message = `There is no user ${name} in the organisation`;
-      const hint = "GET /v2/users lists the existing ones";
+      const message = `User ${name} not found in the organisation`;
+      const hint = "GET /v2/users lists the users";
       return [problem({ code: "unknown_user", severity: "error", message, hint }, "users", at)];
     }
     const hindrance = cannotAnswer(user);
@@ -41,12 +41,12 @@ function problemsOf(asked: FlowAsked, byName: People): FlowProblem[] {
   });
   const people = new Set(assignees.users.map((name) => byName.get(name)?.user_id ?? name));
   if (assignees.roles.length > 0 || people.size >= required_approvals) return ofUsers;
-  const message = `${required_approvals} people must choose the same, and only ${people.size} may answer`;
-  const hint = "Name more people, or ask for fewer approvals";
+  const message = `${required_approvals} people must choose the same action, but only ${people.size} may answer`;
+  const hint = "Name more people, or require fewer approvals";
   return [...ofUsers, problem({ code: "too_few_assignees", severity: "error", message, hint }, "users")];
 }
 
 function cannotAnswer({ role, project_role, disabled_at }: NamedUser): string | null {
-  if (disabled_at !== null) return "is locked out";
+  if (disabled_at !== null) return "is disabled";
   return [role, project_role ?? role].some((each) => roleAllows(each, "editor")) ? null : `has the role ${role}`;
 }

@@ -6,8 +6,8 @@ import { findProject } from "../../stores/projects/projects.ts";
 import type { Project } from "../../stores/projects/projects.ts";
 
 /**
- * The project of a flow that another one calls, with its inputs and outputs. Null if there is none, or none is
- * published.
+ * The project of a called flow, with the flow's inputs and outputs. Null if the project is not found or has no
+ * published version.
  */
 export async function findCalledFlow(
   db: Db,

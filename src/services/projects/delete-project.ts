@@ -1,4 +1,5 @@
 import { Problem, notFound } from "../../domain/errors.ts";
+import { deleteDraftSteps } from "../../stores/projects/drafts.ts";
 import { deleteProject as hideProject, findProject, lockProjectToDelete } from "../../stores/projects/projects.ts";
 import type { Project } from "../../stores/projects/projects.ts";
 import { recordDeleted } from "../audit/audit.ts";
@@ -18,8 +19,8 @@ export interface ProjectToDelete {
 }
 
 /**
- * Deletes a project with its triggers and monitors, and with `cancelRuns` asks its open runs to stop. Throws 404, 409
- * `in_use` where another project's published flow calls it, and 409 `runs_open` where runs have not ended.
+ * Deletes a project with its triggers and monitors, and with `cancelRuns` asks its unfinished runs to stop. Throws 404,
+ * 409 `in_use` if another project's published flow calls it, and 409 `runs_open` if runs are unfinished.
  */
 export async function deleteProject(
   deps: RunControlDeps,
@@ -34,17 +35,18 @@ export async function deleteProject(
     await refuseWhileUsed(connection, "project", projectId);
     const open_runs = cancelRuns ? 0 : await openRunCount(connection, projectId);
     if (open_runs > 0) {
-      const detail = `${open_runs} of its runs have not ended. Wait for them, or cancel them with ?cancel_runs=true.`;
+      const detail = `${open_runs} runs are unfinished. Wait for them, or cancel them with ?cancel_runs=true.`;
       throw new Problem("runs_open", detail, { extra: { open_runs } });
     }
     await hideProject(connection, projectId);
-    // These would go on without the project. Temporal's schedules are removed soon after; until then they find nothing
-    // to start.
+    // Deleted explicitly, because they would otherwise keep running. Their schedules in Temporal are removed soon
+    // afterwards and start nothing until then.
     await deleteTriggersOf(connection, projectId);
     await deleteMonitorsOf(connection, projectId);
     await forgetProject(connection, projectId);
+    await deleteDraftSteps(connection, projectId);
     await recordDeleted(connection, audited, project);
   });
-  // The project is gone, so no more of its runs start.
+  // Done after the commit, because from then on no further runs of the project start.
   if (cancelRuns) await cancelOpenRuns(deps, { orgId, projectId, reason: "The project was deleted." });
 }

@@ -1,4 +1,7 @@
 import type { Config } from "../../config.ts";
+import { keptRights } from "../../domain/accounts/kept-rights.ts";
+import { runnableProjects } from "../../domain/accounts/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
 import { ValidationProblem, required } from "../../domain/errors.ts";
 import { contentHash } from "../../domain/flow/definition/content-hash.ts";
 import type { FlowDefinition } from "../../domain/flow/definition/definition.ts";
@@ -10,14 +13,19 @@ import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import type { Db } from "../../stores/db.ts";
 import { insertFlowReferences } from "../../stores/projects/flow-references.ts";
-import { findFlowVersionByContent, insertFlowVersion } from "../../stores/projects/flow-versions.ts";
+import {
+  findFlowVersionByContent,
+  insertFlowVersion,
+  keepVersionRights,
+  redrawVersion,
+} from "../../stores/projects/flow-versions.ts";
 import type { FlowVersionHead } from "../../stores/projects/flow-versions.ts";
 import { lockProject, publishVersion, takeNextVersion } from "../../stores/projects/projects.ts";
 import { actionProblems } from "./action-problems.ts";
 import { assigneeProblems } from "./assignee-problems.ts";
 import { referenceProblems } from "./flow-references.ts";
 
-/** What a flow may contain, by configuration. */
+/** The configured limits of a flow's contents. */
 export function flowLimits(config: Config): FlowLimits {
   return {
     ...DEFAULT_FLOW_LIMITS,
@@ -33,71 +41,83 @@ export interface ReadyFlow {
   readonly plan: Plan;
 }
 
-/** The flow of a request, checked and compiled. Throws 422 with every problem: as issues at `["body", "flow", ...]` and as `problems`. */
+/** The location of the flow in request bodies. */
+const IN_BODY = ["body", "flow"];
+
+/** The flow of a request, checked and compiled. Throws 422 with every problem: as issues at `loc` and as `problems`. */
 export async function requireValidFlow(
   evaluation: Evaluation,
   orgId: string,
   flow: unknown,
   limits: FlowLimits,
+  loc: readonly string[] = IN_BODY,
 ): Promise<ReadyFlow> {
   const checked = await evaluation.flow(orgId, flow, limits);
-  if (!checked.valid) throw invalidFlow(checked.problems);
+  if (!checked.valid) throw invalidFlow(checked.problems, loc);
   return checked;
 }
 
-/** Whether a problem keeps its flow from being deployed. */
+/** Whether a problem prevents its flow from being deployed. */
 export function isError({ severity }: FlowProblem): boolean {
   return severity === "error";
 }
 
-function invalidFlow(problems: readonly FlowProblem[]): ValidationProblem {
+/** The 422 for a flow with these problems. `loc`: the location of the flow, or of its reference, in the request. */
+export function invalidFlow(problems: readonly FlowProblem[], loc: readonly string[] = IN_BODY): ValidationProblem {
   const issues = problems
     .filter(isError)
-    .map((problem) => ({ loc: ["body", "flow", ...problem.path], msg: problem.message, type: problem.code }));
+    .map((problem) => ({ loc: [...loc, ...problem.path], msg: problem.message, type: problem.code }));
   return new ValidationProblem(issues, { problems });
 }
 
 export interface Deployment {
-  readonly orgId: string;
   readonly projectId: string;
   readonly flow: ReadyFlow;
   readonly notes: string;
   readonly publish: boolean;
-  readonly createdBy: string;
-  /** The projects that the caller may see; undefined: all. */
-  readonly visible: readonly string[] | undefined;
+  /** Whether a version with the same content gets the layout and notes of this flow. */
+  readonly redraws?: boolean;
+  /** The caller, whose rights the version keeps. */
+  readonly deployer: Principal;
+  /** The location of the flow in the request; default `["body", "flow"]`. */
+  readonly loc?: readonly string[];
 }
 
 /**
  * Adds a version to a project in the caller's transaction, or finds the one with the same content. Throws 404 for an
- * unknown project, and 422 if something that the flow refers to does not exist.
+ * unknown project, and 422 if a referenced resource does not exist for the deployer. The version keeps the rights of
+ * the person who last deployed its content.
  */
 export async function deployFlow(
   db: Db,
   deployment: Deployment,
 ): Promise<{ version: FlowVersionHead; created: boolean }> {
-  const { orgId, projectId, flow, notes, publish, createdBy, visible } = deployment;
+  const { projectId, flow, notes, publish, deployer } = deployment;
+  const { org_id } = deployer;
   required(await lockProject(db, projectId), "project");
   const content_hash = contentHash(flow.definition);
-  const problems = await problemsOfOthers(db, flow.definition, projectId, visible);
-  if (problems.some(isError)) throw invalidFlow(problems);
+  const problems = await problemsOfOthers(db, flow.definition, projectId, runnableProjects(deployer));
+  if (problems.some(isError)) throw invalidFlow(problems, deployment.loc);
   const same = await findFlowVersionByContent(db, projectId, content_hash);
   if (!same) {
     const version = await takeNextVersion(db, projectId);
     await insertFlowVersion(db, {
       project_id: projectId,
-      org_id: orgId,
+      org_id,
       version,
       ...flow,
       content_hash,
       notes,
-      created_by: createdBy,
+      created_by: deployer.id,
+      rights: keptRights(deployer),
     });
-    const whose = { project_id: projectId, org_id: orgId, version };
+    const whose = { project_id: projectId, org_id, version };
     await insertFlowReferences(db, whose, flowReferences(flow.definition));
     if (publish) await publishVersion(db, projectId, version);
-  } else if (publish) {
-    await publishVersion(db, projectId, same.version);
+  } else {
+    await keepVersionRights(db, same, keptRights(deployer));
+    if (deployment.redraws) await redrawVersion(db, same, { definition: flow.definition, notes });
+    if (publish) await publishVersion(db, projectId, same.version);
   }
   const version = await findFlowVersionByContent(db, projectId, content_hash);
   if (!version) throw new Error("a version just written must be there");
@@ -105,25 +125,27 @@ export async function deployFlow(
 }
 
 /**
- * Problems that only the database can tell: references to things and people that do not exist. `projectId`, if known,
- * is the flow's own project; calling it is a warning. Projects outside `visible` count as missing.
+ * Problems found in the database: references to resources and users that do not exist. `projectId`, if known, is the
+ * flow's own project; calling it is a warning. Projects outside `runnable` count as missing.
  */
 export async function problemsOfOthers(
   db: Db,
   definition: FlowDefinition,
   projectId: string | undefined,
-  visible: readonly string[] | undefined,
+  runnable: readonly string[] | undefined,
 ): Promise<FlowProblem[]> {
   const references = flowReferences(definition);
-  const own = references.filter(({ kind, id }) => kind === "project" && id === projectId);
+  // Only subflow calls, which wait for outputs, have a version; runs that actions start have another limit of nesting.
+  const own = references.filter(
+    ({ kind, id, version }) => kind === "project" && id === projectId && version !== undefined,
+  );
   const circular = own.map(({ node_id, node_path, path }): FlowProblem => {
-    const message = `The flow calls itself: sub-flows may be nested ${MAX_SUBFLOW_DEPTH} deep, beyond that a run fails`;
-    const hint =
-      "Give the node a skip_if or a condition before it that ends the calls; to repeat something, use a loop";
+    const message = `The flow calls itself. A run fails when subflows are nested more than ${MAX_SUBFLOW_DEPTH} levels`;
+    const hint = "Add a skip_if or a condition before the node so that the calls end; to repeat something, use a loop";
     return { node_id, node_path, path, code: "calls_itself", severity: "warning", message, hint };
   });
   return [
-    ...(await referenceProblems(db, references, visible)),
+    ...(await referenceProblems(db, references, runnable)),
     ...(await actionProblems(db, references)),
     ...(await assigneeProblems(db, flowAsks(definition), projectId)),
     ...circular,

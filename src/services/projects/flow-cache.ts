@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { noSuchVersion, notFound } from "../../domain/errors.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import { isUuid } from "../../domain/uuid.ts";
@@ -8,14 +9,15 @@ import type { Project } from "../../stores/projects/projects.ts";
 import type { PlanCache, VersionKey } from "./plans.ts";
 
 /**
- * How long another process's publish, rename or delete may go unnoticed. It costs one short query a second and flow.
+ * How long a process may miss another process's publish, rename or delete (ms). Each flow in use costs one short query
+ * per this time.
  */
 const POINTER_MS = 1000;
 const MAX_POINTERS = 10_000;
-const MAX_PUBLISHED = 100_000;
+const MAX_PUBLISHED = 10_000;
 const MAX_VERSION = 2_147_483_647;
 
-/** A flow as a run needs it. */
+/** A flow in the form that a run needs. */
 export interface DeployedFlow {
   readonly project: Project;
   readonly version: number;
@@ -24,51 +26,51 @@ export interface DeployedFlow {
 
 export interface FlowCache {
   /**
-   * The flow of a version; -1 is the published one. Throws 404 for an unknown version or project (one of another
-   * organisation, a deleted one and an id that is no UUID are all unknown). A publish or delete of this process is
-   * seen at once, one of another process within 1 s.
+   * The flow of a version; -1 is the published one. Throws 404 for an unknown version or project (a project of another
+   * organisation, a deleted one and an ID that is not a UUID are all unknown). A publish or delete by this process
+   * takes effect immediately, by another process within 1 s.
    */
   get(orgId: string, projectId: string, version: number): Promise<DeployedFlow>;
   /** The same for callers of published versions only: a version that was never published is missing. */
   getPublished(orgId: string, projectId: string, version: number): Promise<DeployedFlow>;
+  /** The flow that a run has executed, even if that was a draft. Throws as `get`. */
+  ofRun(run: VersionKey): Promise<DeployedFlow>;
   /** Whether a version is or was published. */
   wasPublished(of: VersionKey): Promise<boolean>;
-  /** Forgets which version of a project is published. Call it after the change is committed. */
+  /** Drops the cached published version of a project. Call it after the change is committed. */
   invalidate(orgId: string, projectId: string): void;
 }
 
-interface Pointer {
-  readonly project: Promise<Project | null>;
-  readonly until: number;
-}
-
-/** Keeps in memory which version of a flow is published; the plans themselves are in the process's cache of plans. */
+/** Caches which version of a flow is published; the plans themselves are in the PlanCache. */
 export function createFlowCache(db: Database, plans: PlanCache): FlowCache {
-  const pointers = new Map<string, Pointer>();
-  const published = new Set<string>();
+  const pointers = new LRUCache<string, Promise<Project | null>>({ max: MAX_POINTERS, ttl: POINTER_MS });
+  const published = new LRUCache<string, true>({ max: MAX_PUBLISHED });
 
   function pointer(orgId: string, projectId: string): Promise<Project | null> {
     const key = `${orgId}/${projectId}`;
     const known = pointers.get(key);
-    if (known && known.until > Date.now()) return known.project;
+    if (known) return known;
     // Concurrent callers share this query.
     const project = db.org(orgId, (connection) => findProject(connection, projectId));
-    pointers.delete(key);
-    if (pointers.size >= MAX_POINTERS) pointers.delete(pointers.keys().next().value ?? "");
-    const entry = { project, until: Date.now() + POINTER_MS };
-    pointers.set(key, entry);
+    pointers.set(key, project);
     project.catch(() => {
-      if (pointers.get(key) === entry) pointers.delete(key);
+      if (pointers.peek(key) === project) pointers.delete(key);
     });
     return project;
   }
 
   async function get(orgId: string, projectId: string, wanted: number): Promise<DeployedFlow> {
+    // Numbers below -1 are drafts that were run, which no other run may execute.
+    if (wanted < -1) throw noSuchVersion();
+    return find(orgId, projectId, wanted);
+  }
+
+  async function find(orgId: string, projectId: string, wanted: number): Promise<DeployedFlow> {
     const id = projectId.toLowerCase();
     const project = isUuid(id) ? await pointer(orgId, id) : null;
     if (!project) throw notFound("flow");
     const version = wanted === -1 ? project.published_version : wanted;
-    if (version === null || version < 1 || version > MAX_VERSION) throw noSuchVersion();
+    if (version === null || version === 0 || Math.abs(version) > MAX_VERSION) throw noSuchVersion();
     const found = await plans.find({ org_id: orgId, project_id: id, flow_version: version });
     if (!found) throw noSuchVersion();
     return { project, version, plan: found.plan };
@@ -76,18 +78,16 @@ export function createFlowCache(db: Database, plans: PlanCache): FlowCache {
 
   async function everPublished({ org_id, project_id, flow_version }: VersionKey): Promise<boolean> {
     const key = `${org_id}/${project_id}/${flow_version}`;
-    if (published.has(key)) return true;
+    if (published.get(key)) return true;
     const found = await db.org(org_id, (connection) => wasPublished(connection, project_id, flow_version));
-    // A version that was published stays so. One that was not may be published next, so that is not cached.
-    if (found) {
-      if (published.size >= MAX_PUBLISHED) published.clear();
-      published.add(key);
-    }
+    // Only "published" is cached: it never changes, whereas an unpublished version may be published at any time.
+    if (found) published.set(key, true);
     return found;
   }
 
   return {
     get,
+    ofRun: ({ org_id, project_id, flow_version }) => find(org_id, project_id, flow_version),
     async getPublished(orgId, projectId, wanted) {
       const flow = await get(orgId, projectId, wanted);
       const { project, version } = flow;

@@ -2,7 +2,7 @@ import { describeFlow } from "../../domain/flow/io/io-schema.ts";
 import type { Db } from "../../stores/db.ts";
 import { publishedDefinitions } from "../../stores/projects/published-flows.ts";
 
-/** The inputs of a project's published flow, and which of them it needs. Null if none is published. */
+/** The inputs of a project's published flow, and which of them are required. Null if none is published. */
 export async function publishedInputs(
   db: Db,
   projectId: string,

@@ -1,3 +1,4 @@
+import { isWithin } from "../../domain/accounts/kept-rights.ts";
 import { Problem } from "../../domain/errors.ts";
 import type { ReferenceKind } from "../../domain/flow/nodes/spec.ts";
 import type { FlowReference } from "../../domain/flow/references.ts";
@@ -11,14 +12,14 @@ import { usersOf, usersOfActions, type ActionUser, type ReferenceUser } from "..
 import { findDeadReferences } from "../../stores/projects/flow-versions.ts";
 import { holdSkills } from "../../stores/skills/skills.ts";
 
-/** How to find out whether the things that flows refer to exist. */
+/** How to check whether the resources that flows refer to exist. */
 interface Lookup {
   readonly code: FlowProblemCode;
   readonly noun: string;
   readonly hint: string;
   /**
-   * Returns the missing ones. It locks the others until the transaction ends, so that nobody deletes one while a flow
-   * that uses it is being published.
+   * Returns the missing ones. Locks the others until the transaction ends, so that they cannot be deleted while a flow
+   * that uses them is being published.
    */
   missing(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]>;
 }
@@ -27,51 +28,50 @@ const LOOKUPS: Readonly<Record<ReferenceKind, Lookup>> = {
   connection: {
     code: "unknown_connection",
     noun: "connection",
-    hint: "GET /v2/connections lists the existing ones",
+    hint: "GET /v2/connections lists the connections",
     missing: missingById(holdConnections),
   },
   project: {
     code: "unknown_project",
     noun: "project",
-    hint: "GET /v2/projects lists the existing ones",
+    hint: "GET /v2/projects lists the projects; to run another project's flow you must be an editor of that project",
     missing: missingProjects,
   },
   knowledge_base: {
     code: "unknown_knowledge_base",
     noun: "knowledge base",
-    hint: "GET /v2/knowledge-bases lists the existing ones",
+    hint: "GET /v2/knowledge-bases lists the knowledge bases",
     missing: missingById(holdKnowledgeBases),
   },
   provider: {
     code: "unknown_provider",
     noun: "provider",
-    hint: "GET /v2/providers lists the existing ones",
+    hint: "GET /v2/providers lists the providers",
     missing: missingProviders,
   },
   action: {
     code: "unknown_action",
     noun: "action",
-    hint: "GET /v2/providers/{provider_id}/actions lists the existing ones",
+    hint: "GET /v2/providers/{provider_id}/actions lists the actions",
     missing: missingActions,
   },
   skill: {
     code: "unknown_skill",
     noun: "skill",
-    hint: "GET /v2/skills lists the existing ones",
+    hint: "GET /v2/skills lists the skills",
     missing: missingSkills,
   },
 };
 
-/** The references of a flow to things that do not exist in this organisation, or to projects outside `visible`. */
+/** Problems for references to resources that do not exist in this organisation, or to projects outside `runnable`. */
 export async function referenceProblems(
   db: Db,
   references: readonly FlowReference[],
-  visible?: readonly string[],
+  runnable?: readonly string[],
 ): Promise<FlowProblem[]> {
-  const isHidden = ({ kind, id }: FlowReference): boolean =>
-    kind === "project" && visible?.includes(id.toLowerCase()) === false;
+  const isHidden = ({ kind, id }: FlowReference): boolean => kind === "project" && !isWithin(runnable, id);
   const missing = new Set<FlowReference>(references.filter(isHidden));
-  // One kind after the other, each in the order of ids, so that two deploys never deadlock.
+  // Locked kind by kind and in the order of IDs, so that two deploys never deadlock.
   for (const kind of Object.keys(LOOKUPS).toSorted() as ReferenceKind[]) {
     const asked = references.filter((each) => each.kind === kind);
     if (asked.length > 0) for (const each of await LOOKUPS[kind].missing(db, asked)) missing.add(each);
@@ -79,7 +79,7 @@ export async function referenceProblems(
   return references.filter((each) => missing.has(each)).map(problemOf);
 }
 
-/** Throws 409 if something that a flow to be published again refers to was deleted since. */
+/** Throws 409 if a resource that an older version refers to was deleted since, so that it cannot be published again. */
 export async function requireReferences(db: Db, references: readonly FlowReference[]): Promise<void> {
   const [problem] = await referenceProblems(db, references);
   if (problem === undefined) return;
@@ -89,22 +89,22 @@ export async function requireReferences(db: Db, references: readonly FlowReferen
   );
 }
 
-/** Projects that a refusal lists. */
+/** Most projects that a 409 lists. */
 const MAX_LISTED = 100;
 
-/** The projects whose published flow refers to this, as many as a refusal lists. */
+/** The projects whose published flow refers to a resource, at most as many as a 409 lists. */
 export function listUsers(db: Db, kind: ReferenceKind, id: string): Promise<ReferenceUser[]> {
   return usersOf(db, { kind, id: id.toLowerCase() }, MAX_LISTED);
 }
 
-/** The same for flows that use any of these actions. */
+/** The projects whose published flow uses any of these actions. */
 export async function listActionUsers(db: Db, providerId: string, actionIds: readonly string[]): Promise<ActionUser[]> {
   return actionIds.length === 0 ? [] : await usersOfActions(db, providerId, actionIds, MAX_LISTED);
 }
 
 /**
- * Throws 409 `in_use` if published flows refer to what is to be deleted. The transaction has locked its row for
- * update.
+ * Throws 409 `in_use` if published flows refer to a resource that is about to be deleted. The transaction must have
+ * locked its row for update.
  */
 export async function refuseWhileUsed(db: Db, kind: ReferenceKind, id: string): Promise<void> {
   const used_by = await listUsers(db, kind, id);
@@ -120,10 +120,10 @@ export async function refuseWhileUsed(db: Db, kind: ReferenceKind, id: string): 
 function problemOf({ kind, version, node_id, node_path, path }: FlowReference): FlowProblem {
   const { code, noun, hint } = LOOKUPS[kind];
   const named = version === undefined || version === -1 ? "" : `, or it has no version ${version}`;
-  return { node_id, node_path, path, code, severity: "error", message: `There is no such ${noun}${named}`, hint };
+  return { node_id, node_path, path, code, severity: "error", message: `The ${noun} was not found${named}`, hint };
 }
 
-/** For kinds whose ids are UUIDs: `hold` returns the existing ones, and keeps them from being deleted. */
+/** The lookup of kinds whose IDs are UUIDs: `hold` returns the existing IDs and protects them from deletion. */
 function missingById(hold: (db: Db, ids: readonly string[]) => Promise<readonly string[]>): Lookup["missing"] {
   return async (db, references) => {
     const askable = [...new Set(references.map(({ id }) => id))].filter(isUuid).toSorted();
@@ -142,7 +142,7 @@ async function missingProjects(db: Db, references: readonly FlowReference[]): Pr
 async function missingSkills(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]> {
   const askable = [...new Set(references.map(({ id }) => id))].filter(isUuid).toSorted();
   const latest = new Map(askable.length === 0 ? [] : await holdSkills(db, askable));
-  // No version is ever deleted alone.
+  // Versions are never deleted individually, so every number up to the latest exists.
   return references.filter(({ id, version }) => (typeof version === "number" ? version : 1) > (latest.get(id) ?? 0));
 }
 
@@ -152,7 +152,7 @@ async function missingProviders(db: Db, references: readonly FlowReference[]): P
   return references.filter(({ id }) => known.get(id) !== true);
 }
 
-/** An id is `<provider>/<action>`: no provider id has a slash. */
+/** An action's ID is `<provider>/<action>`; provider IDs contain no slash. */
 async function missingActions(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]> {
   const missing = await missingActionsOf(
     db,

@@ -8,7 +8,7 @@ import type { JsonObject } from "../../domain/json.ts";
 import type { Database } from "../../stores/db.ts";
 import { publishedDefinitions, publishedFlows } from "../../stores/projects/published-flows.ts";
 
-/** Tools that one page lists. */
+/** Most tools on one page. */
 const PAGE = 50;
 
 /**
@@ -16,16 +16,13 @@ const PAGE = 50;
  * flows.
  */
 export interface FlowTools {
-  /**
-   * A page of them, behind the flow `beyond`. Throws 404 if a wanted flow does not exist or is not published, as
-   * `find`.
-   */
+  /** A page of tools after the flow `beyond`. Like `find`, throws 404 if a wanted flow does not exist or is not published. */
   page(
     orgId: string,
     wanted: readonly string[] | null,
     beyond: string | null,
   ): Promise<{ readonly tools: readonly JsonObject[]; readonly next: string | null }>;
-  /** The flow whose tool has this name; null for none. */
+  /** The flow whose tool has this name; null if there is none. */
   find(orgId: string, wanted: readonly string[] | null, tool: string): Promise<string | null>;
 }
 

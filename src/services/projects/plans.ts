@@ -1,18 +1,20 @@
+import { LRUCache } from "lru-cache";
+import { planNodeAt } from "../../domain/flow/plan/node-at.ts";
 import type { Plan, PlanNode } from "../../domain/flow/plan/types.ts";
 import { parseRedactPaths } from "../../domain/flow/redact.ts";
 import type { RedactPath } from "../../domain/flow/redact.ts";
 import type { Database } from "../../stores/db.ts";
 import { getPlan } from "../../stores/projects/plans.ts";
 
-/** Plans kept in memory, as the length of their JSON text. */
+/** Longest total of the cached plans (characters of JSON). */
 const MAX_PLAN_CHARS = 32 * 1024 * 1024;
 
-/** A plan as executors use it. */
+/** A plan in the form that executors use. */
 export interface LoadedPlan {
   readonly plan: Plan;
-  /** What must be masked before anything of a run is stored. */
+  /** The values that must be masked before a run's data is stored. */
   readonly redact: readonly RedactPath[];
-  /** The node at a path of ids, "map-0/http-0". Throws where there is none. */
+  /** The node at a path of IDs such as "map-0/http-0". Throws if there is none. */
   node(planPath: string): PlanNode;
 }
 
@@ -25,7 +27,7 @@ export interface VersionKey {
 
 /** The plans a process has loaded; one cache serves all of its requests and activities. */
 export interface PlanCache {
-  /** The plan of a version, also of a project that has been deleted since; null where there is none. */
+  /** The plan of a version, even of a deleted project; null if there is none. */
   find(of: VersionKey): Promise<LoadedPlan | null>;
   /** The plan of a version. Throws if it does not exist. */
   get(of: VersionKey): Promise<LoadedPlan>;
@@ -33,50 +35,28 @@ export interface PlanCache {
 
 interface Entry {
   readonly loaded: Promise<LoadedPlan | null>;
-  /** 0 until it is loaded. */
-  chars: number;
+  /** The plan's length; 1 until it is loaded. */
+  readonly chars: number;
 }
 
-/** Keeps the most recently used plans in memory: a version never changes. */
+/** Keeps the most recently used plans in memory; that is safe because a version never changes. */
 export function createPlanCache(db: Database): PlanCache {
-  const entries = new Map<string, Entry>();
-  let chars = 0;
-
-  function forget(key: string, entry: Entry): void {
-    if (entries.get(key) !== entry) return;
-    entries.delete(key);
-    chars -= entry.chars;
-  }
-
-  async function load(key: string, { org_id, project_id, flow_version }: VersionKey): Promise<LoadedPlan | null> {
-    const plan = await db.org(org_id, (connection) => getPlan(connection, project_id, flow_version));
-    const entry = entries.get(key);
-    if (!plan || !entry) return plan && asLoaded(plan);
-    entry.chars = JSON.stringify(plan).length;
-    chars += entry.chars;
-    for (const [oldest, other] of entries) {
-      if (chars <= MAX_PLAN_CHARS) break;
-      if (oldest !== key) forget(oldest, other);
-    }
-    return asLoaded(plan);
-  }
+  const entries = new LRUCache<string, Entry>({ maxSize: MAX_PLAN_CHARS, sizeCalculation: ({ chars }) => chars });
 
   function find(of: VersionKey): Promise<LoadedPlan | null> {
     const key = `${of.org_id}/${of.project_id}/${of.flow_version}`;
     const known = entries.get(key);
-    if (known) {
-      // The map is in the order of last use.
-      entries.delete(key);
-      entries.set(key, known);
-      return known.loaded;
-    }
-    const entry: Entry = { loaded: load(key, of), chars: 0 };
+    if (known) return known.loaded;
+    const plan = db.org(of.org_id, (connection) => getPlan(connection, of.project_id, of.flow_version));
+    const entry: Entry = { loaded: plan.then((found) => found && asLoaded(found)), chars: 1 };
     entries.set(key, entry);
-    // Not cached: a missing version may be deployed next, and a failure may pass.
-    entry.loaded.then(
-      (found) => found ?? forget(key, entry),
-      () => forget(key, entry),
-    );
+    /** Neither a missing version nor an error is cached: one may be deployed later, the other may be transient. */
+    const settle = (found: Plan | null): void => {
+      if (entries.peek(key) !== entry) return;
+      if (found) entries.set(key, { loaded: entry.loaded, chars: JSON.stringify(found).length });
+      else entries.delete(key);
+    };
+    plan.then(settle, () => settle(null));
     return entry.loaded;
   }
 
@@ -96,12 +76,7 @@ function asLoaded(plan: Plan): LoadedPlan {
     plan,
     redact: redact.ok ? redact.paths : [],
     node(planPath) {
-      let flow: Plan | undefined = plan;
-      let found: PlanNode | undefined;
-      for (const id of planPath.split("/")) {
-        found = flow?.nodes.find((node) => node.id === id);
-        flow = found?.nested;
-      }
+      const found = planNodeAt(plan, planPath);
       if (!found) throw new Error(`the flow has no node ${planPath}`);
       return found;
     },

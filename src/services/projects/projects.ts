@@ -11,15 +11,15 @@ export function getProject(db: Database, orgId: string, projectId: string): Prom
   return db.org(orgId, (connection) => findProject(connection, projectId));
 }
 
-/** A project of the organisation. Throws the 404 of an unknown `what`. */
+/** A project of the organisation. Throws 404 with `what` as the missing thing. */
 export async function requireProject(db: Database, orgId: string, projectId: string, what: string): Promise<Project> {
   return required(await getProject(db, orgId, projectId), what);
 }
 
-/** What belongs to a project and has an id of its own. */
+/** Resources that belong to a project and have their own ID. */
 export type { ProjectOwned };
 
-/** The project that something belongs to; null if that does not exist. */
+/** The project that a resource belongs to; null if the resource does not exist. */
 export function findOwningProject(
   db: Database,
   orgId: string,
@@ -29,7 +29,7 @@ export function findOwningProject(
   return db.org(orgId, (connection) => projectOf(connection, owned, id));
 }
 
-/** The indexes of ids that are no project of the organisation. A deleted project counts as unknown. */
+/** The indexes of IDs that are not a project of the organisation. A deleted project counts as unknown. */
 export async function unknownProjects(db: Database, orgId: string, projectIds: readonly string[]): Promise<number[]> {
   const known = new Set(await db.org(orgId, (connection) => existingProjects(connection, projectIds)));
   return projectIds.flatMap((id, at) => (known.has(id) ? [] : [at]));

@@ -14,8 +14,8 @@ export function secretProblems(definition: FlowDefinition): FlowProblem[] {
       node_id: node_path?.split("/").at(-1) ?? null,
       node_path,
       path,
-      message: `The header ${path.at(-1)} has a credential in the flow, where each version keeps it and all who may edit see it`,
-      hint: "Keep it in a connection (POST /v2/connections) of the provider http, and let an action node send the request",
+      message: `Header ${path.at(-1)} contains a credential. Every flow version stores it and every editor can read it`,
+      hint: "Store it in a connection (POST /v2/connections) of the provider http, and send the request with an action node",
     };
   });
 }

@@ -5,14 +5,14 @@ import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-er
 import type { GuardedFetch, GuardedResponse } from "../../platform/fetch/guarded-fetch.ts";
 
 const MAX_TOKENS = 10_000;
-/** How long a token is used if its service does not say how long it is valid (ms). */
+/** How long a token is used if the service does not state its lifetime (ms). */
 const DEFAULT_LIFE_MS = 300_000;
-/** A token is no longer used this long before its end (ms), or a tenth of its life where that is shorter. */
+/** A token is no longer used this long before it expires (ms), or a tenth of its lifetime if that is shorter. */
 const MARGIN_MS = 60_000;
-/** Somebody may be waiting for the check of a connection. */
+/** Short, because a person may be waiting for the check of a connection. */
 const LIMITS = { responseBytes: 256 * 1024, totalMs: 4000 };
 
-/** Thrown when a token service refuses a client's credential. Its message has no secret. */
+/** Thrown when a token service refuses a client's credential. Its message contains no secret. */
 export class TokenRefused extends NodeFailure {
   constructor(message: string) {
     super("connection_rejected", message, { upstream: true });
@@ -32,7 +32,7 @@ export interface AccessTokens {
    * fetched. Throws TokenRefused, or NodeFailure `http_failed` and `http_refused`.
    */
   get(key: string, credential: Credential, instead?: string): Promise<string>;
-  /** Fetches a new token whatever is cached, which shows whether the client is still valid. Throws as `get`. */
+  /** Fetches a new token even if one is cached, to check whether the client is still valid. Throws as `get`. */
   renew(key: string, credential: Credential): Promise<string>;
 }
 
@@ -52,7 +52,7 @@ export function createAccessTokens(guardedFetch: Pick<GuardedFetch, "fetch">): A
     });
     tokens.delete(key);
     tokens.set(key, kept);
-    // Evicts the oldest: a Map keeps the order of insertion.
+    // Evicts the oldest, since a Map keeps the order of insertion.
     const [oldest] = tokens.keys();
     if (tokens.size > MAX_TOKENS && oldest !== undefined) tokens.delete(oldest);
     return kept.text;
@@ -75,7 +75,8 @@ interface IssuedToken {
 }
 
 /**
- * Asks for a token, first with HTTP Basic, which every service must accept, then in the form, which some only accept.
+ * Requests a token, first with HTTP Basic, which every service must accept, then with the credential in the form, which
+ * is all that some accept.
  */
 async function requestToken(guardedFetch: Pick<GuardedFetch, "fetch">, credential: Credential): Promise<IssuedToken> {
   const id = textOf(credential, "client_id");
@@ -111,12 +112,12 @@ function issuedToken({ status, url, body }: GuardedResponse): IssuedToken {
     return { token: access_token, lifeMs: seconds > 0 ? seconds * 1000 : DEFAULT_LIFE_MS };
   }
   if (status >= 500 || status === 429) {
-    const message = `The token service ${origin} answered ${status}.`;
+    const message = `The token service ${origin} returned status ${status}.`;
     throw new NodeFailure("http_status", message, { upstream: true, upstream_status: status, retryable: true });
   }
-  // Only the codes of RFC 6749 are quoted: anything else may be an echo of what was sent.
+  // Only the codes of RFC 6749 are quoted: other texts may echo the credential.
   const code = typeof error === "string" && /^[a-z_]{1,40}$/.test(error) ? `: ${error}` : "";
-  throw new TokenRefused(`The token service ${origin} gave no token (${status}${code}).`);
+  throw new TokenRefused(`The token service ${origin} returned no token (${status}${code}).`);
 }
 
 function membersOf(body: Buffer): Readonly<Record<string, unknown>> {
@@ -128,7 +129,7 @@ function membersOf(body: Buffer): Readonly<Record<string, unknown>> {
   }
 }
 
-/** RFC 6749, section 2.3.1, wants a client's id and secret encoded like this before HTTP Basic. */
+/** Encodes a client's ID or secret as RFC 6749, section 2.3.1, requires before HTTP Basic. */
 function formEncoded(text: string): string {
   return new URLSearchParams({ "": text }).toString().slice(1);
 }

@@ -1,11 +1,12 @@
 import { createFormCompiler } from "../../domain/flow/forms/form.ts";
 import type { CheckedForm, FormIssue } from "../../domain/flow/forms/form.ts";
 import type { Json } from "../../domain/json.ts";
+import { withRoundedIntegers } from "../../domain/providers/read-texts.ts";
 import type { Action } from "../../domain/providers/action.ts";
 import type { Provider } from "../../domain/providers/provider.ts";
 import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 
-/** Where inputs break the schema of an action. */
+/** Returns where inputs break the schema of an action. */
 export type CheckInputs = (
   orgId: string,
   provider: Pick<Provider, "source">,
@@ -19,7 +20,10 @@ export function createInputCheck(evaluation: Pick<Evaluation, "schema">): CheckI
   const known = new Map<Action, CheckedForm>();
   return async (orgId, { source }, action, inputs) => {
     if (source !== "builtin") {
-      const checked = await evaluation.schema(orgId, action.input_schema, [inputs]);
+      // Only OpenAPI schemas see long integers as numbers; an MCP server receives them as text, so they are checked as
+      // text.
+      const given = source === "openapi" ? withRoundedIntegers(action.input_schema, inputs) : inputs;
+      const checked = await evaluation.schema(orgId, action.input_schema, [given]);
       return checked.ok ? (checked.issues[0] ?? []) : [{ path: [], message: checked.message }];
     }
     const form = known.get(action) ?? compile(action.input_schema);

@@ -14,7 +14,7 @@ import type { ProviderJobs } from "../../temporal/providers.ts";
 import type { CheckInputs } from "./action-inputs.ts";
 import { requireAction, requireProvider } from "./providers.ts";
 
-/** A run of an action that has not ended by then is looked after (ms). */
+/** Age from which the sweeper checks an unfinished action run (ms). */
 const SWEEP_AFTER_MS = 15_000;
 const BATCH = 100;
 
@@ -31,15 +31,15 @@ export interface ActionRunRequest extends Omit<NewActionRun, "inputs" | "timeout
   readonly timeout_seconds: number | undefined;
 }
 
-/** Throws 404 where there is none. */
+/** The action run with this ID. Throws 404. */
 export async function requireActionRun(db: Db, actionRunId: string): Promise<ActionRunRow> {
   return required(await findActionRun(db, actionRunId), "action run");
 }
 
 /**
- * Accepts a run of an action and starts it. Once its row exists it will happen: if Temporal does not answer, the
- * sweeper starts it later. The same id again returns the existing run. Throws 404 for an unknown provider or action,
- * and 422 for inputs that do not fit.
+ * Accepts a run of an action and starts it. Once its row exists, the run is certain to start: if Temporal does not
+ * respond, the sweeper starts it later. The same id again returns the existing run. Throws 404 for an unknown provider
+ * or action, and 422 for inputs that break the schema.
  */
 export async function createActionRun(deps: ActionRunDeps, request: ActionRunRequest): Promise<ActionRunRow> {
   const { db } = deps;
@@ -54,7 +54,7 @@ export async function createActionRun(deps: ActionRunDeps, request: ActionRunReq
   });
   if (connection_id !== null && known === null) throw notFound("connection");
   if (known !== null && known.provider_id !== provider_id) {
-    throw invalid(["body", "connection_id"], `This connection is of provider ${known.provider_id}`);
+    throw invalid(["body", "connection_id"], `The connection must be of this provider; it is of ${known.provider_id}`);
   }
   if (known === null && action.requires_connection) {
     throw invalid(["body", "connection_id"], `Actions of ${provider.name} need a connection`);
@@ -74,13 +74,15 @@ export async function createActionRun(deps: ActionRunDeps, request: ActionRunReq
   if (run.finished_at !== null) return run;
   await deps.providerJobs
     .startAction(run)
-    .catch((err: unknown) => deps.logger.warn({ err, action_run_id }, "action not started at once; the sweeper will"));
+    .catch((err: unknown) =>
+      deps.logger.warn({ err, action_run_id }, "could not start the action; the sweeper will retry"),
+    );
   return run;
 }
 
 /**
- * Restarts runs that a dead process or a terminated workflow left behind. It does nothing to runs in progress. Any
- * number of processes may run it.
+ * Restarts runs that a dead process or a terminated workflow left behind. It leaves runs in progress alone. Any number
+ * of processes may run it.
  */
 export function startActionSweeper(
   { db, providerJobs }: Pick<ActionRunDeps, "db" | "providerJobs">,

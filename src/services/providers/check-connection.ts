@@ -16,7 +16,7 @@ import { checkRemoteSql } from "./remote-postgres.ts";
 import type { ConnectionResolver, ResolvedConnection } from "./resolve-connection.ts";
 import { sendAuthorized } from "./send-authorized.ts";
 
-/** Somebody may be waiting for it. */
+/** Longest check (ms), because a person may be waiting for it. */
 const CHECK_MS = 4000;
 const LIMITS = { responseBytes: 1024 * 1024, totalMs: CHECK_MS };
 
@@ -33,8 +33,8 @@ export interface CheckDeps {
 }
 
 /**
- * Tries a connection's credential if its provider has a check, and records the outcome. If there is none, or the
- * service cannot be reached, the status stays. For activities.
+ * Tries a connection's credential if its provider has a check, and records the outcome. Without a check, or if the
+ * service cannot be reached, the status is unchanged. For activities.
  */
 export async function checkConnection(deps: CheckDeps, orgId: string, connectionId: string): Promise<void> {
   const { db, connections } = deps;
@@ -50,7 +50,7 @@ export async function checkConnection(deps: CheckDeps, orgId: string, connection
   );
 }
 
-/** Records at a connection that a fault of ours prevented its check. */
+/** Records that an internal error prevented the check of a connection. */
 export async function noteCheckFault(db: Database, orgId: string, connectionId: string, reason: string): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
     const row = await findConnection(connection, connectionId);
@@ -61,14 +61,15 @@ export async function noteCheckFault(db: Database, orgId: string, connectionId: 
   });
 }
 
-/** Null if there is no way to tell. */
+/** Checks a credential with its service. Null if there is no way to check it. */
 async function tryCredential(deps: CheckDeps, connection: ResolvedConnection): Promise<Finding | null> {
   try {
     return await (CHECKS[connection.provider.provider_id] ?? ask)(deps, connection);
   } catch (error) {
     const mask = createMaskValues(connection.secrets);
     if (error instanceof FetchRefused || error instanceof FetchFailed) return unknown(mask(error.message));
-    if (error instanceof DOMException && error.name === "TimeoutError") return unknown("It did not answer in time.");
+    if (error instanceof DOMException && error.name === "TimeoutError")
+      return unknown("The service did not respond in time.");
     if (!(error instanceof NodeFailure)) throw error;
     const { code, upstream_status } = error;
     const isRefused = code === "connection_rejected" || upstream_status === 401 || upstream_status === 403;
@@ -109,9 +110,10 @@ async function ask({ guardedFetch, mcp, version }: CheckDeps, connection: Resolv
   });
   const { origin } = new URL(response.url);
   if (response.status === 401 || response.status === 403) {
-    return { status: "error", reason: `${origin} answered ${response.status}.` };
+    return { status: "error", reason: `${origin} returned status ${response.status}.` };
   }
-  if (response.status >= 400) return unknown(`${origin} answered ${response.status}: it does not tell.`);
+  if (response.status >= 400)
+    return unknown(`${origin} returned status ${response.status}, which does not show whether the credential works.`);
   const no = check.refused?.(bodyOf(response.body)) ?? null;
   return no === null ? { status: "active", reason: null } : { status: "error", reason: no.slice(0, 200) };
 }

@@ -1,11 +1,13 @@
 import { invalid, notFound, required } from "../../domain/errors.ts";
 import type { ConnectionScheme, Credential } from "../../domain/providers/connection.ts";
 import type { Provider } from "../../domain/providers/provider.ts";
+import { unlessBroken } from "../../platform/secrets/seal.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import {
   deleteConnection as removeConnection,
   findConnection,
+  findSealedConnection,
   insertConnection,
   lockConnection,
   updateConnection,
@@ -15,7 +17,7 @@ import { changeLocked } from "../change.ts";
 import { refuseWhileSource } from "../knowledge/connection-sources.ts";
 import { refuseWhileTriggering } from "../triggers/triggers.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
-import { requireCredential, requireScheme, sealCredential } from "./credentials.ts";
+import { mergedCredential, openCredential, requireCredential, requireScheme, sealCredential } from "./credentials.ts";
 import { findProvider } from "./providers.ts";
 import { recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
@@ -27,7 +29,7 @@ interface Deps {
   readonly secrets: SecretBox;
 }
 
-/** Throws 404 where there is none. */
+/** The connection with this ID. Throws 404. */
 export async function requireConnection(db: Db, connectionId: string): Promise<ConnectionRow> {
   return required(await findConnection(db, connectionId), CONNECTION);
 }
@@ -65,6 +67,7 @@ export async function createConnection({ db, secrets }: Deps, wanted: Connection
 export interface ConnectionChangeRequest {
   readonly name?: string | undefined;
   readonly scheme?: ConnectionScheme | undefined;
+  /** Merged into the current credential of the same scheme; null removes a field. */
   readonly credential?: Credential | undefined;
   readonly disabled?: boolean | undefined;
 }
@@ -86,15 +89,16 @@ export async function changeConnection(
     requireMatch: check,
     async write(connection, found) {
       if (scheme !== undefined && credential === undefined)
-        throw invalid(["body", "credential"], "Another scheme needs another credential");
+        throw invalid(["body", "credential"], "Another authentication scheme needs a new credential");
       const fresh =
         credential && requireScheme(await known(connection, found.provider_id), scheme ?? found.scheme, credential);
+      const present = fresh?.scheme === found.scheme ? await credentialOf(connection, secrets, connectionId) : {};
       await updateConnection(connection, connectionId, {
         name,
         disabled,
         credential: fresh && {
           scheme: fresh.scheme,
-          sealed: sealCredential(secrets, connectionId, requireCredential(fresh.auth, credential)),
+          sealed: sealCredential(secrets, connectionId, mergedCredential(fresh.auth, present, credential)),
         },
       });
       return requireConnection(connection, connectionId);
@@ -102,7 +106,7 @@ export async function changeConnection(
   });
 }
 
-/** Throws 404 where there is none, 409 `in_use` while a published flow, a knowledge base or a trigger uses it. */
+/** Deletes a connection. Throws 404, and 409 `in_use` while a published flow, a knowledge base or a trigger uses it. */
 export async function deleteConnection(
   db: Database,
   orgId: string,
@@ -110,7 +114,7 @@ export async function deleteConnection(
   audited: RowAudit<ConnectionRow>,
 ): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
-    // Locked before the check of flows, so that no flow that uses it is published in between.
+    // Locked before the check of flows, so that no flow that uses it can be published in between.
     const found = required(await lockConnection(connection, connectionId), CONNECTION);
     await refuseWhileUsed(connection, "connection", connectionId);
     await refuseWhileSource(connection, connectionId);
@@ -120,9 +124,16 @@ export async function deleteConnection(
   });
 }
 
+/** The current credential; empty if no master key opens it, so that it can be replaced. */
+async function credentialOf(db: Db, box: SecretBox, connectionId: string): Promise<Credential> {
+  const found = await findSealedConnection(db, connectionId);
+  if (found === null) return {};
+  return unlessBroken(() => openCredential(box, connectionId, found.credential)) ?? {};
+}
+
 async function known(db: Db, providerId: string): Promise<Provider> {
   const provider = await findProvider(db, providerId);
   if (provider === null)
-    throw invalid(["body", "provider_id"], "There is no such provider: GET /v2/providers lists them");
+    throw invalid(["body", "provider_id"], "Provider not found: GET /v2/providers lists the providers");
   return provider;
 }

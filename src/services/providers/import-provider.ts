@@ -23,7 +23,7 @@ export interface ImportDeps {
 
 export interface ImportRequest {
   readonly org_id: string;
-  /** The document, or its address. */
+  /** The document, or its URL. */
   readonly openapi: unknown;
   /** Default: derived from the title. */
   readonly provider_id: string | undefined;
@@ -36,7 +36,7 @@ export interface ImportRequest {
 export type ProviderImported = Imported & { readonly provider_id: string };
 
 /**
- * Makes a provider from an OpenAPI document, or replaces the document of an existing one. Throws 422 for a document
+ * Creates a provider from an OpenAPI document, or replaces the document of an existing one. Throws 422 for a document
  * that cannot be imported, and 409 as storeProvider does.
  */
 export async function importDocument(
@@ -54,13 +54,14 @@ export async function importDocument(
   return { ...(await storeProvider(db, org_id, wanted, audit)), provider_id: id };
 }
 
-/** Throws 422 for the id of a built-in provider. */
+/** Checks the ID of a provider to import. Throws 422 for the ID of a built-in provider. */
 export function requireProviderId(id: string): string {
-  if (findBuiltin(id) !== undefined) throw invalid(["body", "provider_id"], `${id} is built in: choose another id`);
+  if (findBuiltin(id) !== undefined)
+    throw invalid(["body", "provider_id"], `${id} is a built-in provider: choose another ID`);
   return id;
 }
 
-/** Deletes an imported provider. Throws 404, and 409 for a built-in one and one that is in use. */
+/** Deletes an imported provider. Throws 404, and 409 for a built-in provider or one in use. */
 export async function deleteProvider(
   database: Database,
   orgId: string,
@@ -74,13 +75,13 @@ export async function deleteProvider(
     await refuseWhileUsed(db);
     const connections = await countConnections(db, providerId);
     if (connections > 0)
-      throw new Problem("in_use", `${connections} connections are of this provider. Delete them first.`);
+      throw new Problem("in_use", `${connections} connections use this provider. Delete them first.`);
     await recordDeleted(db, audited, await requireProvider(db, providerId));
     await deleteImportedProvider(db, providerId);
   });
 }
 
-/** Ids are lower case: "Pet Store" is pet-store. */
+/** The provider ID for a name: "Pet Store" becomes pet-store. */
 export function providerIdOf(name: string): string {
   const id = name
     .toLowerCase()
@@ -97,10 +98,10 @@ async function fetchDocument(guardedFetch: Pick<GuardedFetch, "fetch">, url: str
       headers: { accept: "application/json, */*" },
       limits: LIMITS,
     });
-    if (status !== 200) throw invalid(["body", "openapi"], `The address answered ${status}`);
+    if (status !== 200) throw invalid(["body", "openapi"], `The server returned status ${status}`);
     return body.toString("utf8");
   } catch (error) {
     if (!(error instanceof FetchRefused || error instanceof FetchFailed)) throw error;
-    throw invalid(["body", "openapi"], `The document cannot be fetched: ${error.message}`);
+    throw invalid(["body", "openapi"], `Could not fetch the document: ${error.message}`);
   }
 }

@@ -11,7 +11,7 @@ import type { ProviderJobs } from "../../temporal/providers.ts";
 import { requireCredential, sealCredential } from "./credentials.ts";
 import { providerIdOf, requireProviderId } from "./import-provider.ts";
 
-/** Longest wait for an import. The import has a shorter limit of its own. */
+/** Longest wait for an import. The import itself has a shorter limit. */
 const WAIT_MS = 15_000;
 
 export interface ServerImportDeps {
@@ -27,7 +27,7 @@ export interface ServerImportRequest {
   /** A new UUID, the same when the request is retried. */
   readonly import_id: string;
   readonly url: string;
-  /** Default: derived from the name, or from the address. */
+  /** Default: derived from the name, or from the URL. */
   readonly provider_id: string | undefined;
   readonly name: string | undefined;
   /** A credential for the server; it becomes a connection of the provider. */
@@ -44,13 +44,13 @@ export interface ServerImportRequest {
 
 export interface ServerImported extends Imported {
   readonly provider_id: string;
-  /** The connection that was made. */
+  /** The connection that was created. */
   readonly connection_id: string | null;
 }
 
 /**
- * Makes a provider from the tools of an MCP server, or renews it. A worker calls the server, because only workers open
- * credentials. Throws 422 for a server that cannot be imported, 404 for an unknown connection, and 409 as
+ * Creates a provider from the tools of an MCP server, or updates it. A worker calls the server, because only workers
+ * open credentials. Throws 422 for a server that cannot be imported, 404 for an unknown connection, and 409 as
  * storeProvider does.
  */
 export async function importServer(deps: ServerImportDeps, request: ServerImportRequest): Promise<ServerImported> {
@@ -78,12 +78,12 @@ export async function importServer(deps: ServerImportDeps, request: ServerImport
     audited,
   };
   const result = await providerJobs.importTools(import_id, input, WAIT_MS).catch((err: unknown) => {
-    logger.warn({ err, provider_id }, "import not started");
+    logger.warn({ err, provider_id }, "could not start the import; it will be retried");
     return null;
   });
   if (result === null) {
     if (made !== null) await db.org(org_id, (connection) => deleteConnection(connection, made));
-    throw new Problem("service_unavailable", "No worker has asked the server in time. Try again.", {
+    throw new Problem("service_unavailable", "No worker queried the server in time. Retry.", {
       headers: { "Retry-After": "5" },
     });
   }
@@ -93,7 +93,7 @@ export async function importServer(deps: ServerImportDeps, request: ServerImport
   throw new Problem(code, detail, { extra });
 }
 
-/** Stores the credential as a connection of the provider to be made. Throws 422. */
+/** Stores the credential as a connection of the provider that is being created. Throws 422. */
 async function store(
   { db, secrets }: ServerImportDeps,
   { org_id, created_by, import_id, name, url }: ServerImportRequest,
@@ -103,7 +103,7 @@ async function store(
   const { scheme } = wanted;
   const auth = mcpSchemes(url)[scheme];
   if (auth === undefined)
-    throw invalid(["body", "connection", "scheme"], `It takes one of: ${Object.keys(mcpSchemes(url)).join(", ")}`);
+    throw invalid(["body", "connection", "scheme"], `Must be one of: ${Object.keys(mcpSchemes(url)).join(", ")}`);
   const credential = sealCredential(
     secrets,
     import_id,
@@ -124,5 +124,5 @@ async function store(
 async function requireOwn(db: Database, orgId: string, connectionId: string, providerId: string): Promise<void> {
   const found = required(await db.org(orgId, (connection) => findConnection(connection, connectionId)), "connection");
   if (found.provider_id !== providerId)
-    throw invalid(["body", "connection_id"], `This connection is of provider ${found.provider_id}`);
+    throw invalid(["body", "connection_id"], `The connection must be of this provider; it is of ${found.provider_id}`);
 }

@@ -20,7 +20,7 @@ import type { ConnectedProvider, ConnectionResolver, ResolvedConnection } from "
 import { sendAuthorized } from "./send-authorized.ts";
 import { storeProvider } from "./store-provider.ts";
 
-/** Longest time for all calls to the server: somebody waits for it. */
+/** Longest time for all calls to the server (ms), because a person waits for the import. */
 const MAX_MS = 10_000;
 const LIMITS = { responseBytes: 25 * 1024 * 1024, headersMs: MAX_MS, bodyMs: MAX_MS, totalMs: MAX_MS };
 
@@ -31,7 +31,7 @@ export interface ImportToolsDeps {
   readonly evaluation: Pick<Evaluation, "provider">;
 }
 
-/** Makes a provider from the tools of an MCP server. For activities: the server may need a credential. */
+/** Creates a provider from the tools of an MCP server. For activities, because the server may need a credential. */
 export async function importTools(
   deps: ImportToolsDeps,
   input: ToolsImportInput,
@@ -48,7 +48,7 @@ export async function importTools(
     const listing = await deps.mcp
       .listTools(server, MAX_ACTIONS)
       .finally(() => secrets.push(...(connection?.secrets ?? [])));
-    // A server may repeat what it received.
+    // Masked, because a server may echo the credential that it received.
     const mcp = maskJson(listing as unknown as Json, createMaskValues(secrets)) as unknown as McpListing;
     const before = await deps.db.org(org_id, (db) => findImportedProvider(db, provider_id));
     const trusted = input.trust_annotations ?? before?.provider.trusted ?? false;
@@ -70,7 +70,7 @@ export async function importTools(
   }
 }
 
-/** Removes the connection that was made for a failed import. */
+/** Deletes the connection that was created for a failed import. */
 export async function dropNewConnection(
   db: Database,
   { org_id, connection_id, new_connection }: ToolsImportInput,
@@ -78,7 +78,7 @@ export async function dropNewConnection(
   if (new_connection && connection_id !== null) await db.org(org_id, (each) => deleteConnection(each, connection_id));
 }
 
-/** What connections need of the provider before it exists. */
+/** The properties of a future provider that its first connection needs. */
 function providerToBe({ provider_id, url }: ToolsImportInput): ConnectedProvider {
   return { provider_id, auth: { required: true, schemes: mcpSchemes(url) }, source: "mcp" };
 }
@@ -88,14 +88,14 @@ function requireSameAddress({ credential, name }: ResolvedConnection, url: strin
   if (base === "" || new URL(base).href === new URL(url).href) return;
   throw new NodeFailure(
     "connection_of_another_provider",
-    `The connection "${name}" is for another address than this server's`,
+    `The connection "${name}" is for a different URL than this server's`,
   );
 }
 
 type Refused<Result> = Result extends { readonly ok: false } ? Omit<Result, "ok"> : never;
 type Refusal = Refused<ToolsImportResult>;
 
-/** A refusal that the caller can act on; null for faults that are not theirs. */
+/** The refusal for an error that the caller can fix; null for other errors. */
 function refusalOf(error: unknown, connectionId: string | null): Refusal | null {
   const url = ["body", "mcp", "url"];
   if (error instanceof ValidationProblem) {
@@ -105,12 +105,12 @@ function refusalOf(error: unknown, connectionId: string | null): Refusal | null 
   if (error instanceof Problem && error.status === 409)
     return { problem: { code: error.code, detail: error.message, extra: error.extra as JsonObject } };
   if (error instanceof DOMException && error.name === "TimeoutError")
-    return { loc: url, message: `The server did not answer within ${MAX_MS / 1000} s` };
+    return { loc: url, message: `The server did not respond within ${MAX_MS / 1000} s` };
   if (error instanceof FetchRefused || error instanceof FetchFailed)
-    return { loc: url, message: `The server cannot be asked: ${error.message}` };
+    return { loc: url, message: `The server could not be reached: ${error.message}` };
   if (!(error instanceof NodeFailure)) return null;
   if (error.upstream_status === 401 || error.upstream_status === 403) {
-    const what = connectionId === null ? "wants a credential: give `connection`" : "does not take the credential";
+    const what = connectionId === null ? "requires a credential: send `connection`" : "rejected the credential";
     return { loc: ["body", "connection"], message: `The server ${what} (${error.message})` };
   }
   if (error.code.startsWith("connection_")) return { loc: ["body", "connection"], message: error.message };

@@ -16,10 +16,7 @@ import {
 } from "../../stores/providers/imports.ts";
 import type { ActionTexts, ImportedProviderRow } from "../../stores/providers/imports.ts";
 
-/**
- * Finds a provider that the organisation can use, by its id. It leaves out the actions of an imported one: see
- * findAction.
- */
+/** Finds a provider that the organisation can use, by its id. The actions of an imported provider are omitted: see findAction. */
 export async function findProvider(db: Db, providerId: string): Promise<Provider | null> {
   const builtin = findBuiltin(providerId);
   if (builtin !== undefined) return builtin;
@@ -27,12 +24,12 @@ export async function findProvider(db: Db, providerId: string): Promise<Provider
   return row && asProvider(row);
 }
 
-/** Throws 404 where there is none. */
+/** The provider with this ID. Throws 404. */
 export async function requireProvider(db: Db, providerId: string): Promise<Provider> {
   return required(await findProvider(db, providerId), "provider");
 }
 
-/** All providers that the organisation can use, in no order. */
+/** All providers that the organisation can use, unordered. */
 export async function listProviders(db: Db): Promise<readonly Provider[]> {
   return [...BUILTIN_PROVIDERS, ...(await listImportedProviders(db)).map(asProvider)];
 }
@@ -43,12 +40,12 @@ export async function findAction(db: Db, provider: Provider, actionId: string): 
   return action && asAction(action);
 }
 
-/** Throws 404 where there is none. */
+/** The provider's action with this ID. Throws 404. */
 export async function requireAction(db: Db, provider: Provider, actionId: string): Promise<Action> {
   return required(await findAction(db, provider, actionId), "action");
 }
 
-/** The positions of missing actions. Imported actions that exist are kept until the transaction ends. */
+/** The positions of missing actions. Existing imported actions are protected from deletion until the transaction ends. */
 export async function missingActionsOf(
   db: Db,
   wanted: ReadonlyArray<{ readonly provider_id: string; readonly action_id: string }>,
@@ -108,14 +105,14 @@ function ranked(actions: readonly ActionTexts[], query: string): ActionTexts[] {
     .toSorted(
       (one, other) =>
         other.score - one.score ||
-        // "list runs" means listRuns before listRunsOfMonitor.
+        // Shorter names first, so that "list runs" finds listRuns before listRunsOfMonitor.
         one.length - other.length ||
         (one.action.action_id < other.action.action_id ? -1 : 1),
     )
     .map(({ action }) => action);
 }
 
-/** Names like listPullRequests and list_pull_requests have the same words. */
+/** The words of a text; listPullRequests and list_pull_requests have the same words. */
 function wordsOf(text: string): string[] {
   return text
     .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
@@ -124,7 +121,7 @@ function wordsOf(text: string): string[] {
     .filter((word) => word !== "");
 }
 
-/** A whole word counts more than a common beginning; "issues" finds "issue". */
+/** How well a word matches: a whole word counts more than a shared prefix, and "issues" finds "issue". */
 function match(words: readonly string[], word: string): number {
   if (words.includes(word)) return 2;
   return words.some((each) => each.startsWith(word) || (each.length > 3 && word.startsWith(each))) ? 1 : 0;

@@ -3,7 +3,7 @@ import { openBuckets, S3Refused } from "../../platform/s3/buckets.ts";
 import type { Buckets, BucketsDeps } from "../../platform/s3/buckets.ts";
 import type { ResolvedConnection } from "./resolve-connection.ts";
 
-/** The buckets that a connection leads to. */
+/** The buckets that a connection gives access to. */
 export function bucketsOf(deps: BucketsDeps, { credential }: ResolvedConnection): Buckets {
   const sessionToken = textOf(credential, "session_token");
   const endpoint = textOf(credential, "endpoint");
@@ -16,7 +16,7 @@ export function bucketsOf(deps: BucketsDeps, { credential }: ResolvedConnection)
   });
 }
 
-/** Updates the status of a connection by the outcome of a call, and throws the call's error again. */
+/** Updates the status of a connection by the outcome of a call, and rethrows the call's error. */
 export async function noted<T>(connection: ResolvedConnection, call: Promise<T>): Promise<T> {
   try {
     const answer = await call;
@@ -28,9 +28,7 @@ export async function noted<T>(connection: ResolvedConnection, call: Promise<T>)
   }
 }
 
-/**
- * Whether S3 accepts the credential, which may not be allowed to list buckets. Throws the errors of the guarded fetch.
- */
+/** Whether S3 accepts the credential, even one that may not list buckets. Throws the errors of the guarded fetch. */
 export async function checkBuckets(
   deps: BucketsDeps,
   connection: ResolvedConnection,

@@ -4,7 +4,7 @@ import { MailFailed, openMailSession } from "../../platform/mail/smtp-session.ts
 import type { MailServer, MailSession } from "../../platform/mail/smtp-session.ts";
 import type { ResolvedConnection } from "./resolve-connection.ts";
 
-/** Opens a dialogue with a connection's mail server. Throws MailFailed, and the errors of the guarded connections. */
+/** Opens a session with a connection's mail server. Throws MailFailed, and the errors of the guarded connections. */
 export async function openMail(
   sockets: GuardedSockets,
   connection: ResolvedConnection,
@@ -50,8 +50,8 @@ export async function checkMail(
   }
 }
 
-/** Without the server's own words: some servers repeat what they were sent. */
+/** The reason of a refusal without the server's own text, because some servers echo what they were sent. */
 function refusal({ status, why }: MailFailed): string {
-  const what = why === "login" ? "The mail server refused the credential" : "The mail server cannot be used";
+  const what = why === "login" ? "The mail server rejected the credential" : "The mail server cannot be used";
   return status === null ? `${what}.` : `${what} (${status}).`;
 }

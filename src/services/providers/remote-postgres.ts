@@ -14,9 +14,9 @@ import type { ResolvedConnection } from "./resolve-connection.ts";
 /** Longest result of a statement on the wire (bytes). */
 const MAX_BYTES = MAX_VALUE_BYTES / 2;
 const CONNECT_MS = 10_000;
-/** Transient errors: deadlocks, conflicts, a server without room or shutting down. */
+/** SQLSTATEs of transient errors: deadlocks, conflicts, a server that is overloaded or shutting down. */
 const PASSING = /^(?:40|53|57P0[123]|55P03)/;
-/** The credential, or the database that it names, is refused. */
+/** SQLSTATEs of a refused credential or database name. */
 const REFUSED = /^(?:28|3D)/;
 
 export interface SqlStatement {
@@ -27,7 +27,7 @@ export interface SqlStatement {
 }
 
 /**
- * Carries out one statement in its own transaction. Awaits `begin` right before a statement that may write. Throws
+ * Executes one statement in its own transaction. Awaits `begin` right before a statement that may write. Throws
  * ActionRefused, NodeFailure, and the errors of the guarded connections.
  */
 export async function runRemoteSql(
@@ -58,7 +58,7 @@ export async function runRemoteSql(
       throw new ActionFailed(
         "none",
         "value_too_large",
-        `It answers more than ${maxRows} rows, so nothing was changed.`,
+        `The query returns more than ${maxRows} rows, so nothing was changed.`,
       );
     }
     committing = writes;
@@ -71,7 +71,7 @@ export async function runRemoteSql(
   }
 }
 
-/** Whether the database accepts the credential. Null: unknown. Throws the errors of the guarded connections. */
+/** Whether the database accepts the credential. Null means unknown. Throws the errors of the guarded connections. */
 export async function checkRemoteSql(
   sockets: GuardedSockets,
   connection: ResolvedConnection,
@@ -90,7 +90,7 @@ export async function checkRemoteSql(
 
 /** Rows as objects. */
 export function rowsAsObjects({ columns, rows }: RemoteRows): JsonObject[] {
-  // fromEntries defines members, so that a column "__proto__" stays a column.
+  // Object.fromEntries, unlike assignment, keeps a column named "__proto__" as a column.
   return rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at] ?? null])));
 }
 
@@ -109,15 +109,15 @@ function targetOf(sockets: GuardedSockets, { credential }: ResolvedConnection, c
   };
 }
 
-/** Two columns of one name cannot both be members, and no column may be dropped. */
+/** Refuses two columns of the same name, because one would silently be lost in the object. */
 function requireNames({ columns }: RemoteRows): void {
   const twice = columns.find((name, at) => columns.indexOf(name) !== at);
   if (twice === undefined) return;
-  const message = `Two columns are called ${twice}: give them names of their own with AS`;
+  const message = `Two columns are named ${twice}: rename one with AS`;
   throw new ActionFailed("none", "action_refused", message);
 }
 
-/** The server's own words describe its network, or ours. */
+/** The reason of a refusal without the server's own text, which may describe an internal network. */
 function refusal({ sqlstate, message }: RemoteError): string {
   return sqlstate === ""
     ? `The database cannot be used: ${message}.`
@@ -125,7 +125,7 @@ function refusal({ sqlstate, message }: RemoteError): string {
 }
 
 function toFailure(error: unknown, origin: string, effect: ActionFailed["effect"], signal: AbortSignal): unknown {
-  if (signal.aborted) return new ActionFailed(effect, "action_interrupted", "The statement was broken off.");
+  if (signal.aborted) return new ActionFailed(effect, "action_interrupted", "The statement was interrupted.");
   if (error instanceof RemoteTooLarge) return new ActionFailed(effect, "value_too_large", error.message);
   if (error instanceof NodeFailure || error instanceof ActionRefused) return error;
   if (error instanceof RemoteError) {
@@ -134,7 +134,8 @@ function toFailure(error: unknown, origin: string, effect: ActionFailed["effect"
       return new ActionFailed("none", "connection_rejected", refusal(error));
     }
     const retryable = PASSING.test(sqlstate);
-    // An uncommitted transaction leaves nothing behind, and a server that refuses to commit has rolled back.
+    // An error means that nothing was changed: the transaction was not committed, or the commit was refused and rolled
+    // back.
     return new ActionFailed("none", "action_refused", `${message} (SQLSTATE ${sqlstate})`, { retryable, cause: error });
   }
   const failed = toFetchError(error, origin);

@@ -13,7 +13,7 @@ import { createAccessTokens, TokenRefused } from "./access-tokens.ts";
 import { openCredential } from "./credentials.ts";
 import { findProvider } from "./providers.ts";
 
-/** What a connection needs to know of its provider. */
+/** The properties of a provider that its connections need. */
 export type ConnectedProvider = Pick<Provider, "provider_id" | "auth" | "check" | "source">;
 
 /** A connection about to be used, with its credential. It must stay inside the activity that resolved it. */
@@ -22,34 +22,34 @@ export interface ResolvedConnection {
   readonly name: string;
   readonly provider: ConnectedProvider;
   readonly scheme: ConnectionScheme;
-  /** By the provider's `fields`, defaults filled in. */
+  /** The provider's `fields`, with defaults filled in. */
   readonly credential: Credential;
-  /** Every text that must be masked in whatever leaves the activity. Fetched tokens are added to it. */
+  /** Every text that must be masked in everything that leaves the activity; fetched tokens are added. */
   readonly secrets: readonly string[];
-  /** What authenticates a request. Throws NodeFailure where no access token can be fetched. */
+  /** The headers and parameters that authenticate a request. Throws NodeFailure if no access token can be fetched. */
   authorize(): Promise<Authorization>;
-  /** The same with a new access token, if the connection uses any: for checks of the credential. */
+  /** The same, with a new access token if the connection uses tokens, to check the credential. */
   authorizeAnew(): Promise<Authorization>;
-  /** The same without fetching a token: for what people read, once it is masked. */
+  /** The same without fetching a token, for requests that are shown to people after masking. */
   authorization(): Authorization;
   /**
-   * Sends an authenticated request, and once more with a fresh access token if the service answers 401. Keeps the
+   * Sends an authenticated request, and retries once with a new access token if the service returns 401. Keeps the
    * connection's status up to date: `error` when the credential is refused, cleared when it works again.
    */
   send<Answer extends { readonly status: number; readonly url: string }>(
     call: (authorization: Authorization) => Promise<Answer>,
   ): Promise<Answer>;
-  /** Notes that the service refused the credential. `reason` must not contain a secret. */
+  /** Records that the service refused the credential. `reason` must not contain a secret. */
   rejected(reason: string): Promise<void>;
-  /** Notes that the service accepted the credential. */
+  /** Records that the service accepted the credential. */
   accepted(): Promise<void>;
 }
 
 /** Resolves connections. For activities only: the result must not leave them. */
 export interface ConnectionResolver {
   /**
-   * Throws NodeFailure `connection_not_found`, `connection_disabled`, or `connection_unreadable` (sealed under a key
-   * that is gone). `making` is the provider while it is being made.
+   * Throws NodeFailure `connection_not_found`, `connection_disabled`, or `connection_unreadable` (sealed with a key
+   * that no longer exists). `making` is a provider that is still being created.
    */
   resolve(orgId: string, connectionId: string, making?: ConnectedProvider): Promise<ResolvedConnection>;
 }
@@ -72,7 +72,7 @@ export function createConnectionResolver({
       const row = isUuid(connectionId)
         ? await db.org(orgId, (connection) => findSealedConnection(connection, connectionId))
         : null;
-      if (row === null) throw new NodeFailure("connection_not_found", `There is no connection ${connectionId}.`);
+      if (row === null) throw new NodeFailure("connection_not_found", `Connection ${connectionId} not found.`);
       const { connection_id, name, scheme, credential_revision } = row;
       if (row.status === "disabled")
         throw new NodeFailure("connection_disabled", `The connection "${name}" is disabled.`);
@@ -132,7 +132,7 @@ export function createConnectionResolver({
         async send(call) {
           let response = await call(await authorize());
           if (response.status === 401 && token !== undefined) response = await call(await authorize(token));
-          if (response.status === 401) await rejected(`${new URL(response.url).origin} answered 401.`);
+          if (response.status === 401) await rejected(`${new URL(response.url).origin} returned status 401.`);
           else if (response.status < 400) await accepted();
           return response;
         },
@@ -146,6 +146,6 @@ function opened(box: SecretBox, connectionId: string, sealed: Buffer): Credentia
     return openCredential(box, connectionId, sealed);
   } catch (error) {
     if (!(error instanceof SealBroken)) throw error;
-    throw new NodeFailure("connection_unreadable", `The connection's credential cannot be read: ${error.message}`);
+    throw new NodeFailure("connection_unreadable", `The connection's credential cannot be decrypted: ${error.message}`);
   }
 }

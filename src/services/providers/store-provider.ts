@@ -16,21 +16,21 @@ import type { Audit } from "../audit/audit.ts";
 import { listActionUsers } from "../projects/flow-references.ts";
 
 const MAX_DIFFERENCES = 50;
-/** Actions that the audit log names, of each kind of change. */
+/** Most actions that the audit log names for each kind of change. */
 const AUDITED_ACTIONS = 20;
 
 interface WantedProvider extends ImportOptions {
   readonly name: string | null;
   readonly made: Extract<MadeProvider, { readonly ok: true }>;
   readonly address: string | null;
-  /** The connection that was made for it. */
+  /** The connection that was created for the provider. */
   readonly new_connection_id: string | null;
 }
 
 /**
- * Writes a new or replaced provider, and an entry of the audit log. Throws 409 if the place belongs to another
- * provider, if a published flow uses a removed action, or if a server's tools are new or changed and no authorised
- * person has accepted them.
+ * Writes a new or replaced provider, and an entry of the audit log. Throws 409 if the ID belongs to another provider,
+ * if a published flow uses a removed action, or if a server's tools are new or changed and no authorised person has
+ * accepted them.
  */
 export async function storeProvider(
   database: Database,
@@ -61,7 +61,10 @@ export async function storeProvider(
       const isRenewal = wanted.named || (address !== null && before.source_url === address);
       if (!isRenewal && !isSame) throw anothersPlace(provider_id, before.provider.name);
       if (before.provider.source !== provider.source)
-        throw new Problem("conflict", `${provider_id} was made of another kind of source. Choose another provider_id.`);
+        throw new Problem(
+          "conflict",
+          `${provider_id} was imported from another kind of source. Choose another provider_id.`,
+        );
       requireUnused(changes.removed, preview, wanted);
       if (provider.source === "mcp") requireAccepted(changes, preview, wanted);
     }
@@ -74,7 +77,7 @@ export async function storeProvider(
   });
 }
 
-/** What the audit log has of an import. Only the host of an address: its path and query may hold a secret. */
+/** The audit log's view of an import. It contains only the host of a URL, because path and query may contain a secret. */
 function audited(
   { made, address, force, accept_changes, trust_annotations, new_connection_id }: WantedProvider,
   { operations, added, changed, removed, stored }: Imported,
@@ -97,8 +100,8 @@ function audited(
 
 function anothersPlace(providerId: string, name: string): Problem {
   const detail =
-    `There is a provider ${providerId} (${name}) already, which was not imported from the same address. To renew it, ` +
-    `send provider_id: "${providerId}"; for a provider of its own, send another provider_id.`;
+    `Provider ${providerId} (${name}) already exists, imported from another URL. To update it, ` +
+    `send provider_id: "${providerId}"; to create a new provider, send another provider_id.`;
   return new Problem("conflict", detail, { extra: { provider_id: providerId } });
 }
 
@@ -109,13 +112,13 @@ function requireUnused(removed: readonly string[], preview: ImportPreview, { for
   });
   const [first] = used_by;
   if (first === undefined || force) return;
-  const detail = `The published flow of project ${first.project_id} (${first.name}) uses ${first.action_ids[0] ?? ""}, which this import removes. Change that first, or send force: true.`;
+  const detail = `The published flow of project ${first.project_id} (${first.name}) uses ${first.action_ids[0] ?? ""}, which this import removes. Change the flow first, or send force: true.`;
   throw new Problem("in_use", detail, { extra: { ...preview, used_by } });
 }
 
 /**
- * A server's description of its tools is an instruction to the models that see it. A changed one needs a person's
- * approval again.
+ * A server's description of its tools is an instruction to the models that see it. So a person must accept new and
+ * changed tools.
  */
 function requireAccepted(
   { added, changed }: ImportChanges,
@@ -123,7 +126,7 @@ function requireAccepted(
   { accept_changes }: ImportOptions,
 ): void {
   if (accept_changes || added.length + changed.length === 0) return;
-  const detail = `The server has ${changed.length} tools that are not as they were imported, and ${added.length} new ones. Look at the differences; an admin imports them with accept_changes: true.`;
+  const detail = `${changed.length} tools changed and ${added.length} are new since the import. Review \`differences\`; an admin can import them with accept_changes: true.`;
   throw new Problem("tools_changed", detail, { extra: { ...preview } });
 }
 

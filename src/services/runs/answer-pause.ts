@@ -1,6 +1,6 @@
 import { Problem, ValidationProblem, invalid } from "../../domain/errors.ts";
 import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
-import type { Json } from "../../domain/json.ts";
+import type { Json, JsonObject } from "../../domain/json.ts";
 import { answererOf } from "../../domain/runs/assignees.ts";
 import type { PauseResolution } from "../../domain/runs/run.ts";
 import { isToolPath } from "../../domain/models/agent.ts";
@@ -11,24 +11,25 @@ import type { PauseRow } from "../../stores/runs/pauses.ts";
 import { lockRun, recordRun } from "../../stores/runs/run-record.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 import type { RunObserver } from "./run-observer.ts";
 import { requireAssignee } from "./assignees.ts";
+import { checkEditedCall, editedArguments } from "./check-edited-call.ts";
+import type { EditedCallDeps } from "./check-edited-call.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 
-/** Rejects without a majority: one objection is enough. */
+/** The action that decides a pause alone, even if a majority is required. */
 const REJECT = "reject";
 
 /**
- * Age from which an answered run that has not gone on is compared with Temporal's view (ms). Like a start or a
- * cancellation, an answer may have met a Temporal that has lost the workflow.
+ * How long after a decision the sweeper compares a run that has not continued with Temporal's view (ms), because
+ * Temporal may have lost the workflow.
  */
 const CHECK_ANSWERED_MS = 5000;
 
-/** What changing a run in progress needs. */
+/** The dependencies of operations that change an unfinished run. */
 export interface RunControlDeps {
   readonly db: Database;
   readonly starter: RunStarter;
@@ -37,9 +38,7 @@ export interface RunControlDeps {
   readonly logger: Logger;
 }
 
-export interface PauseAnswerDeps extends RunControlDeps {
-  readonly evaluation: Evaluation;
-}
+export interface PauseAnswerDeps extends RunControlDeps, EditedCallDeps {}
 
 export interface PauseAnswer {
   readonly pause_id?: string | undefined;
@@ -49,48 +48,59 @@ export interface PauseAnswer {
 }
 
 /**
- * Records an answer to a pause. The deciding answer closes the pause, and the run goes on. Throws 422 for an answer
- * that does not fit, 403 for one by somebody else than the assignees, 409 and 410 for one that is late or repeated;
- * then the pause stays as it is.
+ * Records an answer to a pause. The deciding answer closes the pause, and the run continues. Throws 422 for an invalid
+ * answer, 403 if the caller is not an assignee, and 409 or 410 for a late or repeated answer; the pause is then
+ * unchanged.
  */
 export async function answerPause(
-  { db, starter, feed, logger, evaluation }: PauseAnswerDeps,
+  deps: PauseAnswerDeps,
   run: RunRow,
   answer: PauseAnswer,
   principal: Principal,
 ): Promise<void> {
+  const { db, starter, feed, logger } = deps;
   const { org_id, run_id } = run;
   let outcome = await decide();
-  if ("form" in outcome) {
-    // The check may take longer than a transaction should. The form of a pause never changes.
-    const { pause_id, form, data } = outcome;
-    const issues = await evaluation.answer(org_id, form, data);
-    if (issues.length > 0) {
-      throw new ValidationProblem(
-        issues.map(({ path, message }) => ({ loc: ["body", "data", ...path], msg: message, type: "value_error" })),
-      );
-    }
-    outcome = await decide(pause_id);
+  if ("unchecked" in outcome) {
+    // Checked outside the transaction, because it may be slow; that is safe because a pause's form never changes.
+    await checkData(deps, outcome);
+    outcome = await decide(outcome.unchecked.pause_id);
   }
   if (!("resolution" in outcome)) return feed.changed(run_id, "progress");
   const { pause, resolution, runs } = outcome;
   for (const each of runs) feed.changed(each, "progress");
   await starter
     .signalResume(pause.workflow_id, pause.pause_id, resolution)
-    .catch((err: unknown) => logger.warn({ err, run_id }, "answer not signalled; the sweeper will"));
+    .catch((err: unknown) => logger.warn({ err, run_id }, "could not signal the answer; the sweeper will retry"));
 
-  /** Records the answer, or returns the form that its data must be checked against first. */
+  /** Records the answer, or returns its data, which must be checked first. */
   function decide(checked?: string): Promise<Outcome> {
     return db.orgTransaction(org_id, (client) => recordAnswer(client, run, answer, principal, checked));
   }
 }
 
+/** The data of an answer that must still be checked, with its pause and the pause's run. */
+interface Unchecked {
+  readonly unchecked: PauseRow;
+  readonly of: RunRow;
+  readonly data: Json;
+}
+
+async function checkData(deps: PauseAnswerDeps, { unchecked: pause, of, data }: Unchecked): Promise<void> {
+  if (isToolPath(pause.path)) return checkEditedCall(deps, of, pause, data as JsonObject);
+  const issues = await deps.evaluation.answer(of.org_id, pause.form, data);
+  if (issues.length === 0) return;
+  throw new ValidationProblem(
+    issues.map(({ path, message }) => ({ loc: ["body", "data", ...path], msg: message, type: "value_error" })),
+  );
+}
+
 type Outcome =
-  | { readonly pause_id: string; readonly form: Json; readonly data: Json }
+  | Unchecked
   | { readonly pause: PauseRow; readonly resolution: PauseResolution; readonly runs: readonly string[] }
   | { readonly waitsForOthers: true };
 
-/** `checked` is the pause against whose form the data was checked. */
+/** `checked` is the ID of the pause for which the data was already checked. */
 async function recordAnswer(
   client: Db,
   run: RunRow,
@@ -100,23 +110,23 @@ async function recordAnswer(
 ): Promise<Outcome> {
   const { pause_id, run_id: ownRun } = await choosePause(client, run, checked ?? answer.pause_id);
   const runs = [...(await runsShowing(client, pause_id)), ownRun];
-  // Locks the runs before the pause, like every writer, the outermost first. A workflow's own write of PAUSED waits
-  // behind the locks and sees the answer.
+  // Like every writer, locks the runs before the pause, outermost first. The workflow's own write of PAUSED waits for
+  // these locks and then sees the answer.
   for (const each of runs) await lockRun(client, each);
   const pause = await lockPause(client, pause_id);
-  if (!pause) throw new Error(`pause ${pause_id} has gone`);
+  if (!pause) throw new Error(`pause ${pause_id} no longer exists`);
   requireOpen(pause);
   await requireUnderWay(client, run.run_id, pause);
-  await requireUnderWay(client, ownRun, pause);
+  const of = await requireUnderWay(client, ownRun, pause);
   await requireAssignee(client, pause, principal);
   const action = chooseAction(pause, answer);
   const data = requireData(pause, action, answer.data);
-  if (pause.form !== null && answer.data !== undefined && pause.pause_id !== checked) {
-    return { pause_id: pause.pause_id, form: pause.form, data };
-  }
+  const isEdited = isToolPath(pause.path) && data !== null;
+  if ((isEdited || (pause.form !== null && answer.data !== undefined)) && pause.pause_id !== checked)
+    return { unchecked: pause, of, data };
   const by = answererOf(principal);
   if (pause.received.some((each) => each.by === by)) {
-    throw new Problem("pause_already_answered", "You have answered this pause already; it needs the answer of others.");
+    throw new Problem("pause_already_answered", "You have already answered this pause. Other assignees must answer.");
   }
   const at = new Date().toISOString();
   const received = [...pause.received, { by, action, at }];
@@ -135,15 +145,19 @@ async function choosePause(client: Db, { run_id }: RunRow, pauseId: string | und
   const pauses = await listPauses(client, run_id);
   if (pauseId !== undefined) {
     const pause = pauses.find(({ pause_id }) => pause_id === pauseId.toLowerCase());
-    if (!pause) throw invalid(["body", "pause_id"], "The run has no such pause");
+    if (!pause) throw invalid(["body", "pause_id"], "This run has no pause with this pause_id");
     return pause;
   }
   const open = pauses.filter(({ status }) => status === "waiting");
   const [only, ...others] = open;
-  if (!only) throw new Problem("run_not_resumable", "No pause of the run waits for an answer.", { extra: { run_id } });
+  if (!only) throw new Problem("run_not_resumable", "This run has no open pause.", { extra: { run_id } });
   if (others.length > 0) {
     const names = open.slice(0, 20).map(({ pause_id, path }) => `${pause_id} (${path})`);
-    throw invalid(["body", "pause_id"], `Several pauses are open, name one of them: ${names.join(", ")}`, "missing");
+    throw invalid(
+      ["body", "pause_id"],
+      `Several pauses are open; send one of these as pause_id: ${names.join(", ")}`,
+      "missing",
+    );
   }
   return only;
 }
@@ -154,7 +168,7 @@ function requireOpen(pause: PauseRow): void {
     case "resolved":
       throw new Problem(
         "pause_already_resolved",
-        `The pause was resolved with ${pause.resolution?.action ?? "an answer"}.`,
+        `The pause was already resolved with ${pause.resolution?.action ?? "an answer"}.`,
         {
           extra,
         },
@@ -164,16 +178,16 @@ function requireOpen(pause: PauseRow): void {
     case "expired":
       throw expired(pause);
     case "waiting":
-      // The workflow closes the pause at about this time. The result must not depend on whose clock is ahead.
+      // Checked here as well, because the workflow closes the pause at about this time and clocks differ.
       if (pause.expires_at !== null && Date.parse(pause.expires_at) <= Date.now()) throw expired(pause);
   }
 }
 
-/** A forced end may come before the workflow could close the pause. */
-async function requireUnderWay(client: Db, runId: string, { pause_id }: PauseRow): Promise<void> {
+/** Throws 409 if the run has finished, since a forced end may leave the pause open. */
+async function requireUnderWay(client: Db, runId: string, { pause_id }: PauseRow): Promise<RunRow> {
   const run = await getRun(client, runId);
-  if (run && !isTerminal(run.state)) return;
-  throw new Problem("run_not_resumable", "The run has ended; its pause cannot be answered any more.", {
+  if (run && !isTerminal(run.state)) return run;
+  throw new Problem("run_not_resumable", "The run is finished; its pause can no longer be answered.", {
     extra: { pause_id },
   });
 }
@@ -184,37 +198,31 @@ function expired(pause: PauseRow): Problem {
   });
 }
 
-/** Without an action, the answer means the only one. If there are several, silence approves nothing. */
+/** The answer's action. It may be omitted only if the pause has a single action, so that an omission never approves anything. */
 function chooseAction(pause: PauseRow, { action }: PauseAnswer): string {
   const ids = pause.actions.map(({ id }) => id);
   if (action === undefined) {
     const [only, ...others] = ids;
     if (only !== undefined && others.length === 0) return only;
-    throw invalid(["body", "action"], `Choose one of ${ids.join(", ")}`, "missing");
+    throw invalid(["body", "action"], `Must be one of ${ids.join(", ")}`, "missing");
   }
   if (!ids.includes(action))
-    throw invalid(["body", "action"], `The pause has no such action; choose one of ${ids.join(", ")}`);
+    throw invalid(["body", "action"], `The pause does not have this action; choose one of ${ids.join(", ")}`);
   return action;
 }
 
-/** Checks the data of an answer as far as possible without its form. */
+/** Checks the data of an answer without its form, and returns it; for an edited tool call these are the arguments. */
 function requireData(pause: PauseRow, action: string, data: Json | undefined): Json {
   if (Buffer.byteLength(JSON.stringify(data ?? null)) > INLINE_VALUE_BYTES) {
     throw invalid(
       ["body", "data"],
-      `The data of an answer is at most ${INLINE_VALUE_BYTES} bytes of JSON`,
+      `The data of an answer can be at most ${INLINE_VALUE_BYTES} bytes of JSON`,
       "too_large",
     );
   }
-  if (
-    isToolPath(pause.path) &&
-    data !== undefined &&
-    data !== null &&
-    (typeof data !== "object" || Array.isArray(data))
-  )
-    throw invalid(["body", "data"], "The new arguments of a call must be an object", "object_type");
+  if (isToolPath(pause.path)) return data === undefined || data === null ? null : editedArguments(pause, data);
   if (pause.form === null || (action === REJECT && data === undefined)) return data ?? null;
-  if (data === undefined) throw invalid(["body", "data"], "The pause asks for data; see its form", "missing");
+  if (data === undefined) throw invalid(["body", "data"], "The pause has a form: send data that matches it", "missing");
   return data;
 }
 

@@ -18,14 +18,14 @@ export async function requireAssignee(db: Db, pause: PauseRow, principal: Princi
   if (person && isAssignee(assignees, person)) return;
   const who = assigneesText(assignees);
   const detail = person
-    ? `Only its assignees answer this pause: ${who}.`
-    : `Only its assignees answer this pause, as users: ${who}. An API key is none of them.`;
+    ? `Only these assignees can answer this pause: ${who}.`
+    : `Only these assignees can answer this pause: ${who}. API keys cannot.`;
   throw new Problem("not_an_assignee", detail, { extra: { pause_id, assignees } });
 }
 
 /**
- * Whether the caller could answer a pause now: the pause waits, the role suffices, nobody else is assigned, and the
- * caller has not answered yet.
+ * Whether the caller could answer a pause now: the pause is open, the role suffices, the caller is an assignee if there
+ * are any, and has not answered yet.
  */
 export function mayAnswer(pause: PauseRow, principal: Principal, person: Person | null): boolean {
   const { status, expires_at, assignees, received } = pause;

@@ -24,9 +24,11 @@ export interface BatchRun {
   readonly plan: Plan;
   readonly inputs: JsonObject;
   readonly metadata: JsonObject;
+  /** The run from which the dataset's row was created. */
+  readonly started_by: string | undefined;
 }
 
-/** Prepares the row of a run, or returns the faults of its inputs. Inserts nothing yet. */
+/** Prepares a run for insertion, or returns the problems of its inputs. Inserts nothing. */
 export async function prepareBatchRun(
   blobs: BlobStore,
   limits: RunLimits & { readonly max_input_bytes: number },
@@ -47,17 +49,17 @@ export async function prepareBatchRun(
   return { row: newRunRow(request, await storeInputs(blobs, run.org_id, inputs), limits, 0) };
 }
 
-/** The rows to insert. */
+/** Seals redacted inputs, so that the rows can be inserted. */
 export function sealBatchRuns(startInputs: StartInputs, rows: readonly NewRun[]): Promise<NewRun[]> {
   return Promise.all(rows.map((row) => startInputs.seal(row)));
 }
 
-/** Inserts runs that their caller starts. Existing runs stay as they are. */
+/** Inserts runs that the caller starts itself. Existing runs are unchanged. */
 export async function insertBatchRuns(connection: Db, rows: readonly NewRun[]): Promise<void> {
   if (rows.length > 0) await insertRuns(connection, rows);
 }
 
-/** Ends runs that nobody will start any more as cancelled. */
+/** Cancels runs that will never be started. */
 export async function requestBatchCancel(connection: Db, runIds: readonly string[]): Promise<void> {
   if (runIds.length > 0) await requestCancelOfPending(connection, runIds);
 }
@@ -65,7 +67,7 @@ export async function requestBatchCancel(connection: Db, runIds: readonly string
 /** The input of a workflow for a run that is not inserted yet. */
 export const batchInputOf = (row: NewRun): Omit<RunInput, "plan"> => startInput(row);
 
-/** The input of a run's workflow; null if the run has ended. */
+/** The input of a run's workflow; null if the run has finished. */
 export async function batchRunInput(
   startInputs: StartInputs,
   connection: Db,

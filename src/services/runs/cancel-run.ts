@@ -14,23 +14,23 @@ export interface CancelRequest {
 }
 
 /**
- * Asks a run to stop, or ends it at once. Returns the run after that, and whether it was cancelled before. Throws 404,
- * and 409 `run_already_finished`.
+ * Asks a run to stop, or ends it immediately. Returns the changed run, and whether it was already cancelled. Throws
+ * 404, and 409 `run_already_finished`.
  */
 export async function cancelRun(
   { db, starter, feed, observer, logger }: RunControlDeps,
   { org_id, run_id, reason, mode }: CancelRequest,
 ): Promise<{ run: RunRow; already: boolean }> {
   const before = await requireRun(db, org_id, run_id);
-  // The row decides: the sweeper repeats a lost signal.
+  // The request is stored first, so that the sweeper can repeat a lost signal.
   const requested = required(await db.org(org_id, (client) => requestCancel(client, run_id, reason)), "run");
   if (requested.state === "CANCELLED") return { run: await requireRun(db, org_id, run_id), already: true };
   if (isTerminal(requested.state)) {
-    throw new Problem("run_already_finished", `The run has ended already: it is ${requested.state}.`, {
+    throw new Problem("run_already_finished", `The run is already finished: it is ${requested.state}.`, {
       extra: { run_id, state: requested.state },
     });
   }
-  // A workflow with a delayed start takes no signal before that.
+  // A workflow with a delayed start receives no signal before that time, so the run is ended directly.
   const putOff = requested.state === "PENDING" && before.run_at !== null && Date.parse(before.run_at) > Date.now();
   if (mode === "terminate" || putOff) {
     await forceCancel({ db, starter, feed, observer }, org_id, run_id, reason ?? "The run was cancelled.");
@@ -38,7 +38,10 @@ export async function cancelRun(
     await starter
       .signalCancel(run_id, reason)
       .catch((err: unknown) =>
-        logger.warn({ err, run_id, org_id, project_id: before.project_id }, "cancel not signalled; the sweeper will"),
+        logger.warn(
+          { err, run_id, org_id, project_id: before.project_id },
+          "could not signal the cancellation; the sweeper will retry",
+        ),
       );
   }
   return { run: await requireRun(db, org_id, run_id), already: false };

@@ -1,17 +1,17 @@
 import { uuidv7 } from "uuidv7";
 import { digestId } from "../../domain/derived-id.ts";
 
-/** Characters at the end of a child's id that identify the calling run and node. */
+/** Number of characters at the end of a child run's ID that identify the calling run and node. */
 const MADE_OF_NAMES = 22;
 
 /**
- * An id with the present time, like any run's; the rest is derived from the caller, so that a retry finds the first
- * run.
+ * A run ID with the current time, like any other; the rest is derived from the caller, so that a retry finds the first
+ * child run.
  */
 export function childRunId(parentRunId: string, path: string): string {
   return digestId(uuidv7(), `${parentRunId} ${path}`);
 }
 
-/** The end of the id of a child that a node of a run has called. */
+/** The end of the ID of a child run that a node of a run has called. */
 export const childRunEnd = (parentRunId: string, path: string): string =>
   childRunId(parentRunId, path).slice(-MADE_OF_NAMES);

@@ -1,18 +1,21 @@
 import type { Config } from "../../config.ts";
+import { notFound } from "../../domain/errors.ts";
 import { parseRedactPaths, redact } from "../../domain/flow/redact.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
 import type { CheckpointNode, RanByType, Resumed, RunType } from "../../domain/runs/run.ts";
+import { isUuid } from "../../domain/uuid.ts";
 import { ANY_LENGTH, createInlineBudget, storeValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Database } from "../../stores/db.ts";
-import { getRun, insertRun } from "../../stores/runs/runs.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import { getRun, insertRun, insertRunPins } from "../../stores/runs/runs.ts";
 import type { NewRun, ResumedFrom, RunRow } from "../../stores/runs/runs.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 import type { StartedBy } from "../triggers/chain.ts";
 import { createQuotaReader, defaultQuotas } from "../accounts/quotas.ts";
 import type { QuotaReader } from "../accounts/quotas.ts";
 import { capsOf, findFull, insertWithin } from "./run-caps.ts";
+import type { RunCaps } from "./run-caps.ts";
 import { startInput } from "./start-inputs.ts";
 import type { StartInputs } from "./start-inputs.ts";
 import { traceOfNew } from "./run-traces.ts";
@@ -22,14 +25,14 @@ export interface CreateRunDeps {
   readonly blobs: BlobStore;
   readonly startInputs: StartInputs;
   readonly starter: RunStarter;
-  /** Called if a run could not be started at once; the sweeper starts it later. */
+  /** Called if a run could not be started immediately; the sweeper starts it later. */
   readonly onStartDelayed: (runId: string, error: unknown) => void;
   readonly limits: RunLimits;
 }
 
-/** How to make a run that nobody waits for. */
+/** How to create a run that no caller waits for. */
 export interface Later {
-  /** Inserts a run's row together with concurrent ones; false if the id exists. */
+  /** Inserts a run's row, together with concurrent ones; false if the ID exists. */
   insert(row: NewRun): Promise<boolean>;
   /** Queues a run for its start. */
   add(run: { readonly run_id: string; readonly org_id: string; readonly plan: Plan }): void;
@@ -62,7 +65,7 @@ export interface RunRequest {
   readonly version: number;
   readonly plan: Plan;
   readonly inputs: Readonly<Record<string, Json>>;
-  /** Unknown inputs of the call; kept with the run to be reported. */
+  /** Unknown inputs of the request, stored with the run so that responses can report them. */
   readonly ignored_inputs?: readonly string[];
   readonly user_id: string | null;
   readonly metadata?: JsonObject;
@@ -70,14 +73,16 @@ export interface RunRequest {
   readonly run_type: RunType;
   readonly ran_by_type: RanByType;
   readonly ran_by_id: string | null;
-  /** RFC 3339; the run starts then. */
+  /** The key whose quotas count the run, if that is not the caller. */
+  readonly key_id?: string | null;
+  /** The time at which the run starts (RFC 3339). */
   readonly run_at?: string;
   readonly timeout_seconds?: number;
   readonly resumed_from?: ResumedFrom;
-  /** The run that it repeats. */
-  readonly replays?: string;
-  /** The calling run, if a run of this installation asks for this one. */
+  /** The run that requests this one or whose values it gets, or only that run's depth. */
   readonly started_by?: StartedBy | undefined;
+  /** The different runs that pinned values were copied from. */
+  readonly pinned_from?: readonly string[];
   /** Nodes reused from the run that this one resumes. */
   readonly reuse?: Readonly<Record<string, CheckpointNode>>;
   readonly resumes?: Resumed;
@@ -87,8 +92,8 @@ export interface RunRequest {
 const INLINE_INPUTS_BYTES = 256 * 1024;
 
 /**
- * Inserts a run and starts its workflow, or queues it with `later`. Once the row exists the run will happen: if
- * Temporal does not answer, the sweeper starts it later. The same `run_id` again returns the existing run. Throws
+ * Inserts a run and starts its workflow, or queues it with `later`. Once the row exists, the run is certain to start:
+ * if Temporal does not respond, the sweeper starts it later. The same `run_id` again returns the existing run. Throws
  * Problems `too_many_concurrent_runs` and `quota_exceeded`.
  */
 export async function createRun(
@@ -97,10 +102,10 @@ export async function createRun(
   later?: Later,
 ): Promise<RunRow> {
   const { db, starter } = deps;
-  const { org_id, run_id } = request;
+  const { org_id, run_id, pinned_from = [] } = request;
   const caps = await capsOf(deps.limits.quotas, request);
   if (caps !== null) {
-    // Before anything is stored: most runs beyond a limit end here, at the cost of one query.
+    // Checked before anything is stored, so that a run beyond a limit costs only one query.
     const full = await db.org(org_id, (connection) => findFull(connection, caps));
     if (full) {
       const known = await db.org(org_id, (connection) => getRun(connection, run_id));
@@ -112,19 +117,21 @@ export async function createRun(
   const row = newRunRow(request, inputs, deps.limits, 0);
   const stored = await deps.startInputs.seal(row);
   const insert = (): Promise<boolean> => {
-    if (caps !== null) return db.orgTransaction(org_id, (connection) => insertWithin(connection, stored, caps));
+    if (caps !== null || pinned_from.length > 0)
+      return db.orgTransaction(org_id, (connection) => insertPinned(connection, stored, pinned_from, caps));
     return later ? later.insert(stored) : db.org(org_id, (connection) => insertRun(connection, stored));
   };
   const isNew = await insert();
   const run = isNew ? asRow(stored) : await db.org(org_id, (connection) => getRun(connection, run_id));
-  if (!run) throw new Error(`run ${request.run_id} is there and is not`);
+  if (!run) throw new Error(`run ${request.run_id} was inserted before, but cannot be read`);
   if (later) {
     later.add({ run_id, org_id, plan: request.plan });
     return run;
   }
   const delayMs = request.run_at === undefined ? undefined : Math.max(0, Date.parse(request.run_at) - Date.now());
-  // Somebody waits for the runs of API calls and actions.
-  const urgency = request.run_type === "api" && delayMs === undefined ? "awaited" : "later";
+  // Runs of API calls and actions are urgent, because a caller waits for them.
+  const urgency =
+    (request.run_type === "api" || request.run_type === "draft") && delayMs === undefined ? "awaited" : "later";
   try {
     await starter.start({ ...startInput(row), plan: request.plan }, { urgency, delayMs });
   } catch (error) {
@@ -133,7 +140,15 @@ export async function createRun(
   return run;
 }
 
-/** The row of a run about to be inserted. Redacted values are not in the part that people read. */
+/** Inserts a run within its limits and records where its pinned values come from. Throws 404 if such a run was deleted meanwhile. */
+async function insertPinned(db: Db, row: NewRun, sources: readonly string[], caps: RunCaps | null): Promise<boolean> {
+  const isNew = caps === null ? await insertRun(db, row) : await insertWithin(db, row, caps);
+  if (isNew && sources.length > 0 && (await insertRunPins(db, row.run_id, sources)) < sources.length)
+    throw notFound("run");
+  return isNew;
+}
+
+/** The row of a run about to be inserted. Redacted values are not in the readable columns. */
 export function newRunRow(
   request: Omit<RunRequest, "inputs"> & { readonly parent_run_id?: string },
   inputs: Readonly<Record<string, StoredValue>>,
@@ -151,15 +166,17 @@ export function newRunRow(
     run_type: request.run_type,
     ran_by_type: request.ran_by_type,
     ran_by_id: request.ran_by_id,
+    key_id: request.key_id ?? null,
     user_id: request.user_id,
     parent_run_id: request.parent_run_id ?? null,
     resumed_from: request.resumed_from ?? null,
+    caused_by: typeof request.started_by === "string" && isUuid(request.started_by) ? request.started_by : null,
     metadata: request.metadata ?? {},
     tags: request.tags ?? [],
     start_input: {
       limits: { max_iterations: limits.max_iterations },
       depth,
-      // The run needs the values until it has started; then the row drops them.
+      // The original values, which the row keeps only until the run has started.
       ...(readable === inputs ? {} : { inputs }),
       ...(request.reuse ? { reuse: request.reuse } : {}),
       ...(request.resumes ? { resumes: request.resumes } : {}),
@@ -168,11 +185,11 @@ export function newRunRow(
     timeout_seconds: Math.min(wanted, limits.max_timeout_seconds),
     total_nodes: request.plan.nodes.length,
     ignored_inputs: request.ignored_inputs ?? [],
-    trace: traceOfNew(request.replays),
+    trace: traceOfNew(),
   };
 }
 
-/** The inputs as a run carries them: long ones by reference, and beyond a total all of them. */
+/** The inputs in the form that a run carries: long ones by reference, and all of them beyond a total. */
 export async function storeInputs(
   blobs: BlobStore,
   orgId: string,
@@ -181,7 +198,7 @@ export async function storeInputs(
   const within = createInlineBudget(blobs, orgId, INLINE_INPUTS_BYTES);
   const stored: Record<string, StoredValue> = {};
   for (const [id, input] of Object.entries(inputs)) {
-    // The length of the text was checked when it was read. Its JSON may be a few times as long.
+    // Any length, because the text's length was already checked and its JSON may be a few times longer.
     stored[id] = await within(await storeValue(blobs, orgId, input, ANY_LENGTH));
   }
   return stored;
@@ -195,7 +212,7 @@ function withoutRedacted(
   if (!parsed.ok || parsed.paths.length === 0) return inputs;
   let changed = false;
   const readable = Object.entries(inputs).map(([id, value]): [string, StoredValue] => {
-    // A long input is not loaded. Whether a path touches it is known without that, because inputs are texts.
+    // A long input need not be loaded: inputs are texts, so a path hides all of it or nothing.
     const before = "v" in value ? value.v : "";
     const after = redact(before, parsed.paths, ["inputs", id]);
     if (after === before) return [id, value];
@@ -205,7 +222,7 @@ function withoutRedacted(
   return changed ? Object.fromEntries(readable) : inputs;
 }
 
-/** The row after its insertion, without reading it again. */
+/** Builds the inserted row without reading it again. */
 function asRow(run: NewRun): RunRow {
   const now = new Date().toISOString();
   return {

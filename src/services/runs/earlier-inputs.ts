@@ -7,7 +7,7 @@ import { loadValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 
-/** An earlier run's inputs, overridden by new ones. Throws 422 if the inputs were not kept. */
+/** An earlier run's inputs, overridden by new ones. Throws 422 if the earlier inputs were redacted. */
 export async function earlierInputs(
   blobs: BlobStore,
   run: RunRow,

@@ -13,11 +13,11 @@ export interface ForceCancelDeps {
 }
 
 /**
- * Ends a run and its children without asking their workflows: it terminates them, and the records say CANCELLED. A
- * node's work outside may still finish. Runs that have ended meanwhile stay as they are.
+ * Ends a run and its child runs without asking their workflows: terminates these and records CANCELLED. Requests that
+ * nodes have already sent may still take effect. Runs that have finished meanwhile are unchanged.
  */
 export async function forceCancel(deps: ForceCancelDeps, orgId: string, runId: string, reason: string): Promise<void> {
-  // Parents first, so that none of them starts another child after its children were listed.
+  // Parents are ended first, so that none starts another child run after its child runs were listed.
   const waiting = [runId];
   const seen = new Set<string>();
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {

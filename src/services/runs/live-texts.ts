@@ -3,19 +3,19 @@ import { listDeltas } from "../../stores/runs/run-deltas.ts";
 import type { DeltaRow } from "../../stores/runs/run-deltas.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 
-/** The latest text of a node, as far as it was written. */
+/** The part of a node's latest text that has been written so far. */
 export interface LiveText {
   readonly attempt: number;
   readonly step: number;
   readonly text: string;
 }
 
-/** By path. */
+/** Texts by node path. */
 export type Texts = ReadonlyMap<string, LiveText>;
 
-/** The texts of one run, for one watcher. */
+/** One watcher's view of a run's texts. */
 export interface RunTexts {
-  /** The texts that this process knows of. `whole`: all texts that were written. */
+  /** The texts that this process knows. With `whole`, all texts written so far. */
   read(whole: boolean): Promise<Texts>;
   close(): void;
 }
@@ -26,11 +26,11 @@ export interface LiveTexts {
 }
 
 const PAGE = 1000;
-/** How long pieces are read again (ms): the transaction of one with a lower number may commit later. */
+/** How long earlier pieces are read again (ms), because a piece with a lower number may be committed later. */
 const OVERLAP_MS = 1000;
-/** Notifications may be lost: a read that is older than this is repeated when somebody asks (ms). */
+/** A watcher's question repeats a read that is older than this (ms), because notifications may be lost. */
 const STALE_MS = 1500;
-/** Most characters kept of one run. The text written to longest ago is dropped first. */
+/** Most characters kept per run; the text with the oldest last write is dropped first. */
 const MAX_CHARS = 4 * 1024 * 1024;
 
 interface Entry {
@@ -98,7 +98,7 @@ export function createLiveTexts({ db, feed }: { readonly db: Database; readonly 
       return {
         async read(whole) {
           if (whole) entry.changed = true;
-          // A read in progress may have missed the latest pieces.
+          // Read again if needed, because a read in progress may have missed the latest pieces.
           do {
             entry.reading ??= read(org_id, run_id, entry).finally(() => {
               entry.reading = undefined;
@@ -122,13 +122,13 @@ function add(texts: Map<string, LiveText>, { path, attempt, step, from_char, tex
   const known = texts.get(path);
   const order = known ? attempt - known.attempt || step - known.step : 1;
   if (order < 0) return;
-  // Without its first pieces, the rest of a text is of no use.
+  // A text whose first pieces are missing is not shown.
   if (order > 0 || !known) {
     if (from_char === 0) put(texts, path, { attempt, step, text });
   } else if (from_char === known.text.length) put(texts, path, { attempt, step, text: known.text + text });
 }
 
-/** The map is in the order of the last writes. */
+/** Inserts the text at the end, because the map is ordered by last write. */
 function put(texts: Map<string, LiveText>, path: string, text: LiveText): void {
   texts.delete(path);
   texts.set(path, text);

@@ -7,51 +7,51 @@ import type { WantedPlace } from "../../stores/node-places.ts";
 
 /** How long a process uses its cached list of organisations with a quota of nodes (ms). */
 const READ_FOR_MS = 5000;
-/** Longest wait for that read: a node does not wait for a database that is down (ms). */
+/** Longest wait for reading that list (ms), so that no node waits for an unreachable database. */
 const READ_WITHIN_MS = 1000;
 /**
- * How long a place outlives the last sign of life of its process: about as long as Temporal waits until it retries the
- * node.
+ * How long a slot remains after its process last renewed it, which is about as long as Temporal waits before it retries
+ * the node.
  */
 const KEPT_SECONDS = 15;
 const KEEP_EVERY_MS = 4000;
-/** How long a node waits for a place before it is handed back, and how often the first in line tries (ms). */
+/** How long a node waits for a slot before it is handed back, and how often the first in line tries (ms). */
 const PATIENCE_MS = 1000;
 const LOOK_EVERY_MS = 100;
-/** Nodes of an organisation that may wait for a place in one process. */
+/** Most nodes of an organisation that wait for a slot in one process. */
 const MAX_WAITING = 8;
 
-/** What needs a place. */
+/** A node that needs a slot. */
 export type NodeTask = Omit<WantedPlace, "place_id">;
 
 export interface NodePlaces {
-  /** Whether nodes of the organisation need places. */
+  /** Whether nodes of the organisation need slots. */
   needed(orgId: string): Promise<boolean>;
   /**
-   * Returns a function that releases the place; null if there is none within a second, or the node's run stops. Throws
-   * the signal's reason.
+   * Returns a function that releases the slot; null if none is free within a second, or the node's run must stop.
+   * Throws the signal's reason.
    */
   take(task: NodeTask, signal: AbortSignal): Promise<(() => void) | null>;
-  /** How many of its nodes have a place in this process. */
+  /** How many nodes of the organisation have a slot in this process. */
   inUse(orgId: string): number;
   close(): void;
 }
 
 interface Waiting {
-  /** Tries again at once. */
+  /** Makes the node try again immediately. */
   wake(): void;
 }
 
-/** The nodes of an organisation that wait for a place, in order; only the first tries to get one. */
+/** The nodes of an organisation that wait for a slot, in order; only the first one tries to get it. */
 interface Line {
   readonly waiting: Waiting[];
-  /** Whether the first has found no place. */
+  /** Whether the first node has found no free slot. */
   full: boolean;
 }
 
 /**
- * Places for nodes of organisations that have a quota of them, across all processes. Other organisations only cost a
- * read every five seconds of who has a quota.
+ * Slots, shared by all processes, for nodes of organisations with a quota of concurrent nodes. Without a quota, the
+ * only cost is a query every five seconds for the organisations that have one.
  */
 export function createNodePlaces(db: Database, most: number | undefined): NodePlaces {
   const lines = new Map<string, Line>();
@@ -68,7 +68,7 @@ export function createNodePlaces(db: Database, most: number | undefined): NodePl
           limited = new Set(ids);
           readUntil = Date.now() + READ_FOR_MS;
         },
-        // The last known list stays in use.
+        // If the query fails, the last known list stays in use.
         () => {
           readUntil = Date.now() + READ_WITHIN_MS;
         },
@@ -82,7 +82,7 @@ export function createNodePlaces(db: Database, most: number | undefined): NodePl
       db.system((connection) => keepNodePlaces(connection, [...held.keys()], KEPT_SECONDS)).catch(() => undefined);
   }, KEEP_EVERY_MS).unref();
 
-  /** "none" also where the database is down. */
+  /** Returns "none" if no slot is free or the database is unreachable. */
   async function tryTake(task: NodeTask): Promise<(() => void) | "none" | "stopped"> {
     const place_id = uuidv7();
     const taken = await db
@@ -95,7 +95,7 @@ export function createNodePlaces(db: Database, most: number | undefined): NodePl
     held.set(place_id, task.org_id);
     return () => {
       if (!held.delete(place_id)) return;
-      // One that stays expires.
+      // A slot whose release fails here expires.
       db.org(task.org_id, (connection) => releaseNodePlace(connection, place_id))
         .catch(() => undefined)
         .finally(() => lines.get(task.org_id)?.waiting[0]?.wake());
@@ -123,7 +123,8 @@ export function createNodePlaces(db: Database, most: number | undefined): NodePl
           if (line.waiting[0] === mine) {
             const release = await tryTake(task);
             line.full = release === "none";
-            // A cancellation reaches a node with its next heartbeat; a place may come free before that.
+            // A node of a stopping run gets no slot, because a slot may become free before a cancellation reaches the
+            // node with its next heartbeat.
             if (release === "stopped") return null;
             if (release !== "none") return release;
           }

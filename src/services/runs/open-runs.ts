@@ -5,15 +5,15 @@ import { countOpenRuns, openRuns } from "../../stores/runs/run-reads.ts";
 import type { RunControlDeps } from "./answer-pause.ts";
 import { cancelRun } from "./cancel-run.ts";
 
-/** Runs read at once. */
+/** Runs read in one query. */
 const BATCH = 100;
 
-/** Counts a project's open runs, as the transaction sees them. */
+/** Counts a project's unfinished runs, as the transaction sees them. */
 export function openRunCount(connection: Db, projectId: string): Promise<number> {
   return countOpenRuns(connection, projectId);
 }
 
-/** Asks all open runs of a project to stop. */
+/** Asks all unfinished runs of a project to stop. */
 export async function cancelOpenRuns(
   deps: RunControlDeps,
   { orgId, projectId, reason }: { orgId: string; projectId: string; reason: string },
@@ -22,7 +22,7 @@ export async function cancelOpenRuns(
     const ids = await deps.db.org(orgId, (connection) => openRuns(connection, projectId, after, BATCH));
     for (const run_id of ids) {
       await cancelRun(deps, { org_id: orgId, run_id, reason, mode: "graceful" }).catch((error: unknown) => {
-        // It has ended meanwhile.
+        // A Problem means that the run has finished meanwhile, so it is ignored.
         if (!(error instanceof Problem)) throw error;
       });
     }

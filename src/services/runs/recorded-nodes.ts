@@ -11,27 +11,29 @@ export async function recordedNodes(
   { org_id, run_id }: { readonly org_id: string; readonly run_id: string },
   plan: Plan,
 ): Promise<Record<string, CheckpointNode>> {
-  // The recorded values are masked.
+  // Recorded values of a flow that redacts may be masked, so none can be reused.
   if ((plan.settings.redact ?? []).length > 0) return {};
   const nodes = new Map(plan.nodes.map((node) => [node.id, node]));
   const values = await db.org(org_id, (client) => recordedValues(client, run_id));
   return Object.fromEntries(
     values.flatMap(({ node_id, value }) => {
       const node = nodes.get(node_id);
-      const handles = node && handlesOf(node, value);
+      // Conditions are evaluated again, because that is cheap and their data may have changed.
+      const handles = node && node.type !== "condition" ? handlesOf(node, value) : null;
       return handles ? [[node_id, { value, handles, state: "COMPLETED" as const }]] : [];
     }),
   );
 }
 
-/** The branch that a node has chosen; null if its value does not tell. */
-function handlesOf(node: PlanNode, value: StoredValue): readonly string[] | null {
+/** The branch that a node has chosen; null if its value does not name one. */
+export function handlesOf(node: PlanNode, value: StoredValue): readonly string[] | null {
   const { type, config, on_error } = node;
   if (nodeHandles(NODE_SPECS[type], config, on_error).every((handle) => handle === "out" || handle === "error"))
     return ["out"];
   const told = "v" in value ? value.v : null;
   if (type === "approval") return chosen(told, "action", (action) => action);
-  if (type === "router") return chosen(told, "matched", (matched) => (matched === "else" ? "else" : `case:${matched}`));
+  if (type === "router" || type === "condition")
+    return chosen(told, "matched", (matched) => (matched === "else" ? "else" : `case:${matched}`));
   return null;
 }
 

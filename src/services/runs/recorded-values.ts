@@ -3,17 +3,17 @@ import type { BlobRef, Json, StoredValue } from "../../domain/json.ts";
 import { loadValue, storeReference } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 
-/** How much of a longer value the record shows (characters). */
+/** Length of the preview of a long value in the record (characters). */
 const PREVIEW_CHARS = 2000;
 
-/** A value as the record shows it: a long one by its beginning and a reference to the whole. */
+/** A value in the form of the record: a long one as a preview and a reference to the whole. */
 export interface RecordedValue {
   readonly shown: Json;
   readonly isCut: boolean;
   readonly whole?: BlobRef;
 }
 
-/** Records a value. The parts that `masked` hides are neither in the preview nor in the whole; null hides nothing. */
+/** Records a value. Neither the preview nor the whole contains parts that `masked` hides; null hides nothing. */
 export async function recordValue(
   blobs: BlobStore,
   orgId: string,
@@ -33,7 +33,7 @@ export async function recordValue(
   return { shown, isCut: true, ...(whole && { whole }) };
 }
 
-/** If the blob store is down or full, the run goes on, and the record has only the beginning. */
+/** Stores the whole value. If the blob store is unreachable or full, the run continues, and the record has only the preview. */
 async function keep(blobs: BlobStore, orgId: string, text: string): Promise<BlobRef | null> {
   const stored = await storeReference(blobs, orgId, text).catch(() => null);
   return stored && stored.ref;
@@ -41,6 +41,6 @@ async function keep(blobs: BlobStore, orgId: string, text: string): Promise<Blob
 
 function beginningOf(json: Json, text: string): string {
   const preview = (typeof json === "string" ? json : text).slice(0, PREVIEW_CHARS);
-  // Postgres refuses half of a surrogate pair.
+  // Cuts a lone surrogate, which Postgres refuses.
   return /[\uD800-\uDBFF]$/.test(preview) ? preview.slice(0, -1) : preview;
 }

@@ -4,8 +4,8 @@ import type { NewRunIdentity, ResumeDeps } from "./resume-run.ts";
 import { outsideOfOthers, ranBy, requireInputs } from "./run-inputs.ts";
 
 /**
- * Runs the flow of a run again from its beginning, with the same inputs. Throws 404 for an unknown version, and 422 if
- * the inputs were not kept or do not fit that version.
+ * Starts a rerun: a new run of the same flow with the same inputs. Throws 404 for an unknown version, and 422 if the
+ * inputs were redacted or do not fit that version.
  */
 export async function replayRun(
   { db, blobs, flows, runService, maxInputBytes }: ResumeDeps,
@@ -14,8 +14,8 @@ export async function replayRun(
   { run_id, repeated, principal, started_by }: NewRunIdentity,
 ): Promise<RunRow> {
   const { org_id, project_id, user_id, metadata, tags, timeout_seconds } = run;
-  // The earlier version decides what was redacted.
-  const before = await flows.get(org_id, project_id, run.flow_version);
+  // The earlier run's version decides which inputs were redacted.
+  const before = await flows.ofRun(run);
   const { version, plan } = wanted === null ? before : await flows.get(org_id, project_id, wanted);
   const given = await earlierInputs(blobs, run, before.plan);
   const reader = { org_id, project_id, user_id, plan };
@@ -34,10 +34,10 @@ export async function replayRun(
     metadata,
     tags,
     timeout_seconds,
-    run_type: outsideOfOthers(run.run_type),
+    run_type: outsideOfOthers(run.run_type, version),
     ...ranBy(principal),
     started_by,
-    replays: run.run_id,
+    resumed_from: { run_id: run.run_id, node_id: null, path: null },
   };
   return runService.create(request, { repeated, asynchronous: true });
 }

@@ -6,12 +6,12 @@ import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { FlowCache } from "../projects/flow-cache.ts";
 
-/** A run of the organisation. Throws the 404 of one that does not exist. */
+/** A run of the organisation. Throws 404. */
 export async function requireRun(db: Database, orgId: string, runId: string): Promise<RunRow> {
   return required(await db.org(orgId, (connection) => getRun(connection, runId)), "run");
 }
 
-/** The same for a caller: for a public key, only runs of published versions exist. */
+/** A run that the caller may see; a public key sees only runs of published versions. */
 export async function requireRunFor(
   { db, flows }: { readonly db: Database; readonly flows: FlowCache },
   { org_id, access }: Principal,
@@ -22,7 +22,7 @@ export async function requireRunFor(
   return row;
 }
 
-/** Whether the record of a run has a node of this path: its id, or inside an iteration `map-0[3]/http-0`. */
+/** Whether a run's record has a node at this path, which is its ID or, inside an iteration, like `map-0[3]/http-0`. */
 export async function hasNodeRun(db: Database, orgId: string, runId: string, path: string): Promise<boolean> {
   return (await db.org(orgId, (connection) => getNodeRun(connection, runId, path))) !== null;
 }

@@ -9,13 +9,13 @@ import { startInput } from "./start-inputs.ts";
 import { carry } from "./resume-run.ts";
 import { recordedNodes } from "./recorded-nodes.ts";
 
-/** Most nodes in progress whose start times are handed to the new workflow. */
+/** Most nodes in progress whose start times are passed to the new workflow. */
 const MAX_BEGAN = 1000;
 
-/** Whether the inputs of a run are kept whole; otherwise it cannot start again. */
+/** Whether a run's inputs are stored without redaction; otherwise it cannot start again. */
 export const keepsInputs = (plan: Plan): boolean => !isRedacted(plan, "inputs");
 
-/** Whether the outputs of a run are kept whole. */
+/** Whether a run's outputs are stored without redaction. */
 export const keepsOutputs = (plan: Plan): boolean => !isRedacted(plan, "outputs");
 
 function isRedacted({ settings }: Plan, member: "inputs" | "outputs"): boolean {
@@ -23,8 +23,8 @@ function isRedacted({ settings }: Plan, member: "inputs" | "outputs"): boolean {
 }
 
 /**
- * The input of a new workflow for a run whose earlier one is lost. The run goes on from its record: with its ended
- * nodes, within the time that is left. Answers that it has not used yet are sent again.
+ * The input of a new workflow that replaces a lost one. The run continues from its record, with its finished nodes and
+ * its remaining time. Decisions that it has not used yet are sent again.
  */
 export async function restartInput(
   { db, blobs, limits }: { readonly db: Database; readonly blobs: BlobStore; readonly limits: RunLimits },
@@ -45,13 +45,13 @@ export async function restartInput(
     limits,
     timeout_seconds: remainingSeconds(run),
     reuse,
-    // Models with tools go on with the answers that they have.
+    // Models with tools reuse the answers that this run has already recorded.
     resumes: { run_id, nodes: plan.nodes.map(({ id }) => id).filter((id) => !Object.hasOwn(reuse, id)) },
     restart: { began: Object.fromEntries(began) },
   };
 }
 
-/** The rest of a run's time, but at least a second, so that it can end properly. */
+/** The remaining time of a run, but at least a second, so that it can end properly. */
 function remainingSeconds({ timeout_seconds, started_at }: RunRow): number {
   const passed = started_at === null ? 0 : Math.max(0, Date.now() - Date.parse(started_at));
   return Math.max(1, Math.ceil(timeout_seconds - passed / 1000));

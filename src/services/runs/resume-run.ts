@@ -16,7 +16,7 @@ import { recordedNodes } from "./recorded-nodes.ts";
 import { earlierInputs } from "./earlier-inputs.ts";
 import { outsideOfOthers, ranBy, requireInputs } from "./run-inputs.ts";
 
-/** Reused values travel inline up to this total (bytes of JSON): the input of a workflow has room for 2 MiB. */
+/** Longest total of reused values carried inline (bytes of JSON), since a workflow's input is limited to 2 MiB. */
 const CARRIED_BYTES = 256 * 1024;
 
 export interface ResumeDeps {
@@ -28,9 +28,9 @@ export interface ResumeDeps {
 }
 
 export interface ResumeRequest {
-  /** "failed", or the id of a node. */
+  /** "failed", or the ID of a node. */
   readonly from: string;
-  /** The member of the request that names it; default `from`. */
+  /** The request's field for `from`, used in errors; default `from`. */
   readonly place?: string | undefined;
   readonly version?: number | undefined;
   readonly inputs?: Readonly<Record<string, unknown>> | undefined;
@@ -44,8 +44,8 @@ export interface NewRunIdentity {
 }
 
 /**
- * Starts a new run that goes on where a failed or cancelled one stopped, or from a node of an ended one. Throws 404
- * for an unknown version, and 422 for an unknown node or inputs that do not fit.
+ * Starts a new run that continues where a failed or cancelled run stopped, or from a node of a finished run. Throws 404
+ * for an unknown version, and 422 for an unknown node or invalid inputs.
  */
 export async function resumeRun(
   { db, blobs, flows, runService, maxInputBytes }: ResumeDeps,
@@ -53,9 +53,12 @@ export async function resumeRun(
   request: ResumeRequest,
   { run_id, repeated, principal, started_by }: NewRunIdentity,
 ): Promise<RunRow> {
-  const { version, plan } = await flows.get(run.org_id, run.project_id, request.version ?? run.flow_version);
-  const checkpoint = await finishedNodes({ db, flows }, run);
-  // Even if a node is called "failed", the word keeps its meaning.
+  // The earlier run's version decides what was redacted.
+  const before = await flows.ofRun(run);
+  const { version, plan } =
+    request.version === undefined ? before : await flows.get(run.org_id, run.project_id, request.version);
+  const checkpoint = await finishedNodes(db, run, before.plan);
+  // "failed" always means the failed node, even if some node has that ID.
   const from = request.from === "failed" ? ("failed" as const) : { node_id: request.from };
   const reuse = reuseFor({ plan, checkpoint, from, replaced: Object.keys(request.inputs ?? {}) });
   if (!reuse)
@@ -63,7 +66,7 @@ export async function resumeRun(
       ["body", request.place ?? "from"],
       `Version ${version} of the flow has no node ${request.from} at its top level`,
     );
-  const given = await earlierInputs(blobs, run, plan, request.inputs);
+  const given = await earlierInputs(blobs, run, before.plan, request.inputs);
   const { org_id, project_id, user_id } = run;
   const { inputs } = await requireInputs(
     { db, maxInputBytes },
@@ -85,7 +88,7 @@ export async function resumeRun(
       user_id: run.user_id,
       metadata: run.metadata,
       tags: run.tags,
-      run_type: outsideOfOthers(run.run_type),
+      run_type: outsideOfOthers(run.run_type, version),
       ...ranBy(principal),
       timeout_seconds: run.timeout_seconds,
       resumed_from: {
@@ -93,7 +96,7 @@ export async function resumeRun(
         ...(from === "failed" ? await whereItStopped(db, run, plan, reuse) : { ...from, path: from.node_id }),
       },
       reuse: await carry(blobs, run.org_id, reuse),
-      // A completed node that runs again starts anew.
+      // Completed nodes that are executed again start from the beginning, so their answers are not reused.
       resumes: {
         run_id: run.run_id,
         nodes: plan.nodes.map(({ id }) => id).filter((id) => !Object.hasOwn(checkpoint, id)),
@@ -105,20 +108,15 @@ export async function resumeRun(
 }
 
 /**
- * The completed top-level nodes of a run. If a run completed or was lost, the record fills in what the checkpoint
- * lacks.
+ * The completed top-level nodes of a run. The record adds nodes that the checkpoint lacks: those of a completed or lost
+ * run, and the ones that an activity had executed when the run was stopped.
  */
-async function finishedNodes(
-  { db, flows }: Pick<ResumeDeps, "db" | "flows">,
-  run: RunRow,
-): Promise<Record<string, CheckpointNode>> {
+async function finishedNodes(db: Database, run: RunRow, plan: Plan): Promise<Record<string, CheckpointNode>> {
   const kept = await db.org(run.org_id, (client) => getCheckpoint(client, run.run_id));
-  if (kept !== null && run.state !== "COMPLETED") return kept;
-  const { plan } = await flows.get(run.org_id, run.project_id, run.flow_version);
   return { ...(await recordedNodes(db, run, plan)), ...kept };
 }
 
-/** The place where a run failed or was cancelled, or else the first node of the plan that is not reused. */
+/** The node where a run failed or was cancelled, or else the first node of the plan that is not reused. */
 async function whereItStopped(
   db: Database,
   run: RunRow,
@@ -133,7 +131,7 @@ async function whereItStopped(
   return { node_id: path?.split(/[[/]/, 1)[0] ?? null, path };
 }
 
-/** The reused values as the input of a workflow: beyond a total, even short ones go by reference. */
+/** The reused values for a workflow's input; beyond the total limit even short ones are passed by reference. */
 export async function carry(
   blobs: BlobStore,
   orgId: string,
@@ -145,7 +143,7 @@ export async function carry(
   return Object.fromEntries(kept);
 }
 
-/** The 409 for a run whose state leaves nothing to resume. */
+/** The 409 for a run that cannot be resumed in its state. */
 export function notResumable(run: RunRow, detail: string): Problem {
   return new Problem("run_not_resumable", detail, { extra: { run_id: run.run_id, state: run.state } });
 }

@@ -3,7 +3,7 @@ import type { Db } from "../../stores/db.ts";
 import { quotaUsage, useQuota } from "../../stores/quotas.ts";
 import { countLiveRuns, insertRun, lockRunCounts } from "../../stores/runs/runs.ts";
 import type { NewRun, RunsOf } from "../../stores/runs/runs.ts";
-import { quotaExceeded } from "../accounts/quotas.ts";
+import { ANY_NUMBER, quotaExceeded } from "../accounts/quotas.ts";
 import type { QuotaReader } from "../accounts/quotas.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { RanByType } from "../../domain/runs/run.ts";
@@ -11,9 +11,9 @@ import type { RanByType } from "../../domain/runs/run.ts";
 /** The limits for an additional run. */
 export interface RunCaps {
   readonly org_id: string;
-  /** How many runs may be under way at once. */
+  /** Limits of unfinished runs. */
   readonly concurrency: readonly ConcurrencyCap[];
-  /** How many may be started in a minute. */
+  /** Limits of runs started per minute. */
   readonly rates: ReadonlyArray<{ readonly key_id: string | null; readonly most: number }>;
 }
 
@@ -21,27 +21,28 @@ interface ConcurrencyCap {
   readonly what: "organisation" | "flow" | "key";
   readonly of: RunsOf;
   readonly most: number;
-  /** Whether it is a quota, and whose; undefined: a setting of the flow. */
+  /** Set if the limit is a quota, with its owner; undefined for a setting of the flow. */
   readonly quota?: { readonly key_id: string | null };
-  /** Whether it is the installation's setting for all organisations. */
+  /** Whether the limit is the installation's setting for all organisations. */
   readonly usual?: boolean;
 }
 
-/** The wanted run's organisation and flow. */
+/** The organisation and flow of the run that is to be started. */
 interface WantedRun {
   readonly org_id: string;
   readonly project_id: string;
   readonly plan: Plan;
   readonly ran_by_type: RanByType;
   readonly ran_by_id: string | null;
+  readonly key_id?: string | null;
 }
 
-/** Null if nothing limits a run. */
+/** The limits of a run; null if there are none. */
 export async function capsOf(
   quotas: QuotaReader,
-  { org_id, project_id, plan, ran_by_type, ran_by_id }: WantedRun,
+  { org_id, project_id, plan, ran_by_type, ran_by_id, key_id: countedFor = null }: WantedRun,
 ): Promise<RunCaps | null> {
-  const key_id = ran_by_type === "org_api_key" ? ran_by_id : null;
+  const key_id = countedFor ?? (ran_by_type === "org_api_key" ? ran_by_id : null);
   const { org, own, key } = await quotas.read(org_id, key_id);
   const ofFlow = plan.settings.max_concurrent_runs;
   const concurrency: ConcurrencyCap[] = [];
@@ -59,11 +60,11 @@ export async function capsOf(
   return concurrency.length + rates.length === 0 ? null : { org_id, concurrency, rates };
 }
 
-/** The Problem of the first cap without room. Reserves nothing. */
+/** The Problem of the first limit that is reached. Reserves nothing. */
 export async function findFull(db: Db, caps: RunCaps): Promise<Problem | null> {
   for (const cap of caps.concurrency) {
     const live = await countLiveRuns(db, caps.org_id, cap.of, cap.most);
-    if (live >= cap.most) return tooMany(cap, live);
+    if (live >= cap.most) return tooMany(db, caps.org_id, cap, 0);
   }
   for (const { key_id, most } of caps.rates) {
     const { used } = (await quotaUsage(db, key_id, "runs_per_minute")) ?? { used: 0 };
@@ -73,8 +74,8 @@ export async function findFull(db: Db, caps: RunCaps): Promise<Problem | null> {
 }
 
 /**
- * Inserts a run unless its id exists. Throws the Problem of a cap that it would exceed, which rolls the insertion
- * back.
+ * Inserts a run unless its id exists. Throws the Problem of a limit that the run would exceed, which rolls the
+ * insertion back.
  */
 export async function insertWithin(db: Db, row: NewRun, caps: RunCaps): Promise<boolean> {
   const { org_id, concurrency, rates } = caps;
@@ -82,7 +83,7 @@ export async function insertWithin(db: Db, row: NewRun, caps: RunCaps): Promise<
   if (!(await insertRun(db, row))) return false;
   for (const cap of concurrency) {
     const live = await countLiveRuns(db, org_id, cap.of, cap.most + 1);
-    if (live > cap.most) throw tooMany(cap, live - 1);
+    if (live > cap.most) throw await tooMany(db, org_id, cap, 1);
     if (cap.quota)
       await useQuota(db, { org_id, ...cap.quota, what: "concurrent_runs", used: live, add: false, most: cap.most });
   }
@@ -93,12 +94,22 @@ export async function insertWithin(db: Db, row: NewRun, caps: RunCaps): Promise<
   return true;
 }
 
-function tooMany({ what, most, quota, usual }: ConcurrencyCap, used: number): Problem {
-  // The installation's own setting has a code of its own, but not where it is 0: no run has to end.
-  if (quota && (usual !== true || most === 0)) return quotaExceeded("concurrent_runs", quota.key_id, most, used);
+/** `own` is 1 if the refused run is already among the counted ones. */
+async function tooMany(
+  db: Db,
+  orgId: string,
+  { what, of, most, quota, usual }: ConcurrencyCap,
+  own: 0 | 1,
+): Promise<Problem> {
+  // The installation's setting has its own error code, except if it is 0, because then no finished run helps.
+  if (quota && (usual !== true || most === 0)) {
+    // Counted, because a lowered quota may be exceeded by far, and the error must agree with `GET /v2/quotas`.
+    const used = (await countLiveRuns(db, orgId, of, ANY_NUMBER)) - own;
+    return quotaExceeded("concurrent_runs", quota.key_id, most, used);
+  }
   return new Problem(
     "too_many_concurrent_runs",
-    `This ${what} may have ${most} runs under way; try again when one has ended.`,
+    `The limit for unfinished runs of this ${what} is ${most}, paused runs included. Retry when one finishes.`,
     { headers: { "Retry-After": "5" } },
   );
 }

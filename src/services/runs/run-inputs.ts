@@ -18,16 +18,13 @@ export interface RunInputsDeps {
 /** The owner of the run, and its flow. */
 export interface InputsReader extends Omit<UploadReader, "node_id"> {
   readonly plan: Plan;
-  /** The reused nodes by id; their inputs are not read again. */
+  /** The reused nodes by ID; their inputs are not read again. */
   readonly reused?: Readonly<Record<string, unknown>>;
 }
 
 type Inputs = Readonly<Record<string, Json>>;
 
-/**
- * Checks the inputs of a run against its flow and the uploads that the caller may see. Throws the 422 with every
- * fault.
- */
+/** Checks the inputs of a run against its flow and the uploads that the caller may use. Throws 422 with every problem. */
 export async function requireInputs(
   { db, maxInputBytes }: RunInputsDeps,
   { plan, reused = {}, ...reader }: InputsReader,
@@ -45,7 +42,7 @@ export async function requireInputs(
   return { inputs, ignored };
 }
 
-/** Inputs with an upload that this run cannot use. If an upload goes later, its node fails. */
+/** Inputs with an upload that this run cannot use. If an upload is deleted later, its node fails. */
 async function missingUploads(
   db: Database,
   nodes: Plan["nodes"],
@@ -63,15 +60,15 @@ async function missingUploads(
   return missing;
 }
 
-/** Who runs it, as in the run's row. */
+/** The caller, in the form of a run's row. */
 export function ranBy(principal: Principal): { ran_by_type: RanByType; ran_by_id: string } {
   return { ran_by_type: principal.type, ran_by_id: principal.id };
 }
 
 /**
- * The type of a run that is made from another one. Nothing waits for a copy of a sub-flow's or an experiment's run, so
- * it becomes `api`.
+ * The type of a run of `version` that is created from another run. A copy of a child run or of an experiment's run
+ * becomes `api`, because no parent waits for it; so does a copy of a draft's run if it has a deployed version.
  */
-export function outsideOfOthers(type: RunType): RunType {
-  return type === "sub_workflow" || type === "batch" ? "api" : type;
+export function outsideOfOthers(type: RunType, version: number): RunType {
+  return type === "sub_workflow" || type === "batch" || (type === "draft" && version > 0) ? "api" : type;
 }

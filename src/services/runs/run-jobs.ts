@@ -25,8 +25,8 @@ interface Wanted {
 }
 
 /**
- * The runs that an action applies to; null if there can be none. Runs of sub-flows are left to their parents, unless
- * the filter names them.
+ * A filter for the runs that an action applies to; null if there can be none. Child runs are left to their parents,
+ * unless the filter names them.
  */
 function runsOf({ action, filter }: Wanted, stuckAfterMs: number): RunFilter | null {
   const { state: _state, stuck, ...narrow } = filter;
@@ -40,7 +40,7 @@ function runsOf({ action, filter }: Wanted, stuckAfterMs: number): RunFilter | n
   };
 }
 
-/** How many runs an action would apply to now. Throws the 422 if there are too many. */
+/** How many runs an action would apply to now. Throws 422 if there are too many. */
 export async function countRunsOf(
   { db, stuckAfterMs }: Pick<RunJobDeps, "db" | "stuckAfterMs">,
   orgId: string,
@@ -54,7 +54,10 @@ export async function countRunsOf(
 
 function notTooMany(matched: number): number {
   if (matched <= MAX_JOB_RUNS) return matched;
-  throw invalid(["body", "filter"], `More than ${MAX_JOB_RUNS} runs match: divide them, such as by created_before`);
+  throw invalid(
+    ["body", "filter"],
+    `More than ${MAX_JOB_RUNS} runs match: narrow the filter, for example with created_before`,
+  );
 }
 
 /** Starts a job, or returns the job that the same request started before. */
@@ -65,7 +68,7 @@ export async function createRunJob(
   const { org_id, job_id } = request;
   const job = await db.orgTransaction(org_id, async (connection) => {
     const filter = runsOf(request, stuckAfterMs);
-    // The job applies to the runs found now, not to later ones: it would meet the runs that it makes itself.
+    // The job applies only to runs found now; otherwise it would also find the runs that it creates.
     if ((await insertRunJob(connection, request)) && filter !== null) {
       const matched = await keepRunsOf(connection, request, filter, MAX_JOB_RUNS + 1);
       await setMatched(connection, job_id, notTooMany(matched));
@@ -73,32 +76,32 @@ export async function createRunJob(
     return findRunJob(connection, job_id);
   });
   if (!job) throw notFound("job");
-  // The row decides: the sweeper makes up for a lost start.
+  // A lost start does no harm: the sweeper starts what the row says.
   await runJobs
     .start({ org_id, job_id })
-    .catch((err: unknown) => logger.warn({ err, org_id, job_id }, "job not started; the sweeper will"));
+    .catch((err: unknown) => logger.warn({ err, org_id, job_id }, "could not start the job; the sweeper will retry"));
   return job;
 }
 
-/** One of the organisation's jobs. Throws the 404 of one that does not exist. */
+/** One of the organisation's jobs. Throws 404. */
 export async function requireRunJob(db: Database, orgId: string, jobId: string): Promise<RunJobRow> {
   return required(await db.org(orgId, (connection) => findRunJob(connection, jobId)), "job");
 }
 
-/** Stops a job before its next runs. Throws the 409 of a job that has ended otherwise. */
+/** Stops a job before its next runs. Throws 409 if it has finished without being aborted. */
 export async function abortRunJob(db: Database, orgId: string, jobId: string): Promise<RunJobRow> {
   await requireRunJob(db, orgId, jobId);
   await db.org(orgId, (connection) => askToAbort(connection, jobId));
   const job = await requireRunJob(db, orgId, jobId);
   if (job.state === "COMPLETED" || job.state === "FAILED")
-    throw new Problem("conflict", `The job has ended already: it is ${job.state}.`);
+    throw new Problem("conflict", `The job is already finished: it is ${job.state}.`);
   return job;
 }
 
 const AGAIN_AFTER_MS = 10_000;
 const BATCH = 100;
 
-/** Restarts jobs that a dead process left behind. It does nothing to those in progress. */
+/** Restarts jobs that a dead process left behind. It leaves those in progress alone. */
 export function startRunJobSweeper(
   { db, runJobs }: Pick<RunJobDeps, "db" | "runJobs">,
   intervalMs: number,

@@ -6,16 +6,16 @@ import type { RunWriteResult } from "../../stores/runs/run-record.ts";
 import { NO_TRACES } from "./run-traces.ts";
 import type { RunTraces } from "./run-traces.ts";
 
-/** Derives metrics and logs from the writes of runs' records. */
+/** Derives metrics and logs from writes of run records. */
 export interface RunObserver {
-  /** Call it after each committed write of a run's record. Counts only what that very write changed. */
+  /** Call it after each committed write of a run's record. Counts only the changes of that write. */
   recorded(update: RunUpdate, result: RunWriteResult): void;
 }
 
 /**
  * Counts and logs the transitions of runs and nodes as they are recorded. Each process counts its own writes. A
- * repeated write changes nothing and reports no change, so nothing is counted twice. Error messages stay out of logs:
- * guards and templates quote their inputs.
+ * repeated write changes nothing and reports no change, so nothing is counted twice. Error messages are not logged,
+ * because guards and templates quote their inputs.
  */
 export function createRunObserver(metrics: Metrics, logger: Logger, traces: RunTraces = NO_TRACES): RunObserver {
   return {
@@ -37,7 +37,7 @@ export function createRunObserver(metrics: Metrics, logger: Logger, traces: RunT
         {
           ...run,
           state,
-          // The reason of a cancellation is free text by its user.
+          // The reason of a cancellation is a user's free text, so it is not logged.
           reason: error?.code ?? (state === "CANCELLED" ? undefined : state_reason),
           ms: Math.round(result.latency_ms),
         },
@@ -51,10 +51,10 @@ export function createRunObserver(metrics: Metrics, logger: Logger, traces: RunT
     if (isNodeEnd(state) && started_at !== null && finished_at !== null) {
       metrics.nodeFinished({ kind: type, state }, (Date.parse(finished_at) - Date.parse(started_at)) / 1000);
     }
-    // A node in RETRYING without an error has started its next attempt.
+    // A node in RETRYING without an error has only started its next attempt.
     if ((state !== "FAILED" && state !== "RETRYING") || !error) return;
     metrics.nodeFailed({ kind: type, project: run.project_id });
     const line = { ...run, path, kind: type, attempt: attempts, code: error.code };
-    logger.info(line, state === "FAILED" ? "node failed" : "node attempt failed; it is tried again");
+    logger.info(line, state === "FAILED" ? "node failed" : "node attempt failed, retrying");
   }
 }

@@ -1,4 +1,3 @@
-import { shortMessage } from "../../domain/runs/failure.ts";
 import { redact } from "../../domain/flow/redact.ts";
 import type { RedactPath } from "../../domain/flow/redact.ts";
 import type { Json, StoredValue } from "../../domain/json.ts";
@@ -7,17 +6,14 @@ import type {
   CheckpointNode,
   LongValues,
   NodeRecord,
-  NodeState,
   PauseOpening,
   Progress,
   RunError,
-  RunState,
   RunUpdate,
 } from "../../domain/runs/run.ts";
 import type { NodeReport, RunIdentity, RunReport } from "../../domain/runs/run-report.ts";
 import { ANY_LENGTH, loadValue, storeValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import { redactSecrets } from "../../platform/logging/redaction.ts";
 import { isConnectionError } from "../../stores/db.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
@@ -25,22 +21,27 @@ import { getNodeRun } from "../../stores/runs/node-runs.ts";
 import { listPauses, replaceResolution } from "../../stores/runs/pauses.ts";
 import { keepsCheckpoint, recordRun } from "../../stores/runs/run-record.ts";
 import { forgetCancelled } from "../../stores/runs/run-restarts.ts";
-import type { RunEventDraft } from "../../stores/runs/run-record.ts";
+import type { RunEventDraft, RunWriteResult } from "../../stores/runs/run-record.ts";
 import { keepFlowOutputs } from "../models/earlier-answers.ts";
 import type { LoadedPlan, PlanCache } from "../projects/plans.ts";
+import { endOpenNodes } from "./end-open-nodes.ts";
+import { nodeEvents, readableError } from "./node-events.ts";
 import { recordValue } from "./recorded-values.ts";
 import type { RunObserver } from "./run-observer.ts";
 import type { RunTraces } from "./run-traces.ts";
 import { shareWrites } from "../shared-writes.ts";
 
 export interface RunRecorder {
-  /** Writes a report; resolves with the run's state afterwards. Rejects while the database is down. */
-  record(report: RunReport): Promise<RunState>;
-  /** What the record has of a node: its end, or how many attempts have failed. */
+  /** Writes a report. Rejects while the database is down. */
+  record(report: RunReport): Promise<Recorded>;
+  /** A node's earlier end in the record, or how many of its attempts have failed. */
   earlier(run: RunIdentity, path: string): Promise<EarlierNode | null>;
 }
 
-/** The value of a COMPLETED node is known only if the record has it whole and unmasked. */
+/** The run's state after a write, and whether the run must start no further nodes. */
+export type Recorded = Pick<RunWriteResult, "state" | "stopped">;
+
+/** A COMPLETED node is returned only if the record has its value complete and unmasked. */
 export type EarlierNode =
   | { readonly state: "COMPLETED"; readonly attempts: number; readonly value: StoredValue }
   | { readonly state: "FAILED"; readonly attempts: number; readonly error: RunError }
@@ -51,24 +52,25 @@ export interface RunRecorderDeps {
   readonly blobs: BlobStore;
   readonly feed: RunFeed;
   readonly plans: PlanCache;
-  /** When the reconciler looks at a run without progress (ms). */
+  /** After how long without progress the sweeper checks a run (ms). */
   readonly checkAfterMs: number;
   readonly observer: RunObserver;
   readonly traces: RunTraces;
 }
 
-/** The only writer of runs' records: it removes what the flow redacts and what looks like a secret. */
+/** The only writer of run records. It removes values that the flow redacts and texts that look like secrets. */
 export function createRunRecorder(deps: RunRecorderDeps): RunRecorder {
   const { db, blobs, feed, plans, observer, traces, checkAfterMs } = deps;
   const recordNodes = shareWrites((reports: readonly RunReport[]) => write(joined(reports)), isConnectionError);
 
-  async function write(report: RunReport): Promise<RunState> {
-    const plan = await plans.get(report.run);
+  async function write(given: RunReport): Promise<Recorded> {
+    const plan = await plans.get(given.run);
+    const report = await withFollowers(db, given, plan);
     await traces.load(report.run);
     const update = await toUpdate(report, plan, blobs);
     const events = withoutRepetitions(report.nodes.flatMap(nodeEvents));
     const { org_id, run_id } = report.run;
-    // Before the record says that the nodes have ended.
+    // Stored before the record says that the nodes have finished, so that a finished node always has its output.
     await keepFlowOutputs({ db, blobs }, report.run, latest(report.nodes), plan.redact.length > 0);
     if (report.run.restarted === true) await reopen(db, report);
     const result = await db.org(org_id, (connection) => recordRun(connection, update, events, checkAfterMs));
@@ -78,7 +80,7 @@ export function createRunRecorder(deps: RunRecorderDeps): RunRecorder {
     if (!result) throw new Error(`run ${run_id} has no row`);
     feed.changed(run_id, isSettled(result.state) ? "settled" : "progress", result.row ?? undefined);
     observer.recorded(update, result);
-    return result.state;
+    return { state: result.state, stopped: result.stopped };
   }
 
   return {
@@ -88,7 +90,7 @@ export function createRunRecorder(deps: RunRecorderDeps): RunRecorder {
       if (!node) return null;
       const { state, attempts, error } = node;
       if (state === "FAILED" && error) return { state, attempts, error };
-      // Without an error, the attempt was still running.
+      // Without an error the last attempt was still running, so it has not failed.
       if (state === "RETRYING") return { state, attempts: error ? attempts : attempts - 1 };
       if (state !== "COMPLETED" || (await plans.get(run)).redact.length > 0) return null;
       const whole = node.long_values?.output;
@@ -98,7 +100,18 @@ export function createRunRecorder(deps: RunRecorderDeps): RunRecorder {
   };
 }
 
-/** Whether a report has only nodes and progress: such reports of a run can be joined. */
+/** Adds to a stopped run's end the open nodes that an activity had started after its own; the workflow does not know them. */
+async function withFollowers(db: Database, report: RunReport, { plan }: LoadedPlan): Promise<RunReport> {
+  const { state, run, nodes } = report;
+  const isStopped = state === "CANCELLED" || state === "FAILED";
+  if (!isStopped || !plan.nodes.some(({ next }) => next !== undefined)) return report;
+  const told = new Set(nodes.map(({ path }) => path));
+  const open = await db.org(run.org_id, (connection) => endOpenNodes(connection, run.run_id));
+  const followers = open.filter(({ path, node_id }) => path === node_id && !told.has(path));
+  return followers.length === 0 ? report : { ...report, nodes: [...nodes, ...followers] };
+}
+
+/** Whether a report contains only nodes and progress, so that it can be joined with others of the same run. */
 function hasNodesOnly({ run: _run, progress: _progress, nodes: _nodes, ...more }: RunReport): boolean {
   return Object.values(more).every((value) => value === undefined);
 }
@@ -145,12 +158,12 @@ async function toUpdate(report: RunReport, plan: LoadedPlan, blobs: BlobStore): 
   };
 }
 
-/** The data of a pause, as the people who decide see it. */
+/** Redacts the data of a pause that people see. */
 function withoutSecrets(pause: PauseOpening, paths: readonly RedactPath[]): PauseOpening {
   return { ...pause, data: redact(pause.data, paths, ["nodes", pause.node_id, "inputs", "data"]) };
 }
 
-/** An answer is kept whole until its run has it, because a lost answer is sent again. */
+/** Masks answers that their run has received; until then they are kept whole, because a lost answer is sent again. */
 async function maskAnswers(db: Db, { run, pauses_taken = [] }: RunReport, paths: readonly RedactPath[]): Promise<void> {
   for (const { pause_id, node_id, resolution } of await listPauses(db, run.run_id)) {
     if (!resolution || !pauses_taken.includes(pause_id)) continue;
@@ -159,7 +172,7 @@ async function maskAnswers(db: Db, { run, pauses_taken = [] }: RunReport, paths:
   }
 }
 
-/** If the run's lost workflow left cancelled slices, this report is from the ones that replace them. */
+/** Removes the cancelled records that a lost workflow's slices left, for nodes that the restarted run reports. */
 async function reopen(db: Database, { run, nodes, pauses_opened = [] }: RunReport): Promise<void> {
   const reported = nodes.flatMap(({ path, state }) => (state === "CANCELLED" ? [] : [path]));
   const paths = [...reported, ...pauses_opened.map(({ path }) => path)];
@@ -167,7 +180,7 @@ async function reopen(db: Database, { run, nodes, pauses_opened = [] }: RunRepor
     await db.org(run.org_id, (connection) => forgetCancelled(connection, run.run_id, paths, run.started_at));
 }
 
-/** One report for each node, since one statement cannot write a row twice: the report of its end, else the last one. */
+/** One report per node, its end or else the last one, because a statement cannot write a row twice. */
 function latest(reports: readonly NodeReport[]): NodeReport[] {
   const byPath = new Map<string, NodeReport>();
   for (const report of reports) {
@@ -178,8 +191,8 @@ function latest(reports: readonly NodeReport[]): NodeReport[] {
 }
 
 /**
- * Events without repetitions, and none of a node after its end: an attempt whose worker was thought dead may report
- * beside its replacement. The SQL statement skips events that earlier writes recorded.
+ * Events without repetitions, and without events of a node after its end, because an attempt whose worker was
+ * considered dead may still report. The SQL statement skips events that earlier writes recorded.
  */
 function withoutRepetitions(events: readonly RunEventDraft[]): RunEventDraft[] {
   const ended = new Set<unknown>();
@@ -225,7 +238,7 @@ async function toRecord(
   };
 }
 
-/** Citations are part of the node's value, as its member `citations`. */
+/** Redacts citations by the paths of `citations` in the node's output, which contains them. */
 function maskedCitations(citations: readonly Json[], nodeId: string, paths: readonly RedactPath[]): readonly Json[] {
   if (paths.length === 0) return citations;
   const output = redact({ citations: [...citations] }, paths, ["nodes", nodeId, "output"]);
@@ -244,14 +257,14 @@ async function redactOutputs(
       if (paths.length === 0) return [id, value];
       const json = await loadValue(blobs, value);
       const kept = redact(json, paths, ["outputs", id]);
-      // Any length: it is no longer than its source, which may be an input, and inputs are measured as text.
+      // Any length, because a masked output is not longer than its source, which was already checked.
       return [id, kept === json ? value : await storeValue(blobs, orgId, kept, ANY_LENGTH)];
     }),
   );
   return Object.fromEntries(masked);
 }
 
-/** Leaves out nodes whose value has a redacted part: a run that resumes executes them again. */
+/** Omits nodes whose value has a redacted part, so that a resumed run executes them again. */
 async function withoutRedacted(
   nodes: Readonly<Record<string, CheckpointNode>>,
   { redact: paths }: LoadedPlan,
@@ -265,60 +278,4 @@ async function withoutRedacted(
     }),
   );
   return Object.fromEntries(kept.flat());
-}
-
-function nodeEvents(node: NodeReport): RunEventDraft[] {
-  const { node_id, path, type, state, attempts, error, started_at, finished_at, announced = false } = node;
-  const { next_attempt_at = null, failed_at } = node;
-  const at = finished_at ?? started_at ?? new Date().toISOString();
-  const started: RunEventDraft = { type: "node.started", at: started_at ?? at, data: { node_id, path, type, state } };
-  switch (state) {
-    case "RUNNING":
-    case "PAUSED":
-      return [started];
-    case "RETRYING":
-      return [
-        ...(announced || attempts > 1 ? [] : [withState(started, "RUNNING")]),
-        {
-          type: "node.retrying",
-          at: failed_at ?? at,
-          data: {
-            node_id,
-            path,
-            type,
-            attempt: attempts,
-            error: error ? readableError(error) : null,
-            started_at,
-            next_attempt_at,
-          },
-        },
-      ];
-    default:
-      return [
-        // A node that was skipped or reused from another run has not started here.
-        ...(announced || attempts > 1 || started_at === null ? [] : [withState(started, "RUNNING")]),
-        {
-          type: "node.finished",
-          at,
-          data: {
-            node_id,
-            path,
-            type,
-            state,
-            attempts,
-            started_at,
-            finished_at,
-            error: error ? readableError(error) : null,
-          },
-        },
-      ];
-  }
-}
-
-function withState({ data, ...event }: RunEventDraft, state: NodeState): RunEventDraft {
-  return { ...event, data: { ...data, state } };
-}
-
-function readableError(error: RunError): RunError {
-  return { ...error, message: redactSecrets(shortMessage(error.message)) };
 }

@@ -19,24 +19,24 @@ import { cancelledEnd, settleRun } from "./settle-run.ts";
 import { createStartQueue } from "./start-queue.ts";
 import type { RunWaiter } from "./run-waiter.ts";
 
-/** A run's row holds up to 256 KiB of inputs; this bounds a statement of such rows. */
+/** Most rows inserted by one statement, since each may hold 256 KiB of inputs. */
 const MAX_INSERTED_TOGETHER = 50;
 
-/** What all operations on runs need. */
+/** The parts that all operations on runs share. */
 export interface RunService {
   /**
-   * Creates a run and starts it. With `repeated` (the same Idempotency-Key again) it returns an existing run, whatever
-   * the limits say by now. With `asynchronous` it queues the workflow, and Problem `too_many_new_runs` refuses runs
-   * beyond the queue's limit; otherwise it starts at once.
+   * Creates a run and starts it. With `repeated` (the same Idempotency-Key again) it returns an existing run even if a
+   * limit is reached meanwhile. With `asynchronous` it queues the start, and throws Problem `too_many_new_runs` beyond
+   * the queue's limit; otherwise it starts the workflow immediately.
    */
   create(
     request: RunRequest,
     options: { readonly repeated: boolean; readonly asynchronous?: boolean },
   ): Promise<RunRow>;
   /**
-   * The run once it is terminal or paused, or its state at the timeout. Throws a Problem if the client has gone:
-   * nobody reads the answer, so none may be stored for its Idempotency-Key. `justStarted` saves a query for a run that
-   * this request has just started.
+   * The run once it is terminal or paused, or in its state at the timeout. Throws a Problem if the client has
+   * disconnected, because then no response may be stored for its Idempotency-Key. `justStarted` saves a query for a run
+   * that this request has just started.
    */
   settled(
     run: Pick<RunRow, "org_id" | "run_id">,
@@ -46,7 +46,7 @@ export interface RunService {
   ): Promise<RunRow>;
   readonly waiter: RunWaiter;
   readonly texts: LiveTexts;
-  /** Answers all waiting requests, so that the process can stop. */
+  /** Ends all waits, so that their requests get responses and the process can stop. */
   drain(): void;
   /** Finishes the starts in progress and ends; the sweeper starts the rest. */
   close(): Promise<void>;
@@ -70,7 +70,7 @@ export function createRunService({
 }: RunServiceDeps): RunService {
   const waiter = createRunWaiter({ db, feed });
   const onStartDelayed = (run_id: string | null, err: unknown): void =>
-    logger.warn({ err, run_id }, "run not started at once; the sweeper will");
+    logger.warn({ err, run_id }, "could not start the run; the sweeper will retry");
   const queue = createStartQueue({
     db,
     startInputs,
@@ -100,10 +100,10 @@ export function createRunService({
         (await waiter
           .until(run_id, read, { timeoutMs, signal, justStarted, untilSettled: true })
           .catch((error: unknown) => {
-            if (signal.aborted) throw new Problem("service_unavailable", "The client has gone away.");
+            if (signal.aborted) throw new Problem("service_unavailable", "The client disconnected.");
             throw error;
           })) ?? (await db.org(org_id, (client) => getRun(client, run_id)));
-      if (!row) throw new Error(`run ${run_id} has gone`);
+      if (!row) throw new Error(`run ${run_id} no longer exists`);
       return row;
     },
     waiter,
@@ -114,8 +114,8 @@ export function createRunService({
 }
 
 /**
- * Inserts concurrent runs of an organisation in one statement, one statement at a time: a burst then leaves the pool's
- * other connections to others.
+ * Inserts concurrent runs of an organisation in one statement, one statement at a time, so that a burst leaves the
+ * pool's other connections free.
  */
 function createSharedInsert(db: Database): (row: NewRun) => Promise<boolean> {
   const share = shareWrites(

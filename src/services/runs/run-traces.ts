@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { isToolPath, stepPath } from "../../domain/models/agent.ts";
 import { isNodeEnd, isTerminal } from "../../domain/runs/run.ts";
 import type { NodeRecord, RunUpdate } from "../../domain/runs/run.ts";
@@ -29,23 +30,21 @@ export interface TracedAttempt extends RunOf {
   readonly node_id: string;
   readonly type: string;
   readonly attempt: number;
-  /** Whether its flow redacts anything; then no content is exported. */
+  /** Whether the flow redacts anything, in which case no content is exported. */
   readonly redacts: boolean;
 }
 
-/**
- * The traces of runs. Spans of runs and nodes are made when their ends are recorded, spans of attempts as these run.
- */
+/** The traces of runs. Spans of runs and nodes are created when their ends are recorded, spans of attempts while these run. */
 export interface RunTraces {
   /** Loads the trace of a run for `idOf`. */
   load(run: RunOf): Promise<void>;
   /** The trace of a run that has been loaded. */
   idOf(runId: string): string | undefined;
-  /** Does the work of an attempt within its span. */
+  /** Runs the work of an attempt within its span. */
   attempt<T>(attempt: TracedAttempt, work: () => Promise<T>, failed: (result: T) => string | undefined): Promise<T>;
-  /** Does some work for a run within the span of its node at `path`, or else of the run itself. */
+  /** Runs some work within the span of the node at `path`, or else of the run itself. */
   within<T>(run: RunOf, path: string | null, work: () => Promise<T>): Promise<T>;
-  /** Makes the spans of everything that a write has ended. */
+  /** Creates the spans of all runs and nodes that a write has ended. */
   recorded(update: RunUpdate, result: RunWriteResult): void;
   /** Resolves once the spans of all writes so far exist. */
   settled(): Promise<void>;
@@ -61,24 +60,21 @@ export const NO_TRACES: RunTraces = {
   settled: async () => undefined,
 };
 
-/**
- * The trace of a new run (that of the span which starts it) and the run that it repeats. Undefined if the run alone
- * determines both.
- */
-export function traceOfNew(linked_run_id: string | null = null): RunTraceRow | undefined {
+/** The trace of a new run, taken from the current span. Undefined if the trace is derived from the run alone. */
+export function traceOfNew(): RunTraceRow | undefined {
   const span = currentSpan();
-  if (span === undefined && linked_run_id === null) return undefined;
-  const { trace_id = null, span_id: parent_id = null, sampled = null } = span ?? {};
-  return { trace_id, parent_id, sampled, linked_run_id };
+  if (span === undefined) return undefined;
+  const { trace_id, span_id: parent_id, sampled } = span;
+  return { trace_id, parent_id, sampled, linked_run_id: null };
 }
 
-/** Traces of runs that are kept in memory. */
+/** Most run traces kept in memory. */
 const MAX_KNOWN = 5000;
-/** Writes whose spans wait for the database. */
+/** Most writes whose spans wait for the database. */
 const MAX_PENDING = 1000;
 
 export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
-  const known = new Map<string, RunTrace>();
+  const known = new LRUCache<string, RunTrace>({ max: MAX_KNOWN });
   const pending = new Set<Promise<void>>();
 
   async function traceOf({ org_id, run_id }: RunOf): Promise<RunTrace> {
@@ -89,7 +85,6 @@ export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
     const own = ownTrace(run_id);
     const trace =
       trace_id === null ? { ...own, linked_run_id } : { trace_id, parent_id, sampled: sampled === true, linked_run_id };
-    if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value ?? "");
     known.set(run_id, trace);
     return trace;
   }
@@ -99,7 +94,7 @@ export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
     return { trace_id, parent_id: null, sampled: isSampled(trace_id, tracer.ratio), linked_run_id: null };
   }
 
-  /** No trace is worth failing a run: without the database the run gets its own trace. */
+  /** A missing trace must not fail a run, so without the database the run gets its own trace. */
   const traceOrOwn = (run: RunOf): Promise<RunTrace> => traceOf(run).catch(() => ownTrace(run.run_id));
 
   async function makeSpans(
@@ -159,13 +154,13 @@ export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
     });
   }
 
-  /** A retried node began with its first attempt. */
+  /** The start of a node's first attempt, with which the span of a retried node begins. */
   async function firstStart({ org_id, run_id }: RunOf, node: NodeRecord, started: string): Promise<string> {
     if (node.attempts < 2) return started;
     return (await db.org(org_id, (connection) => getNodeRun(connection, run_id, node.path)))?.started_at ?? started;
   }
 
-  /** A node in the terms of the conventions for generative AI, if they have any. */
+  /** A node's attributes by OpenTelemetry's conventions for generative AI, if these apply. */
   async function described({ org_id, run_id }: RunOf, node: NodeRecord) {
     const { node_id, type, path } = node;
     const named = (operation: string, subject: string, more: Readonly<Record<string, string>> = {}) => ({

@@ -8,15 +8,15 @@ import { runPositions } from "../../stores/runs/run-reads.ts";
 const LOOK_MS = 2000;
 
 export interface WatchOptions {
-  /** Ends only the wait: the run goes on. */
+  /** Ends only the wait; the run continues. */
   readonly signal: AbortSignal;
-  /** Wakes only for the run's end or pause. */
+  /** Wakes only when the run has finished or paused. */
   readonly untilSettled?: boolean;
-  /** Also wakes when a model has only written more text. */
+  /** Also wakes when only a model's text has grown. */
   readonly texts?: boolean;
   /**
-   * The caller has just started the run, so the first question waits for a change: one query less on the busiest path.
-   * The regular poll finds a change that was missed.
+   * Set if the caller has just started the run: the first read then waits for a change, which saves a query on the
+   * busiest path. The regular poll finds a missed change.
    */
   readonly justStarted?: boolean;
 }
@@ -26,37 +26,37 @@ export interface WaitOptions extends WatchOptions {
 }
 
 /**
- * Reads something of a run's record. If this process wrote the change, it gets the new row. `textOnly`: the record has
- * not changed since the last question.
+ * Reads from a run's record, or returns null to keep waiting. `written` is the new row if this process wrote the
+ * change; `textOnly` means that only texts have changed since the last read.
  */
 export type Question<T> = (written: RunRow | undefined, textOnly: boolean) => Promise<T | null>;
 
-/** A watcher that asks repeatedly. */
+/** A watcher that waits repeatedly. */
 export interface RunWatch {
-  /** As `RunWaiter.until`; later calls only ask after changes since the last question. */
+  /** Like `RunWaiter.until`, but later calls only read after a change since the last read. */
   until<T>(read: Question<T>, timeoutMs: number): Promise<T | null>;
-  /** Makes the next call of `until` ask at once. */
+  /** Makes the next call of `until` read immediately. */
   again(): void;
   close(): void;
 }
 
-/** Waits until something is true of a run's record. */
+/** Waits until a condition on a run's record holds. */
 export interface RunWaiter {
   /**
-   * Calls `read` at once and after each change of the run until it returns something; null on timeout. Changes during
-   * a call of `read` cause one more call, however many they are. Rejects with the signal's reason if the client has
-   * gone, and with the database's error if it was down to the very end.
+   * Calls `read` immediately and after each change of the run until it returns a value; null on timeout. Any number of
+   * changes during a call of `read` causes one more call. Rejects with the signal's reason if the client has
+   * disconnected, and with the database's error if it was still unreachable at the deadline.
    */
   until<T>(runId: string, read: Question<T>, options: WaitOptions): Promise<T | null>;
   watch(runId: string, options: WatchOptions): RunWatch;
-  /** Ends every wait as if it timed out, now and from now on: the process is about to stop. */
+  /** Ends all current and future waits as if they timed out, because the process is about to stop. */
   close(): void;
   readonly closed: boolean;
 }
 
-/** One who waits. */
+/** One waiting caller. */
 interface Waiting {
-  /** The state of a run when somebody last looked. */
+  /** The run's position at the last poll. */
   seen: string | null;
   readonly texts: boolean;
   readonly wake: () => void;
@@ -73,7 +73,7 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
   let looking = false;
   let closed = false;
 
-  // One query for all waiters instead of one each: a thousand long polls are a thousand keys, not queries.
+  // Polls with one query for all waiters instead of one query each.
   async function look(): Promise<void> {
     if (looking || waiting.size === 0) return;
     looking = true;
@@ -87,7 +87,7 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
         }
       }
     } catch {
-      // The database is down. All waiters ask again and find out for themselves.
+      // If the poll fails, all waiters read again, and each handles the database's error itself.
       for (const group of waiting.values()) for (const each of group) each.wake();
     } finally {
       looking = false;
@@ -127,7 +127,7 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
       me.wake();
       textOnly = isTextOnly;
     };
-    // Watches before the first question, so that no change in between is lost.
+    // Subscribes before the first read, so that no change in between is lost.
     const own = justStarted && untilSettled;
     const unwatch = feed.watch(runId, onChange, own);
     const group = waiting.get(runId) ?? new Set();
@@ -187,7 +187,10 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
   };
 }
 
-/** A restart of the database does not end a wait; a database that is down at the deadline does. */
+/**
+ * Reads again after connection errors, so that a restart of the database does not end a wait; throws if it is still
+ * unreachable at the deadline.
+ */
 async function ask<T>(
   read: () => Promise<T | null>,
   deadline: number,

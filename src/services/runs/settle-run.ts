@@ -1,15 +1,15 @@
 import { isTerminal } from "../../domain/runs/run.ts";
-import type { NodeRecord, RunError, RunUpdate, TerminalState } from "../../domain/runs/run.ts";
+import type { RunError, RunUpdate, TerminalState } from "../../domain/runs/run.ts";
 import type { Database } from "../../stores/db.ts";
-import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
 import { lockRun, recordRun } from "../../stores/runs/run-record.ts";
-import type { RunEventDraft } from "../../stores/runs/run-record.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
+import { endOpenNodes } from "./end-open-nodes.ts";
+import { nodeEvents } from "./node-events.ts";
 import type { RunObserver } from "./run-observer.ts";
 
-/** The end of a run that cannot report it. */
+/** The end of a run whose workflow cannot report it. */
 export interface RunEnd {
   readonly state: Exclude<TerminalState, "COMPLETED">;
   readonly reason: string;
@@ -24,8 +24,8 @@ export const cancelledEnd = (reason: string | null): RunEnd => ({
 });
 
 /**
- * Ends the record of a run whose workflow will not; its open nodes become CANCELLED. Calls `end` once the row is
- * locked. False if the run has ended meanwhile; then it stays as it is.
+ * Finalises a run whose workflow will not report an end; its open nodes become CANCELLED. Calls `end` once the row is
+ * locked. False if the run has finished meanwhile; it is then unchanged.
  */
 export async function settleRun(
   { db, feed, observer }: { readonly db: Database; readonly feed: RunFeed; readonly observer: RunObserver },
@@ -37,23 +37,7 @@ export async function settleRun(
     await lockRun(client, runId);
     const run = await getRun(client, runId);
     if (!run || isTerminal(run.state)) return null;
-    const now = new Date().toISOString();
-    const nodes = (await unfinishedNodes(client, runId)).map(
-      ({ node_id, type, path, attempts, started_at }): NodeRecord => ({
-        node_id,
-        type,
-        path,
-        state: "CANCELLED",
-        attempts,
-        started_at,
-        finished_at: now,
-      }),
-    );
-    const events = nodes.map(({ node_id, path, type, state, attempts, started_at }): RunEventDraft => ({
-      type: "node.finished",
-      at: now,
-      data: { node_id, path, type, state, attempts, started_at, finished_at: now, error: null },
-    }));
+    const nodes = await endOpenNodes(client, runId);
     const { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node } = run;
     const { state, reason, error } = end(run);
     const update: RunUpdate = {
@@ -65,9 +49,9 @@ export async function settleRun(
       state_reason: reason,
       error,
       progress: { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node },
-      nodes,
+      nodes: nodes.map(({ announced: _announced, ...node }) => node),
     };
-    const result = await recordRun(client, update, events);
+    const result = await recordRun(client, update, nodes.flatMap(nodeEvents));
     return result && { update, result };
   });
   if (!settled) return false;

@@ -17,17 +17,17 @@ export type StartableRun = Pick<
 >;
 
 /**
- * The inputs that a flow redacts: the row keeps them only to start the run, never for readers. They are encrypted by
- * the same keys as Temporal's payloads.
+ * Handles inputs that a flow redacts: the row keeps them only to start the run, encrypted with the same keys as
+ * Temporal's payloads.
  */
 export interface StartInputs {
-  /** Returns the row as it is stored. */
+  /** Returns the row in its stored form, with redacted inputs encrypted. */
   seal(row: NewRun): Promise<NewRun>;
   /** The input of a stored row's workflow. Throws PayloadUnreadable. */
   open(row: StartableRun): Promise<Omit<RunInput, "plan">>;
 }
 
-/** `seals` false, for the first step of an upgrade: it reads sealed rows but does not seal new ones. */
+/** With `seals` false, for the first step of an upgrade, sealed rows can be read but new ones are not sealed. */
 export function createStartInputs(cipher: PayloadCipher, { seals }: { readonly seals: boolean }): StartInputs {
   return {
     async seal(row) {
@@ -47,17 +47,17 @@ export function createStartInputs(cipher: PayloadCipher, { seals }: { readonly s
   };
 }
 
-/** Binds it to its row: it cannot be opened in another run's. */
+/** Binds the ciphertext to its run: it cannot be opened in another run's row. */
 function placeOf({ run_id }: Pick<NewRun, "run_id">): string {
   return `runs/${run_id}/start_input`;
 }
 
-/** In clear text, because a blob is kept as long as a row names it. */
+/** References to blobs, which stay in clear text because a blob is kept as long as a row names it. */
 function referencesIn(inputs: Readonly<Record<string, StoredValue>>): Readonly<Record<string, StoredValue>> {
   return Object.fromEntries(Object.entries(inputs).filter(([, value]) => "ref" in value));
 }
 
-/** The input of a new row's workflow. A child run loads its own plan. */
+/** The input of a new run's workflow, without the plan. */
 export function startInput(row: StartableRun): Omit<RunInput, "plan"> {
   const { limits, depth, reuse, resumes, inputs } = row.start_input;
   return {
@@ -67,7 +67,7 @@ export function startInput(row: StartableRun): Omit<RunInput, "plan"> {
     flow_version: row.flow_version,
     user_id: row.user_id,
     metadata: row.metadata,
-    // If the row's inputs are redacted, it keeps the original ones until the run has started.
+    // The original inputs, if those in the row are redacted.
     inputs: inputs ?? row.inputs,
     timeout_seconds: row.timeout_seconds,
     limits: limits ?? { max_iterations: 10_000 },

@@ -12,30 +12,32 @@ import type { StartInputs } from "./start-inputs.ts";
 /** Most runs accepted or queued; one organisation may have half of them. */
 const MAX_QUEUED = 20_000;
 /**
- * Runs accepted at once: enough to keep the database busy, and so few that a synchronous call finds the process and
- * its connections free. Measured by bench/burst-bench.ts.
+ * Runs accepted concurrently: enough to keep the database busy, and few enough to keep the process and its connections
+ * free for synchronous calls. Measured by bench/burst-bench.ts.
  */
 const ACCEPTED_AT_ONCE = 2;
 /**
- * Runs started at once. Temporal answers a start in some milliseconds, so these are a hundred a second and more. With more
- * of them a synchronous call waits longer, while runs arrive and while they are executed. Measured by bench/burst-bench.ts.
+ * Runs started concurrently. Temporal accepts a start within milliseconds, so two still allow more than a hundred per
+ * second. More would slow synchronous calls down, both while runs arrive and while they are executed. Measured by
+ * bench/burst-bench.ts.
  */
 const STARTED_AT_ONCE = 2;
 /** How long a request may wait to be accepted (ms). */
 const ACCEPT_WITHIN_MS = 1000;
 /**
  * How long the next starts wait for requests that are not accepted yet (ms). A start costs as much as several
- * acceptances, and synchronous calls wait for it while runs arrive. Measured by bench/burst-bench.ts.
+ * acceptances, and synchronous calls wait for it while runs arrive. A start of an organisation whose runs do not keep
+ * arriving does not wait. Measured by bench/burst-bench.ts.
  */
 const YIELD_MS = 500;
-/** How long the sweeper leaves a queued run alone (ms). After that it takes this process for dead. */
+/** How long the sweeper leaves a queued run alone (ms) before it considers this process dead. */
 const HOLD_MS = 15_000;
-/** How often the holds are renewed (ms); the sweeper leaves a new run alone for 5 s. */
+/** How often the holds are renewed (ms); less than the 5 s for which the sweeper leaves a new run alone. */
 const RENEW_MS = 3000;
-/** Wait before a retry if the database does not answer (ms). */
+/** Wait before a retry if the database does not respond (ms). */
 const AGAIN_MS = 500;
 
-/** A run with a row, whose workflow is not started yet. */
+/** A run that has a row but no workflow yet. */
 export interface QueuedRun {
   readonly run_id: string;
   readonly org_id: string;
@@ -44,11 +46,11 @@ export interface QueuedRun {
 
 export interface StartQueue {
   /**
-   * Accepts a run that nobody waits for: `insert` makes its row, and `add` queues it for its start. Throws Problem
-   * `too_many_new_runs`.
+   * Accepts a run that no caller waits for: `insert` inserts its row, and calls `add` to queue its start. Throws
+   * Problem `too_many_new_runs`.
    */
   accept<T>(orgId: string, insert: (add: (run: QueuedRun) => void) => Promise<T>): Promise<T>;
-  /** How many runs are being accepted or wait for their start. */
+  /** The number of runs that are being accepted or wait for their start. */
   size(): number;
   /** Finishes the starts in progress. The sweeper starts the rest. */
   close(): Promise<void>;
@@ -60,7 +62,7 @@ export interface StartQueueDeps {
   readonly starter: RunStarter;
   /** Called when a run could not be started (the sweeper will start it), and when the queue could not be read. */
   readonly onError: (error: unknown, runId: string | null) => void;
-  /** Called for a run that was cancelled in the queue: no workflow will end it. */
+  /** Called for a run that was cancelled in the queue, because no workflow will end it. */
   readonly onCancelled: (run: RunRow) => Promise<void>;
   readonly maxQueued?: number;
   readonly acceptedAtOnce?: number;
@@ -70,13 +72,13 @@ export interface StartQueueDeps {
 
 interface Entry extends QueuedRun {
   heldUntil: number;
-  /** Frees its place in the queue. */
+  /** Releases the run's slot in the queue. */
   readonly leave: () => void;
 }
 
 /**
- * Starts asynchronous runs two at once, so that synchronous ones are not slowed: round robin by organisation, first in
- * first out within one. The run's row decides: the queues hold only ids, and a cancelled run is not started.
+ * Starts asynchronous runs, two at a time so that synchronous ones are not slowed down, round robin by organisation and
+ * first in, first out within each. The row is read before the start, so a run cancelled meanwhile is not started.
  */
 export function createStartQueue({
   db,
@@ -89,13 +91,15 @@ export function createStartQueue({
   acceptWithinMs = ACCEPT_WITHIN_MS,
   yieldMs = YIELD_MS,
 }: StartQueueDeps): StartQueue {
-  /** By organisation, in round robin order. */
+  /** Queued runs by organisation, in round robin order. */
   const lines = new Map<string, Entry[]>();
   const shares = createShares(maxQueued);
   const acceptance = createLimit(acceptedAtOnce, acceptWithinMs);
   let accepting = 0;
-  /** Called when no more requests wait. */
-  let whenNoneWaits = (): void => undefined;
+  /** The requests that are being accepted, by organisation. */
+  const arriving = new Map<string, number>();
+  /** Called when no request waits to be accepted any more, or an organisation queues a run whose other runs do not keep arriving. */
+  let endYield = (): void => undefined;
   let serving: Promise<void> | undefined;
   let renewal: NodeJS.Timeout | undefined;
   let closed = false;
@@ -120,9 +124,18 @@ export function createStartQueue({
   }
 
   async function yieldToAcceptance(): Promise<void> {
-    if (accepting <= acceptedAtOnce || closed) return;
-    const noneWaits = new Promise<void>((resolve) => (whenNoneWaits = resolve));
-    await Promise.race([noneWaits, delay(yieldMs)]);
+    if (accepting <= acceptedAtOnce || closed || [...lines.keys()].some(isCalm)) return;
+    const ended = new Promise<void>((resolve) => (endYield = resolve));
+    await Promise.race([ended, delay(yieldMs)]);
+  }
+
+  const isCalm = (orgId: string): boolean => (arriving.get(orgId) ?? 0) <= acceptedAtOnce;
+
+  function count(orgId: string, more: 1 | -1): void {
+    accepting += more;
+    const all = (arriving.get(orgId) ?? 0) + more;
+    if (all > 0) arriving.set(orgId, all);
+    else arriving.delete(orgId);
   }
 
   function nextBatch(size: number): Entry[] {
@@ -130,7 +143,7 @@ export function createStartQueue({
     return roundRobin(first, ({ org_id }) => org_id).slice(0, size);
   }
 
-  /** Removes a started run from its line, and moves the line behind the other organisations'. */
+  /** Removes a started run from its organisation's line, and moves the line behind all others. */
   function take(entry: Entry): void {
     const { org_id } = entry;
     const line = lines.get(org_id) ?? [];
@@ -173,6 +186,7 @@ export function createStartQueue({
     else lines.set(run.org_id, [entry]);
     renewal ??= setInterval(() => void renewHolds(), RENEW_MS).unref();
     serving ??= serve();
+    if (isCalm(run.org_id)) endYield();
   }
 
   return {
@@ -181,26 +195,26 @@ export function createStartQueue({
       if (leave === null) throw tooManyNew();
       let queued = false;
       const add = (run: QueuedRun): void => {
-        // If this process is about to stop, the sweeper starts the run.
+        // A stopping process leaves the run to the sweeper.
         if (closed) return;
         queued = true;
         enter(run, leave);
       };
-      accepting += 1;
+      count(orgId, 1);
       try {
         return await acceptance(() => insert(add), orgId);
       } catch (error) {
         throw error instanceof WaitedTooLong ? tooManyNew() : error;
       } finally {
-        accepting -= 1;
-        if (accepting <= acceptedAtOnce) whenNoneWaits();
+        count(orgId, -1);
+        if (accepting <= acceptedAtOnce) endYield();
         if (!queued) leave();
       }
     },
     size: () => shares.inUse(),
     async close() {
       closed = true;
-      whenNoneWaits();
+      endYield();
       clearInterval(renewal);
       await serving;
       const left = [...lines.values()].flat().map(({ run_id }) => run_id);
@@ -212,6 +226,6 @@ export function createStartQueue({
 }
 
 function tooManyNew(): Problem {
-  const message = "More runs arrive than can be accepted now; none has been made of this request. Repeat it later.";
+  const message = "Too many runs are arriving. This run was not created; retry later.";
   return new Problem("too_many_new_runs", message, { headers: { "Retry-After": "1" } });
 }

@@ -15,16 +15,16 @@ import type { ResumeDeps } from "./resume-run.ts";
 
 export type StepRunJobDeps = RunControlDeps & ResumeDeps;
 
-/** Runs in one step of a job, and how many of them are handled concurrently. */
+/** Runs in one step of a job, and how many of these are handled concurrently. */
 const PAGE = 50;
 const TOGETHER = 5;
 
-/** What happened to a run. "wait": there is no room for it yet. */
+/** The outcome for a run; "wait" means that a limit is currently reached. */
 type Outcome = "done" | "skipped" | "wait" | RunJobError;
 
 /**
- * Carries a job on by a page of runs. Can be called again after any failure: the row has the page's runs with the ids
- * of the runs made from them, so that none is made twice.
+ * Continues a job with a page of runs. Can be called again after any failure: the job's row stores the IDs of the runs
+ * to create, so that none is created twice.
  */
 export async function stepRunJob(
   deps: StepRunJobDeps,
@@ -51,7 +51,7 @@ export async function stepRunJob(
     const rest = [...waiting, ...inHand.slice(TOGETHER)];
     const progress = { ...counted(outcomes), page: inHand, rest };
     const noted = await db.org(org_id, (connection) => noteRunJob(connection, job_id, progress));
-    // Another worker has taken this one for dead, and continues the job.
+    // Another worker considered this one dead and continues the job.
     if (noted === null) return "more";
     if (noted.abort) return end("ABORTED");
     if (waiting.length > 0) return "wait";
@@ -74,7 +74,7 @@ function counted(outcomes: readonly Outcome[]) {
 async function actOn(deps: StepRunJobDeps, job: RunJobRow, { run_id, new_run_id }: RunInHand): Promise<Outcome> {
   const { org_id, action, version } = job;
   const run = await deps.db.org(org_id, (connection) => getRun(connection, run_id));
-  // Since it was found, the run was removed or left such a state.
+  // The run was deleted since it was found, or its state no longer allows the action.
   if (!run || (action !== "cancel" && !isTerminal(run.state))) return "skipped";
   if (action === "resume" && run.state === "COMPLETED") return "skipped";
   const identity = { run_id: new_run_id, repeated: true, principal: principalOf(job) };
@@ -99,7 +99,7 @@ function outcomeOf(run_id: string, error: unknown): Outcome {
   return { run_id, code: error.code, message: error.message };
 }
 
-/** The job's creator, to whom the runs that it makes belong. */
+/** The job's creator, who owns the runs that it creates. */
 function principalOf({ org_id, created_by_type, created_by_id }: RunJobRow): Principal {
   return { org_id, type: created_by_type, id: created_by_id, access: "secret", role: "editor" };
 }

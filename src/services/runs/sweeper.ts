@@ -14,9 +14,10 @@ import type { TaskTrouble } from "../../temporal/trouble.ts";
 import type { RunLimits } from "./create-run.ts";
 import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
-import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
 import type { RunObserver } from "./run-observer.ts";
 import type { RunRecorder } from "./run-recorder.ts";
+import { startsBatchRun } from "../evals/starts-batch-run.ts";
+import { endOpenNodes } from "./end-open-nodes.ts";
 import { keepsInputs, restartInput } from "./restart-run.ts";
 import type { StartInBackground } from "./background-starts.ts";
 import { cancelledEnd, settleRun } from "./settle-run.ts";
@@ -41,17 +42,18 @@ export interface SweeperDeps {
   readonly intervalMs: number;
   /** Age without progress from which a run is compared with Temporal's own view (ms). */
   readonly stuckAfterMs: number;
-  /** Timeouts in a row of a run's workflow tasks before the run is ended. */
+  /** Consecutive timeouts of a run's workflow tasks after which the run is ended. */
   readonly stuckAttempts: number;
 }
 
 const BATCH = 100;
-/** A signal that a living workflow has not taken by then was lost (ms). */
+/** Age after which an unprocessed signal counts as lost (ms). */
 const SIGNAL_AGAIN_MS = 5000;
 
 /**
- * Looks after what dead processes left behind: starts runs whose workflow was never started, repeats lost signals, and
- * settles runs whose workflow has ended silently or is stuck. Any number may run: rows are taken with SKIP LOCKED.
+ * Repairs what dead processes left behind: starts runs whose workflow was never started, repeats lost signals, and
+ * finalises runs whose workflow has ended silently or is stuck. Any number may run, because rows are taken with SKIP
+ * LOCKED.
  */
 export function startSweeper(deps: SweeperDeps): Periodic {
   return periodically(
@@ -65,8 +67,8 @@ export function startSweeper(deps: SweeperDeps): Periodic {
 const FIRST_LOOK_MS = 10_000;
 
 /**
- * Checks the due runs once, before the process polls for steps of runs. A run whose steps crash every process that
- * takes them is thus found by one that has not taken any yet. Never rejects.
+ * Checks the due runs once, before the process polls for steps of runs. So a run whose steps crash every process is
+ * found before they can crash this one. Never rejects.
  */
 export async function sweepBeforePolling(deps: SweeperDeps): Promise<void> {
   const until = Date.now() + FIRST_LOOK_MS;
@@ -80,7 +82,7 @@ async function check(deps: SweeperDeps, isClosed: () => boolean): Promise<void> 
 const runsToCheck = ({ stuckAfterMs }: SweeperDeps, connection: Db): Promise<RunRow[]> =>
   takeRunsToCheck(connection, BATCH, stuckAfterMs);
 
-/** Checks due runs, and after a full batch the next ones. */
+/** Checks due runs in batches until a batch is not full. */
 async function lookAtEach(deps: SweeperDeps, first: readonly RunRow[], isClosed: () => boolean): Promise<void> {
   const onError = (error: unknown, { run_id }: RunRow): void => deps.onSwept("error", run_id, error);
   let due = first;
@@ -93,7 +95,7 @@ async function lookAtEach(deps: SweeperDeps, first: readonly RunRow[], isClosed:
 
 async function sweep(deps: SweeperDeps, isClosed: () => boolean): Promise<void> {
   const { db, starter, onSwept } = deps;
-  // One transaction, so that an idle service costs the database little.
+  // One transaction for both queries, so that an idle installation costs the database little.
   const { due, pauses } = await db.systemTransaction(async (connection) => ({
     due: await runsToCheck(deps, connection),
     pauses: await undeliveredPauses(connection, SIGNAL_AGAIN_MS, BATCH),
@@ -118,40 +120,30 @@ async function look(deps: SweeperDeps, run: RunRow): Promise<void> {
     return;
   }
   if (view === "not_found" && run.state === "PENDING") return startLate(deps, run);
-  // A workflow that Temporal does not know counts as lost only if the run is older than this.
+  // A missing workflow counts as lost only for runs above a certain age, because younger ones may just be starting.
   if (view === "not_found" && ageMs(run) < deps.stuckAfterMs / 2) return;
   if (view === "completed") return recover(deps, run);
   if (view === "not_found") return goOn(deps, run);
-  // When a parent's workflow is lost, its children end this way too, and the restarted parent starts them again.
+  // The child runs of a lost parent workflow are terminated as well; the restarted parent starts them again.
   if (view === "terminated" && !run.cancel_requested && (await isStartedByParent(deps, run))) return;
   await settle(deps, run, view);
 }
 
-/** The workflow has ended but the write of its end was lost. Its result has what the record needs. */
+/** Finalises a run whose workflow has completed but whose end was not recorded, from the workflow's result. */
 async function recover(deps: SweeperDeps, run: RunRow): Promise<void> {
   const { outcome, temporal_run_id, started_at } = await deps.starter.outcome(run.run_id);
   const { state, reason, outputs, error, progress } = outcome;
   const { org_id, run_id, project_id, flow_version } = run;
-  const now = new Date().toISOString();
-  const unfinished = await deps.db.org(org_id, (connection) => unfinishedNodes(connection, run_id));
+  const ended = state === "COMPLETED" ? "COMPLETED" : "CANCELLED";
   const identity = { org_id, run_id, project_id, flow_version, temporal_run_id, started_at };
-  // The record still shows a pause that was answered since.
+  // The record still shows a pause that was decided since, so the run must be RESUMED before it can be COMPLETED.
   if (run.state === "PAUSED" && state === "COMPLETED")
     await deps.recorder.record({ run: identity, progress, nodes: [], state: "RESUMED" });
   await deps.recorder.record({
     run: identity,
     progress,
-    // The ends of these nodes were lost with the run's. All we know is that they have ended.
-    nodes: unfinished.map(({ node_id, type, path, attempts, ...node }) => ({
-      node_id,
-      type,
-      path,
-      attempts,
-      state: state === "COMPLETED" ? ("COMPLETED" as const) : ("CANCELLED" as const),
-      started_at: node.started_at,
-      finished_at: now,
-      announced: true,
-    })),
+    // The ends of these nodes were lost too, so they get an end that matches the run's.
+    nodes: await deps.db.org(org_id, (connection) => endOpenNodes(connection, run_id, ended)),
     state,
     state_reason: reason,
     outputs,
@@ -161,9 +153,9 @@ async function recover(deps: SweeperDeps, run: RunRow): Promise<void> {
 }
 
 /**
- * Ends a run whose workflow is stuck. One to be cancelled ends at once, since its workflow takes no signal. Others end
- * after some attempts: twice as many if the tasks fail with an error of the code, which harms nobody else, and which a
- * rollback to an earlier version may fix.
+ * Ends a run whose workflow is stuck. A run with a pending cancellation ends immediately, because a stuck workflow
+ * cannot receive the signal. Others end after `stuckAttempts` timeouts, or twice as many failures, since an error in
+ * the code affects no other run and a rollback to an earlier version may fix it.
  */
 async function endStuck(deps: SweeperDeps, run: RunRow, { attempts, timed_out }: TaskTrouble): Promise<void> {
   const { org_id, run_id } = run;
@@ -172,7 +164,7 @@ async function endStuck(deps: SweeperDeps, run: RunRow, { attempts, timed_out }:
     return deps.onSwept("stuck", run_id);
   await deps.starter.terminate(run_id, STUCK);
   const how = timed_out ? "timed out" : "failed";
-  const message = `The run's workflow does not get on: ${attempts} tasks of it in a row have ${how}. Temporal's history and the logs of the workers tell why.`;
+  const message = `The run's workflow is stuck: ${attempts} workflow tasks in a row ${how}. See the workflow history in Temporal and the worker logs.`;
   const settled = await settleRun(deps, org_id, run_id, ({ cancel_requested }) =>
     cancel_requested
       ? cancelledEnd(cancel_requested.reason)
@@ -185,17 +177,19 @@ async function endStuck(deps: SweeperDeps, run: RunRow, { attempts, timed_out }:
   if (settled) deps.onSwept("settled", run_id);
 }
 
-/** The workflow was never started, or Temporal's database lost it before anything had happened. */
+/** Starts a pending run whose workflow was never started, or was lost before it recorded anything. */
 async function startLate(deps: SweeperDeps, run: RunRow): Promise<void> {
   if (run.cancel_requested) return settle(deps, run, "cancelled");
   if (run.parent_run_id !== null && run.run_type === "sub_workflow") {
     const parent = await deps.db.system((connection) => getRun(connection, run.parent_run_id ?? ""));
-    // Its parent starts it. If the parent has ended, nobody wants it any more.
+    // The parent starts it; if the parent has finished, the child run is no longer needed.
     if (parent && !isTerminal(parent.state)) return;
     return settle(deps, run, "cancelled");
   }
-  // Its experiment starts it.
-  if (run.run_type === "batch") return;
+  if (run.run_type === "batch") {
+    const isStarted = await deps.db.org(run.org_id, (connection) => startsBatchRun(connection, run.metadata));
+    return isStarted ? undefined : settle(deps, run, "cancelled");
+  }
   const found = await deps.plans.find(run);
   if (!found) return settle(deps, run, "not_found");
   const delayMs = run.run_at === null ? undefined : Math.max(0, Date.parse(run.run_at) - Date.now());
@@ -205,12 +199,12 @@ async function startLate(deps: SweeperDeps, run: RunRow): Promise<void> {
   deps.onSwept("started", run.run_id);
 }
 
-/** How many lost workflows of a run are replaced. */
+/** Most lost workflows that are replaced per run. */
 const MAX_RESTARTS = 3;
-/** How long a child waits until its restarted parent starts it again (ms). */
+/** How long a child run waits for its restarted parent to start it again (ms). */
 const PARENT_STARTS_WITHIN_MS = 600_000;
 
-/** Whether the run is a sub-flow whose parent was restarted from its record not long ago, and will start it again. */
+/** Whether the run is a child run whose parent was recently restarted from its record and will start it again. */
 async function isStartedByParent({ db }: SweeperDeps, { org_id, run_type, parent_run_id }: RunRow): Promise<boolean> {
   if (run_type !== "sub_workflow" || parent_run_id === null) return false;
   return db.org(org_id, async (connection) => {
@@ -225,7 +219,8 @@ async function wasJustRestarted(connection: Db, runId: string): Promise<boolean>
 }
 
 /**
- * The workflow is lost, with Temporal's database or by somebody's hand. The run goes on from its record in a new one.
+ * Continues a run from its record in a new workflow, because its workflow was lost with Temporal's database or deleted
+ * by a person.
  */
 async function goOn(deps: SweeperDeps, run: RunRow): Promise<void> {
   const { db, onSwept, starter } = deps;
@@ -239,7 +234,7 @@ async function goOn(deps: SweeperDeps, run: RunRow): Promise<void> {
     return settle(deps, run, "not_found");
   }
   const found = await deps.plans.find(run);
-  // An experiment repeats its own rows.
+  // Experiments repeat their rows themselves, so their runs are not restarted.
   if (!found || run.run_type === "batch" || !keepsInputs(found.plan)) return settle(deps, run, "not_found");
   const restarts = await db.org(org_id, (connection) => noteRestart(connection, org_id, run_id));
   if (restarts > MAX_RESTARTS) return settle(deps, run, "not_found");
@@ -250,29 +245,21 @@ async function goOn(deps: SweeperDeps, run: RunRow): Promise<void> {
 
 const ENDS = {
   cancelled: ["CANCELLED", "cancelled", "The run was cancelled."],
-  terminated: ["CANCELLED", "workflow_terminated", "The run's workflow was terminated from outside."],
-  stuck: ["CANCELLED", STUCK, "The run's workflow did not get on, and was terminated."],
-  timed_out: ["FAILED", "run_timeout", "The run's workflow ran out of time before it could end itself."],
-  failed: ["FAILED", "workflow_failed", "The run's workflow failed; Temporal's history of it tells why."],
-  not_found: [
-    "FAILED",
-    "workflow_lost",
-    "Temporal does not know the run's workflow any more (was its database lost?).",
-  ],
+  terminated: ["CANCELLED", "workflow_terminated", "The run's workflow was terminated outside Millrace."],
+  stuck: ["CANCELLED", STUCK, "The run's workflow was stuck and was terminated."],
+  timed_out: ["FAILED", "run_timeout", "The run's workflow timed out before it could end itself."],
+  failed: ["FAILED", "workflow_failed", "The run's workflow failed. See its history in Temporal."],
+  not_found: ["FAILED", "workflow_lost", "Temporal has no workflow for this run. Its history may have been deleted."],
 } as const satisfies Record<string, readonly [Exclude<TerminalState, "COMPLETED">, string, string]>;
 
-/**
- * Gives a run without a workflow an honest end. A workflow that ended regularly has written its state before, and that
- * stays.
- */
+/** Finalises a run that has no running workflow. A state that the workflow has already written is kept. */
 async function settle(deps: SweeperDeps, run: RunRow, view: Exclude<keyof typeof ENDS, "stuck">): Promise<void> {
-  // The process that terminates a stuck workflow may die before it has recorded why.
+  // The process that terminated a stuck workflow may have died before it recorded the reason.
   const [wanted, reason, message] = ENDS[view === "terminated" && run.state_reason === STUCK ? "stuck" : view];
-  // The stuck workflow may be one of the run's slices.
+  // Terminates the run's slices as well, since the stuck workflow may be one of them.
   if (view !== "not_found") await deps.starter.terminate(run.run_id, reason);
   const settled = await settleRun(deps, run.org_id, run.run_id, ({ cancel_requested }) => {
-    // An operator's termination is a failure, because nobody asked Millrace for it; unless there is also a request to
-    // cancel.
+    // A termination in Temporal counts as a failure unless Millrace was also asked to cancel the run.
     const state = view === "terminated" && !cancel_requested ? "FAILED" : wanted;
     const retryable = reason !== STUCK;
     const error: RunError = { code: reason, message, node_id: null, path: null, attempt: 1, retryable };

@@ -5,7 +5,7 @@ import { BlobNotFound, readPart } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { NodeRunDetailRow } from "../../stores/runs/node-runs.ts";
 
-/** The JSON text of a value: its bytes, or the blob that has them. */
+/** The JSON text of a value: its bytes, or the blob that contains them. */
 type ValueText = Buffer | BlobRef;
 
 export interface ValuePage {
@@ -19,7 +19,7 @@ export interface ValuePage {
 export function valueOf(node: NodeRunDetailRow, member: NodeValue): ValueText {
   const whole = node.long_values?.[member];
   if (whole) return whole;
-  // The record has no flag for shortened inputs.
+  // Inputs are tested by their form, because the record has no flag for shortened inputs.
   if (member === "output" ? node.truncated : isCut(node.inputs)) throw notFound("value");
   return Buffer.from(JSON.stringify(node[member]));
 }
@@ -28,7 +28,7 @@ function isCut(value: unknown): boolean {
   return typeof value === "object" && value !== null && "$truncated" in value;
 }
 
-/** A part of a text in whole characters. Throws 404 if the blob is gone, 422 if no character starts at `offset`. */
+/** A part of a text in whole characters. Throws 404 if the blob was deleted, and 422 if no character starts at `offset`. */
 export async function readPage(
   blobs: BlobStore,
   value: ValueText,
@@ -39,7 +39,7 @@ export async function readPage(
   const end = Math.min(offset + limit, size);
   const bytes = Buffer.isBuffer(value) ? value.subarray(offset, end) : await readBytes(blobs, value, offset, end);
   if (isInside(bytes[0])) {
-    throw invalid(["query", "offset"], "It is within a character: take it from `next_offset` of the page before");
+    throw invalid(["query", "offset"], "`offset` falls inside a character. Use `next_offset` of the previous page.");
   }
   const part = end === size ? bytes : bytes.subarray(0, wholeCharacters(bytes));
   const next = offset + part.length;
@@ -60,7 +60,7 @@ function isInside(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }
 
-/** The length without an incomplete character at the end. */
+/** The number of bytes without an incomplete character at the end. */
 function wholeCharacters(bytes: Buffer): number {
   let last = bytes.length - 1;
   while (last > 0 && isInside(bytes[last])) last -= 1;

@@ -5,20 +5,20 @@ import type { DeltaRow, TextPlace } from "../../stores/runs/run-deltas.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import { shareWrites } from "../shared-writes.ts";
 
-/** How long pieces of a text are gathered for one write (ms); the first is written at once. */
+/** How long pieces of a text are collected for one write (ms); the first is written immediately. */
 const FLUSH_MS = 100;
 /** Most pieces written by one statement. */
 const MAX_TOGETHER = 200;
 
-/** Takes a growing text. A failed write is only missing in the live view. */
+/** Receives a growing text. A failed write is only missing in the live view. */
 export interface TextSink {
-  /** If `beginning` differs from the last piece's, the text starts over. A piece without text starts nothing. */
+  /** If `beginning` differs from the last piece's, the text starts over. An empty piece changes nothing. */
   write(text: string, beginning: number): void;
-  /** Resolves when everything taken is written, or cannot be. */
+  /** Resolves when everything received is written or has failed. */
   close(): Promise<void>;
 }
 
-/** Writes growing texts of models for clients that watch a run. */
+/** Writes the growing texts of models for clients that watch a run. */
 export interface TextWriter {
   open(place: TextPlace & { readonly org_id: string }): TextSink;
 }
@@ -30,13 +30,13 @@ export interface TextWriterDeps {
   readonly flushMs?: number;
 }
 
-/** A text since its last beginning. */
+/** A text since it last started over. */
 interface Text {
   readonly beginning: number;
   /** Known once the first piece is written. */
   attempt: number | undefined;
   written: number;
-  /** A piece whose write is in flight. If the write may have succeeded, it is repeated unchanged. */
+  /** A piece whose write is in flight. Repeated unchanged after an error, because the write may have succeeded. */
   sending: string;
   waiting: string;
 }
@@ -115,10 +115,7 @@ function begin(beginning: number): Text {
   return { beginning, attempt: undefined, written: 0, sending: "", waiting: "" };
 }
 
-/**
- * Takes the waiting text in the form that Postgres and the run's record store. Half of a surrogate pair waits for the
- * other half.
- */
+/** Takes the waiting text in the form that Postgres accepts; a lone surrogate waits for its other half. */
 function takeWhole(text: Text, isEnd: boolean): string {
   const cut = !isEnd && /[\uD800-\uDBFF]$/.test(text.waiting) ? -1 : text.waiting.length;
   const taken = text.waiting.slice(0, cut);

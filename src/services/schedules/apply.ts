@@ -9,29 +9,29 @@ export interface ScheduleOwner {
   readonly id: string;
 }
 
-/** The schedule that a row asks for. */
+/** The schedule that a row requires. */
 export interface WantedSchedule {
-  /** Identifies the wanted schedule; it changes whenever the row asks for another one. */
+  /** Identifies the required schedule; it changes whenever the row requires another one. */
   readonly revision: string;
-  /** Null: the row wants no schedule. */
+  /** Null if the row requires no schedule. */
   readonly schedule: Schedule | null;
 }
 
-/** Rows of one kind that have schedules. The row decides, and the schedule follows. */
+/** One kind of rows with schedules. The schedule in Temporal always follows its row. */
 export interface ScheduleKind {
-  /** The id of a schedule is this prefix and the row's id. */
+  /** A schedule's ID is this prefix and the row's ID. */
   readonly prefix: string;
-  /** What the organisation's row asks for; null where there is no such row. */
+  /** The schedule that a row of the organisation requires; null if the row does not exist. */
   read(db: Db, id: string): Promise<WantedSchedule | null>;
-  /** Whether Temporal is known to have what the row asks for; for rows whose changes often leave the schedule alone. */
+  /** Whether Temporal is known to have the required schedule; for rows whose changes often do not affect it. */
   isApplied?(db: Db, id: string): Promise<boolean>;
-  /** Notes that Temporal has this revision of the row's schedule. False if the row asks for another one by now. */
+  /** Records that Temporal has this revision of the row's schedule. False if the row now requires another one. */
   applied(db: Db, id: string, revision: string): Promise<boolean>;
-  /** Notes that Temporal refuses this revision of the row's schedule. */
+  /** Records that Temporal refuses this revision of the row's schedule. */
   refused(db: Db, id: string, revision: string, message: string): Promise<void>;
-  /** Rows whose schedule may not be in Temporal yet, shared out among organisations. System only. */
+  /** Rows whose schedule may not be in Temporal yet, with a share for each organisation. For connections of the system only. */
   unapplied(db: Db, limit: number): Promise<readonly ScheduleOwner[]>;
-  /** All wanted schedules behind `after`, in the order of their rows' ids. System only. */
+  /** All required schedules whose rows' IDs come after `after`, in the order of these IDs. For connections of the system only. */
   wanted(db: Db, after: string, limit: number): Promise<ReadonlyArray<ScheduleOwner & { readonly schedule: Schedule }>>;
 }
 
@@ -40,13 +40,12 @@ export interface ApplyDeps {
   readonly schedules: Schedules;
 }
 
-/** Attempts while the row keeps changing, before the sweeper takes over. */
+/** Attempts while the row keeps changing; afterwards the sweeper applies the schedule. */
 const ATTEMPTS = 5;
 
 /**
  * Makes Temporal's schedule match its row. No row is locked during the call to Temporal. If the row has changed
- * afterwards, another process may already have applied the later change, and this call may have undone it: so it is
- * applied again.
+ * meanwhile, this call may have undone a later change that another process applied, so the schedule is applied again.
  */
 export async function applySchedule(
   { db, schedules }: ApplyDeps,
@@ -62,7 +61,7 @@ export async function applySchedule(
       else await schedules.put(schedule);
     } catch (error) {
       if (!(error instanceof ScheduleRefused)) throw error;
-      // Better no schedule than an earlier one that nobody wants any more.
+      // Removes the earlier schedule too, because no schedule is better than an outdated one.
       await schedules.remove(kind.prefix + id);
       await db.org(org_id, (connection) => kind.refused(connection, id, revision, error.message));
       return;
@@ -81,6 +80,6 @@ export async function followSchedule(
     if (await deps.db.org(owner.org_id, async (connection) => kind.isApplied?.(connection, owner.id))) return;
     await applySchedule(deps, kind, owner);
   } catch (err) {
-    deps.logger.warn({ err, schedule: kind.prefix + owner.id }, "a schedule is not applied yet");
+    deps.logger.warn({ err, schedule: kind.prefix + owner.id }, "could not apply a schedule yet; it will be retried");
   }
 }

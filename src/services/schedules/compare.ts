@@ -1,28 +1,35 @@
 import { isUuid } from "../../domain/uuid.ts";
 import type { Database } from "../../stores/db.ts";
 import { LOWEST_ID } from "../../stores/keyset.ts";
-import { scheduleMark } from "../../temporal/schedules.ts";
+import { ageOfMark } from "../../temporal/schedules.ts";
 import type { ListedSchedule, Schedules } from "../../temporal/schedules.ts";
 import type { ScheduleKind, ScheduleOwner } from "./apply.ts";
 
 const PAGE = 500;
 
-/** How Temporal's schedules differ from the rows that ask for them. */
+/** The differences between Temporal's schedules and the rows that require them. */
 export interface ScheduleDifferences {
   /** Rows whose schedule is missing or differs. */
   readonly missing: ReadonlyArray<ScheduleOwner & { readonly kind: ScheduleKind }>;
-  /** Ids of this installation's schedules that no row asks for. */
+  /** IDs of this installation's schedules that no row requires. */
   readonly orphans: readonly string[];
   readonly compared: number;
 }
 
+export interface CompareOptions {
+  /** Whether a schedule also differs if its list of times was computed in an earlier half-year, even if times are left. */
+  readonly renews: boolean;
+  readonly now: number;
+}
+
 /**
- * Compares both ways. Temporal is listed first: each listed schedule already has its row, so a new one is not taken
- * for an orphan. Schedules in other installations' queues are ignored.
+ * Finds missing and orphaned schedules. Temporal is listed before the rows, so that every listed schedule has its row
+ * and a new one is not taken for an orphan. Schedules in other installations' queues are ignored.
  */
 export async function compareSchedules(
   { db, schedules }: { readonly db: Database; readonly schedules: Pick<Schedules, "list" | "isOurs"> },
   kinds: readonly ScheduleKind[],
+  { renews, now }: CompareOptions,
 ): Promise<ScheduleDifferences> {
   const listed = new Map<string, ListedSchedule>();
   for await (const each of schedules.list())
@@ -37,8 +44,8 @@ export async function compareSchedules(
         const found = listed.get(schedule.id);
         listed.delete(schedule.id);
         compared += 1;
-        const same = found?.mark === scheduleMark(schedule) && found.paused === schedule.paused;
-        if (!same) missing.push({ org_id, id, kind });
+        const age = found?.paused === schedule.paused ? ageOfMark(schedule, found.mark, now) : null;
+        if (age === null || (renews && age > 0)) missing.push({ org_id, id, kind });
       }
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE) break;

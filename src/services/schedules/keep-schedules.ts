@@ -7,19 +7,16 @@ import { compareSchedules } from "./compare.ts";
 const BATCH = 100;
 
 export interface KeepOptions {
-  /** How often it looks for changes that the process which made them could not apply (ms). */
+  /** How often to apply changes that the process which made them could not apply (ms). */
   readonly changesMs: number;
-  /** How often all schedules are compared with Temporal's (ms). The first comparison is at once. */
+  /** How often all schedules are compared with Temporal's (ms). The first comparison starts immediately. */
   readonly compareMs: number;
   readonly onError: (error: unknown) => void;
-  /** What a comparison has repaired. */
+  /** Called with the numbers of repaired schedules. */
   readonly onMended: (counts: { readonly missing: number; readonly orphans: number }) => void;
 }
 
-/**
- * Keeps Temporal's schedules as the rows ask for, even after Temporal has lost them. Any number of processes may run
- * it.
- */
+/** Keeps Temporal's schedules in line with the rows, even after Temporal has lost them. Any number of processes may run it. */
 export function keepSchedules(
   deps: ApplyDeps,
   kinds: readonly ScheduleKind[],
@@ -35,10 +32,13 @@ export function keepSchedules(
     },
     onError,
   );
+  // Replacing a schedule loses the times it has missed, so the first comparison renews none and lets Temporal catch up.
+  let renews = false;
   const comparison = periodically(
     compareMs,
     async (isClosed) => {
-      const { missing, orphans } = await compareSchedules(deps, kinds);
+      const { missing, orphans } = await compareSchedules(deps, kinds, { renews, now: Date.now() });
+      renews = true;
       const round = { isClosed, onError };
       // In random order, so that processes which find the same differences do not all repair the same ones first.
       const mixed = missing.map((each) => ({ each, at: Math.random() })).toSorted((one, other) => one.at - other.at);

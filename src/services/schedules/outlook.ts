@@ -1,13 +1,14 @@
-import { cronWarning } from "../../domain/cron.ts";
+import { clockWarnings } from "../../domain/clock-warnings.ts";
+import { cronWarning, timeZoneOf } from "../../domain/cron.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { Schedules } from "../../temporal/schedules.ts";
 
 /** How many of a schedule's next times are listed. */
 const NEXT_TIMES = 5;
 
-/** When a schedule is due next, and what in it may be a mistake. */
+/** The next times of a schedule, and warnings about it. */
 export interface Outlook {
-  /** Null where Temporal cannot tell. */
+  /** Null if Temporal cannot be asked. */
   readonly next_times: string[] | null;
   readonly warnings: string[];
 }
@@ -17,16 +18,24 @@ export interface OutlookDeps {
   readonly logger: Logger;
 }
 
-/** The outlook of a schedule by its cron expression; one that is paused is never due. */
+interface ScheduleTimes {
+  readonly id: string;
+  readonly cron: string;
+  readonly time_zone: string;
+  readonly paused: boolean;
+}
+
+/** The outlook of a schedule by its cron expression; a paused one has no next times. */
 export async function outlookOfSchedule(
   { schedules, logger }: OutlookDeps,
-  { id, cron, paused }: { readonly id: string; readonly cron: string; readonly paused: boolean },
+  { id, cron, time_zone, paused }: ScheduleTimes,
 ): Promise<Outlook> {
   const warning = cronWarning(cron);
-  const warnings = warning === null ? [] : [warning];
+  const clocks = clockWarnings(cron, timeZoneOf(time_zone) ?? time_zone, Date.now());
+  const warnings = warning === null ? clocks : [warning, ...clocks];
   if (paused) return { next_times: [], warnings };
   const next_times = await schedules.nextTimes(id, NEXT_TIMES).catch((err: unknown) => {
-    logger.warn({ err, schedule: id }, "Temporal does not tell when a schedule is due next");
+    logger.warn({ err, schedule: id }, "Temporal did not return the next time of a schedule");
     return null;
   });
   return { next_times, warnings };

@@ -8,12 +8,13 @@ import { currentDataKey, findDataKey, insertDataKey } from "../../stores/secrets
 import type { DataKeyPurpose, DataKeyRow } from "../../stores/secrets/data-keys.ts";
 
 const KEY_BYTES = 32;
-/** As in SEALED_TABLES: `secrets reseal` finds them there. */
+/** The same context as in SEALED_TABLES, which `secrets reseal` uses. */
 const placeOf = (keyId: string): string => `data_keys/${keyId}/key`;
 
 /**
- * The data keys of a purpose, stored in the database; the first process that encrypts makes one. Each is read once, so
- * a key that was read works without the database. `current` and `find` throw SealBroken if no master key opens a key.
+ * The data keys of a purpose, stored in the database; the first process that encrypts creates one. A key is read only
+ * once, so it works without the database afterwards. `current` and `find` throw SealBroken if no master key opens a
+ * key.
  */
 export function createDataKeys(db: Database, box: SecretBox, purpose: DataKeyPurpose): DataKeys {
   const known = new Map<string, DataKey>();
@@ -30,12 +31,12 @@ export function createDataKeys(db: Database, box: SecretBox, purpose: DataKeyPur
     if (found !== null) return opened(found);
     const key_id = uuidv7();
     const sealed = box.seal(randomBytes(KEY_BYTES).toString("base64"), placeOf(key_id));
-    // Another process may have been faster. Its key holds for both.
+    // If another process has been faster, its key is used by both.
     const row = await db.system(async (connection) => {
       await insertDataKey(connection, purpose, { key_id, sealed });
       return currentDataKey(connection, purpose);
     });
-    if (row === null) throw new Error(`there is no data key for ${purpose}`);
+    if (row === null) throw new Error(`no data key exists for ${purpose}`);
     return opened(row);
   }
 

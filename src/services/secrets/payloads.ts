@@ -16,8 +16,8 @@ export interface Payloads {
   /** Whether new payloads are encrypted. */
   readonly encrypts: boolean;
   /**
-   * Reads the key from the database, or makes it. A worker that polls without it would fail each task, and runs would
-   * end as stuck. Throws if the database does not answer, or no master key opens the key.
+   * Reads the key from the database, or creates it. Await it before polling: without the key a worker fails every task,
+   * and runs end as stuck. Throws if the database is unreachable or no master key opens the key.
    */
   load(): Promise<void>;
 }
@@ -46,11 +46,11 @@ export function createPayloads(
   };
 }
 
-/** Thrown if this process's master key cannot read a payload. */
+/** Thrown if no master key of this process opens the data key for Temporal's payloads. */
 export class KeyUnreadable extends Error {
   constructor(cause: SealBroken) {
-    const advice = "Put the key it was encrypted under into MILLRACE_MASTER_KEY.";
-    super(`The key of what Temporal keeps cannot be opened. ${cause.message} ${advice}`, { cause });
+    const advice = "Add the key it was encrypted with to MILLRACE_MASTER_KEY.";
+    super(`The key for data in Temporal cannot be decrypted. ${cause.message} ${advice}`, { cause });
     this.name = "KeyUnreadable";
   }
 }

@@ -4,10 +4,10 @@ import type { Database } from "../../stores/db.ts";
 import { expireSealed, lockSealed, replaceSealed, SEALED_TABLES } from "../../stores/secrets/sealed.ts";
 import type { SealedRow, SealedTable } from "../../stores/secrets/sealed.ts";
 
-/** Rows a transaction: they are all locked meanwhile, and whoever wants to change one waits. */
+/** Rows per transaction; few, because changes of these rows wait for its end. */
 const PAGE = 100;
 
-/** A secret that none of the master keys opens. */
+/** A secret that no master key opens. */
 export interface UnreadableSecret {
   readonly table: string;
   readonly id: string;
@@ -18,9 +18,9 @@ export interface UnreadableSecret {
 /** Counts of stored secrets by outcome; each sealed column of a row is one secret. */
 export interface ResealReport {
   readonly resealed: number;
-  /** Now under the present key, including the resealed ones. */
+  /** Secrets under the current key, including those resealed now. */
   readonly current: number;
-  /** These are left as they are. */
+  /** Secrets that no master key opens, which are left unchanged. */
   readonly unreadable: readonly UnreadableSecret[];
 }
 
@@ -29,8 +29,8 @@ interface ResealedRow extends ResealReport {
 }
 
 /**
- * Seals again every secret that is under an earlier master key, and removes expired ones instead. May be repeated, and
- * run beside other processes as long as all of them have the present key.
+ * Reseals every secret that is under an earlier master key with the current one, and deletes expired secrets. May be
+ * repeated, and run beside other processes as long as all of them have the current key.
  */
 export async function resealSecrets(db: Database, box: SecretBox): Promise<ResealReport> {
   const all: ResealReport[] = [];

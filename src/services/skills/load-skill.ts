@@ -7,7 +7,7 @@ import type { Database } from "../../stores/db.ts";
 import { findSkillVersion } from "../../stores/skills/skills.ts";
 import type { SkillVersionRow, StoredFile } from "../../stores/skills/skills.ts";
 
-/** A version of a skill. Its description is loaded at once, its instructions and files when they are asked for. */
+/** A version of a skill. Its description is loaded immediately, its instructions and files on demand. */
 export interface LoadedSkill extends Pick<
   SkillVersionRow,
   "skill_id" | "version" | "content_hash" | "name" | "description" | "allowed_tools"
@@ -15,11 +15,11 @@ export interface LoadedSkill extends Pick<
   readonly files: readonly ListedFile[];
   /** The Markdown of its `SKILL.md`, without the front matter. */
   instructions(): Promise<string>;
-  /** The bytes of a file, `SKILL.md` included; null where it has none of that path. */
+  /** The bytes of a file, `SKILL.md` included; null if it has no file with that path. */
   read(path: string): Promise<Buffer | null>;
 }
 
-/** Loads `id` (the default version), `id@version`, `id@latest` or `id@default`; null where there is no such skill or version. */
+/** Loads `id` (the default version), `id@version`, `id@latest` or `id@default`; null if the skill or version does not exist. */
 export async function loadSkill(
   { db, blobs }: { readonly db: Database; readonly blobs: Pick<BlobStore, "openRead"> },
   orgId: string,
@@ -31,7 +31,7 @@ export async function loadSkill(
   return row === null ? null : openSkill(blobs, row);
 }
 
-/** A version that has been found. */
+/** A skill from the row of its version. */
 export function openSkill(blobs: Pick<BlobStore, "openRead">, row: SkillVersionRow): LoadedSkill {
   const read = async (path: string): Promise<Buffer | null> => {
     const file = row.files.find((each) => each.path === path);
@@ -56,6 +56,6 @@ async function readFileOf(
   key: string,
   { offset, size }: StoredFile,
 ): Promise<Buffer> {
-  // A range has at least one byte.
+  // An empty file is not read, because a range has at least one byte.
   return size === 0 ? Buffer.alloc(0) : readPart(blobs, key, { start: offset, end: offset + size - 1 });
 }

@@ -23,22 +23,22 @@ export interface SkillDeps {
   readonly quotas: QuotaReader;
 }
 
-/** What a request made, or found if it is a retry. */
+/** The row that a request created, or found if it is a retry. */
 interface Made<Row> {
   readonly row: Row;
   readonly created: boolean;
 }
 
-/** Beside its files, an archive has only their headers; a path is 255 characters at most. */
+/** The files and their headers, for which 1 MiB is enough because paths have at most 255 characters. */
 const MAX_ZIP_BYTES = MAX_SKILL_BYTES + 1024 * 1024;
 
-/** Throws 404 where there is none. */
+/** The skill with this ID. Throws 404. */
 export async function requireSkill(db: Db, skillId: string): Promise<SkillRow> {
   return required(await skills.findSkill(db, skillId), "skill");
 }
 
 /**
- * Creates a skill with its first version. A retry of the request gets the skill that exists under that id. Throws 409
+ * Creates a skill with its first version. A retry of the request returns the skill that already has this ID. Throws 409
  * if the name is taken.
  */
 export async function createSkill(
@@ -82,7 +82,7 @@ export async function createSkill(
   });
 }
 
-/** Adds a version, or finds the one with this content. Throws 404, and 422 for a bundle of another name. */
+/** Adds a version, or finds the one with this content. Throws 404, and 422 for a bundle with another name. */
 export async function createSkillVersion(
   deps: SkillDeps,
   { org_id, skill_id, created_by }: { org_id: string; skill_id: string; created_by: string },
@@ -94,7 +94,7 @@ export async function createSkillVersion(
     skills.findSkillVersionByContent(connection, skill_id, bundle.content_hash);
   const { name } = await db.org(org_id, (connection) => requireSkill(connection, skill_id));
   if (name !== bundle.name) {
-    throw invalid(fileAt(SKILL_FILE, "name"), `The skill is called ${name}: all its versions have this name`);
+    throw invalid(fileAt(SKILL_FILE, "name"), `The skill is named ${name}: all its versions must have this name`);
   }
   const same = await db.org(org_id, known);
   if (same !== null) return { row: same, created: false };
@@ -135,14 +135,14 @@ export async function changeDefaultVersion(
     async write(connection, skill) {
       if (version === undefined || version === skill.default_version) return skill;
       if (!(await skills.setDefaultVersion(connection, skillId, version))) {
-        throw invalid(["body", "default_version"], `The skill has no version ${version}`);
+        throw invalid(["body", "default_version"], `The skill does not have version ${version}`);
       }
       return requireSkill(connection, skillId);
     },
   });
 }
 
-/** Deletes a skill with all its versions. Throws 404, and 409 `in_use` where published flows use it. */
+/** Deletes a skill with all its versions. Throws 404, and 409 `in_use` if published flows use it. */
 export async function deleteSkill(
   deps: Omit<SkillDeps, "quotas">,
   orgId: string,
@@ -163,14 +163,14 @@ interface StoredBundle {
   readonly files: readonly StoredFile[];
 }
 
-/** Stores the files as one blob during `work`, and removes it if the files are not kept. */
+/** Stores the files as one blob before `work`, and deletes the blob if `work` does not keep it. */
 async function withStoredBundle<T extends { readonly kept: boolean }>(
   deps: SkillDeps,
   orgId: string,
   { name, files }: SkillBundle,
   work: (stored: StoredBundle) => Promise<T>,
 ): Promise<T> {
-  // In a folder named after the skill, as it is to be unpacked.
+  // The files are in a folder named after the skill, so that unpacking yields that folder.
   const { parts, offsets } = zipOf(files.map(({ path, content }) => ({ path: `${name}/${path}`, content })));
   const { key } = await deps.blobs.put(orgId, asyncOf(parts), { maxBytes: MAX_ZIP_BYTES });
   const listed = files.map(({ path, size, sha256 }, index) => ({ path, size, sha256, offset: offsets[index] ?? 0 }));
@@ -201,10 +201,12 @@ async function* asyncOf(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array
 }
 
 async function discard({ blobs, logger }: Pick<SkillDeps, "blobs" | "logger">, key: string): Promise<void> {
-  await blobs.delete(key).catch((err: unknown) => logger.warn({ err, key }, "blob left behind"));
+  await blobs
+    .delete(key)
+    .catch((err: unknown) => logger.warn({ err, key }, "could not delete a blob; the daily clean-up will"));
 }
 
 function nameTaken(name: string, skill_id: string | null): Problem {
-  const detail = `There is a skill ${name}: POST /v2/skills/{skill_id}/versions adds a version to it.`;
+  const detail = `Skill ${name} already exists: add a version with POST /v2/skills/{skill_id}/versions.`;
   return new Problem("name_taken", detail, { extra: { skill_id } });
 }

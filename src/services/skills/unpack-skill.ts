@@ -9,7 +9,7 @@ const MAX_ENTRIES = 2000;
 
 /**
  * Unpacks the archive of a skill. It checks the limits of the whole archive before it unpacks anything, and no entry
- * may yield more than it claims. Throws 422 that names the entry.
+ * may unpack to more bytes than it declares. Throws a 422 that names the entry.
  */
 export async function unpackSkill(archive: Buffer): Promise<BundleFile[]> {
   try {
@@ -32,14 +32,14 @@ export async function unpackSkill(archive: Buffer): Promise<BundleFile[]> {
     return unpacked;
   } catch (error) {
     if (error instanceof ZipError)
-      throw invalid(["body"], `It is not a readable ZIP archive: ${error.message}`, "zip_invalid");
+      throw invalid(["body"], `The file is not a readable ZIP archive: ${error.message}`, "zip_invalid");
     throw error;
   }
 }
 
 const FAULTS: Readonly<Partial<Record<ZipEntry["kind"], string>>> = {
-  symlink: "A symbolic link is not allowed",
-  other: "Neither a file nor a folder",
+  symlink: "Symbolic links are not allowed",
+  other: "The entry is neither a file nor a folder",
   encrypted: "The archive is protected by a password",
 };
 
@@ -48,7 +48,7 @@ async function contentOf(entry: ZipEntry): Promise<Buffer> {
     return await entry.read();
   } catch (error) {
     if (error instanceof ZipError)
-      throw invalid(fileAt(entry.path), `It cannot be unpacked: ${error.message}`, "zip_invalid");
+      throw invalid(fileAt(entry.path), `The archive cannot be unpacked: ${error.message}`, "zip_invalid");
     throw error;
   }
 }

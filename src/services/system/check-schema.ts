@@ -4,7 +4,7 @@ import type { AccessGap } from "../../stores/access.ts";
 import type { Database } from "../../stores/db.ts";
 import { compareMigrations } from "../../stores/migrate.ts";
 
-/** What a database lacks compared with the migrations. */
+/** The differences between a database and the migrations. */
 export interface SchemaState {
   readonly applied: number;
   readonly missing: readonly string[];
@@ -21,7 +21,7 @@ export function examineSchema(db: Database, directory: string): Promise<SchemaSt
   }));
 }
 
-/** Throws NotReady if the database cannot be used. A schema newer than ours can be used. */
+/** Throws NotReady if the database cannot be used. A schema of a newer release can be used. */
 export async function assertSchema(db: Database, directory: string): Promise<void> {
   const { missing, gaps } = await examineSchema(db, directory);
   if (missing.length > 0)

@@ -2,7 +2,7 @@ import type { Config } from "../../config.ts";
 import { openDatabase } from "../../stores/db.ts";
 import type { Database } from "../../stores/db.ts";
 
-/** The doctor's database. A lost connection fails only the checks that use it. */
+/** Opens the database for `doctor`, where a lost connection fails only the checks that use it. */
 export function openDoctorDatabase({ DATABASE_URL }: Pick<Config, "DATABASE_URL">, url = DATABASE_URL): Database {
   return openDatabase({ url, poolSize: 2, applicationName: "millrace-doctor", onError: () => undefined });
 }

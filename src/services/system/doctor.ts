@@ -15,10 +15,7 @@ import { openDoctorDatabase } from "./doctor-database.ts";
 
 const MIN_NODE = [20, 19] as const;
 
-/**
- * Checks everything that the configured installation needs, and says how to repair what is not in order. Changes
- * nothing.
- */
+/** Checks everything that the configured installation needs, and says how to fix each problem. Changes nothing. */
 export async function examine(config: Config, migrationsDir: string): Promise<Finding[]> {
   const db = openDoctorDatabase(config);
   try {
@@ -51,14 +48,14 @@ function node(): Finding {
     : ok("Node", process.version);
 }
 
-/** Nothing if the tables do not exist yet: the schema's own finding says so. */
+/** No finding if the tables do not exist, because the schema check reports that. */
 async function stuckRuns(db: Database): Promise<Finding[]> {
   const counted = await db.system(countStuckRuns).catch(() => null);
   if (!counted) return [];
   const { live, ended } = counted;
-  if (live === 0 && ended === 0) return [ok("Runs", "none is stuck")];
+  if (live === 0 && ended === 0) return [ok("Runs", "no run has a stuck workflow")];
   const advice =
-    "Read them (state_reason is stuck) and the workers' logs: after an upgrade, go back to the version before; else cancel them, or leave them: the service ends them.";
-  const text = `${live} do not get on, ${ended} were ended because of it within a day`;
+    "Check these runs (their state_reason is stuck) and the worker logs. After an upgrade, go back to the previous version; otherwise cancel them, or wait: Millrace fails them after a while.";
+  const text = `runs with a stuck workflow: ${live} now, ${ended} failed because of it in the last 24 hours`;
   return [live > 0 ? problem("Runs", text, advice) : warning("Runs", text, advice)];
 }

@@ -1,7 +1,7 @@
 import type { Config } from "../../config.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { Database } from "../../stores/db.ts";
-import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
+import { dueTimes, unfinishedNodes } from "../../stores/runs/node-runs.ts";
 import type { NodeRunRow } from "../../stores/runs/node-runs.ts";
 import { listPauses } from "../../stores/runs/pauses.ts";
 import { getRun, liveChildren } from "../../stores/runs/runs.ts";
@@ -10,7 +10,7 @@ import { examineRun } from "../../temporal/examine-run.ts";
 import type { RunExamined } from "../../temporal/examine-run.ts";
 import { openDoctorDatabase } from "./doctor-database.ts";
 
-/** One reason why a run waits or has ended. */
+/** One reason why a run waits or has finished. */
 export interface Reason {
   readonly code:
     | "ended"
@@ -29,7 +29,7 @@ export interface Reason {
     | "temporal_unreachable"
     | "steps";
   readonly text: string;
-  /** What helps. */
+  /** How to fix it. */
   readonly advice?: string;
 }
 
@@ -41,10 +41,10 @@ export interface Explanation {
   readonly reasons: readonly Reason[];
 }
 
-/** Reasons of one kind that are listed one by one. */
+/** Most reasons of one kind that are listed individually. */
 const MAX_NAMED = 5;
 
-/** Explains the state of a run by its record and by Temporal. Null if there is no such run. Changes nothing. */
+/** Explains the state of a run by its record and by Temporal. Null if the run does not exist. Changes nothing. */
 export async function explainRun(config: Config, runId: string): Promise<Explanation | null> {
   const db = openDoctorDatabase(config);
   try {
@@ -58,7 +58,7 @@ export async function explainRun(config: Config, runId: string): Promise<Explana
     const all = [...cancelled(run), ...reasons, ...waiting];
     const steps: Reason = {
       code: "steps",
-      text: "It is between two steps: its workflow is under way, and it waits for nothing that takes longer than moments.",
+      text: "The run is between two steps: its workflow is running and nothing blocks it.",
     };
     return { run_id: runId, org_id, state, reasons: all.length > 0 ? all : [steps] };
   } finally {
@@ -68,42 +68,43 @@ export async function explainRun(config: Config, runId: string): Promise<Explana
 
 function ended({ run_id, state, finished_at, error, state_reason }: RunRow): Reason {
   const at = finished_at === null ? "" : ` at ${time(finished_at)}`;
-  if (state === "COMPLETED") return { code: "ended", text: `It has completed${at}.` };
+  if (state === "COMPLETED") return { code: "ended", text: `The run completed${at}.` };
   const where = error?.path ? ` at node ${error.path}` : "";
   const why = error ? `${error.code}${where}: ${error.message}` : (state_reason ?? "no reason is recorded");
   return {
     code: "ended",
-    text: `It has ${state === "FAILED" ? "failed" : "been cancelled"}${at}. ${why}`,
-    advice: `To go on from there as a new run: millrace runs resume ${run_id} --from failed`,
+    text: `The run ${state === "FAILED" ? "failed" : "was cancelled"}${at}. ${why}`,
+    advice: `To resume it as a new run: millrace runs resume ${run_id} --from failed`,
   };
 }
 
 function cancelled({ run_id, cancel_requested }: RunRow): Reason[] {
   if (!cancel_requested) return [];
-  const text = `Its cancellation was asked for at ${time(cancel_requested.at)}; its nodes are being stopped.`;
-  return [{ code: "is_cancelled", text, advice: `To end it now: millrace runs cancel ${run_id} --terminate` }];
+  const text = `Cancellation was requested at ${time(cancel_requested.at)}; the run's nodes are being stopped.`;
+  return [{ code: "is_cancelled", text, advice: `To terminate it now: millrace runs cancel ${run_id} --terminate` }];
 }
 
 function unreachable(message: string): Reason {
   return {
     code: "temporal_unreachable",
-    text: `Temporal does not answer (${message}); no run makes progress without it.`,
-    advice: "See that TEMPORAL_ADDRESS can be reached: millrace doctor says more.",
+    text: `Temporal does not respond (${message}); no run can progress without it.`,
+    advice: "Check that TEMPORAL_ADDRESS can be reached; run millrace doctor for details.",
   };
 }
 
-/** Temporal's view of an open run. */
+/** Reasons found in Temporal's view of an unfinished run. */
 function inTemporal(run: RunRow, { view, trouble, untaken, queues }: RunExamined): Reason[] {
   const runQueue = queues.find(({ queue }) => queue === "runs");
   const nodeQueue = queues.find(({ queue }) => queue === "nodes");
   if (run.run_at !== null && run.state === "PENDING" && Date.parse(run.run_at) > Date.now())
-    return [{ code: "not_yet", text: `It is to start at ${time(run.run_at)} (run_at).` }];
+    return [{ code: "not_yet", text: `Scheduled to start at ${time(run.run_at)} (run_at).` }];
   if (view === "not_found" && run.state === "PENDING") {
     return [
       {
         code: "not_started",
-        text: `It was accepted at ${time(run.created_at)}, and its workflow has not been started yet.`,
-        advice: "The sweeper of any api or worker of the queue `runs` starts it within seconds: is one running?",
+        text: `The run was accepted at ${time(run.created_at)}, but its workflow has not started yet.`,
+        advice:
+          "The sweeper in every api, and in every worker of the queue `runs`, starts it within seconds. Check that one of them is running.",
       },
     ];
   }
@@ -113,9 +114,9 @@ function inTemporal(run: RunRow, { view, trouble, untaken, queues }: RunExamined
         code: "workflow_missing",
         text:
           view === "not_found"
-            ? "Temporal has no workflow of it: its history was removed, or the namespace is another one."
-            : `Its workflow has ended in Temporal (${view}), and the record does not say so yet.`,
-        advice: "The reconciler settles the record within minutes. It runs in each api and worker of the queue `runs`.",
+            ? "Temporal has no workflow for this run: its history was deleted, or TEMPORAL_NAMESPACE is wrong."
+            : `The workflow finished in Temporal (${view}), but the run's record is not updated yet.`,
+        advice: "The sweeper updates it within minutes. It runs in every api and in every worker of the queue `runs`.",
       },
     ];
   }
@@ -123,19 +124,21 @@ function inTemporal(run: RunRow, { view, trouble, untaken, queues }: RunExamined
   if (trouble) {
     reasons.push({
       code: "is_stuck",
-      text: `The last ${trouble.attempts} tasks of its workflow in a row ${trouble.timed_out ? "timed out" : "failed"}: it does not get on.`,
+      text: `The run's workflow is stuck: its last ${trouble.attempts} tasks ${trouble.timed_out ? "timed out" : "failed"}.`,
       advice:
-        "Read the workers' logs. After an upgrade, go back to the version before. The service ends the run after a while.",
+        "Check the worker logs. After an upgrade, go back to the previous version; otherwise cancel the run, or wait: Millrace fails it after a while.",
     });
   }
   if (runQueue?.pollers === 0) reasons.push(noWorker("runs", "the steps of its workflow", runQueue.name));
   if (untaken > 0 && nodeQueue?.pollers === 0) reasons.push(noWorker("nodes", "its nodes", nodeQueue.name));
   else if (untaken > 0 && nodeQueue) {
-    const backlog = nodeQueue.backlog === null ? "" : `; ${nodeQueue.backlog} tasks wait in all`;
+    const { pollers, backlog, polled_at } = nodeQueue;
+    const all = backlog === null ? "" : `; ${backlog} tasks are waiting in total`;
+    const since = polled_at === null ? "" : ` Workers last polled at ${time(new Date(polled_at).toISOString())}.`;
     reasons.push({
       code: "busy_workers",
-      text: `${untaken} of its nodes wait for a free place: the ${nodeQueue.pollers} workers have as much as they take, or as much as they take of one organisation${backlog}.`,
-      advice: "Add workers of the queue `nodes`, or raise MILLRACE_WORKER_ACTIVITIES.",
+      text: `${untaken} nodes are queued: all ${pollers} workers are at capacity or at the limit for one organisation, or have just stopped${all}.${since}`,
+      advice: "Check that workers of the queue `nodes` are running. Add workers, or raise MILLRACE_WORKER_ACTIVITIES.",
     });
   }
   return reasons;
@@ -144,12 +147,12 @@ function inTemporal(run: RunRow, { view, trouble, untaken, queues }: RunExamined
 function noWorker(queue: string, what: string, name: string): Reason {
   return {
     code: "no_worker",
-    text: `No worker polls the task queue ${name}, which has ${what}.`,
-    advice: `Start a worker with ${queue} in MILLRACE_WORKER_QUEUES, and the same MILLRACE_TASK_QUEUE.`,
+    text: `No worker polls the task queue ${name} for ${what}.`,
+    advice: `Start a worker with ${queue} in MILLRACE_WORKER_QUEUES, and the same MILLRACE_TASK_QUEUE. If one is running, all its slots have been taken for a minute: add workers.`,
   };
 }
 
-/** The open nodes in a run's record. */
+/** Reasons found in the unfinished nodes of a run's record. */
 async function inRecord(db: Database, run: RunRow): Promise<Reason[]> {
   const [nodes, pauses, children] = await Promise.all([
     db.system((connection) => unfinishedNodes(connection, run.run_id)),
@@ -159,40 +162,56 @@ async function inRecord(db: Database, run: RunRow): Promise<Reason[]> {
   const open = pauses.filter(({ status }) => status === "waiting");
   const people = open.map(({ pause_id, kind, path, created_at, expires_at, on_timeout }): Reason => ({
     code: "waits_for_person",
-    text: `It waits for a person at ${path} (${kind}) since ${time(created_at)}${expires_at === null ? ", without a limit" : `, until ${time(expires_at)}; then: ${on_timeout}`}.`,
+    text: `Waiting for an approval at ${path} (${kind}) since ${time(created_at)}${expires_at === null ? ", without a time limit" : `, until ${time(expires_at)}; then: ${on_timeout}`}.`,
     advice: `To answer: millrace runs resume ${run.run_id} --pause ${pause_id} --action <id>`,
   }));
   const retrying = nodes.filter((node) => node.state === "RETRYING").map((node) => retry(node));
   const runs = children.map((id): Reason => ({
     code: "waits_for_run",
-    text: `It waits for the run ${id} of a sub-flow.`,
+    text: `Waiting for the child run ${id}.`,
     advice: `millrace doctor --explain ${id}`,
   }));
-  // Nodes around other nodes only wait for these.
+  // Nodes that contain other unfinished nodes only wait for these, so they are omitted.
   const leaves = nodes.filter(
     ({ path, state, type }) =>
       state === "RUNNING" && type !== "subflow" && !nodes.some((inner) => isInside(inner.path, path)),
   );
-  return [...named(people), ...named(retrying), ...named(runs), ...named(leaves.map(executing))];
+  const delays = leaves.filter(({ type }) => type === "delay").map(({ path }) => path);
+  const due = delays.length === 0 ? null : await db.system((connection) => dueTimes(connection, run.run_id, delays));
+  const work = leaves.map((node) => (node.type === "delay" ? delayed(node, due?.get(node.path)) : executing(node)));
+  return [...named(people), ...named(retrying), ...named(runs), ...named(work)];
 }
 
 function retry({ path, attempts, error, next_attempt_at }: NodeRunRow): Reason {
-  const last = error ? ` The last one: ${error.code}: ${error.message}` : "";
+  const last = error ? ` Last error: ${error.code}: ${error.message}` : "";
   if (next_attempt_at === null || error === null)
-    return { code: "executes", text: `${path} is being tried again: attempt ${attempts} is under way.` };
+    return { code: "executes", text: `${path} is being retried: attempt ${attempts} is running.` };
   const seconds = Math.ceil((Date.parse(next_attempt_at) - Date.now()) / 1000);
   const when = seconds > 0 ? `in ${seconds} s, at ${time(next_attempt_at)}` : "now";
   return {
     code: "waits_for_retry",
-    text: `${path} is tried again ${when}, after ${attempts} failed ${attempts === 1 ? "attempt" : "attempts"}.${last}`,
-    advice: "Fix the connection, the address or the service that the error names. The next attempt needs nothing else.",
+    text: `${path} is retried ${when}, after ${attempts} failed ${attempts === 1 ? "attempt" : "attempts"}.${last}`,
+    advice: "Fix the connection, the URL or the service that the error names. The next attempt starts automatically.",
   };
 }
 
 function executing({ path, type, started_at }: NodeRunRow): Reason {
   const since = started_at === null ? "" : ` since ${time(started_at)}`;
-  if (type === "delay") return { code: "waits_for_time", text: `${path} waits for its time${since}.` };
-  return { code: "executes", text: `${path} (${type}) is being executed${since}.` };
+  return { code: "executes", text: `${path} (${type}) is running${since}.` };
+}
+
+/** `due` is undefined for delays recorded by an earlier release. */
+function delayed({ path, started_at }: NodeRunRow, due: string | undefined): Reason {
+  const since = started_at === null ? "" : ` since ${time(started_at)}`;
+  if (due === undefined) return { code: "waits_for_time", text: `Delay at ${path}${since}.` };
+  const late = Math.floor((Date.now() - Date.parse(due)) / 1000);
+  if (late < 1) return { code: "waits_for_time", text: `Delay at ${path}${since}, until ${time(due)}.` };
+  return {
+    code: "waits_for_time",
+    text: `The delay at ${path} ended at ${time(due)}, ${late} s ago, but no worker has continued the run.`,
+    advice:
+      "A worker of the queue `runs` continues the run: check that one is running, or add workers if all are busy.",
+  };
 }
 
 const isInside = (path: string, outer: string): boolean =>
@@ -201,11 +220,11 @@ const isInside = (path: string, outer: string): boolean =>
 function named(reasons: readonly Reason[]): Reason[] {
   const [first] = reasons;
   if (!first || reasons.length <= MAX_NAMED) return [...reasons];
-  const rest: Reason = { code: first.code, text: `And ${reasons.length - MAX_NAMED} more of that kind.` };
+  const rest: Reason = { code: first.code, text: `${reasons.length - MAX_NAMED} more of this kind.` };
   return [...reasons.slice(0, MAX_NAMED), rest];
 }
 
-/** Without fractions of seconds. */
+/** A time without fractions of seconds. */
 function time(at: string): string {
   return new Date(at).toISOString().replace(/\.\d+Z$/, "Z");
 }

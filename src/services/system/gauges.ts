@@ -7,7 +7,7 @@ import { countBacklog } from "../../stores/webhooks/backlog.ts";
 import type { Deployment } from "../../temporal/deployments.ts";
 import type { QueueStats } from "../../temporal/queues.ts";
 
-/** How often a process counts runs and asks Temporal at most, however often its metrics are read (ms). */
+/** A process counts runs and asks Temporal at most once in this time, however often its metrics are read (ms). */
 const RUNS_MAX_AGE_MS = 10_000;
 const QUEUES_MAX_AGE_MS = 15_000;
 const EVENTS_MAX_AGE_MS = 5000;
@@ -15,7 +15,7 @@ const EVENTS_MAX_AGE_MS = 5000;
 export interface GaugeDeps {
   readonly db: Database;
   readonly metrics: Metrics;
-  /** Undefined if blobs are not in a directory: S3 counts its own. */
+  /** Undefined if blobs are not in a directory, since S3 has its own metrics. */
   readonly blobDir: string | undefined;
   readonly describeQueues: () => Promise<QueueStats[]>;
   readonly deployment: Pick<Deployment, "countStranded"> | undefined;
@@ -23,21 +23,21 @@ export interface GaugeDeps {
 }
 
 /**
- * Adds the state of the whole installation to a process's metrics: runs, task queues, database connections, blobs.
- * They are read on each scrape; a part that does not answer has no samples then.
+ * Adds the state of the whole installation to a process's metrics: runs, task queues, database connections, blobs. They
+ * are read on each scrape; a part that does not respond has no samples in it.
  */
 export function addGauges({ db, metrics, blobDir, describeQueues, deployment, onError }: GaugeDeps): void {
   metrics.gauges(
     {
-      millrace_runs: { help: "Runs that have not ended, by state", labels: ["state"] },
+      millrace_runs: { help: "Unfinished runs, by state", labels: ["state"] },
       millrace_oldest_run_age_seconds: {
-        help: "How long the oldest run of a state has been due (PENDING), paused (PAUSED) or under way",
+        help: "Age of the oldest run in a state: since it became due (PENDING), was paused (PAUSED) or started",
         labels: ["state"],
       },
     },
     {
       maxAgeMs: RUNS_MAX_AGE_MS,
-      onError: (error) => onError(error, "runs could not be counted"),
+      onError: (error) => onError(error, "could not count runs"),
       async read() {
         const rows = await db.system(countLiveRunsByState);
         return ["PENDING", "RUNNING", "PAUSED", "RESUMED"].flatMap((state) => {
@@ -53,32 +53,32 @@ export function addGauges({ db, metrics, blobDir, describeQueues, deployment, on
   metrics.gauges(
     {
       millrace_runs_stuck: {
-        help: "Runs under way whose workflow does not get on: Temporal repeats a step of it in vain",
+        help: "Unfinished runs whose workflow is stuck (Temporal keeps retrying the same step)",
         labels: [],
       },
     },
     {
       maxAgeMs: RUNS_MAX_AGE_MS,
-      onError: (error) => onError(error, "stuck runs could not be counted"),
+      onError: (error) => onError(error, "could not count runs with a stuck workflow"),
       read: async () => [{ name: "millrace_runs_stuck", labels: {}, value: (await db.system(countStuckRuns)).live }],
     },
   );
   metrics.gauges(
     {
-      millrace_outbox_lag_seconds: { help: "Age of the oldest outbox row that is not relayed", labels: [] },
-      millrace_outbox_pending: { help: "Outbox rows that are not relayed", labels: [] },
+      millrace_outbox_lag_seconds: { help: "Age of the oldest event in the outbox without deliveries", labels: [] },
+      millrace_outbox_pending: { help: "Events in the outbox without deliveries", labels: [] },
       millrace_webhook_deliveries_waiting: {
-        help: "Deliveries that wait for their first attempt (pending) or for another one (retrying)",
+        help: "Webhook deliveries waiting for their first attempt (pending) or a retry (retrying)",
         labels: ["status"],
       },
       millrace_webhook_subscriptions: {
-        help: "Subscriptions whose attempts fail (failing), or that were disabled because of it (disabled)",
+        help: "Webhooks with failing attempts (failing), or disabled because of them (disabled)",
         labels: ["status"],
       },
     },
     {
       maxAgeMs: EVENTS_MAX_AGE_MS,
-      onError: (error) => onError(error, "events and deliveries could not be counted"),
+      onError: (error) => onError(error, "could not count events and deliveries"),
       async read() {
         const { events, events_age_seconds, ...byStatus } = await db.system(countBacklog);
         const ofStatus = (name: string, status: "pending" | "retrying" | "failing" | "disabled") => ({
@@ -103,22 +103,22 @@ export function addGauges({ db, metrics, blobDir, describeQueues, deployment, on
       const value = (await deployment?.countStranded(queues)) ?? 0;
       return [{ name: "millrace_workflows_stranded", labels: {}, value }];
     } catch (error) {
-      onError(error, "workflows whose build has no workers could not be counted");
+      onError(error, "could not count workflows whose build has no workers");
       return [];
     }
   };
   metrics.gauges(
     {
       millrace_task_queue_pollers: { help: "Worker processes that poll a task queue", labels: ofQueue },
-      millrace_task_queue_backlog: { help: "Tasks that wait for a worker", labels: ofQueue },
-      millrace_task_queue_backlog_age_seconds: { help: "How long the oldest waiting task has waited", labels: ofQueue },
-      millrace_workflows_stranded: { help: "Workflows under way on a build whose workers are gone", labels: [] },
+      millrace_task_queue_backlog: { help: "Tasks waiting for a worker", labels: ofQueue },
+      millrace_task_queue_backlog_age_seconds: { help: "Age of the oldest waiting task", labels: ofQueue },
+      millrace_workflows_stranded: { help: "Running workflows on a build without workers", labels: [] },
     },
     {
       maxAgeMs: QUEUES_MAX_AGE_MS,
-      onError: (error) => onError(error, "Temporal did not tell how its task queues stand"),
+      onError: (error) => onError(error, "Temporal did not return the state of its task queues"),
       async read() {
-        // Shared, so that Temporal is asked only once for the queues.
+        // Read once here for several gauges, so that Temporal is asked only once.
         const queues = await describeQueues();
         const stranded = await countStranded(queues);
         const ofQueues = queues.flatMap(({ queue, type, pollers, backlog, backlog_age_seconds }) => {
@@ -136,14 +136,14 @@ export function addGauges({ db, metrics, blobDir, describeQueues, deployment, on
   );
   metrics.gauges(
     {
-      millrace_database_connections: { help: "Open connections to Postgres, idle ones included", labels: ["pool"] },
-      millrace_database_connections_busy: { help: "Connections that execute something", labels: ["pool"] },
-      millrace_database_connections_limit: { help: "Connections the pool may open", labels: ["pool"] },
-      millrace_database_waiting: { help: "Callers that wait for a connection", labels: ["pool"] },
+      millrace_database_connections: { help: "Open connections to Postgres, including idle ones", labels: ["pool"] },
+      millrace_database_connections_busy: { help: "Connections that are executing a statement", labels: ["pool"] },
+      millrace_database_connections_limit: { help: "Maximum number of connections in the pool", labels: ["pool"] },
+      millrace_database_waiting: { help: "Requests waiting for a database connection", labels: ["pool"] },
     },
     {
       maxAgeMs: 0,
-      onError: (error) => onError(error, "the database pool"),
+      onError: (error) => onError(error, "could not read the database pools"),
       read: async () =>
         db.pools().flatMap(({ pool, open, idle, limit, waiting }) => [
           { name: "millrace_database_connections", labels: { pool }, value: open },
@@ -157,12 +157,12 @@ export function addGauges({ db, metrics, blobDir, describeQueues, deployment, on
   const blobs = createBlobUsage(blobDir);
   metrics.gauges(
     {
-      millrace_blob_bytes: { help: "Bytes in the blob store, as last counted", labels: [] },
-      millrace_blob_free_bytes: { help: "Bytes left on the file system of the blob store", labels: [] },
+      millrace_blob_bytes: { help: "Bytes in the blob store at the last count", labels: [] },
+      millrace_blob_free_bytes: { help: "Free bytes on the file system of the blob store", labels: [] },
     },
     {
       maxAgeMs: RUNS_MAX_AGE_MS,
-      onError: (error) => onError(error, "the blob store could not be measured"),
+      onError: (error) => onError(error, "could not measure the blob store"),
       async read() {
         const { used, free } = await blobs();
         return [

@@ -5,7 +5,7 @@ import { analyseGrownTables } from "../../stores/statistics.ts";
 
 const EVERY_MS = 5000;
 
-/** Keeps Postgres' planner statistics as new as its tables. Any number of processes may run it. */
+/** Keeps Postgres' planner statistics up to date with its tables. Any number of processes may run it. */
 export function startKeepingStatistics(db: Database, onError: (error: unknown) => void): Periodic {
   return periodically(EVERY_MS, async () => void (await db.system(analyseGrownTables)), onError);
 }

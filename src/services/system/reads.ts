@@ -1,21 +1,22 @@
 import { Problem } from "../../domain/errors.ts";
+import { NoPlace } from "../../domain/places.ts";
 import { createCarried } from "../../platform/carried.ts";
 import type { Metrics } from "../../platform/metrics.ts";
 import { periodically } from "../../platform/periodically.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { replayedPosition, writtenPosition } from "../../stores/replication.ts";
 
-/** Reads that may be a moment old: lists, statistics, exports. They write nothing and lock nothing. */
+/** Reads whose results may be slightly outdated: lists, statistics, exports. They write nothing and lock nothing. */
 export interface Reads {
-  /** As `Database.org`. `work` may run twice. */
-  org<T>(orgId: string, work: (db: Db) => Promise<T>): Promise<T>;
-  /** Does a caller's work; its reads show whatever earlier requests of the same caller to this process have written. */
+  /** Like `Database.orgRead`, but `work` may run twice. */
+  org<T>(orgId: string, work: (db: Db) => Promise<T>, patient?: boolean): Promise<T>;
+  /** Runs a caller's work, whose reads see everything that the same caller's earlier requests to this process have written. */
   forCaller<T>(callerId: string, writes: boolean, work: () => Promise<T>): Promise<T>;
 }
 
-/** Without a replica, the primary is read. */
+/** Reads from the primary, for installations without a replica. */
 export function readsOf(db: Database): Reads {
-  return { org: db.org, forCaller: (_callerId, _writes, work) => work() };
+  return { org: db.orgRead, forCaller: (_callerId, _writes, work) => work() };
 }
 
 export interface ReplicaOptions {
@@ -25,33 +26,33 @@ export interface ReplicaOptions {
   readonly onError: (error: unknown, message: string) => void;
 }
 
-/** A position of the primary's log, and when it was there. */
+/** A position in the primary's log, and when the primary had reached it. */
 interface Sample {
   readonly at: number;
   readonly position: bigint;
 }
 
-/** Checks within the tolerated lag, so that a replica which keeps up is known to. */
+/** Number of checks within the tolerated lag, so that a replica which keeps up is recognised as fresh. */
 const LOOKS = 4;
 const MIN_LOOK_MS = 50;
 
 /**
- * Reads the replica if it is known to have the primary's state of a moment ago; else, or if the replica fails, the
- * primary. The replica's age depends on neither clocks nor commits: it is taken from a log position that it has
- * replayed, and the time when the primary was there.
+ * Reads from the replica if it is known to lag at most `maxLagMs`, and otherwise, or if the replica fails, from the
+ * primary. The lag does not depend on clocks or commits: it is the age of the latest log position of the primary that
+ * the replica has replayed.
  */
 export function createReplicaReads(
   primary: Database,
   replica: Database,
   { maxLagMs, metrics, onError }: ReplicaOptions,
 ): Reads & { close(): Promise<void> } {
-  /** The replica has everything committed before this time; 0: unknown. */
+  /** The replica has everything committed before this time; 0 means unknown. */
   let freshAsOf = 0;
   let samples: Sample[] = [];
-  /** When each caller last wrote. */
+  /** When each caller's last writing request ended. */
   const wrote = new Map<string, number>();
   const callers = createCarried<string>();
-  /** Ends the reads that the replica has not answered. */
+  /** Functions that end the reads still waiting for the replica. */
   const unanswered = new Set<(reason: Error) => void>();
   let failed = false;
 
@@ -59,13 +60,13 @@ export function createReplicaReads(
     const at = performance.now();
     samples.push({ at, position: await primary.system(writtenPosition) });
     const replayed = await replica.system(replayedPosition);
-    if (replayed === null) throw new Error("DATABASE_REPLICA_URL leads to a server that is no replica");
+    if (replayed === null) throw new Error("DATABASE_REPLICA_URL points to a server that is not a replica");
     const seen = samples.findLastIndex(({ position }) => position <= replayed);
     if (seen >= 0) {
       freshAsOf = samples[seen]?.at ?? 0;
       samples = samples.slice(seen);
     }
-    // A replica this far behind is not used until it has reached the present position.
+    // Bounds the samples; a replica this far behind is not used until it has reached the most recent ones.
     if (samples.length > 10 * LOOKS) samples = samples.slice(-LOOKS);
     for (const [caller, time] of wrote) if (time < at - maxLagMs) wrote.delete(caller);
     failed = false;
@@ -75,7 +76,7 @@ export function createReplicaReads(
     freshAsOf = 0;
     samples = [];
     for (const end of unanswered) end(error as Error);
-    if (!failed) onError(error, "the replica is not read, lists are read from the primary");
+    if (!failed) onError(error, "replica unavailable; reading lists from the primary");
     failed = true;
   });
   looking.wake();
@@ -88,9 +89,9 @@ export function createReplicaReads(
 
   metrics.gauges(
     {
-      millrace_replica_lag_seconds: { help: "How far the read replica is behind the primary, at most", labels: [] },
+      millrace_replica_lag_seconds: { help: "Upper bound of the replica's lag behind the primary", labels: [] },
       millrace_replica_in_use: {
-        help: "1 while lists are read from the replica, 0 while from the primary",
+        help: "1 while lists are read from the replica, 0 while they are read from the primary",
         labels: [],
       },
     },
@@ -108,17 +109,17 @@ export function createReplicaReads(
   );
 
   return {
-    async org(orgId, work) {
-      if (!isFresh()) return primary.org(orgId, work);
+    async org(orgId, work, patient) {
+      if (!isFresh()) return primary.orgRead(orgId, work, patient);
       let end = (_reason: Error): void => undefined;
       const ended = new Promise<never>((_, reject) => (end = reject));
       unanswered.add(end);
       try {
-        return await Promise.race([replica.org(orgId, work), ended]);
+        return await Promise.race([replica.orgRead(orgId, work, patient), ended]);
       } catch (error) {
-        if (error instanceof Problem) throw error;
-        onError(error, "a read of the replica has failed, the primary is read");
-        return await primary.org(orgId, work);
+        if (error instanceof Problem || error instanceof NoPlace) throw error;
+        onError(error, "a query on the replica failed; reading from the primary");
+        return await primary.orgRead(orgId, work, patient);
       } finally {
         unanswered.delete(end);
       }

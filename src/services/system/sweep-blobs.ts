@@ -1,4 +1,5 @@
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { deleteBlobs } from "../../platform/blobs/delete-blobs.ts";
 import type { BlobColumn } from "../../stores/blob-sweep.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { LOWEST_ID } from "../../stores/keyset.ts";
@@ -16,30 +17,38 @@ import {
   withComparison,
 } from "../../stores/blob-sweep.ts";
 
-/** A younger blob may belong to an upload or activity in progress, whose row comes later. */
+/** Younger blobs are kept, because an upload or activity in progress may insert their row later (ms). */
 export const MIN_BLOB_AGE_MS = 86_400_000;
-/** Largest difference between the clocks of two processes. */
+/** Largest assumed difference between the clocks of two processes (ms). */
 const CLOCK_MARGIN_MS = 3_600_000;
-/** One statement looks through 32 MiB of a table; 500 blobs are removed at a time. */
+/** Size of the part of a table that one statement searches (blocks of 8 KiB, so 32 MiB). */
 const BLOCKS = 4096;
 const REMOVED_AT_ONCE = 500;
-/** Runs of an organisation whose rows one statement looks through. */
+/** Number of runs whose rows one statement searches. */
 const RUNS_AT_ONCE = 5000;
 
+export interface SweepDeps {
+  readonly db: Database;
+  readonly blobs: Pick<BlobStore, "list" | "delete">;
+  /** Whether the sweep must end early because its process is stopping. */
+  readonly isClosed?: () => boolean;
+}
+
 /**
- * Removes unreferenced blobs: remains of failed requests, dead processes and deleted runs. `olderThan` bounds them by
- * when they were stored; `blocksAtOnce` is the part of a table that one statement looks through. Returns how many
- * there were.
+ * Removes unreferenced blobs: remains of failed requests, dead processes and deleted runs. Only blobs stored before
+ * `olderThan` are removed; `blocksAtOnce` is the size of the part of a table that one statement searches. Returns the
+ * number of removed blobs, or null if the sweep was closed before its end.
  */
 export async function sweepBlobs(
-  { db: database, blobs }: { readonly db: Database; readonly blobs: Pick<BlobStore, "list" | "delete"> },
+  { db: database, blobs, isClosed = () => false }: SweepDeps,
   olderThan: Date,
   blocksAtOnce = BLOCKS,
-): Promise<number> {
+): Promise<number | null> {
   return database.system((db) =>
     withComparison(db, async () => {
       for await (const keys of blobs.list(olderThan)) {
-        // A key is the organisation's id and a UUIDv7, which starts with the time.
+        if (isClosed()) return null;
+        // A key consists of the organisation's ID and a UUIDv7, which starts with the time.
         const entries = keys.map((key) => {
           const [org_id = "", name = ""] = key.split("/");
           return { key, org_id, made_at: new Date(Number.parseInt(name.replace("-", "").slice(0, 12), 16)) };
@@ -48,17 +57,20 @@ export async function sweepBlobs(
       }
       await inOneState(db, async () => {
         await keepOfOpenRuns(db, CLOCK_MARGIN_MS);
-        await keepInColumns(db, BLOB_COLUMNS, blocksAtOnce, null);
+        await keepInColumns(db, BLOB_COLUMNS, blocksAtOnce, null, isClosed);
       });
-      return removeRest(db, blobs);
+      // After an incomplete comparison any blob may still be referenced, so nothing is removed.
+      if (isClosed()) return null;
+      const removed = await removeRest(db, blobs, isClosed);
+      return isClosed() ? null : removed;
     }),
   );
 }
 
 /**
  * Removes the given blobs of an organisation that are no longer referenced. The rows that referred to them have just
- * been removed, so neither their age nor open runs matter. Only the organisation's own rows can refer to its blobs, so
- * no others' values are read. Returns how many there were.
+ * been removed, so the blobs' age and unfinished runs do not matter. Only the organisation's own rows can refer to its
+ * blobs, so only these are read. Returns the number of removed blobs.
  */
 export async function removeUnreferenced(
   { db: database, blobs }: { readonly db: Database; readonly blobs: Pick<BlobStore, "delete"> },
@@ -87,7 +99,8 @@ async function keepReferencedOf(db: Db, orgId: string, runsAtOnce: number): Prom
     for (const column of BLOB_COLUMNS.filter(isOfRuns)) await keepReferencedOfRuns(db, column, { orgId, after, last });
     after = last;
   }
-  // The other tables are far smaller than those of runs, and not all have an index by organisation.
+  // The other tables are searched as a whole: they are far smaller than those of runs, and not all have an index by
+  // organisation.
   const others = BLOB_COLUMNS.filter((column) => !isOfRuns(column));
   await keepInColumns(db, others, BLOCKS, orgId);
 }
@@ -97,10 +110,12 @@ async function keepInColumns(
   columns: readonly BlobColumn[],
   blocksAtOnce: number,
   orgId: string | null,
+  isClosed = () => false,
 ): Promise<void> {
   for (const column of columns) {
     for (const part of await partsOf(db, column)) {
       for (let first = 0; first < part.blocks; first += blocksAtOnce) {
+        if (isClosed()) return;
         const count = first + blocksAtOnce < part.blocks ? blocksAtOnce : undefined;
         await keepReferenced(db, part, { first, count, orgId });
       }
@@ -108,11 +123,15 @@ async function keepInColumns(
   }
 }
 
-async function removeRest(db: Db, blobs: Pick<BlobStore, "delete">): Promise<number> {
+/** Removes all blobs that the comparison found no reference to. A blob that cannot be removed does not stop the others. */
+async function removeRest(db: Db, blobs: Pick<BlobStore, "delete">, isClosed = () => false): Promise<number> {
+  const failures: unknown[] = [];
   for (let removed = 0; ;) {
     const keys = await takeUnreferenced(db, REMOVED_AT_ONCE);
-    await Promise.all(keys.map((key) => blobs.delete(key)));
+    await deleteBlobs(blobs, keys).catch((error: unknown) => failures.push(error));
     removed += keys.length;
-    if (keys.length < REMOVED_AT_ONCE) return removed;
+    if (keys.length === REMOVED_AT_ONCE && !isClosed()) continue;
+    if (failures.length > 0) throw failures[0];
+    return removed;
   }
 }

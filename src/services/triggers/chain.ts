@@ -3,35 +3,35 @@ import { MAX_TRIGGER_DEPTH } from "../../domain/triggers/trigger.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { chainOf, countLiveRunsOfRoot, depthOf, recordDepth } from "../../stores/triggers/firings.ts";
 
-const TOO_MANY_NESTED_RUNS = `More than ${MAX_TRIGGER_DEPTH} runs would have started each other: this one was not started. Does a flow start itself?`;
+const TOO_MANY_NESTED_RUNS = `Not started: more than ${MAX_TRIGGER_DEPTH} nested runs. Check whether a flow starts itself.`;
 
 /**
- * What starts a run: another run's id; or the depth that it claims, if nothing else is known of it; or "unknown" for a
- * run without either.
+ * What starts a run: the ID of another run, or only that run's depth if nothing else is known, or "unknown" for a run
+ * without either.
  */
 export type StartedBy = string | number;
 
-/** How many runs up to this one have started each other. */
+/** How many runs in a chain have started each other before this one. */
 export async function depthOfRun(db: Database, orgId: string, runId: string): Promise<number> {
   return await db.org(orgId, (connection) => depthOf(connection, runId));
 }
 
-/** The place in a chain of a run whose request makes another one. */
+/** The position of a run in a chain of runs that start each other. */
 interface Place {
   readonly depth: number;
   /** The first run of its chain. */
   readonly root: string;
 }
 
-/** The Problem of a run beyond the longest chain. */
+/** The Problem for a run beyond the longest allowed chain. */
 function tooManyNested(): Problem {
   return new Problem("too_many_nested_runs", TOO_MANY_NESTED_RUNS);
 }
 
 /**
  * Counts a run that another one starts by an action or an API call, like runs that triggers start. With `continues`,
- * this run resumes that one. Throws `too_many_nested_runs` if the chain would be too long, and
- * `too_many_concurrent_runs` if `most` runs from the same first run are open.
+ * the run resumes that one. Throws `too_many_nested_runs` if the chain would be too long, and
+ * `too_many_concurrent_runs` if `most` runs of the same chain are unfinished.
  */
 export async function admitNested(
   db: Database,
@@ -45,7 +45,7 @@ export async function admitNested(
   await db.org(orgId, async (connection) => {
     const earlier = continues === undefined ? null : await chainOf(connection, continues);
     const caller = await placeOf(connection, startedBy, runId);
-    // A resumed run is as deep as the earlier one, unless a deeper one asks for it.
+    // A resumed run is as deep as the earlier one, unless a deeper run requests it.
     const depth = Math.max(earlier?.depth ?? 0, caller === null ? 0 : caller.depth + 1);
     const root = caller?.root ?? earlier?.root ?? runId;
     await requirePlace(connection, { depth, root }, caller === null ? Infinity : most);
@@ -54,8 +54,8 @@ export async function admitNested(
 }
 
 /**
- * The place of a run that another run's request fires, counted as by `admitNested`; null if no run made the request.
- * Throws the same.
+ * The position of a run whose trigger fires on another run's request; null if no run sent the request. Checks the same
+ * limits as `admitNested`.
  */
 export async function placeOfFiring(
   connection: Db,
@@ -76,10 +76,10 @@ async function placeOf(connection: Db, startedBy: StartedBy | undefined, runId: 
   return startedBy === "unknown" ? { depth: 0, root: startedBy } : chainOf(connection, startedBy);
 }
 
-/** Throws if no run may start at this place. */
+/** Throws if no run may start at this position. */
 async function requirePlace(connection: Db, { depth, root }: Place, most: number): Promise<void> {
   if (depth > MAX_TRIGGER_DEPTH) throw tooManyNested();
   if (most === Infinity || (await countLiveRunsOfRoot(connection, root, most)) < most) return;
-  const message = `One run may have led to ${most} runs under way; try again when one has ended. Does a flow start itself?`;
+  const message = `The limit for unfinished runs started by one run is ${most}. Retry when one finishes, and check whether a flow starts itself.`;
   throw new Problem("too_many_concurrent_runs", message, { headers: { "Retry-After": "5" } });
 }

@@ -1,17 +1,17 @@
 import { Problem } from "../../domain/errors.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
-import { dropFiring, finishFiring, takeDueFirings } from "../../stores/triggers/firings.ts";
+import { failFiring, noteFiringWaits, takeDueFirings } from "../../stores/triggers/firings.ts";
 import type { DueFiring } from "../../stores/triggers/firings.ts";
 import { findTrigger, noteTriggerError } from "../../stores/triggers/triggers.ts";
 import { isNoPlace } from "../accounts/quotas.ts";
 import type { StartInBackground } from "../runs/background-starts.ts";
 import { requireRun } from "../runs/require-run.ts";
-import { lasting, noteFault, startTriggeredRun, TriggerFault } from "./start-run.ts";
+import { noteFailed, startFiring, TriggerFault } from "./start-run.ts";
 import type { StartRunDeps } from "./start-run.ts";
 
 const BATCH = 50;
-/** Organisations whose firings one process starts concurrently. */
+/** Most organisations whose firings one process starts concurrently. */
 const MOST_AT_ONCE = 20;
 
 export interface DueFiringsDeps extends StartRunDeps {
@@ -27,8 +27,9 @@ export interface DueFirings {
 }
 
 /**
- * Sequential within an organisation, concurrent across organisations, so that a slow one delays no other. Calls
- * `onIdle` when an organisation's are done, as there may be more. Transient failures are retried later.
+ * Starts firings one after the other within an organisation, and concurrently across organisations, so that a slow one
+ * delays no other. Calls `onIdle` when an organisation's firings are done, because more may be due. Transient failures
+ * are retried later.
  */
 export function createDueFirings(
   deps: DueFiringsDeps,
@@ -76,18 +77,22 @@ async function startDue(deps: StartRunDeps, firing: DueFiring): Promise<void> {
   const { org_id, trigger_id, run_id } = firing;
   const trigger = await deps.db.org(org_id, (connection) => findTrigger(connection, trigger_id));
   if (trigger?.enabled !== true) {
-    await deps.db.org(org_id, (connection) => dropFiring(connection, run_id));
+    const message = "The trigger was disabled or deleted before the run was started.";
+    await deps.db.org(org_id, (connection) => failFiring(connection, run_id, message, firing.payload));
     return;
   }
   try {
-    await startTriggeredRun(deps, trigger, run_id, await payloadOf(deps, firing));
+    await startFiring(deps, { trigger, run_id, payload: await payloadOf(deps, firing) });
   } catch (error) {
-    // It waits, and is tried again.
+    if (error instanceof TriggerFault) return noteFailed(deps, { ...firing, trigger }, error.message);
+    // The firing waits and is retried.
     if (error instanceof Problem && isNoPlace(error))
-      await deps.db.org(org_id, (connection) => noteTriggerError(connection, trigger_id, error.message));
-    await noteFault(deps.db, trigger, run_id, lasting(error));
+      await deps.db.org(org_id, async (connection) => {
+        await noteTriggerError(connection, trigger_id, error.message);
+        await noteFiringWaits(connection, run_id, error.message);
+      });
+    throw error;
   }
-  await deps.db.org(org_id, (connection) => finishFiring(connection, run_id));
 }
 
 /** Adds the outputs that were too long for the event. */
@@ -101,6 +106,6 @@ async function payloadOf({ db, blobs }: StartRunDeps, { org_id, payload }: DueFi
     return { ...payload, outputs };
   } catch (error) {
     if (!(error instanceof BlobNotFound || (error instanceof Problem && error.status === 404))) throw error;
-    throw new TriggerFault(`The run ${run_id} that it waited for has been removed.`, { cause: error });
+    throw new TriggerFault(`The run ${run_id} that this firing waited for was deleted.`, { cause: error });
   }
 }

@@ -15,10 +15,10 @@ import type { SqlStatement } from "../providers/remote-postgres.ts";
 import type { ConnectionResolver, ResolvedConnection } from "../providers/resolve-connection.ts";
 import { TriggerFault } from "./start-run.ts";
 
-/** Rows in one query. Rows with the same value as its last one come with it. */
+/** Rows read by one query, plus all rows with the same value as the last one. */
 const ROWS = 100;
 const MAX_ROWS = 1000;
-/** How many queries a poll makes before the rest waits for the next poll. */
+/** Most queries of one poll; further rows wait for the next poll. */
 const ROUNDS = 10;
 const STATEMENT_MS = 30_000;
 /** Longest row (characters of JSON). */
@@ -32,8 +32,8 @@ export interface PollRowsDeps {
 }
 
 /**
- * Looks for new rows. Each queues its own firing, in the transaction that records how far was read: no row starts two
- * runs, and none is missed. Throws TriggerFault and whatever the connection throws, with its secrets masked.
+ * Looks for new rows. Each row queues a firing in the transaction that records the read position, so that no row is
+ * missed or starts two runs. Throws TriggerFault and whatever the connection throws, with its secrets masked.
  */
 export async function pollRows(
   deps: PollRowsDeps,
@@ -43,7 +43,9 @@ export async function pollRows(
   const { org_id, id, config } = trigger;
   const connection = await deps.connections.resolve(org_id, config.connection_id);
   if (connection.provider.provider_id !== "postgres") {
-    throw new TriggerFault(`The connection "${connection.name}" is of provider ${connection.provider.provider_id}.`);
+    throw new TriggerFault(
+      `The connection "${connection.name}" must be of provider postgres; it is of ${connection.provider.provider_id}.`,
+    );
   }
   try {
     let { seen } = trigger;
@@ -68,7 +70,7 @@ export async function pollRows(
     throw error;
   }
 
-  /** False if the trigger or its last value has changed meanwhile. */
+  /** Records the read position and the firings. False if the trigger or its last value has changed meanwhile. */
   async function note(
     db: Database,
     { revision, config: { table } }: TriggerOf<"postgres.new_rows">,
@@ -97,7 +99,7 @@ export async function pollRows(
 }
 
 interface NewRow {
-  /** Identifies the row: the same at each read, and different from any other row's. */
+  /** Identifies the row: the same for each read, and different from every other row's. */
   readonly key: string;
   readonly value: string;
   readonly row: JsonObject;
@@ -109,14 +111,14 @@ async function readLast(
   { table, column }: NewRowsConfig,
   signal: AbortSignal,
 ): Promise<{ readonly value: Json }> {
-  // Sorted by the table's column: its bare name would mean the selected text, and as texts "9" is greater than "12".
+  // Qualified with the table, because the bare name would sort by the selected text, in which "9" is greater than "12".
   const name = `t.${quoted(column)}`;
   const sql = `select ${name}::text from ${place(table)} t order by ${name} desc nulls last limit 1`;
   const { rows } = await ask(deps, connection, { sql, params: [] }, signal);
   return { value: rows[0]?.[0] ?? null };
 }
 
-/** The next rows, about `limit`. Null if they are together longer than a result may be, and fewer cannot be read. */
+/** The next rows, about `limit`. Null if together they are too long for a result, so that fewer must be read. */
 async function readNew(
   deps: PollRowsDeps,
   connection: ResolvedConnection,
@@ -142,10 +144,10 @@ async function readNew(
     const value = asText(found);
     if (text.length > MAX_ROW_CHARS) {
       throw new TriggerFault(
-        `The row of ${column} ${value.slice(0, 100)} is longer than ${MAX_ROW_CHARS} characters: let a view leave out what is long.`,
+        `The row of ${column} ${value.slice(0, 100)} is longer than ${MAX_ROW_CHARS} characters: use a view that omits long columns.`,
       );
     }
-    // A number distinguishes rows that are otherwise equal.
+    // The count distinguishes rows that are otherwise equal.
     const same = createHash("sha256").update(`${value} ${text}`).digest("hex");
     const count = (times.get(same) ?? 0) + 1;
     times.set(same, count);

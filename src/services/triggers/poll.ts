@@ -25,7 +25,7 @@ export interface PollDeps extends PollRowsDeps {
   readonly version: string;
 }
 
-/** Checks once what a trigger watches. Records the reason of a failure at the trigger. */
+/** Polls once what a trigger watches. A failure is recorded in the trigger's row. */
 export async function pollTrigger(deps: PollDeps, orgId: string, id: string, signal: AbortSignal): Promise<void> {
   const { db } = deps;
   const trigger = await db.org(orgId, (connection) => findTrigger(connection, id));
@@ -40,10 +40,7 @@ export async function pollTrigger(deps: PollDeps, orgId: string, id: string, sig
   }
 }
 
-/**
- * Requests a trigger's address. If the value has changed, it queues a firing in the transaction that records the
- * value.
- */
+/** Requests a trigger's URL. If the value has changed, it queues a firing in the transaction that records the value. */
 async function pollAddress(deps: PollDeps, trigger: TriggerOf<"http.changed">, signal: AbortSignal): Promise<void> {
   const { db } = deps;
   const { org_id: orgId, id, config } = trigger;
@@ -51,7 +48,7 @@ async function pollAddress(deps: PollDeps, trigger: TriggerOf<"http.changed">, s
   const checked_at = new Date().toISOString();
   await db.orgTransaction(orgId, async (connection) => {
     const now = await lockTrigger(connection, id);
-    // The trigger was changed meanwhile and watches something else.
+    // The trigger was disabled or changed meanwhile, so the value may no longer be the one it watches.
     if (now?.enabled !== true || now.revision !== trigger.revision) return;
     const { seen } = now;
     if (seen !== null && canonicalJson(seen.value) !== canonicalJson(value)) {
@@ -67,11 +64,12 @@ async function pollAddress(deps: PollDeps, trigger: TriggerOf<"http.changed">, s
 async function ask({ guardedFetch, version }: PollDeps, config: HttpChangedConfig, signal: AbortSignal): Promise<Json> {
   const headers = { accept: "application/json, */*;q=0.5", "user-agent": `Millrace/${version}` };
   const answer = await guardedFetch.fetch({ url: config.url, headers, limits: LIMITS, signal });
-  if (answer.status < 200 || answer.status > 299) throw new TriggerFault(`The address answered ${answer.status}.`);
+  if (answer.status < 200 || answer.status > 299)
+    throw new TriggerFault(`The server returned status ${answer.status}.`);
   const value = valueIn(answer.body.toString("utf8").toWellFormed().replaceAll("\0", ""), config.json_path);
   if (!isFlat(value)) throw new TriggerFault(`The value is nested deeper than ${MAX_FLAT_LEVELS} levels.`);
   if (JSON.stringify(value).length > MAX_VALUE_CHARS)
-    throw new TriggerFault(`The value is longer than ${MAX_VALUE_CHARS} characters: let json_path name a part of it.`);
+    throw new TriggerFault(`The value is longer than ${MAX_VALUE_CHARS} characters: narrow it with json_path.`);
   return value;
 }
 
@@ -81,7 +79,7 @@ function valueIn(text: string, path: string): Json {
     body = parseExactJson(text);
   } catch {
     if (path === "$") return text;
-    throw new TriggerFault("The answer is not JSON, so that json_path finds nothing in it.");
+    throw new TriggerFault("The response is not JSON, so json_path finds nothing in it.");
   }
   return valueAt(body, parseJsonPath(path) ?? []) ?? null;
 }

@@ -10,14 +10,14 @@ import { recordFiring } from "../../stores/triggers/firings.ts";
 import type { TriggerOf } from "../../stores/triggers/triggers.ts";
 import { CALL_HEADER, callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { requireRun } from "../runs/require-run.ts";
-import { lasting, noteFault, startTriggeredRun } from "./start-run.ts";
+import { keepFailed, startFiring } from "./start-run.ts";
 import { placeOfFiring } from "./chain.ts";
-import type { StartRunDeps } from "./start-run.ts";
+import type { StartableFiring, StartRunDeps } from "./start-run.ts";
 import { secretContext } from "./triggers.ts";
 
-/** A request to a trigger's address. */
+/** A request to a trigger's URL. */
 export interface ReceivedRequest {
-  /** Names in lower case. */
+  /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   readonly bytes: Buffer;
@@ -26,15 +26,15 @@ export interface ReceivedRequest {
 }
 
 /**
- * Headers with credentials or signatures, by words in their names; flows do not get them. Telegram's is
+ * Words in the names of headers with credentials or signatures, which flows do not receive. Telegram's is
  * x-telegram-bot-api-secret-token, GitLab's x-gitlab-token.
  */
 const KEPT_BACK =
   /authorization|cookie|signature|token|secret|password|credential|api-?_?key|auth-?_?key|access-?_?key|x-auth|hmac|digest|jwt|session/;
 
 /**
- * Starts the run of a request, or finds the run that the same delivery started before. No refusal repeats any part of
- * the body. Throws 401 for a request without the required signature, 409, 422 and 429.
+ * Starts the run of a request, or finds the run that the same delivery started before. No error quotes any part of the
+ * body. Throws 401 for a request without the required signature, 409, 422 and 429.
  */
 export async function receiveWebhook(
   deps: StartRunDeps & { readonly secrets: SecretBox },
@@ -46,32 +46,42 @@ export async function receiveWebhook(
   const { verification } = trigger.config;
   const opened = secret === null ? "" : deps.secrets.open(secret, secretContext(id));
   const verdict = verifyInbound(verification, opened, { headers, body: bytes });
-  if ("problem" in verdict) throw new Problem("unauthorized", `The request is not accepted: ${verdict.problem}.`);
+  if ("problem" in verdict) throw new Problem("unauthorized", `The request was rejected: ${verdict.problem}.`);
 
   const wanted = uuidv7();
   // Hashed, because a key may be of any length.
   const key = verdict.key === null ? wanted : createHash("sha256").update(verdict.key).digest("hex");
   const caller = callerOfRequest(deps.secrets, org_id, headers);
-  const run_id = await deps.db.org(org_id, async (connection) => {
+  const { run_id, state } = await deps.db.org(org_id, async (connection) => {
     const place = await placeOfFiring(connection, caller, wanted, deps.limits.max_nested_runs);
     const { depth = 0, root } = place ?? {};
     return recordFiring(connection, { run_id: wanted, org_id, trigger_id: id, key, depth, root });
   });
-  const repeated = run_id !== wanted;
-  // A run that was started before stays, whatever the trigger makes of such a delivery by now.
+  // A delivery whose firing failed before is not a repetition, because it may succeed now.
+  const repeated = run_id !== wanted && state !== "failed";
+  // A run that the delivery already started is returned, even if the trigger would now reject the delivery.
   if (repeated && (await isThere(deps.db, org_id, run_id))) return { run_id, repeated };
   const visible = Object.fromEntries(
     Object.entries(headers).filter(([name]) => name !== CALL_HEADER && !KEPT_BACK.test(name) && !isSecretHeader(name)),
   );
-  try {
-    await startTriggeredRun(deps, trigger, run_id, { body, headers: visible, query });
-  } catch (error) {
-    await noteFault(deps.db, trigger, run_id, lasting(error));
-    // Whoever sends it is to try again later, or to ask who can change that.
-    if (error instanceof Problem && error.status === 429) throw error;
-    throw invalid(["body"], "The trigger starts no run with this: its last_error says why");
-  }
+  const fault = await fire(deps, { trigger, run_id, payload: { body, headers: visible, query } });
+  if (fault !== null) throw invalid(["body"], "This request starts no run: see the trigger's last_error");
   return { run_id, repeated };
+}
+
+/**
+ * Starts the run of a firing for a waiting caller. Returns null, or the reason why no run was started. Throws the
+ * Problem of a reached limit, so that the caller can retry later or have the limit raised.
+ */
+export async function fire(deps: StartRunDeps, firing: StartableFiring): Promise<string | null> {
+  const started = await startFiring(deps, firing).catch(async (error: unknown) => {
+    if (error instanceof Problem) await keepFailed(deps, firing, error.message);
+    throw error;
+  });
+  if ("run" in started) return null;
+  const { cause, message } = started.fault;
+  if (cause instanceof Problem && cause.status === 429) throw cause;
+  return message;
 }
 
 async function isThere(db: Database, orgId: string, runId: string): Promise<boolean> {

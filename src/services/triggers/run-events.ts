@@ -1,3 +1,4 @@
+import { isWithin, reachOf } from "../../domain/accounts/kept-rights.ts";
 import { digestId } from "../../domain/derived-id.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { MAX_TRIGGER_DEPTH } from "../../domain/triggers/trigger.ts";
@@ -6,15 +7,16 @@ import type { DomainEvent, EventType } from "../../domain/webhooks/events.ts";
 import type { Db } from "../../stores/db.ts";
 import { depthsOf, queueFirings } from "../../stores/triggers/firings.ts";
 import { noteTriggerError, runEventTriggers } from "../../stores/triggers/triggers.ts";
-import type { TriggerOf } from "../../stores/triggers/triggers.ts";
+import type { RunEventTrigger } from "../../stores/triggers/triggers.ts";
 
 const ENDS: readonly string[] = ["run.completed", "run.failed", "run.cancelled"] satisfies EventType[];
-/** Types of runs whose ends are only parts of something else. */
-const PARTS: readonly unknown[] = ["sub_workflow", "batch"];
+const TOO_DEEP = `Not started: more than ${MAX_TRIGGER_DEPTH} nested runs. Check whether a trigger fires for the runs that it starts.`;
+/** Types of runs that fire no triggers, because they are parts of something else or trials. */
+const PARTS: readonly unknown[] = ["sub_workflow", "batch", "draft"];
 
 /**
  * Records which triggers fire for the ends of these runs, in the transaction that relays the events. Returns whether
- * any do. System only.
+ * any trigger fires. For connections of the system only.
  */
 export async function queueRunEvents(db: Db, events: readonly DomainEvent[]): Promise<boolean> {
   const ends = events.filter(({ type, data }) => ENDS.includes(type) && !PARTS.includes(data["run_type"]));
@@ -33,22 +35,24 @@ export async function queueRunEvents(db: Db, events: readonly DomainEvent[]): Pr
     depth: (depths.get(runOf(event)) ?? 0) + 1,
     payload: payloadOf(event),
   }));
-  const within = firings.filter(({ depth }) => depth <= MAX_TRIGGER_DEPTH);
-  if (within.length > 0) await queueFirings(db, within);
-  for (const id of new Set(firings.filter(({ depth }) => depth > MAX_TRIGGER_DEPTH).map((each) => each.trigger_id))) {
-    const message = `More than ${MAX_TRIGGER_DEPTH} runs would have started each other: the last one was not started. Does a trigger wait for the runs that it starts?`;
-    await noteTriggerError(db, id, message);
-  }
-  return within.length > 0;
+  const isTooDeep = ({ depth }: (typeof firings)[number]): boolean => depth > MAX_TRIGGER_DEPTH;
+  await queueFirings(
+    db,
+    firings.map((firing) => (isTooDeep(firing) ? { ...firing, error: TOO_DEEP } : firing)),
+  );
+  for (const id of new Set(firings.filter(isTooDeep).map((each) => each.trigger_id)))
+    await noteTriggerError(db, id, TOO_DEEP);
+  return !firings.every(isTooDeep);
 }
 
-function isFor(trigger: TriggerOf<"run_event">, event: DomainEvent): boolean {
+function isFor(trigger: RunEventTrigger, event: DomainEvent): boolean {
   const { project_id, states } = trigger.config;
   return (
     trigger.org_id === event.org_id &&
-    // Only ends since the trigger was created.
+    // A trigger fires only for runs that finished after it was created.
     trigger.created_at <= event.occurred_at &&
     (project_id === null || project_id === event.project_id) &&
+    isWithin(reachOf(trigger, trigger.project_id, "viewer"), event.project_id ?? "") &&
     states.some((state) => `run.${state.toLowerCase()}` === event.type)
   );
 }
@@ -59,7 +63,7 @@ function runOf({ data }: DomainEvent): string {
 
 function payloadOf({ data }: DomainEvent): JsonObject {
   const { run_id = null, project_id = null, flow_version = null, run_type = null, state = null, error = null } = data;
-  // The run's record has long outputs; they are loaded from there when the run starts.
+  // Long outputs are not in the event; they are loaded from the record when the triggered run starts.
   const outputs = OVERSIZE in data ? {} : { outputs: data["outputs"] ?? {} };
   return { run_id, project_id, flow_version, run_type, state, error, ...outputs };
 }

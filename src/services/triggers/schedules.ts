@@ -1,5 +1,5 @@
 import type { Config } from "../../config.ts";
-import { shortestInterval, temporalCron, timeZoneOf } from "../../domain/cron.ts";
+import { shortestInterval, timeZoneOf } from "../../domain/cron.ts";
 import {
   findAnyTrigger,
   markApplied,
@@ -12,7 +12,7 @@ import { TRIGGER_SCHEDULES, taskQueues, triggerScheduleId } from "../../temporal
 import type { Schedule } from "../../temporal/schedules.ts";
 import type { ScheduleKind } from "../schedules/apply.ts";
 
-/** A missed poll is not caught up: only the present state counts. */
+/** Short, because a missed poll need not be caught up: only the current state counts. */
 const POLL_CATCHUP_SECONDS = 60;
 
 type ScheduleSettings = Pick<Config, "MILLRACE_TASK_QUEUE" | "MILLRACE_MIN_SCHEDULE_SECONDS">;
@@ -38,8 +38,8 @@ export function triggerSchedules(config: ScheduleSettings): ScheduleKind {
 }
 
 /**
- * The schedule of a trigger. A trigger that is older than the present minimum interval, and more frequent, keeps its
- * interval.
+ * The schedule of a trigger. A trigger that was created under a shorter minimum interval fires at the current minimum
+ * interval instead.
  */
 function scheduleOf(settings: ScheduleSettings, trigger: TriggerRow): Schedule {
   const { MILLRACE_TASK_QUEUE, MILLRACE_MIN_SCHEDULE_SECONDS: min } = settings;
@@ -60,10 +60,7 @@ function scheduleOf(settings: ScheduleSettings, trigger: TriggerRow): Schedule {
   const { cron, time_zone, overlap, catchup_window_seconds, jitter_seconds } = trigger.config;
   return {
     ...common,
-    at:
-      shortestInterval(cron) < min
-        ? { every_seconds: min }
-        : { cron: temporalCron(cron), time_zone: timeZoneOf(time_zone) ?? time_zone },
+    at: shortestInterval(cron) < min ? { every_seconds: min } : { cron, time_zone: timeZoneOf(time_zone) ?? time_zone },
     overlap,
     catchup_window_seconds,
     jitter_seconds,

@@ -3,7 +3,7 @@ import type { Periodic } from "../../platform/periodically.ts";
 import { createDueFirings } from "./due-firings.ts";
 import type { DueFiringsDeps } from "./due-firings.ts";
 
-/** Starts the runs of waiting firings. Any number of processes may run it. */
+/** Starts the runs of due firings. Any number of processes may run it. */
 export function startTriggers(deps: DueFiringsDeps, intervalMs: number, onError: (error: unknown) => void): Periodic {
   const firings = createDueFirings(deps, onError, () => periodic.wake());
   const periodic = periodically(intervalMs, (isClosed) => firings.start(isClosed), onError);

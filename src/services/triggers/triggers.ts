@@ -1,10 +1,18 @@
 import { createHash, randomBytes } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import { z } from "zod";
 import type { Config } from "../../config.ts";
+import { keptRights } from "../../domain/accounts/kept-rights.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { shortestInterval } from "../../domain/cron.ts";
+import { mergePatch } from "../../domain/patch.ts";
+import type { Patch } from "../../domain/patch.ts";
+import { findTriggerType } from "../../domain/triggers/trigger.ts";
 import type { TriggerType } from "../../domain/triggers/trigger.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
+import { unlessBroken } from "../../platform/secrets/seal.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { Db } from "../../stores/db.ts";
 import { triggerScheduleId } from "../../temporal/ids.ts";
@@ -36,38 +44,39 @@ export interface TriggerToCreate {
   readonly org_id: string;
   readonly project_id: string;
   readonly type: TriggerType;
-  /** As the type's schema has it. */
+  /** The configuration, parsed by the type's schema. */
   readonly config: JsonObject;
   readonly inputs: Readonly<Record<string, string>>;
   readonly enabled: boolean;
-  readonly created_by: string;
-  /** Throws if a later attempt has taken the request's Idempotency-Key. */
+  /** The caller, whose rights the trigger keeps. */
+  readonly setBy: Principal;
+  /** Throws if a later attempt of the request has taken its Idempotency-Key. */
   readonly requireHeld: (db: Db) => Promise<void>;
   readonly audited: RowAudit<TriggerRow>;
 }
 
-/** Binds a secret to its trigger: it cannot be opened at another one. */
+/** Binds a secret to its trigger: it cannot be opened for another one. */
 export const secretContext = (id: string): string => `triggers/${id}/secret`;
 
 export function hashAddress(token: string): Buffer {
   return createHash("sha256").update(token).digest();
 }
 
-/** Throws 404 where there is none. */
+/** The trigger with this ID. Throws 404. */
 export async function requireTrigger(db: Db, id: string): Promise<TriggerDetail> {
   return required(await triggers.findTrigger(db, id), "trigger");
 }
 
 /**
- * Creates a trigger. For an inbound webhook, `token` is the unguessable part of its address, which is not stored.
- * Throws 404, 422, and 409 if the organisation has as many as it may.
+ * Creates a trigger. For an inbound webhook, `token` is the unguessable part of its URL, which is not stored. Throws
+ * 404, 422, and 409 if the organisation has the maximum number of triggers.
  */
 export async function createTrigger(
   deps: TriggerDeps,
   wanted: TriggerToCreate,
 ): Promise<{ trigger: TriggerDetail; token: string | null }> {
   const { db, secrets } = deps;
-  const { id, org_id, project_id, type, inputs, enabled, created_by } = wanted;
+  const { id, org_id, project_id, type, inputs, enabled, setBy } = wanted;
   const { secret: given, ...config } = wanted.config;
   const secret = sealed(secrets, id, given);
   requireSecret(config, secret);
@@ -94,8 +103,8 @@ export async function createTrigger(
     await requireKnown(connection, type, config);
     await requireInputs(connection, project_id, inputs);
     await requireRoom(connection, "triggers", id, deps.config.MILLRACE_MAX_TRIGGERS);
-    await triggers.insertTrigger(connection, { ...row, created_by });
-    // Checked again: the new row keeps the project from being deleted until the transaction ends.
+    await triggers.insertTrigger(connection, { ...row, created_by: setBy.id, rights: keptRights(setBy) });
+    // Checked again here, because only the new row prevents the project from being deleted.
     if (!(await existsProject(connection, project_id))) throw notFound("project");
     const created = await requireTrigger(connection, id);
     const { audit, view, ...named } = wanted.audited;
@@ -107,67 +116,86 @@ export async function createTrigger(
 }
 
 /**
- * When a schedule is due next, and what in it may be a mistake. Null if the trigger has no schedule, or Temporal
- * cannot tell.
+ * The next times of a trigger's schedule, and warnings about it. Null if the trigger has no schedule, or Temporal
+ * cannot be asked.
  */
 export async function outlookOf(deps: OutlookDeps, { id, enabled, ...trigger }: TriggerRow): Promise<Outlook> {
   if (trigger.kind !== "schedule") return { next_times: null, warnings: [] };
-  const { cron } = trigger.config;
-  return outlookOfSchedule(deps, { id: triggerScheduleId(id), cron, paused: !enabled });
+  const { cron, time_zone } = trigger.config;
+  return outlookOfSchedule(deps, { id: triggerScheduleId(id), cron, time_zone, paused: !enabled });
 }
 
 export interface TriggerChange {
-  readonly config?: JsonObject | undefined;
-  readonly inputs?: Readonly<Record<string, string>> | undefined;
+  readonly config?: Patch<JsonObject> | undefined;
+  readonly inputs?: Patch<Readonly<Record<string, string>>> | undefined;
   readonly enabled?: boolean | undefined;
 }
 
 /**
- * Changes the given members; the secret stays if the new configuration names none. Calls `check` with the locked
- * trigger, then `read`, which parses the change for that type. Throws 404 and 422.
+ * Merges a change into a trigger. Calls `check` with the locked trigger before it changes anything, and `read` to parse
+ * the complete changed configuration. Throws 404 and 422.
  */
 export async function changeTrigger(
   deps: TriggerDeps,
-  orgId: string,
+  setBy: Principal,
   id: string,
-  read: (trigger: TriggerRow) => TriggerChange,
+  change: TriggerChange,
+  read: (type: TriggerType, config: JsonObject) => JsonObject,
   check: (trigger: TriggerRow) => void,
   audited: RowAudit<TriggerRow>,
 ): Promise<TriggerDetail> {
-  const changed = await changeLocked(deps.db, orgId, {
+  const changed = await changeLocked(deps.db, setBy.org_id, {
     audited,
     async lock(connection) {
       return required(await triggers.lockTrigger(connection, id), "trigger");
     },
     requireMatch: check,
     async write(connection, found) {
-      const { config: given, inputs, enabled } = read(found);
-      if (given === undefined && inputs === undefined && enabled === undefined) return requireTrigger(connection, id);
-      const { secret: newSecret, ...config } = given ?? (found.config as JsonObject);
-      const secret = newSecret === undefined ? found.secret : sealed(deps.secrets, id, newSecret);
+      const { config: given, enabled = found.enabled } = change;
+      if (Object.values(change).every((member) => member === undefined)) return requireTrigger(connection, id);
+      const before = found.config as JsonObject;
+      const { secret: own } = found;
+      const kept = own === null ? undefined : unlessBroken(() => deps.secrets.open(own, secretContext(id)));
+      const { secret: asked, ...config } =
+        given === undefined ? { ...before, secret: kept } : read(typeOf(found), merged(found, kept, given));
+      const secret = asked === kept ? found.secret : sealed(deps.secrets, id, asked);
       requireSecret(config, secret);
       if (given !== undefined) {
         requireSpacing(found.kind, config, deps.config.MILLRACE_MIN_SCHEDULE_SECONDS);
         await requireKnown(connection, found, config);
       }
-      if (inputs !== undefined) await requireInputs(connection, found.project_id, inputs);
-      await triggers.updateTrigger(connection, {
-        id,
-        config,
-        inputs: inputs ?? found.inputs,
-        enabled: enabled ?? found.enabled,
-        secret,
-        // With another address or expression, the next value is not compared with the earlier one.
-        seen: given === undefined ? found.seen : null,
-      });
+      const inputs = mergePatch(INPUTS, found.inputs, change.inputs ?? {}) as Record<string, string>;
+      if (change.inputs !== undefined) await requireInputs(connection, found.project_id, inputs);
+      // With another URL or expression the last seen value is dropped, because it is not comparable with the next one.
+      const seen = isDeepStrictEqual(watchedBy(before), watchedBy(config)) ? found.seen : null;
+      const rights = given === undefined ? null : keptRights(setBy);
+      await triggers.updateTrigger(connection, { id, config, inputs, enabled, secret, seen, rights });
       return requireTrigger(connection, id);
     },
   });
   await follow(deps, changed);
-  return await deps.db.org(orgId, (connection) => requireTrigger(connection, id));
+  return await deps.db.org(setBy.org_id, (connection) => requireTrigger(connection, id));
 }
 
-/** Deletes a trigger, which starts no more runs. Throws 404. */
+const INPUTS = z.record(z.string(), z.string());
+
+function typeOf({ provider_id, trigger_id }: TriggerRow): TriggerType {
+  const type = findTriggerType(provider_id, trigger_id);
+  if (type === undefined) throw new Error(`Trigger type ${provider_id}/${trigger_id} not found`);
+  return type;
+}
+
+function merged(trigger: TriggerRow, secret: string | undefined, given: Patch<JsonObject>): JsonObject {
+  const present = { ...trigger.config, ...(secret !== undefined && { secret }) };
+  return mergePatch(typeOf(trigger).config, present, given) as JsonObject;
+}
+
+/** The part of the configuration that determines the watched value, without the interval. */
+function watchedBy(config: JsonObject): JsonObject {
+  return { ...config, every_minutes: null };
+}
+
+/** Deletes a trigger; it starts no further runs. Throws 404. */
 export async function deleteTrigger(
   deps: TriggerDeps,
   orgId: string,
@@ -184,8 +212,8 @@ export async function deleteTrigger(
 }
 
 /**
- * Deletes the triggers of a project that the transaction has locked. Their schedules find nothing to start, and are
- * removed soon after.
+ * Deletes the triggers of a project that the transaction has locked. Their schedules start nothing from then on, and
+ * are removed soon afterwards.
  */
 export const deleteTriggersOf = (db: Db, projectId: string): Promise<void> =>
   triggers.markTriggersOfProjectDeleted(db, projectId);
@@ -194,7 +222,7 @@ async function follow(deps: TriggerDeps, { org_id, id, kind }: Pick<TriggerRow, 
   if (kind === "schedule" || kind === "poll") await followSchedule(deps, triggerSchedules(deps.config), { org_id, id });
 }
 
-/** Triggers that a refusal lists. */
+/** Most triggers that a 409 lists. */
 const MAX_LISTED = 100;
 
 /** Throws 409 `in_use` if triggers use a connection that the transaction has locked for update. */
@@ -202,7 +230,7 @@ export async function refuseWhileTriggering(db: Db, connectionId: string): Promi
   const used_by = await triggers.triggersOfConnection(db, connectionId, MAX_LISTED);
   const [first] = used_by;
   if (first === undefined) return;
-  const detail = `The trigger ${first.id} uses this connection${used_by.length > 1 ? ", and others do" : ""}. Change or delete that first.`;
+  const detail = `The trigger ${first.id} ${used_by.length > 1 ? "and others use" : "uses"} this connection. Change or delete it first.`;
   throw new Problem("in_use", detail, { extra: { used_by } });
 }
 
@@ -212,7 +240,7 @@ function sealed(box: SecretBox, id: string, secret: unknown): Buffer | null {
 
 function requireSecret(config: JsonObject, secret: Buffer | null): void {
   if ((config["verification"] ?? "none") !== "none" && secret === null)
-    throw invalid(["body", "config", "secret"], "The secret that the sender signs with is needed", "missing");
+    throw invalid(["body", "config", "secret"], "Send the secret with which the sender signs", "missing");
 }
 
 function requireSpacing(kind: TriggerRow["kind"], { cron }: JsonObject, minSeconds: number): void {
@@ -221,37 +249,37 @@ function requireSpacing(kind: TriggerRow["kind"], { cron }: JsonObject, minSecon
   throw invalid(["body", "config", "cron"], message);
 }
 
-/** What a configuration names must exist: a trigger on a missing project's runs would wait for ever. */
+/** Requires that resources named in a configuration exist, because a trigger on runs of a missing project would never fire. */
 async function requireKnown(
   db: Db,
   { provider_id }: Pick<TriggerRow, "provider_id">,
   { project_id, connection_id }: JsonObject,
 ): Promise<void> {
   if (typeof project_id === "string" && !(await existsProject(db, project_id)))
-    throw invalid(["body", "config", "project_id"], "There is no such project");
+    throw invalid(["body", "config", "project_id"], "Project not found");
   if (typeof connection_id !== "string") return;
   const connection = await holdConnection(db, connection_id);
-  if (connection === null) throw invalid(["body", "config", "connection_id"], "There is no such connection");
+  if (connection === null) throw invalid(["body", "config", "connection_id"], "Connection not found");
   if (connection.provider_id !== provider_id) {
-    const message = `A connection of provider ${provider_id} is needed; this one is of ${connection.provider_id}`;
+    const message = `A connection of provider ${provider_id} is required; this one is of ${connection.provider_id}`;
     throw invalid(["body", "config", "connection_id"], message);
   }
 }
 
-/** The inputs that the published flow takes and needs, if there is one: with others each firing would fail. */
+/** Requires the inputs of the published flow, if there is one, because with wrong ones each firing would fail. */
 async function requireInputs(db: Db, projectId: string, given: Readonly<Record<string, string>>): Promise<void> {
   const takenBy = await publishedInputs(db, projectId);
   if (takenBy === null) return;
   const { known, required } = takenBy;
   const issue = (name: string, msg: string, type: string) => ({ loc: ["body", "inputs", name], msg, type });
-  const takes = known.length === 0 ? "it has none" : `it has ${known.slice(0, 20).join(", ")}`;
+  const takes = known.length === 0 ? "the flow has no inputs" : `its inputs are ${known.slice(0, 20).join(", ")}`;
   const issues = [
     ...Object.keys(given)
       .filter((name) => !known.includes(name))
-      .map((name) => issue(name, `The published flow has no such input: ${takes}`, "unknown_input")),
+      .map((name) => issue(name, `The published flow does not have this input: ${takes}`, "unknown_input")),
     ...required
       .filter((name) => given[name] === undefined)
-      .map((name) => issue(name, "The published flow needs this input", "missing")),
+      .map((name) => issue(name, "The published flow requires this input", "missing")),
   ];
   if (issues.length > 0) throw new ValidationProblem(issues);
 }

@@ -9,7 +9,7 @@ import type { SendDelivery } from "./send.ts";
 export interface AttemptDeps {
   readonly send: SendDelivery;
   readonly record: RecordAttempt;
-  /** Delay before each attempt, counted from the failure of the one before (ms). */
+  /** Delay before each attempt, counted from the previous failure (ms). */
   readonly schedule: readonly number[];
   readonly random?: () => number;
   readonly onAttempt?: (job: DeliveryJob, result: AttemptResult) => void;
@@ -18,20 +18,17 @@ export interface AttemptDeps {
 /** The outcome of an attempt. */
 export interface AttemptOutcome {
   readonly verdict: DeliveryVerdict;
-  /** Null when the delivery was removed meanwhile. */
+  /** Null if the delivery was purged meanwhile. */
   readonly after: AfterAttempt | null;
 }
 
 /**
- * Makes an attempt and records it. In between, once the receiver has answered or timed out, it calls `onSent`. Rejects
+ * Makes an attempt, calls `onSent` once the receiver has responded or timed out, and then records the outcome. Rejects
  * if `signal` aborts, or the database cannot be written to.
  */
 export type AttemptDelivery = (job: DeliveryJob, signal: AbortSignal, onSent: () => void) => Promise<AttemptOutcome>;
 
-/**
- * How long the outcome of an attempt is held while the database is down (ms). If it were forgotten, the attempt would
- * be repeated.
- */
+/** How long to retry recording an outcome while the database is unreachable (ms), because a lost outcome repeats the attempt. */
 const RECORD_PATIENCE_MS = 60_000;
 
 export function createAttemptDelivery(deps: AttemptDeps): AttemptDelivery {

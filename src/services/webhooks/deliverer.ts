@@ -9,15 +9,15 @@ import type { AttemptDelivery } from "./attempt.ts";
 import { reserve } from "./slots.ts";
 import type { DeliverySlot, DeliverySlots, Reservation } from "./slots.ts";
 
-/** Most subscriptions in one claim. */
+/** Most subscriptions whose deliveries one statement claims. */
 const MAX_SUBSCRIPTIONS = 500;
-/** Least time between two claims (ms), so that one takes all that has gathered. */
+/** Shortest time between two claims (ms), so that each claim takes all deliveries collected meanwhile. */
 const CLAIM_SPACING_MS = 10;
-/** A claim lasts for the receiver's timeout plus this (ms), the time to record the attempt. */
+/** A claim lasts for the receiver's timeout plus this time for recording the attempt (ms). */
 const CLAIM_MARGIN_MS = 10_000;
 /**
- * If the claiming query took longer than this (ms), its deliveries are left alone: the claim could end while one is
- * being sent.
+ * If the claiming query took longer than this (ms), its deliveries are not sent, because the claim could expire during
+ * the request.
  */
 const MAX_CLAIM_QUERY_MS = 5000;
 
@@ -25,16 +25,16 @@ export interface DelivererDeps {
   readonly db: Database;
   readonly slots: DeliverySlots;
   readonly attempt: AttemptDelivery;
-  /** How many shards there are in all. */
+  /** The number of all shards. */
   readonly shards: number;
   /** How often deliveries are polled, in case notifications were lost (ms). */
   readonly pollMs: number;
-  /** Time a receiver has to answer (ms). */
+  /** Time limit for a receiver's response (ms). */
   readonly timeoutMs: number;
   readonly onError: (error: unknown, job?: DeliveryJob) => void;
 }
 
-/** Makes the deliveries of the shards this process owns. */
+/** Makes the deliveries of the shards that this process owns. */
 export interface Deliverer {
   /** Owns a shard until the returned function is called; null if the process is stopping. */
   own(shard: number): (() => void) | null;
@@ -43,27 +43,28 @@ export interface Deliverer {
   leave(): void;
   /** Deliveries to these subscriptions may be due. */
   due(subscriptionIds: readonly string[]): void;
-  /** Notices may have been lost, so all rows are looked at. */
+  /** Checks all rows, because notices may have been lost. */
   lookAround(): void;
   /**
-   * Takes nothing more and waits for deliveries in flight. After `graceMs` they are aborted, and due again once their
-   * claim ends.
+   * Claims no further deliveries and waits for those in flight. After `graceMs` they are aborted, and are due again
+   * once their claim expires.
    */
   close(graceMs: number): Promise<void>;
 }
 
 /**
- * The rows are the schedule. In memory it only keeps when to look at a subscription's rows next, and a wrong time does
- * no harm. A shard may have two owners for a moment: each delivery belongs to the one that has claimed it.
+ * The rows are the only schedule; memory holds just the time at which to check a subscription's rows next, and a wrong
+ * time does no harm. A shard may briefly have two owners, because each delivery belongs to the process that has claimed
+ * it.
  */
 export function createDeliverer(deps: DelivererDeps): Deliverer {
   const { db, slots, attempt, shards, pollMs, timeoutMs, onError } = deps;
   const claimMs = timeoutMs + CLAIM_MARGIN_MS;
   const owners = new Map<number, number>();
-  /** When to look at a subscription (by the monotonic clock, ms). */
+  /** When to check each subscription next (ms, monotonic). */
   const dueAt = new Map<string, number>();
   const failing = new Set<string>();
-  /** The organisation of a subscription: its slots count as that organisation's. */
+  /** The organisation of each subscription, to which its slots are counted. */
   const orgOf = new Map<string, string>();
   const underWay = new Map<string, Promise<void>>();
   let stopping = false;
@@ -72,8 +73,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     stop = resolve;
   });
   const abort = new AbortController();
-  // Each delivery in flight adds one listener, and there are as many as slots. Only more than that would be a leak to
-  // warn of.
+  // Each delivery in flight adds one listener, so Node should warn of a leak only above the number of slots.
   setMaxListeners(slots.total, abort.signal);
 
   const scanning = periodically(
@@ -101,7 +101,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     if (due_in_ms !== null) look(subscription_id, performance.now() + due_in_ms);
   }
 
-  /** Claims due deliveries, as far as there are free slots. Returns when something is due next (ms from now). */
+  /** Claims due deliveries while there are free slots. Returns the time until the next check (ms). */
   async function claim(): Promise<number | undefined> {
     if (stopping) return undefined;
     const since = performance.now();
@@ -110,19 +110,19 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     const ready = due
       .map(([subscription_id]) => ({
         subscription_id,
-        // A deleted subscription has no organisation any more, and nothing of it is claimed.
+        // A deleted subscription has no organisation, and none of its deliveries can be claimed.
         org_id: orgOf.get(subscription_id) ?? subscription_id,
         failing: failing.has(subscription_id),
       }))
       .filter((each) => slots.isFree(each));
     const wanted = reserve(roundRobin(ready, ({ org_id }) => org_id).slice(0, MAX_SUBSCRIPTIONS), slots);
     if (wanted.length > 0) await claimReserved(wanted, since);
-    // Deliveries that are due already lack a slot: a slot that becomes free wakes us.
+    // Deliveries that are already due lack a slot; a slot that becomes free wakes this loop.
     const next = [...dueAt.values()].filter((at) => at > since);
     return ready.length > wanted.length && wanted.length > 0 ? 0 : soonest(next);
   }
 
-  /** Notices name only the subscription. */
+  /** Reads the organisations of subscriptions, because notices name only the subscription. */
   async function learnOrganisations(subscriptionIds: readonly string[]): Promise<void> {
     const unknown = subscriptionIds.filter((id) => !orgOf.has(id));
     if (unknown.length === 0) return;
@@ -131,7 +131,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   }
 
   async function claimReserved(reserved: readonly Reservation[], since: number): Promise<void> {
-    // Keeps a notice that arrives during the query.
+    // Removed before the query, so that a notice which arrives during the query is kept.
     for (const { subscription_id } of reserved) dueAt.delete(subscription_id);
     const wanted = reserved.map((each) => ({ subscription_id: each.subscription_id, count: each.slots.length }));
     const slotsOf = new Map(reserved.map((each) => [each.subscription_id, each.slots]));
@@ -170,13 +170,13 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     underWay.set(job.delivery_id, work);
   }
 
-  // A slot is only for the time at the receiver. Sent deliveries that wait to be recorded are bounded by the claims,
-  // which wait for the same database.
+  // A slot is held only during the request. Deliveries that wait to be recorded need no slot: further claims wait for
+  // the same database, which bounds them.
   async function deliver(job: DeliveryJob, onSent: () => void): Promise<void> {
     const { verdict, after } = await attempt(job, abort.signal, onSent);
     if (verdict.status === "delivered") failing.delete(job.subscription_id);
     else failing.add(job.subscription_id);
-    // It was sent again while in flight, so it is due at once.
+    // A redelivery was requested while the attempt was in flight, so the delivery is due immediately.
     const delay = after?.applied === false ? 0 : verdict.delay_ms;
     if (delay !== null) look(job.subscription_id, performance.now() + delay);
   }

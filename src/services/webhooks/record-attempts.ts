@@ -7,26 +7,32 @@ import type { AfterAttempt, AttemptRecord } from "../../stores/webhooks/attempts
 import { disableSubscription } from "../../stores/webhooks/subscriptions.ts";
 import { shareWrites } from "../shared-writes.ts";
 
-/** How long attempts are gathered (ms), and how many one statement records. */
+/** How long attempts are collected (ms), and how many one statement records. */
 const GATHER_MS = 5;
 const MAX_BATCH = 100;
 
 export interface RecordDeps {
   readonly db: Database;
-  /** A subscription is disabled when every attempt has failed for this long, and there were at least this many. */
+  /**
+   * A subscription is disabled when all its attempts have failed for this time (ms), and there were at least
+   * `disableAttempts`.
+   */
   readonly disableAfterMs: number;
   readonly disableAttempts: number;
 }
 
-/** Records one attempt in a batch with concurrent ones; null if its delivery is gone. */
+/** Records one attempt in a batch with concurrent ones; null if its delivery was purged. */
 export type RecordAttempt = (attempt: AttemptRecord) => Promise<AfterAttempt | null>;
 
-/** Disables subscriptions that answered 410 or that only fail, together with the attempt that shows it. */
+/**
+ * Records attempts, and in the same transaction disables subscriptions whose receiver returned 410 or whose attempts
+ * only fail.
+ */
 export function createRecordAttempt({ db, disableAfterMs, disableAttempts }: RecordDeps): RecordAttempt {
   async function write(attempts: readonly AttemptRecord[]): Promise<AfterAttempt[]> {
     if (attempts.every(({ result }) => result.ok))
       return db.system((connection) => recordAttempts(connection, attempts));
-    // In one transaction: nobody sees a receiver that is gone with a subscription that is still enabled.
+    // One transaction, so that readers never see a 410 of a subscription that is still enabled.
     return db.systemTransaction(async (connection) => {
       const recorded = await recordAttempts(connection, attempts);
       const afterOf = new Map(recorded.map((after) => [after.delivery_id, after]));

@@ -13,9 +13,8 @@ import { queueRunEvents } from "../triggers/run-events.ts";
 const BATCH = 500;
 
 /**
- * Turns the next events of the outbox into deliveries, firings of triggers and samples of monitors, in one
- * transaction. After any crash an event is either still waiting or has all of its deliveries. True if there may be
- * more.
+ * Turns the next events of the outbox into deliveries, firings of triggers and samples of monitors, in one transaction.
+ * After any crash an event is either still waiting or has all of its deliveries. True if more events may wait.
  */
 export function relayEvents(db: Database): Promise<boolean> {
   return db.systemTransaction(async (connection) => {
@@ -28,7 +27,7 @@ export function relayEvents(db: Database): Promise<boolean> {
         .filter(
           (subscription) =>
             subscription.org_id === event.org_id &&
-            // Only events since the subscription was created.
+            // A subscription gets only events since its creation.
             subscription.created_at <= event.occurred_at &&
             selects(subscription, event),
         )
@@ -58,7 +57,7 @@ export function advanceReplays(db: Database): Promise<boolean> {
     await advanceReplay(connection, replay.replay_id, {
       position: events.at(-1)?.seq ?? replay.position,
       queued: deliveries.length === 0 ? 0 : await requeueDeliveries(connection, deliveries, replay.only_failed),
-      // The replay of a disabled or deleted subscription ends.
+      // A replay also ends if its subscription was disabled or deleted.
       finished: finished || subscription === null,
     });
     return true;

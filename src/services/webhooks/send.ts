@@ -13,31 +13,29 @@ import type { DeliveryJob } from "../../stores/webhooks/attempts.ts";
 import { asCallOf } from "../../platform/fetch/own-calls.ts";
 import { openHeaders, openSecret } from "./subscription-secrets.ts";
 
-/** How much of an answer is read (bytes), and how much of that is kept (characters). */
+/** How much of a response is read (bytes), and how much of that is kept (characters). */
 const READ_BYTES = 16 * 1024;
 const KEPT_CHARS = 1024;
 
 export interface SendDeps {
   readonly guardedFetch: Pick<GuardedFetch, "fetch">;
   readonly box: SecretBox;
-  /** Time a receiver has to answer (ms). */
+  /** Time limit for a receiver's response (ms). */
   readonly timeoutMs: number;
   /** Makes references in events absolute; "" leaves them relative. */
   readonly publicUrl: string;
   readonly version: string;
-  /** Does some work within the trace of a run. */
+  /** Runs some work within the trace of a run. */
   readonly within?: <T>(
     run: { readonly org_id: string; readonly run_id: string },
     path: null,
     work: () => Promise<T>,
   ) => Promise<T>;
-  /** Called with the error of an attempt that is a fault of this service. */
+  /** Called if an attempt failed with an internal error. */
   readonly onFault: (error: unknown, job: DeliveryJob) => void;
 }
 
-/**
- * Makes one attempt: a POST with the signed event, by the rules of Standard Webhooks. Rejects only if `signal` aborts.
- */
+/** Makes one attempt: a POST with the event, signed as Standard Webhooks specifies. Rejects only if `signal` aborts. */
 export type SendDelivery = (job: DeliveryJob, signal: AbortSignal) => Promise<AttemptResult>;
 
 export function createSendDelivery({
@@ -70,15 +68,16 @@ export function createSendDelivery({
       const send = (): Promise<GuardedResponse> =>
         guardedFetch.fetch({
           ...request,
-          // A redirect counts as a failed answer: it must not decide where events go.
+          // A redirect counts as a failure, because it must not decide where events are sent.
           redirects: 0,
-          // The status decides, even if the body cannot be read.
+          // The status decides about success, even if the body cannot be read.
           incomplete: "keep",
           limits: { responseBytes: READ_BYTES, headersMs: timeoutMs, bodyMs: timeoutMs, totalMs: timeoutMs },
           signal,
         });
       const { run_id } = job.event.data;
-      // The receiver may be a trigger of ours, whose run sends an event in turn.
+      // The receiver may be a trigger of this installation whose run sends an event in turn, so the request names its
+      // run.
       const run = typeof run_id === "string" ? { org_id: job.org_id, run_id } : null;
       const answer = await (run === null ? send() : within(run, null, () => asCallOf(run, send)));
       return ended(reading(answer, mask));
@@ -90,7 +89,7 @@ export function createSendDelivery({
     }
   };
 
-  /** The request, and its secrets, which must be masked if the receiver repeats them. */
+  /** The signed request, and its secrets, which must be masked if the response echoes them. */
   function signedRequest(job: DeliveryJob, at: number) {
     const { event, org_id, event_id, subscription_id } = job;
     const body = JSON.stringify(eventEnvelope({ ...event, org_id, event_id }, publicUrl));
@@ -111,12 +110,12 @@ export function createSendDelivery({
         "webhook-signature": signWebhook({ id, timestamp, body }, signing),
       },
     };
-    // A signing secret must also be masked without its prefix.
+    // Signing secrets must also be masked without their prefix.
     const bare = signing.map((secret) => secret.replace(/^whsec_/, ""));
     return { request, secrets: [...Object.values(headers), ...signing, ...bare] };
   }
 
-  /** A replaced secret that cannot be read is not reported: that may be why it was replaced. */
+  /** The previous secret. If it cannot be decrypted it is silently skipped, because that may be why it was replaced. */
   function previousSecret({ previous_secret, subscription_id }: DeliveryJob): string[] {
     if (previous_secret === null) return [];
     try {
@@ -143,14 +142,14 @@ function reading(answer: GuardedResponse, mask: MaskValues): Partial<AttemptResu
 function explained({ status, broken }: GuardedResponse): string {
   const unread = broken === undefined ? "" : ` Its body could not be read to the end: ${broken.message}`;
   if (status >= 300 && status < 400) {
-    return `The receiver answered ${status}, a redirect, which is not followed. Change the subscription's url.${unread}`;
+    return `The receiver returned ${status}, a redirect. Redirects are not followed: change the webhook's url.${unread}`;
   }
-  return `The receiver answered ${status}; anything but 2xx is a failure.${unread}`;
+  return `The receiver returned ${status}; only 2xx counts as success.${unread}`;
 }
 
 /**
- * The beginning of an answer as text that Postgres can store, with secrets masked. It is cut last: half of a secret
- * would not be recognised.
+ * The beginning of a response as text that Postgres can store, with secrets masked. It is cut after masking, because
+ * half a secret would not be recognised.
  */
 function shortened({ body, truncated, broken }: GuardedResponse, mask: MaskValues): string | null {
   if (body.length === 0) return null;
@@ -160,10 +159,10 @@ function shortened({ body, truncated, broken }: GuardedResponse, mask: MaskValue
 
 const OUR_FAULT: Partial<AttemptResult> = {
   error_code: "internal_error",
-  error_message: "The attempt failed for a reason of ours; the log has it.",
+  error_message: "The attempt failed because of an internal error. See the server log.",
 };
 
-/** The recorded reason for a failure, or null if it cannot be explained. */
+/** The recorded reason for a failure, or null for an internal error. */
 function problemOf(error: unknown, mask: MaskValues): Partial<AttemptResult> | null {
   if (error instanceof FetchRefused || error instanceof FetchFailed) {
     return { error_code: error.code, error_message: mask(error.message) };
@@ -171,7 +170,7 @@ function problemOf(error: unknown, mask: MaskValues): Partial<AttemptResult> | n
   if (error instanceof SealBroken) {
     return {
       error_code: "secret_unreadable",
-      error_message: "The subscription's secret cannot be read with the configured master key (MILLRACE_MASTER_KEY).",
+      error_message: "The webhook's secret cannot be decrypted with the configured master key (MILLRACE_MASTER_KEY).",
     };
   }
   return null;

@@ -8,11 +8,11 @@ export interface ReadySubscription {
   readonly failing: boolean;
 }
 
-/** Most deliveries in flight in a process. */
+/** Limits the deliveries in flight in a process. */
 export interface DeliverySlots {
-  /** A slot for a delivery to this subscription, or null when there is none. */
+  /** A slot for a delivery to this subscription, or null if none is free. */
   take(subscription: ReadySubscription): DeliverySlot | null;
-  /** Whether `take` would give this subscription one. */
+  /** Whether `take` would return a slot for this subscription. */
   isFree(subscription: ReadySubscription): boolean;
   readonly total: number;
   readonly inUse: () => number;
@@ -23,14 +23,14 @@ export interface DeliverySlot {
 }
 
 /**
- * Counts deliveries in flight: at most `perSubscription` to one, so that a hanging receiver holds no more, and at most
- * `total` in all. Each organisation has its share. Failing subscriptions get half at most, so that the others always
- * find a slot.
+ * Counts deliveries in flight: at most `perSubscription` to one subscription, which bounds the slots of a hanging
+ * receiver, and at most `total` altogether. Each organisation has its share. Failing subscriptions get at most half of
+ * the slots, so that the others always find one.
  */
 export function createDeliverySlots(total: number, perSubscription: number): DeliverySlots {
   const underWay = new Map<string, number>();
   const shares = createShares(total);
-  // Separate shares: one organisation's failing subscriptions do not delay another's.
+  // Failing subscriptions have separate shares per organisation, so that one organisation's do not delay another's.
   const failingShares = createShares(Math.max(2, Math.floor(total / 2)));
 
   const isFree = ({ subscription_id, org_id, failing }: ReadySubscription): boolean =>
@@ -64,7 +64,7 @@ export function createDeliverySlots(total: number, perSubscription: number): Del
   };
 }
 
-/** Deliveries claimed at once. */
+/** Most deliveries claimed by one statement. */
 const MAX_CLAIMED = 100;
 
 /** Slots reserved for deliveries to a subscription. */

@@ -21,26 +21,23 @@ export interface WebhooksDeps
     Omit<RecordDeps, "db">,
     Pick<DelivererDeps, "db" | "shards" | "pollMs" | "timeoutMs" | "onError"> {
   readonly startShard: StartShard;
-  /** Called when events have been relayed: triggers may fire. */
+  /** Called when events have been relayed, because triggers may be due. */
   readonly onRelayed?: () => void;
   /** How often it checks that every shard has its workflow (ms). */
   readonly ensureMs: number;
-  /** Most deliveries in flight: in all, and to one subscription. */
+  /** Most deliveries in flight, in total and per subscription. */
   readonly totalSlots: number;
   readonly slotsPerSubscription: number;
 }
 
-/** A process's part in the delivery of events. Any number of processes may take part. */
+/** The part of a process that delivers events. Any number of processes may take part. */
 export interface Webhooks {
   readonly deliverer: Deliverer;
   readonly inUse: () => number;
   close(graceMs: number): Promise<void>;
 }
 
-/**
- * Makes deliveries from events, and sends the ones in the shards that Temporal assigns to this process (see
- * `deliverer`).
- */
+/** Creates deliveries from events, and sends those in the shards that Temporal assigns to this process (see `deliverer`). */
 export function startWebhooks(deps: WebhooksDeps): Webhooks {
   const { db, startShard, shards, pollMs, ensureMs, onError } = deps;
   const slots = createDeliverySlots(deps.totalSlots, deps.slotsPerSubscription);

@@ -27,8 +27,8 @@ const COLUMNS =
   "key_id, org_id, name, kind, prefix, created_by, created_at, expires_at, revoked_at, last_used_at, scopes, read_only, projects, allowed_origins, allowed_addresses";
 
 /**
- * Adds a key, or gives an existing one of the same id a new secret: if the answer to its creation was lost, the
- * repetition shows a valid one.
+ * Adds a key, or gives an existing key with the same ID a new secret: if the response to its creation was lost, a retry returns a valid
+ * secret.
  */
 export async function insertApiKey(db: Db, key: NewApiKey): Promise<ApiKey> {
   const rows = await db.query<ApiKey>(
@@ -89,7 +89,7 @@ export async function revokeApiKey(db: Db, keyId: string): Promise<ApiKey | null
   );
 }
 
-/** Revokes every key that a user made, directly or with such a key. Returns the ids of revoked keys. */
+/** Revokes every key that a user created, directly or with such a key. Returns the IDs of revoked keys. */
 export async function revokeKeysOfUser(db: Db, userId: string): Promise<string[]> {
   return db.column<string>(
     `with recursive made as (

@@ -1,13 +1,13 @@
 import type { Db } from "../db.ts";
-import { GRANTS_OF_USER } from "./project-roles.ts";
+import { GRANTS_OF_USER } from "../rights.ts";
 import type { Grants } from "./project-roles.ts";
 import type { UserRole } from "./users.ts";
 
-/** The session that tokens belong to, and where it is used. */
+/** The session that tokens belong to, and the client that uses it. */
 export interface TokenSession {
   /** Shared by all tokens that were obtained from one another; null for tokens from before this existed. */
   readonly session_id: string | null;
-  /** When its first tokens were given; null: now. */
+  /** When the session received its first tokens; null means now. */
   readonly began_at: string | null;
   readonly user_agent: string;
   readonly address: string;
@@ -79,8 +79,8 @@ export async function consumeToken(db: Db, tokenId: string): Promise<boolean> {
 }
 
 /**
- * Ends the session of a refresh token: any of the organisation's, or with `userId` only one of that user. Its tokens
- * expire, so that a later use does not look like theft. Returns the user; null if there is none to end.
+ * Ends the session of a refresh token: any of the organisation's, or with `userId` only one of that user. Its tokens expire, so that a
+ * later use does not look like theft. Returns the user; null if there is no such session.
  */
 export async function endTokenSession(db: Db, sessionId: string, userId: string | null): Promise<string | null> {
   return db.value<string>(

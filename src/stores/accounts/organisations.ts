@@ -14,9 +14,9 @@ export async function insertOrganisation(db: Db, organisation: { org_id: string;
   );
 }
 
-/** The oldest organisation of a name; nobody who asks adds another until the transaction ends. System only. */
+/** The oldest organisation with a name. Until the transaction ends, other callers of this function cannot add one. System only. */
 export async function findOrganisationNamed(db: Db, name: string): Promise<Organisation | null> {
-  // A separate statement: the search must begin after the lock, or it does not see what others added.
+  // A separate statement, because its snapshot must be taken after the lock to include organisations that others added.
   await db.query("select pg_advisory_xact_lock(hashtextextended('names of organisations', 0))");
   const rows = await db.query<Organisation>(
     "select org_id, name, created_at from organisations where name = $1::text order by org_id limit 1",

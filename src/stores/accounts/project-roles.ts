@@ -20,10 +20,6 @@ const FROM = `project_roles g join users u using (user_id) join projects p using
 /** A user's roles, by project. */
 export type Grants = Readonly<Record<string, ProjectRole>>;
 
-/** The roles of the user with alias `u`, by project, for statements that authenticate. */
-export const GRANTS_OF_USER =
-  "(select jsonb_object_agg(g.project_id, g.role) from project_roles g where g.user_id = u.user_id) as grants";
-
 /** A page of the users with a role in a project, by user. */
 export async function listProjectGrants(db: Db, projectId: string, page: Keyset): Promise<ProjectGrant[]> {
   const { bound, compare, order } = keysetSql(page);
@@ -52,7 +48,7 @@ export async function lockProjectGrant(db: Db, projectId: string, userId: string
   );
 }
 
-/** Gives a user a role in a project, in place of an earlier one. */
+/** Gives a user a role in a project, replacing an earlier one. */
 export async function setProjectGrant(
   db: Db,
   grant: Pick<ProjectGrant, "project_id" | "user_id" | "role"> & { readonly org_id: string },

@@ -31,8 +31,8 @@ export async function insertProviderSignIn(db: Db, signIn: NewProviderSignIn): P
 }
 
 /**
- * Uses a sign-in up; null if none has this state, provider and browser, or it has expired. Another browser does not
- * use it up.
+ * Consumes a sign-in; null if none has this state, provider and browser, or it has expired. A request from another browser does not consume
+ * it.
  */
 export async function takeProviderSignIn(
   db: Db,

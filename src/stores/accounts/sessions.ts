@@ -1,13 +1,13 @@
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
-import { GRANTS_OF_USER } from "./project-roles.ts";
+import { GRANTS_OF_USER } from "../rights.ts";
 import type { Grants } from "./project-roles.ts";
 import type { UserRole } from "./users.ts";
 
-/** A session ends when nobody has used it for this long. */
+/** A session ends when it has not been used for this long. */
 const IDLE = "interval '12 hours'";
-/** Every session ends after this long, however busy: an open page keeps polling. */
+/** Every session ends after this long, however often it is used, because an open page keeps polling. */
 const LONGEST = "interval '7 days'";
 const LIVE = `ended_at is null and last_seen_at > now() - ${IDLE} and s.created_at > now() - ${LONGEST}`;
 
@@ -24,7 +24,7 @@ export interface NewSession {
   readonly id_token: Buffer | null;
 }
 
-/** A session that has not ended, with its user. */
+/** A valid session, with its user. */
 export interface Session {
   readonly session_id: string;
   readonly org_id: string;
@@ -39,7 +39,7 @@ export interface Session {
   readonly provider_id: string | null;
 }
 
-/** The same with its user's roles in projects. */
+/** A valid session with its user's roles in projects. */
 export interface AuthenticatedSession extends Session {
   readonly grants: Grants | null;
 }
@@ -69,9 +69,7 @@ export async function insertSession(db: Db, session: NewSession): Promise<void> 
   );
 }
 
-/**
- * The session with this secret in any organisation; null if it has ended or its user is locked. Authentication only.
- */
+/** The session with this secret in any organisation; null if it has ended or its user is disabled. Authentication only. */
 export async function findSessionByHash(db: Db, hash: Buffer): Promise<AuthenticatedSession | null> {
   return db.first<AuthenticatedSession>(
     `select ${COLUMNS}, ${GRANTS_OF_USER} from sessions s join users u using (user_id)
@@ -85,7 +83,7 @@ export async function touchSession(db: Db, sessionId: string): Promise<void> {
   await db.query("update sessions set last_seen_at = now() where session_id = $1::uuid", [sessionId]);
 }
 
-/** A page of open sessions: one user's, or with null the whole organisation's. */
+/** A page of open sessions: those of one user or, with null, those of the whole organisation. */
 export async function listSessions(db: Db, userId: string | null, page: Keyset): Promise<ListedSession[]> {
   const { bound, compare, order } = keysetSql(page);
   return db.query<ListedSession>(
@@ -106,10 +104,7 @@ export async function listSessions(db: Db, userId: string | null, page: Keyset):
 
 export type EndedSession = Pick<Session, "user_id" | "provider_id"> & Pick<NewSession, "id_token">;
 
-/**
- * Ends a session: any of the organisation's, or with `userId` only one of that user. Returns it; null if there is none
- * to end.
- */
+/** Ends a session: any of the organisation's, or with `userId` only one of that user. Returns it; null if there is no such session. */
 export async function endSession(db: Db, sessionId: string, userId: string | null): Promise<EndedSession | null> {
   return db.first<EndedSession>(
     `with ended as (
@@ -121,7 +116,7 @@ export async function endSession(db: Db, sessionId: string, userId: string | nul
   );
 }
 
-/** Ends every session of a user, and the links that would open another. */
+/** Ends every session of a user, and the sign-in links that would open another. */
 export async function endSessionsOfUser(db: Db, userId: string): Promise<void> {
   await db.query(
     "update sessions set ended_at = now(), id_token = null where user_id = $1::uuid and ended_at is null",
@@ -145,7 +140,7 @@ export async function insertSignInLink(db: Db, link: NewSignInLink): Promise<voi
   );
 }
 
-/** Uses a link up; null if it is missing, used or expired, or its user is locked. */
+/** Consumes a sign-in link; null if it is missing, used or expired, or its user is disabled. */
 export async function takeSignInLink(db: Db, hash: Buffer): Promise<{ org_id: string; user_id: string } | null> {
   return db.first<{ org_id: string; user_id: string }>(
     `with taken as (delete from sign_in_links where secret_hash = $1::bytea returning org_id, user_id, expires_at)

@@ -19,7 +19,7 @@ export interface NewUser extends Omit<User, "created_at" | "disabled_at"> {
   readonly password_hash: string;
 }
 
-/** Undefined members stay as they are. */
+/** Undefined fields are not changed. */
 export interface UserChange {
   readonly role?: UserRole | undefined;
   readonly password_hash?: string | undefined;
@@ -63,7 +63,7 @@ export async function findUsersByAddress(
   );
 }
 
-/** Stores a hash of the same password with today's parameters. */
+/** Stores a hash of the same password with the current parameters. */
 export async function replaceHash(db: Db, userId: string, passwordHash: string): Promise<void> {
   await db.query("update users set password_hash = $2::text where org_id = current_org() and user_id = $1::uuid", [
     userId,
@@ -94,7 +94,7 @@ export async function findUsersByName(
   );
 }
 
-/** Locks every user of the organisation until the transaction ends, so that the check for the last admin holds. */
+/** Locks the rows of all users of the organisation until the transaction ends, so that the check for the last admin holds. */
 export async function lockUsers(db: Db): Promise<User[]> {
   return db.query<User>(`select ${COLUMNS} from users where org_id = current_org() order by user_id for update`);
 }
@@ -122,7 +122,7 @@ export async function updateUser(db: Db, userId: string, change: UserChange): Pr
   );
 }
 
-/** Removes a user with all tokens. */
+/** Deletes a user with all tokens. */
 export async function deleteUser(db: Db, userId: string): Promise<boolean> {
   await db.query("delete from oauth_tokens where org_id = current_org() and user_id = $1::uuid", [userId]);
   return db.any("delete from users where org_id = current_org() and user_id = $1::uuid", [userId]);

@@ -18,12 +18,13 @@ export interface AuditEntry extends NewAuditEntry {
   readonly at: string;
 }
 
-/** Which entries to list; absent members restrict nothing. */
+/** Which entries to list; omitted fields restrict nothing. */
 export interface AuditFilter {
   readonly actor_id?: string | undefined;
-  readonly target_id?: string | undefined;
+  /** Entries with any of these targets. */
+  readonly target_ids?: readonly string[] | undefined;
   readonly operation?: string | undefined;
-  /** RFC 3339: from this time on, and before that one. */
+  /** RFC 3339; the first is inclusive, the second exclusive. */
   readonly since?: string | undefined;
   readonly until?: string | undefined;
 }
@@ -65,7 +66,7 @@ export async function listAuditEntries(db: Db, filter: AuditFilter, page: Keyset
   const add = (value: unknown, type: string): string => `$${values.push(value)}::${type}`;
   const conditions = ["org_id = current_org()", `entry_id ${compare} ${add(bound, "uuid")}`];
   if (filter.actor_id !== undefined) conditions.push(`actor_id = ${add(filter.actor_id, "uuid")}`);
-  if (filter.target_id !== undefined) conditions.push(`target_id = ${add(filter.target_id, "text")}`);
+  if (filter.target_ids !== undefined) conditions.push(`target_id = any (${add(filter.target_ids, "text[]")})`);
   if (filter.operation !== undefined) conditions.push(`operation = ${add(filter.operation, "text")}`);
   if (filter.since !== undefined) conditions.push(`entry_id >= ${add(firstIdOf(Date.parse(filter.since)), "uuid")}`);
   if (filter.until !== undefined) conditions.push(`entry_id < ${add(firstIdOf(Date.parse(filter.until)), "uuid")}`);
@@ -78,7 +79,7 @@ export async function listAuditEntries(db: Db, filter: AuditFilter, page: Keyset
   );
 }
 
-/** Removes up to `limit` entries of all organisations that are older than that many days. For the sweeper. */
+/** Removes up to `limit` entries of all organisations that are older than this many days. For the sweeper. */
 export async function purgeAuditEntries(db: Db, days: number, limit: number): Promise<number> {
   return db.count(
     `delete from audit_log where entry_id in (

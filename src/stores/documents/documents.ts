@@ -5,7 +5,7 @@ import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-/** The owner of documents: one document node of one flow, for one `<user>-<conversation>` handle. Matched exactly. */
+/** The owner of documents: one document node of one flow, for one `<user>-<conversation>` ID, which must match exactly. */
 export interface DocumentHandle {
   readonly project_id: string;
   readonly node_id: string;
@@ -31,7 +31,7 @@ export interface DocumentRow extends DocumentHandle {
   readonly blob_key: string;
   readonly status: DocumentStatus;
   readonly error: DocumentError | null;
-  /** The text that was read from it. */
+  /** The text extracted from the document. */
   readonly text_value: StoredValue | null;
   readonly pages: number | null;
   readonly created_at: string;
@@ -57,7 +57,7 @@ const COLUMNS = `file_id, org_id, project_id, node_id, user_id, filename, mime_t
   text_value, pages, created_at, indexed_at`;
 const OF_HANDLE = "org_id = current_org() and project_id = $1::uuid and node_id = $2::text and user_id = $3::text";
 
-/** Inserts a document to be read; false if it exists (the same upload, retried). */
+/** Inserts a document that is pending extraction; false if it exists (the same upload, retried). */
 export async function insertDocument(db: Db, document: NewDocument): Promise<boolean> {
   return db.any(
     `insert into documents (file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key, charset)
@@ -79,7 +79,7 @@ export async function insertDocument(db: Db, document: NewDocument): Promise<boo
   );
 }
 
-/** How many documents of the organisation wait to be read, counted up to `most`. */
+/** How many documents of the organisation are pending extraction, counted up to `most`. */
 export async function countPending(db: Db, orgId: string, most: number): Promise<number> {
   const pending = await db.value<number>(
     `select count(*)::integer as pending from (
@@ -94,7 +94,7 @@ export async function getDocument(db: Db, fileId: string): Promise<DocumentRow |
   return db.first<DocumentRow>(`select ${COLUMNS} from documents where file_id = $1::uuid`, [fileId]);
 }
 
-/** A page of a handle's documents, of one file name or of all. */
+/** A page of a user ID's documents, with one file name or with any. */
 export async function listDocuments(
   db: Db,
   handle: DocumentHandle,
@@ -109,12 +109,12 @@ export async function listDocuments(
   );
 }
 
-/** All documents of a handle for a run, in the order they were uploaded. At most `limit`. */
+/** All documents of a user ID for a run, in the order they were uploaded; at most `limit`. */
 export async function documentsOfHandle(db: Db, handle: DocumentHandle, limit: number): Promise<DocumentRow[]> {
   return listDocuments(db, handle, null, { beyond: null, ascending: true, limit });
 }
 
-/** Records the text of a document. False if it was removed or settled before. */
+/** Records the text of a document. False if the document was deleted, or already has a text or an error. */
 export async function markIndexed(db: Db, fileId: string, text: StoredValue, pages: number | null): Promise<boolean> {
   return db.any(
     `update documents set status = 'indexed', text_value = $2::jsonb, pages = $3::integer, error = null, indexed_at = now()
@@ -123,7 +123,7 @@ export async function markIndexed(db: Db, fileId: string, text: StoredValue, pag
   );
 }
 
-/** Records why a document cannot be read. False if it was removed or settled before. */
+/** Records why a document cannot be read. False if the document was deleted, or already has a text or an error. */
 export async function markError(db: Db, fileId: string, error: DocumentError): Promise<boolean> {
   return db.any(
     `update documents set status = 'error', error = $2::jsonb where file_id = $1::uuid and status = 'pending'`,
@@ -138,7 +138,7 @@ export interface RemovedDocument {
   readonly text_value: StoredValue | null;
 }
 
-/** Removes up to `limit` of a handle's documents, of one file name or of all, and returns the blobs to delete with them. */
+/** Deletes up to `limit` of a user ID's documents, with one file name or with any; returns the blobs to delete with them. */
 export async function deleteDocuments(
   db: Db,
   handle: DocumentHandle,
@@ -153,14 +153,14 @@ export async function deleteDocuments(
   );
 }
 
-/** Blocks other uploads of the same name under the same handle until the transaction ends. */
+/** Blocks other uploads with the same name and user ID until the transaction ends. */
 export async function lockFilename(db: Db, handle: DocumentHandle, filename: string): Promise<void> {
   await db.query("select pg_advisory_xact_lock(hashtextextended(array_to_string($1::text[], chr(1)), 0))", [
     ["document", handle.project_id, handle.node_id, handle.user_id, filename],
   ]);
 }
 
-/** Removes the other documents of the same name under the same handle: the new one replaces them. */
+/** Deletes the other documents with the same name and user ID, because the new one replaces them. */
 export async function deleteReplaced(db: Db, newer: NewDocument): Promise<RemovedDocument[]> {
   return db.query<RemovedDocument>(
     `delete from documents where ${OF_HANDLE} and filename = $4::text and file_id <> $5::uuid returning file_id, blob_key, text_value`,
@@ -168,7 +168,7 @@ export async function deleteReplaced(db: Db, newer: NewDocument): Promise<Remove
   );
 }
 
-/** Documents of all organisations that have waited for longer than this to be read; the sweeper starts them again. */
+/** Documents of all organisations that have been pending for longer than this; the sweeper starts their extraction again. */
 export async function pendingDocuments(
   db: Db,
   olderThanMs: number,

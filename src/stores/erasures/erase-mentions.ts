@@ -1,3 +1,4 @@
+import { storedTarget } from "../../domain/audit/audit.ts";
 import { ERASED } from "../../domain/erasures/erasure.ts";
 import { UUID_PATTERN } from "../../domain/uuid.ts";
 import type { Db } from "../db.ts";
@@ -7,16 +8,16 @@ import type { OpenErasure } from "./erasures.ts";
 
 /** A page of a table that was looked through. */
 export interface Scanned {
-  /** Null: it was the last page. */
+  /** `null` if it was the last page. */
   readonly after: string | null;
   readonly found: number;
 }
 
-/** Whether a text names something erased, in upper or lower case. $1 is the erasure. */
+/** Whether a text names something erased, ignoring case. $1 is the erasure. */
 const names = (text: string): string => `exists (select from regexp_matches(${text}, '${UUID_PATTERN}', 'gi') as m
   join erasure_items i on i.erasure_id = $1::uuid and i.item_id = m[1]::uuid)`;
 
-/** The user's id as JSON has it. */
+/** The user's ID as it appears inside a JSON string. */
 const token = (userId: string): string => JSON.stringify(userId);
 
 /**
@@ -56,15 +57,15 @@ export async function eraseEvents(db: Db, erasure: OpenErasure, after: string | 
   return { after: last === undefined || page.length < limit ? null : String(last.seq), found: events.length };
 }
 
-/** An answer stored as a blob. */
+/** A stored response whose body is a blob. */
 export interface LongAnswer {
   readonly key: string;
   readonly blob: string;
 }
 
 /**
- * Removes the kept answers of a page that name something erased, and returns those whose text is in the blob store.
- * Encrypted answers only show API keys and the like. In a transaction. System only.
+ * Removes the stored responses of a page that name something erased, and returns those whose text is in the blob store. Encrypted responses
+ * show only secrets such as API keys. In a transaction. System only.
  */
 export async function eraseAnswers(
   db: Db,
@@ -91,7 +92,7 @@ export async function eraseAnswers(
   };
 }
 
-/** Removes kept answers, and notes their blobs for removal. */
+/** Removes stored responses, and notes their blobs for removal. */
 export async function removeAnswers(
   db: Db,
   { erasure_id, org_id }: Pick<OpenErasure, "erasure_id" | "org_id">,
@@ -117,9 +118,23 @@ export async function namesErased(db: Db, erasureId: string, text: string): Prom
   return yes ?? false;
 }
 
+/** Operations with an end user as their target. In other operations a target of type `user` is a user of the console. */
+const ON_END_USERS = "('deleteConversation', 'deleteDocuments')";
+
 /**
- * Removes the user's values from a page of the audit log. Who did what, and when, stays. In a transaction. System
- * only.
+ * The value of a changed filter before or after the change, without the user: the ID is replaced in `user_ids`; a filter that was cut to a
+ * text is replaced as a whole.
+ */
+const FILTER_WITHOUT_USER = `case
+  when jsonb_typeof(value -> 'user_ids') = 'array' then jsonb_set(value, '{user_ids}', (
+    select coalesce(jsonb_agg(case when u = to_jsonb($5::text) then to_jsonb($8::text) else u end order by at), '[]')
+    from jsonb_array_elements(value -> 'user_ids') with ordinality as ids (u, at)))
+  when jsonb_typeof(value) = 'string' and strpos(split_part(value #>> '{}', '"user_ids":[', 2), $7::text) > 0 then to_jsonb($8::text)
+  else value end`;
+
+/**
+ * Removes the user's values from a page of the audit log: the targets of operations on the user's own things, the users in a monitor's
+ * filter, and the runs that scores and dataset rows were made from. Who did what, and when, is kept. In a transaction. System only.
  */
 export async function eraseAuditValues(
   db: Db,
@@ -128,18 +143,27 @@ export async function eraseAuditValues(
   limit: number,
 ): Promise<Scanned> {
   await db.query("select set_config('millrace.erasing', 'on', true)");
+  const user = project_id === null ? user_id : null;
   const rows = await db.query<{ last: string | null; n: number; changed: number }>(
-    // In an erasure of one project the user's id stays, because it is in others, too. The changed entries are named
-    // by an array: a join may read the whole log for each page.
+    // In an erasure of one project the user's ID stays, because other projects have it, too. A deleted score is found by the run that its
+    // audit entry names. The changed entries are passed as an array, because a join may read the whole log for each page.
     `with page as materialized (
-        select entry_id, target_id, changes from audit_log where org_id = $2::uuid and entry_id > $3::uuid
-        order by entry_id limit $4::int),
+        select entry_id, operation, target_type, target_id, changes from audit_log
+        where org_id = $2::uuid and entry_id > $3::uuid order by entry_id limit $4::int),
       hit as materialized (
         select p.entry_id, p.target_id as old_target, p.changes as old_changes,
-          case when $5::text is not null and p.target_id = $5 then $6::text else p.target_id end as target_id,
-          case when exists (select from erasure_items i where i.erasure_id = $1::uuid and i.item_id::text = p.target_id)
-              or ${names("p.changes::text")} then '{}'::jsonb
-            when $7::text is not null then replace(p.changes::text, $7, to_json($8::text)::text)::jsonb
+          case when p.target_type = 'user' and p.operation in ${ON_END_USERS} and p.target_id = $9::text then $6::text
+            else p.target_id end as target_id,
+          case
+            when p.target_type = 'row' and ${names("p.target_id")} then '{}'::jsonb
+            when p.target_type = 'score' and p.changes <> '{}' and exists (
+                select from audit_log s where s.org_id = $2 and s.target_id = p.target_id and s.target_type = 'score'
+                and ${names("concat_ws(' ', s.target_id, s.changes #>> '{run_id,before}', s.changes #>> '{run_id,after}')")})
+              then '{}'
+            when $5::text is not null and p.target_type = 'monitor' and jsonb_typeof(p.changes -> 'filter') = 'object'
+              then p.changes || jsonb_build_object('filter', (
+                select coalesce(jsonb_object_agg(side, ${FILTER_WITHOUT_USER}), '{}')
+                from jsonb_each(p.changes -> 'filter') as sides (side, value)))
             else p.changes end as changes
         from page p),
       other as materialized (
@@ -155,10 +179,11 @@ export async function eraseAuditValues(
       org_id,
       after ?? LOWEST_ID,
       limit,
-      project_id === null ? user_id : null,
+      user,
       user_hash,
-      project_id === null ? token(user_id) : null,
+      token(user_id),
       ERASED,
+      user === null ? null : storedTarget(user),
     ],
   );
   const { last = null, n = 0, changed = 0 } = rows[0] ?? {};
@@ -175,7 +200,7 @@ export async function eraseSettings(db: Db, erasure: OpenErasure): Promise<numbe
   const counts: Record<string, number> = {
     import_previews: await db.count(
       `update eval_imports e set preview = '[]', errors = '[]' where e.org_id = $2::uuid and e.finished_at is not null
-        and (e.preview <> '[]' or e.errors <> '[]') and e.source ->> 'type' = 'runs' and ${names("e.preview::text")}`,
+        and (e.preview <> '[]' or e.errors <> '[]') and e.source ->> 'type' = 'runs' and ${names("concat(e.preview, e.errors)")}`,
       [erasure_id, org_id],
     ),
     run_job_errors: await db.count(
@@ -190,7 +215,7 @@ export async function eraseSettings(db: Db, erasure: OpenErasure): Promise<numbe
         where org_id = $1::uuid and filter ->> 'user_id' = $2::text and finished_at is not null`,
       [org_id, user_id, ERASED],
     );
-    // Without its user, the filter would find more.
+    // A filter without its user would match more runs.
     counts["monitor_filters"] = await db.count(
       `update eval_monitors m set revision = revision + 1, filter = jsonb_set(filter, '{user_ids}', (
           select jsonb_agg(case when u = to_jsonb($2::text) then to_jsonb($3::text) else u end)

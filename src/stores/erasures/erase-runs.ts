@@ -1,18 +1,32 @@
+import { ERASED } from "../../domain/erasures/erasure.ts";
 import { BLOB_COLUMNS, BLOB_KEY_PATTERN, TABLES_OF_RUNS } from "../blob-sweep.ts";
 import type { Db } from "../db.ts";
 import { OPEN } from "../states.ts";
 import { addRemoved } from "./erasures.ts";
 import type { OpenErasure } from "./erasures.ts";
 
-type ErasureOf = Pick<OpenErasure, "erasure_id" | "org_id" | "project_id" | "user_id">;
+type ErasureOf = Pick<OpenErasure, "erasure_id" | "org_id" | "project_id" | "user_id" | "user_hash">;
 
-/** Notes up to `limit` runs of the user that are not noted yet. Returns how many. System only. */
+/**
+ * Notes up to `limit` runs of the user that are not noted yet, and as many runs that retention has purged, because data made from those may
+ * remain. Returns how many. Call it in a transaction. System only.
+ */
 export async function findRunsOfUser(
   db: Db,
-  { erasure_id, org_id, project_id, user_id }: ErasureOf,
+  { erasure_id, org_id, project_id, user_id, user_hash }: ErasureOf,
   limit: number,
 ): Promise<number> {
-  return db.count(
+  const removed = await db.count(
+    `with gone as (
+        delete from removed_runs where user_hash = $3::text and run_id in (
+          select run_id from removed_runs where org_id = $2::uuid and user_hash = $3::text
+            and ($4::uuid is null or project_id = $4) order by run_id limit $5::int)
+        returning run_id)
+      insert into erasure_items (erasure_id, org_id, kind, item_id, has_history)
+        select $1::uuid, $2, 'run', run_id, true from gone on conflict do nothing`,
+    [erasure_id, org_id, user_hash, project_id, limit],
+  );
+  const found = await db.count(
     `insert into erasure_items (erasure_id, org_id, kind, item_id, has_history)
       select $1::uuid, $2::uuid, 'run', r.run_id, true from runs r
       where r.org_id = $2 and r.user_id = $3::text and ($4::uuid is null or r.project_id = $4)
@@ -21,9 +35,10 @@ export async function findRunsOfUser(
       on conflict do nothing`,
     [erasure_id, org_id, user_id, project_id, limit],
   );
+  return removed + found;
 }
 
-/** Up to `limit` runs still to be removed, and whether they are open. System only. */
+/** Up to `limit` noted runs that still have to be erased, and whether they are unfinished. System only. */
 export async function runsToErase(
   db: Db,
   erasureId: string,
@@ -37,19 +52,25 @@ export async function runsToErase(
   );
 }
 
-/** Things made from runs, as items: they must be found before the runs are gone. */
+/** Data made from runs, as items; it must be found before the runs are deleted. */
 const FROM_RUNS = `
   select 'run' as kind, r.run_id as item_id from runs r where r.org_id = $2 and r.parent_run_id = any ($3::uuid[])
   union select 'run', r.run_id from runs r where r.org_id = $2 and r.resumed_from is not null
     and r.resumed_from ->> 'run_id' = any ($3::uuid[]::text[])
+  union select 'run', r.run_id from runs r where r.org_id = $2 and r.caused_by is not null and r.caused_by = any ($3::uuid[])
+    and (r.user_id is null or r.user_id = $4::text)
+  union select 'run', p.run_id from run_pins p where p.org_id = $2 and p.source_run_id = any ($3::uuid[])
   union select 'run', t.run_id from run_traces t where t.org_id = $2 and t.linked_run_id is not null and t.linked_run_id = any ($3::uuid[])
   union select 'run', f.run_id from trigger_firings f left join runs r on r.run_id = f.run_id
     where f.org_id = $2 and f.key = any ($3::uuid[]::text[]) and (r.user_id is null or r.user_id = $4::text)
   union select 'run', f.run_id from trigger_firings f left join runs r on r.run_id = f.run_id
     where f.org_id = $2 and f.root = any ($3::uuid[]::text[]) and (r.user_id is null or r.user_id = $4::text)
+  union select 'run', f.run_id from trigger_firings f where f.org_id = $2 and f.repeat_of = any ($3::uuid[])
   union select 'score', s.score_id from scores s where s.org_id = $2 and s.run_id = any ($3::uuid[])
   union select 'dataset_row', d.row_id from eval_dataset_rows d where d.org_id = $2 and d.source_run_id is not null
-    and d.source_run_id = any ($3::uuid[])`;
+    and d.source_run_id = any ($3::uuid[])
+  union select 'dataset_row', d.row_id from eval_dataset_rows d where d.org_id = $2 and length(d.metadata ->> 'run_id') = 36
+    and lower(d.metadata ->> 'run_id') = any ($3::uuid[]::text[])`;
 
 /** Keys of blobs in the rows of runs. */
 const BLOBS_OF_RUNS = BLOB_COLUMNS.filter(({ table }) => TABLES_OF_RUNS.includes(table))
@@ -61,14 +82,17 @@ const BLOBS_OF_RUNS = BLOB_COLUMNS.filter(({ table }) => TABLES_OF_RUNS.includes
   .join(" union ");
 
 const GONE: Readonly<Record<string, string>> = {
+  trigger_errors: `update triggers t set last_error = '${ERASED}' from trigger_firings f
+    where f.org_id = $1::uuid and f.run_id = any ($2::uuid[]) and t.id = f.trigger_id and t.last_error = f.error`,
   conversation_turns: "delete from conversation_turns where org_id = $1::uuid and run_id = any ($2::uuid[])",
   trigger_firings: "delete from trigger_firings where org_id = $1::uuid and run_id = any ($2::uuid[])",
   monitor_scores: `delete from eval_monitor_scores s using eval_monitor_runs m
     where m.org_id = $1::uuid and m.run_id = any ($2::uuid[]) and s.monitor_id = m.monitor_id and s.run_id = m.run_id`,
   import_rows:
     "delete from eval_import_rows where org_id = $1::uuid and source_run_id is not null and source_run_id = any ($2::uuid[])",
+  run_pins: "delete from run_pins where org_id = $1::uuid and run_id = any ($2::uuid[])",
   run_texts: "delete from run_deltas where org_id = $1::uuid and run_id = any ($2::uuid[])",
-  // Rows with a foreign key to runs are removed with them; they are counted here, by store.
+  // Rows with a foreign key to runs would be deleted with them; they are deleted here to count them by store.
   scores: "delete from scores where org_id = $1::uuid and run_id = any ($2::uuid[])",
   pauses: "delete from run_pauses where org_id = $1::uuid and run_id = any ($2::uuid[])",
   run_events: "delete from run_events where org_id = $1::uuid and run_id = any ($2::uuid[])",
@@ -77,8 +101,8 @@ const GONE: Readonly<Record<string, string>> = {
 };
 
 /**
- * Removes ended runs with all their records, and notes what was made from them as items of the erasure. Open runs
- * stay. Call it in a transaction. System only.
+ * Erases finished runs with all their records, and notes what was made from them as items of the erasure. Unfinished runs stay. Call it in
+ * a transaction. System only.
  */
 export async function eraseRuns(db: Db, erasure: ErasureOf, runIds: readonly string[]): Promise<number> {
   const { erasure_id, org_id, user_id } = erasure;
@@ -108,7 +132,7 @@ export async function eraseRuns(db: Db, erasure: ErasureOf, runIds: readonly str
   return ids.length;
 }
 
-/** Records that items are gone. */
+/** Records that items have been erased. */
 async function markRemoved(db: Db, erasureId: string, ids: readonly string[]): Promise<void> {
   await db.query("update erasure_items set removed = true where erasure_id = $1::uuid and item_id = any ($2::uuid[])", [
     erasureId,
@@ -171,10 +195,7 @@ export async function eraseDatasetRows(db: Db, { erasure_id, org_id }: ErasureOf
   return ids.length;
 }
 
-/**
- * Removes the files from the jobs of experiments with such rows; they can be exported again. In a transaction. System
- * only.
- */
+/** Removes the result files from the jobs of experiments with such rows; they can be exported again. In a transaction. System only. */
 export async function eraseExports(db: Db, { erasure_id, org_id }: ErasureOf): Promise<number> {
   const files = await db.query<{ job_id: string; blob_key: string }>(
     `select j.job_id, j.blob_key from erasure_items i join experiment_jobs j on j.job_id = i.item_id

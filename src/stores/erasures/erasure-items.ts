@@ -3,14 +3,14 @@ import { LOWEST_ID } from "../keyset.ts";
 
 type ErasureItemKind = "run" | "document" | "dataset_row" | "score" | "experiment_job";
 
-/** Something that Temporal may have a workflow of. `open`: it is still running, and the erasure waits for it. */
+/** Something that Temporal may have a workflow of. `open` means that the workflow still runs, and the erasure waits for it. */
 interface KeptHistory {
   readonly kind: ErasureItemKind;
   readonly item_id: string;
   readonly open: boolean;
 }
 
-/** Adds items that are gone already except for their histories. */
+/** Adds items that are already erased except for their Temporal histories. */
 export async function insertRemovedItems(
   db: Db,
   { erasure_id, org_id }: { readonly erasure_id: string; readonly org_id: string },
@@ -37,7 +37,7 @@ export async function noteExecutions(
   );
 }
 
-/** Up to `limit` items beyond one whose histories must still be removed. System only. */
+/** Up to `limit` items after the given one whose histories must still be removed. System only. */
 export async function keptHistories(
   db: Db,
   erasureId: string,
@@ -52,7 +52,7 @@ export async function keptHistories(
   );
 }
 
-/** Records that Temporal has no workflow of this any more. */
+/** Records that Temporal no longer has a workflow of this item. */
 export async function markHistoryGone(db: Db, erasureId: string, itemId: string): Promise<void> {
   await db.query("update erasure_items set has_history = false where erasure_id = $1::uuid and item_id = $2::uuid", [
     erasureId,
@@ -68,7 +68,7 @@ export async function erasedBlobs(db: Db, erasureId: string, limit: number): Pro
   ]);
 }
 
-/** Forgets blobs that were dealt with. System only. */
+/** Deletes the records of blobs that have been removed. System only. */
 export async function forgetBlobs(db: Db, erasureId: string, keys: readonly string[]): Promise<void> {
   await db.query("delete from erasure_blobs where erasure_id = $1::uuid and key = any ($2::text[])", [erasureId, keys]);
 }

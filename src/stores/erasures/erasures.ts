@@ -30,8 +30,18 @@ export type NewErasure = Pick<
   "erasure_id" | "org_id" | "project_id" | "user_hash" | "created_by_type" | "created_by_id"
 > & { readonly user_id: string };
 
-/** An unfinished erasure. */
-export type OpenErasure = ErasureRow & { readonly user_id: string };
+/** An unfinished erasure that this process has claimed. */
+export type OpenErasure = ErasureRow & { readonly user_id: string; readonly claim: string };
+
+type Claimed = Pick<OpenErasure, "erasure_id" | "claim">;
+
+/** Thrown when another process has claimed the erasure, or it is finished or deleted: nothing more may be written. */
+export class ClaimLost extends Error {
+  constructor(erasureId: string) {
+    super(`another process works on erasure ${erasureId}, or it is finished`);
+    this.name = "ClaimLost";
+  }
+}
 
 const COLUMNS = `erasure_id, org_id, project_id, user_id, user_hash, state, progress, removed, remaining, problem, created_by_type,
   created_by_id, created_at, started_at, finished_at`;
@@ -90,32 +100,57 @@ const DUE = lockRoundRobin({
   limit: "$1::int",
 });
 
-/** Claims open erasures that no other process is working on, organisations in turn. System only. */
+/**
+ * Claims open erasures that no other process is working on, organisations in turn. Another process may take the erasure over when `leaseMs`
+ * have passed without a renewal. System only.
+ */
 export async function takeErasures(db: Db, limit: number, leaseMs: number): Promise<OpenErasure[]> {
   return db.query<OpenErasure>(
     `update erasures set state = 'RUNNING', started_at = coalesce(started_at, now()),
-        leased_until = now() + make_interval(secs => $2::float8 / 1000)
-      where erasure_id in (${DUE}) returning ${COLUMNS}`,
+        leased_until = now() + make_interval(secs => $2::float8 / 1000), claim = gen_random_uuid()
+      where erasure_id in (${DUE}) returning ${COLUMNS}, claim`,
     [limit, leaseMs],
   );
 }
 
-/** Records where an erasure goes on, and how long (ms) it is claimed or left alone. System only. */
+/** Keeps the erasure from other processes for `leaseMs` more, if the claim still holds. System only. */
+export async function renewClaim(db: Db, { erasure_id, claim }: Claimed, leaseMs: number): Promise<void> {
+  await db.query(
+    `update erasures set leased_until = now() + make_interval(secs => $3::float8 / 1000)
+      where erasure_id = $1::uuid and claim = $2::uuid and finished_at is null`,
+    [erasure_id, claim, leaseMs],
+  );
+}
+
+/**
+ * First in each transaction of an erasure: throws ClaimLost unless the claim holds, and keeps it until the transaction
+ * ends.
+ */
+export async function lockClaim(db: Db, { erasure_id, claim }: Claimed): Promise<void> {
+  const held = await db.any(
+    `select from erasures where erasure_id = $1::uuid and claim = $2::uuid and finished_at is null for no key update`,
+    [erasure_id, claim],
+  );
+  if (!held) throw new ClaimLost(erasure_id);
+}
+
+/** Records where an erasure continues, and for how long (ms) it stays claimed or is not due. Throws ClaimLost. System only. */
 export async function noteErasure(
   db: Db,
-  erasureId: string,
+  { erasure_id, claim }: Claimed,
   progress: ErasureProgress,
   forMs: number,
   problem: string | null = null,
 ): Promise<void> {
-  await db.query(
-    `update erasures set progress = $2::jsonb, leased_until = now() + make_interval(secs => $3::float8 / 1000), problem = $4::text
-      where erasure_id = $1::uuid and finished_at is null`,
-    [erasureId, jsonb(progress), forMs, problem],
+  const noted = await db.any(
+    `update erasures set progress = $3::jsonb, leased_until = now() + make_interval(secs => $4::float8 / 1000), problem = $5::text
+      where erasure_id = $1::uuid and claim = $2::uuid and finished_at is null`,
+    [erasure_id, claim, jsonb(progress), forMs, problem],
   );
+  if (!noted) throw new ClaimLost(erasure_id);
 }
 
-/** Adds to the counts of an erasure, in the transaction that removes. */
+/** Adds to the counts of an erasure, in the transaction that removes the data. */
 export async function addRemoved(db: Db, erasureId: string, counts: ErasureCounts): Promise<void> {
   const some = Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0));
   if (Object.keys(some).length === 0) return;
@@ -127,13 +162,17 @@ export async function addRemoved(db: Db, erasureId: string, counts: ErasureCount
   );
 }
 
-/** Ends an erasure: only the user's hash and the counts stay. System only. */
-export async function endErasure(db: Db, erasureId: string, remaining: readonly ErasureRest[]): Promise<void> {
+/**
+ * Ends an erasure: only the user's hash and the counts stay. Throws ClaimLost. Call it in a transaction. System only.
+ */
+export async function endErasure(db: Db, erasure: Claimed, remaining: readonly ErasureRest[]): Promise<void> {
+  await lockClaim(db, erasure);
+  const erasureId = erasure.erasure_id;
   await db.query("delete from erasure_items where erasure_id = $1::uuid", [erasureId]);
   await db.query("delete from erasure_blobs where erasure_id = $1::uuid", [erasureId]);
   await db.query(
     `update erasures set state = 'COMPLETED', user_id = null, finished_at = now(), remaining = $2::jsonb, problem = null
-      where erasure_id = $1::uuid and finished_at is null`,
+      where erasure_id = $1::uuid`,
     [erasureId, jsonb(remaining)],
   );
 }

@@ -4,7 +4,7 @@ import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-/** A row as it is from one version of its dataset on. */
+/** The state of a row from one version of its dataset on. */
 export interface DatasetRowRow extends NewRow {
   readonly dataset_id: string;
   readonly from_version: number;
@@ -15,7 +15,7 @@ export interface DatasetRowRow extends NewRow {
 
 const CONTENT = "external_id, inputs, expected_outputs, metadata, split, tags";
 const COLUMNS = `row_id, dataset_id, from_version, ${CONTENT}, source_type, source_run_id, status, created_at, updated_at`;
-/** Rows of the version in the second parameter; null: the present one. */
+/** Rows of the version in the second parameter; null means the current version. */
 const AT_VERSION = `org_id = current_org() and dataset_id = $1::uuid
   and case when $2::int is null then to_version is null else from_version <= $2 and (to_version is null or to_version > $2) end`;
 const PRESENT = "org_id = current_org() and dataset_id = $1::uuid and row_id = $2::uuid and to_version is null";
@@ -38,7 +38,15 @@ export async function insertRows(
   );
 }
 
-/** One row at present, or at `version`; null if there is none. */
+/** Locks runs against deletion until the end of the transaction. Returns the IDs of the runs that exist. */
+export async function lockRunsOfRows(db: Db, runIds: readonly string[]): Promise<string[]> {
+  return db.column<string>(
+    "select run_id from runs where org_id = current_org() and run_id = any ($1::uuid[]) order by run_id for key share",
+    [runIds],
+  );
+}
+
+/** The current state of a row, or its state at `version`; null if there is none. */
 export async function findRow(
   db: Db,
   datasetId: string,
@@ -52,7 +60,7 @@ export async function findRow(
   ]);
 }
 
-/** The present state of a row of any existing dataset; null if there is none. */
+/** The current state of a row of any existing dataset; null if there is none. */
 export async function findRowAnywhere(db: Db, rowId: string): Promise<DatasetRowRow | null> {
   return db.first<DatasetRowRow>(
     `select ${COLUMNS} from eval_dataset_rows r where org_id = current_org() and row_id = $1::uuid and to_version is null
@@ -81,7 +89,7 @@ export async function listRows(db: Db, datasetId: string, search: RowSearch, pag
   );
 }
 
-/** Ends the present state of a row at the version that starts now; false if there is no such row. */
+/** Ends the current state of a row at the version that starts now; false if the row does not exist. */
 export async function closeRow(db: Db, datasetId: string, rowId: string, version: number): Promise<boolean> {
   return db.any(`update eval_dataset_rows set to_version = $3::int where ${PRESENT}`, [datasetId, rowId, version]);
 }
@@ -138,7 +146,7 @@ export async function restoreRows(db: Db, datasetId: string, version: number, ne
   return closed + restored > 0;
 }
 
-/** The nodes and metadata members that a version's rows name, `limit` at most: the columns of a table of them. */
+/** The nodes and metadata fields that the rows of a version name, at most `limit`: the columns of a table of the rows. */
 export async function rowColumns(
   db: Db,
   datasetId: string,

@@ -25,7 +25,7 @@ export type NewDataset = Pick<
   "dataset_id" | "org_id" | "name" | "description" | "project_id" | "input_schema" | "metadata" | "tags"
 >;
 
-/** The changeable members; absent ones stay. */
+/** The fields that can be changed; undefined ones are not changed. */
 export type DatasetChange = {
   readonly [Member in Exclude<keyof NewDataset, "dataset_id" | "org_id">]?: NewDataset[Member] | undefined;
 };
@@ -111,7 +111,7 @@ export async function nextVersion(db: Db, datasetId: string, added: number): Pro
   );
 }
 
-/** Counts the present rows of a dataset again. */
+/** Counts the current rows of a dataset again. */
 export async function setRowCount(db: Db, datasetId: string): Promise<void> {
   await db.query(
     `update eval_datasets d set row_count = (select count(*) from eval_dataset_rows r

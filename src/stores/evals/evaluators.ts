@@ -12,7 +12,7 @@ export interface EvaluatorRow {
   readonly template_id: string | null;
   readonly version: number;
   readonly definition: EvaluatorDefinition;
-  /** Of a webhook: sealed. */
+  /** The sealed secret of a webhook evaluator. */
   readonly secret: Buffer | null;
   readonly created_at: string;
   readonly updated_at: string;
@@ -45,9 +45,9 @@ export async function insertEvaluator(db: Db, row: NewEvaluator): Promise<boolea
   );
 }
 
-/** The present version of an evaluator, or null; `lock` locks it until the transaction ends. */
+/** The current version of an evaluator, or null; `lock` locks it until the transaction ends. */
 export async function findEvaluator(db: Db, evaluatorId: string, lock = false): Promise<EvaluatorRow | null> {
-  // A separate statement: the one that waited for the lock does not see a version that somebody added meanwhile.
+  // A separate statement: a statement that waits for the lock does not see a version that another transaction added meanwhile.
   if (lock)
     await db.query(
       "select evaluator_id from evaluators where org_id = current_org() and evaluator_id = $1::uuid for update",
@@ -98,7 +98,7 @@ export async function markEvaluatorDeleted(db: Db, evaluatorId: string): Promise
   );
 }
 
-/** Versions of evaluators, including deleted ones, in the given order. Missing ones are left out. */
+/** Versions of evaluators, including deleted ones, in the given order. Missing ones are omitted. */
 export async function pinnedEvaluators(
   db: Db,
   pins: ReadonlyArray<{ readonly evaluator_id: string; readonly version: number }>,

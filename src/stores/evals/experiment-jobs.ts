@@ -41,12 +41,16 @@ export async function insertJob(
   );
 }
 
-/** One job, or null. */
-export async function findJob(db: Db, jobId: string): Promise<JobRow | null> {
-  return db.first<JobRow>(`select ${COLUMNS} from experiment_jobs where ${ONE}`, [jobId]);
+/** One job, or null; locked until the transaction ends with `lock`. */
+export async function findJob(
+  db: Db,
+  jobId: string,
+  lock: "" | "for share" | "for update" = "",
+): Promise<JobRow | null> {
+  return db.first<JobRow>(`select ${COLUMNS} from experiment_jobs where ${ONE} ${lock}`, [jobId]);
 }
 
-/** The open job of an experiment, apart from exports; null if there is none. */
+/** The unfinished job of an experiment, apart from exports; null if there is none. */
 export async function activeJob(db: Db, experimentId: string): Promise<JobRow | null> {
   return db.first<JobRow>(
     `select ${COLUMNS} from experiment_jobs where org_id = current_org() and experiment_id = $1::uuid
@@ -55,12 +59,12 @@ export async function activeJob(db: Db, experimentId: string): Promise<JobRow | 
   );
 }
 
-/** Asks a job to stop. Its workflow sees that before it starts anything more. */
+/** Asks a job to stop. Its workflow reads this before it starts anything more. */
 export async function askToCancel(db: Db, jobId: string): Promise<void> {
   await db.query(`update experiment_jobs set cancel = true where ${ONE}`, [jobId]);
 }
 
-/** Records the progress of a job: `done`, or null if its rows tell. Does nothing to an ended one. */
+/** Records the progress of a job; `done` is null if the job's rows show it. Does nothing to a finished job. */
 export async function noteJob(db: Db, jobId: string, done: number | null, total: number | null): Promise<void> {
   await db.query(
     `update experiment_jobs j set state = 'running', total = coalesce($3::int, total), checked_at = now(),
@@ -72,7 +76,7 @@ export async function noteJob(db: Db, jobId: string, done: number | null, total:
   );
 }
 
-/** Ends a job; false if it has ended. */
+/** Finishes a job; false if it has already finished. */
 export async function endJob(
   db: Db,
   jobId: string,
@@ -93,7 +97,7 @@ const TAKE_OPEN = takeStale({
   columns: ["org_id", "experiment_id", "job_id", "kind", "cancel"],
 });
 
-/** Jobs that should be running, to be restarted; each is taken once in a while. */
+/** Jobs that should be running, to be restarted; each is taken at most once per interval. */
 export async function takeOpenJobs(
   db: Db,
   olderThanMs: number,

@@ -3,10 +3,9 @@ import type { JsonObject, StoredValue } from "../../domain/json.ts";
 import type { Db } from "../db.ts";
 import type { Keyset } from "../keyset.ts";
 
-// Pages and batches of an experiment are selected before anything is joined to them, so their cost does not grow with
-// its rows, whatever statistics Postgres has. The sums are planned each time. They look up a
-// row's scores by its run (offset 0 keeps Postgres from the other order): another plan would read all rows for each
-// score until the tables are analysed.
+// Pages and batches of an experiment are selected before anything is joined to them, so their cost does not grow with its rows, whatever
+// statistics Postgres has. The sums are planned each time. They look up a row's scores by its run (`offset 0` prevents the reverse join
+// order): another plan would read all rows for each score until the tables are analysed.
 
 /** How many rows are in each state. */
 export async function countStates(db: Db, experimentId: string): Promise<Array<{ state: RowState; n: number }>> {
@@ -16,7 +15,7 @@ export async function countStates(db: Db, experimentId: string): Promise<Array<{
   );
 }
 
-/** How many rows are in each state, with the cost and time of the ended ones. */
+/** How many rows are in each state, with the cost and time of the finished ones. */
 export async function countRows(
   db: Db,
   experimentId: string,
@@ -98,9 +97,7 @@ export interface Difference {
 /** Scores that differ by less than this count as unchanged. */
 const SAME = 1e-9;
 
-/**
- * The rows that two experiments share in the same repetition, with their scores by the same version of an evaluator.
- */
+/** The rows that two experiments have in common in the same repetition, with their scores by the same version of an evaluator. */
 const PAIRS = `from experiment_rows x
   join experiment_rows y on y.experiment_id = $2::uuid and y.row_id = x.row_id and y.repetition = x.repetition
   cross join lateral (select * from scores where run_id = x.run_id and source = 'evaluator' and number is not null offset 0) s
@@ -108,7 +105,7 @@ const PAIRS = `from experiment_rows x
     and evaluator_version = s.evaluator_version and source = 'evaluator' and number is not null offset 0) b
   where x.org_id = current_org() and y.org_id = current_org() and x.experiment_id = $1::uuid`;
 
-/** Compares these rows where the same version scored both. */
+/** Compares those rows that the same version of the evaluator scored in both experiments. */
 export async function compareRows(db: Db, experimentId: string, baselineId: string): Promise<Difference[]> {
   return db.query<Difference>(
     {
@@ -122,7 +119,7 @@ export async function compareRows(db: Db, experimentId: string, baselineId: stri
   );
 }
 
-/** How many rows two experiments have, and how many they share. */
+/** How many rows two experiments have, and how many they have in common. */
 export async function countPairs(
   db: Db,
   experimentId: string,
@@ -171,7 +168,7 @@ export async function changedScores(
   );
 }
 
-/** A score beside its row. */
+/** A score with its row. */
 export interface RowScore {
   readonly evaluator_id: string;
   readonly evaluator_version: number;
@@ -210,7 +207,7 @@ const scoresOf = (
       on p.evaluator_id = s.evaluator_id and p.version = s.evaluator_version
     where s.run_id = ${alias}.run_id and s.source = 'evaluator'), '[]')`;
 
-/** A page of an experiment's rows, by their place. */
+/** A page of an experiment's rows, in their order. */
 export async function listExperimentRows(
   db: Db,
   experimentId: string,

@@ -49,6 +49,7 @@ export interface OpenRow {
   readonly attempt: number;
   readonly run_id: string | null;
   readonly inputs: JsonObject;
+  readonly source_run_id: string | null;
 }
 
 /** The next unscored rows of a lane. */
@@ -59,7 +60,7 @@ export async function openRows(
   limit: number,
 ): Promise<OpenRow[]> {
   return db.query<OpenRow>(
-    `select x.place, x.row_id, x.repetition, x.attempt, x.run_id, r.inputs
+    `select x.place, x.row_id, x.repetition, x.attempt, x.run_id, r.inputs, r.source_run_id
       from (select * from experiment_rows where org_id = current_org() and experiment_id = $1::uuid and place > $2::int
         and place % $3::int = $4::int and (state in ('pending', 'running') or not scored) order by place limit $5::int) x
       join experiments e using (experiment_id)
@@ -84,7 +85,7 @@ export async function assignRuns(
   );
 }
 
-/** The end of a row. */
+/** The result of a row's run. */
 export interface RowEnd {
   readonly place: number;
   readonly state: RowState;
@@ -95,7 +96,7 @@ export interface RowEnd {
 }
 
 /**
- * Records the ends of rows; `scored`: their evaluators are done. Returns the cost of rows that were not scored before.
+ * Records the results of rows; `scored` means that their evaluators have finished. Returns the cost of rows that were not scored before.
  */
 export async function endRows(db: Db, experimentId: string, ends: readonly RowEnd[]): Promise<number> {
   const rows = await db.query<{ cost_usd: number | null }>(
@@ -110,7 +111,7 @@ export async function endRows(db: Db, experimentId: string, ends: readonly RowEn
   return rows.reduce((sum, row) => sum + (row.cost_usd ?? 0), 0);
 }
 
-/** Ends the rows without an end, because nobody will run them. Returns the ids of runs that were made for them. */
+/** Ends the unfinished rows, because their runs will never finish. Returns the IDs of runs that were made for them. */
 export async function cancelRows(db: Db, experimentId: string): Promise<string[]> {
   const rows = await db.query<{ run_id: string | null }>(
     `update experiment_rows set state = 'cancelled', scored = true
@@ -120,7 +121,7 @@ export async function cancelRows(db: Db, experimentId: string): Promise<string[]
   return rows.flatMap(({ run_id }) => (run_id === null ? [] : [run_id]));
 }
 
-/** A row to be scored, with its expected outputs and the end of its run. */
+/** A row to be scored, with its expected outputs and the result of its run. */
 export interface RanRow {
   readonly place: number;
   readonly run_id: string;
@@ -134,26 +135,32 @@ export interface RanRow {
   readonly tokens: number | null;
 }
 
-/** Rows of an experiment that have a run: some by index, or a page of completed ones from an index on. */
+/**
+ * Rows of an experiment that have a run: some by index, a page of completed ones from an index on, or unfinished
+ * ones.
+ */
 export async function ranRows(
   db: Db,
   experimentId: string,
-  which: { readonly places: readonly number[] } | { readonly after: number; readonly limit: number },
+  which: { readonly places: readonly number[] } | { readonly after: number; readonly limit: number } | "running",
 ): Promise<RanRow[]> {
-  const places = "places" in which ? which.places : null;
-  const page = "places" in which ? { after: -1, limit: which.places.length } : which;
+  const [condition, value, limit] =
+    which === "running"
+      ? ["$2::int is null and state = 'running'", null, null]
+      : "places" in which
+        ? ["place = any ($2::int[])", which.places, which.places.length]
+        : ["place > $2::int and state in ('completed', 'failed')", which.after, which.limit];
   return db.query<RanRow>(
     `select x.place, x.run_id, r.expected_outputs, r.metadata, u.state as run_state, u.state_reason, u.error,
         extract(epoch from u.finished_at - coalesce(u.started_at, u.created_at)) * 1000 as latency_ms,
         (u.usage->>'cost_usd')::float8 as cost_usd, (u.usage->>'total_tokens')::bigint as tokens
       from (select * from experiment_rows where org_id = current_org() and experiment_id = $1::uuid
-        and ${places === null ? "place > $2::int and state in ('completed', 'failed')" : "place = any ($2::int[])"}
-        order by place limit $3::int) x
+        and ${condition} order by place limit $3::int) x
       join experiments e using (experiment_id)
       join eval_dataset_rows r on r.row_id = x.row_id and r.dataset_id = e.dataset_id and r.from_version <= e.dataset_version
         and (r.to_version is null or r.to_version > e.dataset_version)
       join runs u on u.run_id = x.run_id
       order by x.place`,
-    [experimentId, places ?? page.after, page.limit],
+    [experimentId, value, limit],
   );
 }

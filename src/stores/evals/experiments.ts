@@ -25,7 +25,7 @@ export interface ExperimentRow {
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly cost_usd: number;
   readonly result: ExperimentStatus | null;
-  /** The same, some time ago, for a running job. */
+  /** The status as it was computed some time ago, while a job runs. */
   readonly progress: ExperimentStatus | null;
   readonly revision: number;
   readonly created_at: string;
@@ -129,7 +129,7 @@ export async function updateExperiment(
   );
 }
 
-/** Moves an experiment to another state; absent members stay. */
+/** Moves an experiment to another state; undefined fields are not changed. */
 export async function moveExperiment(
   db: Db,
   experimentId: string,
@@ -137,7 +137,7 @@ export async function moveExperiment(
   end?: {
     readonly verdict: Verdict | null;
     readonly error: ExperimentRow["error"];
-    /** Null if it could not be worked out. */
+    /** `null` if the result could not be computed. */
     readonly result: ExperimentStatus | null;
   },
 ): Promise<void> {
@@ -167,7 +167,7 @@ export async function claimProgressUpdate(db: Db, experimentId: string): Promise
   );
 }
 
-/** Stores the progress of an experiment, and when it is worked out next. */
+/** Stores the progress of an experiment, and when it is computed next. */
 export async function noteProgress(
   db: Db,
   experimentId: string,
@@ -212,7 +212,7 @@ export async function experimentsUsing(
   );
 }
 
-/** Writes the result of an ended experiment after one of its scores changed; the caller has locked it. */
+/** Writes the result of a finished experiment after one of its scores changed; the caller has locked it. */
 export async function reviseResult(
   db: Db,
   experimentId: string,

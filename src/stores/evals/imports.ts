@@ -22,7 +22,7 @@ export interface ImportRow {
   readonly source: ImportSource;
   readonly mapping: Mapping | null;
   readonly mode: ImportMode;
-  /** Null: `skip`, except that a `replace` must not skip most of its records. */
+  /** `null` means `skip`, except that a `replace` must not skip most of its records. */
   readonly on_error: "skip" | "abort" | null;
   readonly dry_run: boolean;
   readonly status: ImportStatus;
@@ -71,7 +71,7 @@ export async function findImport(db: Db, importId: string): Promise<ImportRow | 
 
 /** A record that became a row. */
 export interface StagedRow extends RowContent {
-  /** The members of the row that the record sets. */
+  /** The fields of the row that the record sets. */
   readonly given: readonly RowPart[];
   readonly line: number;
   readonly row_id: string;
@@ -96,7 +96,7 @@ export async function forgetStaged(db: Db, importId: string): Promise<void> {
   await db.query("delete from eval_import_rows where org_id = current_org() and import_id = $1::uuid", [importId]);
 }
 
-/** Records the progress of an import; false if it has ended. */
+/** Records the progress of an import; false if the import has finished. */
 export async function noteImport(
   db: Db,
   importId: string,
@@ -109,7 +109,7 @@ export async function noteImport(
   );
 }
 
-/** Ends an import and removes its stored rows; false if it has ended. */
+/** Finishes an import and removes its stored rows; false if it has already finished. */
 export async function endImport(
   db: Db,
   importId: string,
@@ -129,9 +129,9 @@ export async function endImport(
 const APPLY_TIMEOUT_MS = 600_000;
 
 /**
- * Applies an import to the new version of its dataset, which the caller has locked. `append` adds rows whose external
- * id is not in use. `upsert` also changes rows of the same external id in the members that the record has. `replace`
- * makes these rows as the record has them, and removes all others.
+ * Applies an import to the new version of its dataset, which the caller has locked. `append` adds rows whose external ID is not in use.
+ * `upsert` also changes rows with the same external ID in the fields that the record has. `replace` gives these rows exactly the record's
+ * fields, and removes all other rows.
  */
 export async function applyImport(
   db: Db,
@@ -149,14 +149,14 @@ export async function applyImport(
   let updated = 0;
   if (mode !== "append") {
     const whole = mode === "replace";
-    // A mapping names members of inputs, expected outputs and metadata, and the others stay. Without a mapping, a
-    // record gives them whole.
+    // A mapping names fields of inputs, expected outputs and metadata; the other fields stay. Without a mapping, a record replaces these
+    // objects as a whole.
     const parts = ROW_PARTS.map((part) => {
       const isMerged = mapping !== null && ["inputs", "expected_outputs", "metadata"].includes(part);
       const next = isMerged ? `r.${part} || s.${part}` : `s.${part}`;
       return whole ? `s.${part}` : `case when '${part}' = any (s.given) then ${next} else r.${part} end`;
     });
-    // Records do not mention this: an archived row stays archived, unless the import replaces all rows.
+    // Records do not say whether a row is archived: an archived row stays archived, unless the import replaces all rows.
     const status = whole ? "'active'" : "r.status";
     const named = ROW_PARTS.map((part, i) => `${parts[i]} as next_${part}`).join(", ");
     updated = await counted(
@@ -164,7 +164,8 @@ export async function applyImport(
         update eval_dataset_rows r set to_version = $3::int from eval_import_rows s
         where s.import_id = $1::uuid and r.dataset_id = $2::uuid and r.to_version is null and r.external_id = s.external_id
           and (${ROW_PARTS.map((part) => `r.${part}`).join(", ")}, r.status) is distinct from (${parts.join(", ")}, ${status})
-        returning ${status} as next_status, r.row_id, r.org_id, r.source_type, r.source_run_id, r.created_at, r.external_id, ${named})
+        returning ${status} as next_status, r.row_id, r.org_id, case when s.source_run_id is null then r.source_type else 'run' end as source_type,
+          coalesce(s.source_run_id, r.source_run_id) as source_run_id, r.created_at, r.external_id, ${named})
       insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, external_id,
           status, ${ROW_PARTS.join(", ")})
         select c.org_id, $2::uuid, $3::int, c.row_id, c.source_type, c.source_run_id, c.created_at, c.external_id,
@@ -194,7 +195,7 @@ const TAKE_OPEN = takeStale({
   columns: ["org_id", "import_id"],
 });
 
-/** Imports that should be running, to be restarted; each is taken once in a while. */
+/** Imports that should be running, to be restarted; each is taken at most once per interval. */
 export async function takeOpenImports(db: Db, olderThanMs: number, limit: number): Promise<ImportInput[]> {
   return db.query<ImportInput>(TAKE_OPEN, [olderThanMs, limit]);
 }

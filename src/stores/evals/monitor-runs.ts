@@ -2,7 +2,7 @@ import type { RunLabels, RunSelection } from "../../domain/evals/monitor.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
-/** The parts of a monitor that the relay needs. */
+/** The fields of a monitor that the relay needs. */
 export type SamplingMonitor = RunSelection & {
   readonly monitor_id: string;
   readonly sampling_rate: number;
@@ -32,7 +32,7 @@ export interface HourCount {
   /** RFC 3339. */
   readonly hour: string;
   readonly eligible: number;
-  /** How many of them the monitor would sample. */
+  /** How many of the eligible runs the monitor would sample. */
   readonly wanted: number;
 }
 
@@ -88,7 +88,10 @@ export interface WaitingRun {
   readonly attempts: number;
 }
 
-/** The oldest unscored runs of a monitor; counts the attempt. Runs with `suspicious` attempts come one at a time. */
+/**
+ * Returns the oldest unscored runs of a monitor and counts an attempt for each. If any of them has had `suspicious` attempts, only the
+ * oldest is returned.
+ */
 export async function beginScoring(
   db: Db,
   monitorId: string,

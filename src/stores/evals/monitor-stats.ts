@@ -35,7 +35,7 @@ export type StatGroup = (typeof STAT_GROUPS)[number];
 export interface StatsRange {
   readonly from: string;
   readonly to: string;
-  /** As long before it. */
+  /** Start of the preceding window, which is as long as this one. */
   readonly previous_from: string;
   readonly bucket_seconds: number;
 }
@@ -49,8 +49,8 @@ const SUMMARY = `count(number) as n, avg(number) as mean, percentile_cont(array[
   stddev_samp(number) as stddev, count(*) filter (where passed) as passes, count(passed) as judged, count(*) filter (where failed) as errors`;
 
 /**
- * Summaries of a monitor's scores: of each bucket, of the whole time, and of the time before it; all by group if one
- * is named. Everything it reads is in one index.
+ * Summaries of a monitor's scores: of each bucket, of the whole time range, and of the preceding range; all by group if one is named.
+ * Everything it reads is in one index.
  */
 export async function summariseScores(
   db: Db,
@@ -62,7 +62,7 @@ export async function summariseScores(
   const group = groupBy === null ? "null::text" : GROUP_COLUMNS[groupBy];
   const grouped = groupBy === null ? "(period, start), (period)" : "(period, start, grp), (period, grp), (period)";
   const rows = await db.query<SummaryRow & { percentiles: Array<number | null> | null }>(
-    // The time before is one bucket, because only its totals are wanted.
+    // The preceding range is one bucket, because only its totals are needed.
     `select period, start, ${groupBy === null ? "null::text" : "grp"} as "group", ${SUMMARY} from (
         select number, passed, failed, ${group} as grp, case when ended_at >= $3::timestamptz then 'current' else 'previous' end as period,
           case when ended_at >= $3::timestamptz
@@ -137,7 +137,7 @@ export async function summariseWindows(
   );
 }
 
-/** Which of a window's scores are to blame. */
+/** Which scores of a window cause the alert. */
 export type Blame =
   | { readonly kind: "errors" }
   | { readonly kind: "judged"; readonly passed: boolean }
@@ -184,7 +184,7 @@ export interface SampledRun {
   readonly state: RunState;
   readonly inputs: Readonly<Record<string, StoredValue>>;
   readonly outputs: Readonly<Record<string, StoredValue>> | null;
-  /** Null while they are not made yet. */
+  /** `null` until the scores are made. */
   readonly scored_at: string | null;
   readonly scores: ReadonlyArray<Omit<RowScore, "value"> & { readonly value: Json }>;
 }

@@ -25,7 +25,7 @@ export interface MonitorRow extends MonitorPlan {
   readonly alert_state: AlertState;
   readonly revision: number;
   readonly applied_revision: number;
-  /** Why its runs could not be scored, or its alert not be checked, the last time. */
+  /** The most recent reason why its runs could not be scored, or its alert not be checked. */
   readonly last_error: string | null;
   readonly last_error_at: string | null;
   readonly created_at: string;
@@ -33,7 +33,7 @@ export interface MonitorRow extends MonitorPlan {
   readonly deleted_at: string | null;
 }
 
-/** With counts of its runs by what happened to them. */
+/** A monitor with counts of its runs by their outcome. */
 export type MonitorDetail = MonitorRow & MonitorStats;
 
 const COLUMNS = `m.monitor_id, m.org_id, m.name, m.description, m.project_id, m.flow_versions, m.evaluators, m.sampling_rate, m.filter,
@@ -144,7 +144,7 @@ export async function noteAlert(db: Db, monitorId: string, state: AlertState): P
   await db.query(`update eval_monitors m set alert_state = $2::jsonb where ${ONE}`, [monitorId, jsonb(state)]);
 }
 
-/** Records why a monitor does not work; null: it works. */
+/** Records why a monitor does not work; null means that it works. */
 export async function noteMonitorError(db: Db, monitorId: string, message: string | null): Promise<void> {
   await db.query(
     `update eval_monitors m set last_error = $2::text, last_error_at = case when $2::text is not null then now() end where ${ONE}`,
@@ -152,7 +152,7 @@ export async function noteMonitorError(db: Db, monitorId: string, message: strin
   );
 }
 
-/** Deletes a monitor for everything that follows; housekeeping removes its samples. */
+/** Deletes a monitor for all later requests; a purge removes its samples. */
 export async function markMonitorDeleted(db: Db, monitorId: string): Promise<void> {
   await db.query(
     `update eval_monitors m set deleted_at = now(), enabled = false, revision = revision + 1 where ${ONE}`,
@@ -174,12 +174,12 @@ export type MonitorSchedule = Pick<MonitorRow, "org_id" | "monitor_id" | "enable
 
 const SCHEDULED = "m.org_id, m.monitor_id, m.enabled, m.revision, m.deleted_at";
 
-/** The same of one monitor, deleted or not. */
+/** The schedule settings of one monitor, deleted or not. */
 export async function findMonitorSchedule(db: Db, monitorId: string): Promise<MonitorSchedule | null> {
   return db.first<MonitorSchedule>(`select ${SCHEDULED} from eval_monitors m where ${ONE}`, [monitorId]);
 }
 
-/** The same of existing monitors behind `after`, by id, except refused schedules. System only. */
+/** The schedule settings of existing monitors after `after`, by ID, except refused schedules. System only. */
 export async function monitorSchedules(db: Db, after: string, limit: number): Promise<MonitorSchedule[]> {
   return db.query<MonitorSchedule>(
     `select ${SCHEDULED} from eval_monitors m where m.deleted_at is null and m.refused_revision is distinct from m.revision
@@ -190,8 +190,8 @@ export async function monitorSchedules(db: Db, after: string, limit: number): Pr
 }
 
 /**
- * Monitors whose schedule in Temporal is out of date, round robin by organisation, otherwise in any order, so that one
- * that cannot be applied blocks no other. System only.
+ * Monitors whose schedule in Temporal is out of date, round robin by organisation and otherwise in any order, so that a schedule that
+ * cannot be applied blocks no other. System only.
  */
 export async function unappliedMonitors(db: Db, limit: number): Promise<Array<{ org_id: string; id: string }>> {
   return db.query<{ org_id: string; id: string }>(
@@ -201,7 +201,7 @@ export async function unappliedMonitors(db: Db, limit: number): Promise<Array<{ 
   );
 }
 
-/** Records that Temporal has the schedule of a revision; false if the monitor has another one by now. */
+/** Records that Temporal has the schedule of a revision; false if the monitor has been changed since. */
 export async function markMonitorApplied(db: Db, monitorId: string, revision: number): Promise<boolean> {
   return db.any(
     `update eval_monitors m set applied_revision = revision where ${ONE} and m.revision = $2::int returning m.monitor_id`,
@@ -209,7 +209,7 @@ export async function markMonitorApplied(db: Db, monitorId: string, revision: nu
   );
 }
 
-/** Records why Temporal refuses the schedule of a revision, which is not tried again. */
+/** Records why Temporal refuses the schedule of a revision, which is not retried. */
 export async function markMonitorRefused(db: Db, monitorId: string, revision: number, message: string): Promise<void> {
   await db.query(
     `update eval_monitors m set applied_revision = revision, refused_revision = revision, last_error = $3::text,
@@ -219,8 +219,8 @@ export async function markMonitorRefused(db: Db, monitorId: string, revision: nu
 }
 
 /**
- * Removes samples older than `days`, and the remains of deleted monitors, `limit` at most of each kind. Returns how
- * many there were of the most frequent kind, `limit` at most. System only.
+ * Removes samples older than `days`, and data of deleted monitors, at most `limit` of each kind. Returns the largest of these counts.
+ * System only.
  */
 export async function purgeMonitors(db: Db, days: number, limit: number): Promise<number> {
   let most = 0;

@@ -11,7 +11,7 @@ export interface RunValues {
   readonly metadata: JsonObject;
 }
 
-/** Production runs that a filter matches, newest first, from before a run on. */
+/** Production runs that match a filter, newest first, before a given run. */
 export async function listRunsToImport(
   db: Db,
   filter: RunSourceFilter,

@@ -4,7 +4,7 @@ import type { RunError, RunState } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
 import { TERMINAL } from "../states.ts";
 
-/** The parts of a run that are scored; long values by reference. */
+/** The parts of a run that are scored; long values are references. */
 export interface SampleRun {
   readonly run_id: string;
   readonly state: RunState;
@@ -12,17 +12,17 @@ export interface SampleRun {
   readonly outputs: Readonly<Record<string, StoredValue>> | null;
   readonly metadata: JsonObject;
   readonly error: RunError | null;
-  /** From its start to its end. */
+  /** Duration from start to finish. */
   readonly latency_ms: number | null;
   readonly usage: JsonObject;
   readonly nodes: readonly SampleNode[];
   readonly citations: readonly SampleCitation[] | null;
 }
 
-/** Nodes of a run that an evaluator sees. */
+/** Most nodes of a run that an evaluator sees. */
 const MAX_NODES = 1000;
 
-/** The scored parts of ended runs. */
+/** The scored parts of finished runs. */
 export async function sampleRuns(db: Db, runIds: readonly string[]): Promise<SampleRun[]> {
   return db.query<SampleRun>(
     `select r.run_id, r.state, r.inputs, r.outputs, r.metadata, r.error, r.usage, r.citations,

@@ -16,7 +16,7 @@ export interface ScoreRow {
   readonly name: string;
   readonly data_type: DataType;
   readonly value: Json;
-  /** Its number in means; null if it has none. */
+  /** The score's number in means; null if it has none. */
   readonly number: number | null;
   readonly passed: boolean | null;
   readonly label: string | null;
@@ -45,8 +45,8 @@ export interface Correction extends Pick<ScoreRow, "value" | "passed" | "comment
 export type NewScore = Omit<ScoreRow, "org_id" | "created_at" | "corrected" | "revision">;
 
 /**
- * Writes scores of one organisation. An existing score by the same version of an evaluator stays, unless it is an
- * error or `replace` is set: then the new one replaces it under the old id. A corrected score always stays.
+ * Writes scores of one organisation. An existing score by the same version of an evaluator stays, unless it is an error or `replace` is
+ * set: then the new score replaces it and keeps its ID. A corrected score always stays.
  */
 export async function insertScores(db: Db, orgId: string, scores: readonly NewScore[], replace = false): Promise<void> {
   if (scores.length === 0) return;
@@ -79,7 +79,7 @@ export async function findScore(db: Db, scoreId: string, lock = false): Promise<
   );
 }
 
-/** Changes a score that the caller has locked; a monitor's copy of it follows. */
+/** Changes a score that the caller has locked, and the copies of it that monitors keep. */
 export async function correctScore(
   db: Db,
   score: Pick<
@@ -114,7 +114,7 @@ export async function deleteScore(db: Db, scoreId: string): Promise<void> {
   await db.query("delete from scores where org_id = current_org() and score_id = $1::uuid", [scoreId]);
 }
 
-/** Which scores to list; null members restrict nothing. */
+/** Which scores to list; null fields restrict nothing. */
 export interface ScoreSearch {
   readonly run_id: string | null;
   readonly project_id: string | null;
@@ -130,7 +130,7 @@ export interface ScoreSearch {
   readonly created_before: string | null;
 }
 
-/** Conditions by the columns that they use, each with the next parameter. */
+/** Conditions by the columns that they use, each with its next parameter number. */
 const CONDITIONS: { readonly [Name in keyof ScoreSearch]: (parameter: string) => string } = {
   run_id: (at) => `run_id = ${at}::uuid`,
   project_id: (at) => `exists (select from runs r where r.run_id = scores.run_id and r.project_id = ${at}::uuid)`,
@@ -151,7 +151,7 @@ export async function listScores(db: Db, search: Partial<ScoreSearch>, page: Key
   const { bound, compare, order } = keysetSql(page);
   const asked = (Object.keys(CONDITIONS) as Array<keyof ScoreSearch>).filter((name) => (search[name] ?? null) !== null);
   const conditions = asked.map((name, i) => ` and ${CONDITIONS[name](`$${i + 3}`)}`).join("");
-  // Planned each time for these conditions, which decide the index.
+  // Planned for each call, because these conditions determine the index.
   return db.query<ScoreRow>(
     {
       text: `select ${COLUMNS} from scores where org_id = current_org()${conditions}

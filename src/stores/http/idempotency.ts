@@ -3,7 +3,7 @@ import type { Db } from "../db.ts";
 /** How long a claim lasts without renewal: after this time the request of a crashed process may be retried. */
 export const LEASE_SECONDS = 30;
 
-/** A stored answer. */
+/** A stored response. */
 export interface StoredAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -12,7 +12,7 @@ export interface StoredAnswer {
   /** The blob of a long body. */
   readonly blob?: string;
   readonly sealed?: boolean;
-  /** Digest of the request's body, if `request_hash` does not cover it. */
+  /** Digest of the request body, if `request_hash` does not cover it. */
   readonly digest?: string;
 }
 
@@ -23,11 +23,11 @@ export interface Claim {
   readonly request_hash: Buffer;
   /** Used if the key has no resource id yet. */
   readonly resource_id: string;
-  /** Exclusive lease of the key; 0 only fixes its resource id and does not affect an existing lease. */
+  /** Takes an exclusive lease of the key; 0 only fixes its resource ID and does not affect an existing lease. */
   readonly lease_seconds: number;
   /** Distinguishes this lease from earlier and later ones. */
   readonly lease_id: string;
-  /** Whether the resource is a run whose answer can be made again from its row once it has completed. */
+  /** Whether the resource is a run, so that the response can be built from its row once it has completed. */
   readonly makes_run: boolean;
 }
 
@@ -42,7 +42,7 @@ export type ClaimResult =
       readonly outcome: "claimed";
       readonly resource_id: string;
       readonly repeated: boolean;
-      /** Without a lease of its own it has the one that all requests of the key share. */
+      /** If the request took no exclusive lease, this is the lease that all requests of the key share. */
       readonly lease_id: string;
     }
   | { readonly outcome: "answered"; readonly resource_id: string; readonly response: StoredAnswer }
@@ -51,11 +51,11 @@ export type ClaimResult =
   | { readonly outcome: "conflict" };
 
 /**
- * Claims a key for one request. Only one of several processes gets it. The same request can take over a claim that was
- * released or whose lease has expired, with the same resource id.
+ * Claims a key for one request. Only one of several processes gets it. The same request can take over a claim that was released or whose
+ * lease has expired, with the same resource ID.
  */
 export async function claimKey(db: Db, claim: Claim): Promise<ClaimResult> {
-  // The row can be purged or released between the two statements; then the claim is tried again.
+  // The row can be purged or released between the two statements; then the claim is retried.
   for (;;) {
     const taken = await takeKey(db, claim);
     if (taken) return { outcome: "claimed", ...taken, repeated: taken.resource_id !== claim.resource_id };
@@ -114,7 +114,7 @@ export async function renewClaim(db: Db, { key, lease_id }: Lease): Promise<void
   );
 }
 
-/** Releases a claim, so that the same request may be retried at once. */
+/** Releases a claim, so that the same request may be retried immediately. */
 export async function releaseClaim(db: Db, { key, lease_id }: Lease): Promise<void> {
   await db.query(
     `update idempotency_keys set locked_until = null
@@ -123,7 +123,7 @@ export async function releaseClaim(db: Db, { key, lease_id }: Lease): Promise<vo
   );
 }
 
-/** Whether a lease is still valid. Until the transaction ends nobody takes the key over. */
+/** Whether a lease is still valid. No other request can take the key over until the transaction ends. */
 export async function lockClaim(db: Db, { key, lease_id }: Lease): Promise<boolean> {
   return db.any(
     `select from idempotency_keys
@@ -132,7 +132,7 @@ export async function lockClaim(db: Db, { key, lease_id }: Lease): Promise<boole
   );
 }
 
-/** Stores the answer of a claimed key; the first one stays. False if the lease is lost. */
+/** Stores the response of a claimed key; an earlier response stays. False if the lease is lost. */
 export async function storeAnswer(db: Db, { key, lease_id }: Lease, response: StoredAnswer): Promise<boolean> {
   return db.any(
     `update idempotency_keys set response = $3::jsonb, locked_until = null
@@ -142,8 +142,8 @@ export async function storeAnswer(db: Db, { key, lease_id }: Lease, response: St
 }
 
 /**
- * The answer of a key that the same request may have taken over, null while there is none; undefined: the key is
- * another request's.
+ * The stored response of a key, which a retry of the same request may have taken over; null if there is none yet; undefined if the key
+ * belongs to another request.
  */
 export async function findAnswer(db: Db, key: string, requestHash: Buffer): Promise<StoredAnswer | null | undefined> {
   const rows = await db.query<{ response: StoredAnswer | null }>(
@@ -154,7 +154,7 @@ export async function findAnswer(db: Db, key: string, requestHash: Buffer): Prom
   return rows[0]?.response;
 }
 
-/** Removes up to `limit` keys older than a day, of all organisations; returns their blobs. For the sweeper. */
+/** Removes up to `limit` keys older than a day, of all organisations; returns the keys of their blobs. For the sweeper. */
 export async function purgeIdempotencyKeys(db: Db, limit: number): Promise<{ removed: number; blobs: string[] }> {
   const rows = await db.query<{ blob: string | null }>(
     `delete from idempotency_keys where (org_id, key) in (

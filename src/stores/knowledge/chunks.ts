@@ -1,6 +1,6 @@
 import type { NewChunk } from "../../domain/knowledge/knowledge-base.ts";
-import { ACCENTLESS } from "../../domain/knowledge/languages.ts";
 import type { TextConfiguration } from "../../domain/knowledge/languages.ts";
+import { WORD_RULES } from "../../domain/knowledge/words.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
@@ -16,8 +16,8 @@ export interface ChunkRow extends NewChunk {
   readonly chunk_id: string;
   readonly chunk_no: number;
   readonly language: TextConfiguration;
-  /** Context and text as wordsText makes them. */
-  readonly words: string;
+  /** Lexemes of the context and the text, as a tsvector. */
+  readonly lexemes: string;
 }
 
 /** A stored embedding: halves of a vector of length 1. */
@@ -48,8 +48,8 @@ export async function reserveChunkNumbers(db: Db, indexNo: number, count: number
 }
 
 /**
- * Writes chunks with their postings; returns the numbers of the written ones. Writes none if the revision is no longer
- * the present one or the resource is being deleted. Skips positions that exist already.
+ * Writes chunks with their postings; returns the numbers of the written ones. Writes none if the revision is no longer the current one or
+ * the resource is being deleted. Skips positions that exist already.
  */
 export async function insertChunks(db: Db, owner: ChunkOwner, chunks: readonly ChunkRow[]): Promise<Set<number>> {
   const column = <Value>(of: (chunk: ChunkRow) => Value): Value[] => chunks.map(of);
@@ -58,17 +58,17 @@ export async function insertChunks(db: Db, owner: ChunkOwner, chunks: readonly C
         select resource_id from knowledge_resources
         where org_id = current_org() and resource_id = $3::uuid and revision = $4::int and status <> 'pending_delete' for key share),
       lexed as (
-        select n.*, fold_accents(to_tsvector(n.language::regconfig,
-            case when n.language = any('{${ACCENTLESS.join(",")}}') then fold_accents(n.words) else n.words end)) as lexemes
+        select n.chunk_id, n.chunk_no, n.chunk_index, n.text, n.context, n.char_start, n.char_end, n.page_start, n.page_end, n.metadata,
+          n.language, n.vector::tsvector as lexemes
         from unnest($5::uuid[], $6::int[], $7::int[], $8::text[], $9::text[], $10::int[], $11::int[], $12::int[], $13::int[],
             $14::jsonb[], $15::text[], $16::text[])
-          n (chunk_id, chunk_no, chunk_index, text, context, char_start, char_end, page_start, page_end, metadata, language, words)),
+          n (chunk_id, chunk_no, chunk_index, text, context, char_start, char_end, page_start, page_end, metadata, language, vector)),
       written as (
         insert into knowledge_chunks (chunk_id, org_id, index_no, chunk_no, resource_id, revision, chunk_index, text, context, char_start,
-          char_end, page_start, page_end, metadata, language, lexemes, term_count)
+          char_end, page_start, page_end, metadata, language, lexemes, term_count, word_rules)
         select l.chunk_id, $1::uuid, $2::int, l.chunk_no, resource.resource_id, $4::int, l.chunk_index, l.text, l.context, l.char_start,
           l.char_end, l.page_start, l.page_end, l.metadata, l.language, l.lexemes,
-          (select coalesce(sum(cardinality(u.positions)), 0) from unnest(l.lexemes) u)
+          (select coalesce(sum(cardinality(u.positions)), 0) from unnest(l.lexemes) u), ${WORD_RULES}
         from lexed l cross join resource
         on conflict (index_no, resource_id, revision, chunk_index) do nothing
         returning index_no, chunk_no, lexemes, term_count),
@@ -93,16 +93,13 @@ export async function insertChunks(db: Db, owner: ChunkOwner, chunks: readonly C
       column((chunk) => chunk.page_end),
       column((chunk) => jsonb(chunk.metadata)),
       column((chunk) => chunk.language),
-      column((chunk) => chunk.words),
+      column((chunk) => chunk.lexemes),
     ],
   );
   return new Set(chunkNos);
 }
 
-/**
- * The vectors that a knowledge base already has of the same texts by the same model, by the hexadecimal digits of the
- * text's hash.
- */
+/** The vectors that a knowledge base already has for the same texts and model, keyed by the text's hash in hexadecimal. */
 export async function findEmbeddings(
   db: Db,
   knowledgeBaseId: string,
@@ -119,8 +116,8 @@ export async function findEmbeddings(
 }
 
 /**
- * Whether vectors of an index are also written to its HNSW. Locks the answer until the transaction ends: the build of
- * an HNSW waits for it, and then finds the vectors that were written without it.
+ * Whether vectors of an index are also written to its HNSW. Locks the index's row until the transaction ends: the build of an HNSW waits
+ * for it, and then finds the vectors that were written without it.
  */
 export async function lockHnsw(db: Db, indexNo: number): Promise<boolean> {
   const hasHnsw = await db.value<boolean>(
@@ -151,8 +148,8 @@ export async function insertEmbeddings(
 }
 
 /**
- * Makes a whole revision searchable in place of the one before. False if it is no longer the present one or the
- * resource is being deleted. In one transaction.
+ * Makes a whole revision searchable in place of the one before. False if it is no longer the current one or the resource is being deleted.
+ * In one transaction.
  */
 export async function publishRevision(
   db: Db,
@@ -188,7 +185,7 @@ export async function publishRevision(
   return true;
 }
 
-/** Records that a resource is in the searched index, or will be in one about to be searched. */
+/** Marks a resource as indexed, and copies its chunk count from an index that is searched or is about to be. */
 export async function markResourceIndexed(
   db: Db,
   { index_no, resource_id }: Pick<ChunkOwner, "index_no" | "resource_id">,

@@ -1,6 +1,7 @@
 import type { FilterCondition, FilterSource, ResolvedFilter } from "../../domain/knowledge/filter.ts";
 import { BUILTIN_FIELDS } from "../../domain/knowledge/metadata.ts";
 import type { BuiltinField } from "../../domain/knowledge/metadata.ts";
+import { timeText } from "../time-text.ts";
 
 const METADATA_COLUMNS: Readonly<Record<Exclude<FilterSource, "builtin">, string>> = {
   user: "r.user_metadata",
@@ -16,20 +17,15 @@ const BUILTIN_SQL: Readonly<Record<BuiltinField, string>> = {
   content_mime: "split_part(r.content_mime, ';', 1)",
   size: "r.size::numeric",
   page_count: "r.page_count::numeric",
-  created_at: timeText("created_at"),
-  modified_at: timeText("modified_at"),
-  indexed_at: timeText("indexed_at"),
+  created_at: timeText("r.created_at"),
+  modified_at: timeText("r.modified_at"),
+  indexed_at: timeText("r.indexed_at"),
 };
 const COMPARISONS = { eq: "=", ne: "=", gt: ">", gte: ">=", lt: "<", lte: "<=" } as const;
 
-function timeText(column: string): string {
-  return `to_char(r.${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-}
-
 /**
- * A filter as a condition on `knowledge_resources r`. Names of fields and values are appended to `values` and appear
- * only as parameters; the rest of the text is constants of this file. The condition is never null, so that it can be
- * negated.
+ * A filter as a condition on `knowledge_resources r`. Names of fields and values are appended to `values` and appear only as parameters;
+ * the rest of the text consists of constants in this file. The condition is never null, so that it can be negated.
  */
 export function filterSql(filter: ResolvedFilter, values: unknown[]): string {
   switch (filter.kind) {
@@ -73,13 +69,13 @@ function conditionSql(condition: FilterCondition, values: unknown[]): string {
   }
 }
 
-/** The compared value. A stored value whose type is no longer the field's counts as absent. */
+/** Builds the stored value to compare. A stored value whose type is no longer the field's counts as missing. */
 function operands(
   { source, field, type }: FilterCondition,
   bind: (value: unknown, cast: string) => string,
 ): { readonly present: string; readonly scalar: string; readonly list: string } {
   if (source === "builtin") {
-    if (!Object.hasOwn(BUILTIN_FIELDS, field)) throw new Error("No such built-in field.");
+    if (!Object.hasOwn(BUILTIN_FIELDS, field)) throw new Error("Unknown built-in field.");
     const scalar = BUILTIN_SQL[field as BuiltinField];
     return { present: `(${scalar} is not null)`, scalar, list: "null::jsonb" };
   }
@@ -93,7 +89,7 @@ function operands(
   const cast = type === "number" ? "::numeric" : type === "boolean" ? "::boolean" : "";
   return {
     present: isType,
-    // Inside a case, so that no other value is cast.
+    // The cast stands inside a `case`, so that values of other types are not cast.
     scalar: `(case when ${isType} then ${text}${cast} end)`,
     list: `(case when ${isType} then ${json} end)`,
   };

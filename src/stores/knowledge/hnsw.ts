@@ -1,13 +1,13 @@
 import type { Db } from "../db.ts";
 
-// These run as the login role, which owns the tables: they make and drop an index for each large knowledge base while
-// the service runs.
+// These functions run as the login role, which owns the tables: they make and drop an index for each large knowledge base while Millrace is
+// running.
 
 const MAX_BUILD_MS = 4 * 3_600_000;
 /** An arbitrary number, the same for every process. */
 const BUILD_LOCK = 5_217_730_002;
 
-/** Runs `build` unless another session is building; then false. */
+/** Runs `build` unless another session is building; returns false in that case. */
 export async function withBuildLock(db: Db, build: () => Promise<void>): Promise<boolean> {
   const locked = await db.value<boolean>("select pg_try_advisory_lock($1::bigint)", [BUILD_LOCK]);
   if (locked !== true) return false;
@@ -41,7 +41,7 @@ export async function listLargeIndexes(db: Db, minChunks: number, limit: number)
   );
 }
 
-/** Vectors that an index has and knowledge_vectors lacks: the next ones after a chunk number. */
+/** The next vectors after a chunk number that an index has and knowledge_vectors lacks. */
 export async function listMissingVectors(
   db: Db,
   indexNo: number,
@@ -88,7 +88,7 @@ export async function createHnsw(db: Db, { index_no, dimensions }: HnswCandidate
         where index_no = ${Number(index_no)}`,
       query_timeout: MAX_BUILD_MS,
     });
-    // With statistics from when the table was small, the planner would prefer a comparison with all vectors.
+    // With statistics from when the table was small, the planner would prefer comparing all vectors.
     await db.query("analyze knowledge_vectors");
   } finally {
     await db.query("reset statement_timeout");

@@ -59,8 +59,8 @@ export async function settleDimensions(db: Db, indexNo: number, dimensions: numb
 }
 
 /**
- * Activates the index being built and retires the one before; sets the resources' counts of chunks to its own. False
- * if none is being built. In one transaction.
+ * Activates the index being built and retires the active one; sets the resources' chunk counts to those of the new index. False if none is
+ * being built. In one transaction.
  */
 export async function activateIndex(db: Db, knowledgeBaseId: string, indexNo: number): Promise<boolean> {
   await db.query(
@@ -92,7 +92,7 @@ export async function retireIndex(db: Db, indexNo: number): Promise<void> {
   );
 }
 
-/** Retires the active index. Call it in the transaction that starts another one. */
+/** Retires the active index. Call it in the transaction that starts the next index. */
 export async function retireActiveIndex(db: Db, indexNo: number): Promise<void> {
   await db.query(
     `update knowledge_indexes set state = 'retired', version = version + 1

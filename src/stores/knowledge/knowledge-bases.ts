@@ -6,7 +6,7 @@ import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-/** Pages of a site that a person chose. */
+/** Pages of a website that a person selected. */
 export interface WebsiteSource {
   readonly source_type: "sitemap" | "manual";
   readonly original_search_term: string;
@@ -39,7 +39,7 @@ export interface KnowledgeBaseRow {
   readonly total_indexed_files: number;
   readonly total_error_files: number;
   readonly total_size: number;
-  /** Whether the active index was made with other indexing_params than the present ones. */
+  /** Whether the active index was made with other indexing_params than the current ones. */
   readonly reindex_required: boolean;
 }
 
@@ -58,7 +58,7 @@ export type NewKnowledgeBase = Pick<
   | "schedule_cron"
 >;
 
-/** The changeable members; absent ones stay. */
+/** The fields that can be changed; undefined ones are not changed. */
 export type KnowledgeBaseChange = {
   readonly [Member in Exclude<keyof NewKnowledgeBase, "knowledge_base_id" | "org_id">]?:
     | NewKnowledgeBase[Member]
@@ -121,7 +121,7 @@ export async function lockKnowledgeBase(db: Db, knowledgeBaseId: string): Promis
   );
 }
 
-/** The existing ones of these knowledge bases, locked against deletion until the transaction ends. */
+/** Those of these knowledge bases that exist, locked against deletion until the transaction ends. */
 export async function holdKnowledgeBases(db: Db, knowledgeBaseIds: readonly string[]): Promise<string[]> {
   return db.column<string>(
     `select knowledge_base_id from knowledge_bases
@@ -155,7 +155,7 @@ export async function listKnowledgeBases(db: Db, page: Keyset): Promise<Knowledg
   );
 }
 
-/** Changes a knowledge base if its revision still is `revision`; false if it is not, or there is none. */
+/** Changes a knowledge base if its revision is still `revision`; false if it is not, or the knowledge base does not exist. */
 export async function updateKnowledgeBase(
   db: Db,
   knowledgeBaseId: string,
@@ -202,7 +202,7 @@ export async function markKnowledgeBaseDeleted(db: Db, knowledgeBaseId: string):
   );
 }
 
-/** The wanted schedule of a knowledge base, and Temporal's as far as it is known; null if there is no such row. */
+/** The wanted schedule of a knowledge base, and the schedule in Temporal as far as it is known; null if there is no such row. */
 export async function findSchedule(
   db: Db,
   knowledgeBaseId: string,
@@ -214,7 +214,7 @@ export async function findSchedule(
   );
 }
 
-/** Records Temporal's schedule; false if another one is wanted by now. */
+/** Records the schedule in Temporal; false if a different schedule has been set since. */
 export async function markScheduleApplied(db: Db, knowledgeBaseId: string, cron: string | null): Promise<boolean> {
   return db.any(
     `update knowledge_bases set applied_cron = $2::text where org_id = current_org() and knowledge_base_id = $1::uuid
@@ -223,7 +223,7 @@ export async function markScheduleApplied(db: Db, knowledgeBaseId: string, cron:
   );
 }
 
-/** Records why Temporal refuses a schedule of this expression, which is not tried again before somebody sets one. */
+/** Records why Temporal refuses a schedule with this expression, which is not retried until someone sets another one. */
 export async function markScheduleRefused(
   db: Db,
   knowledgeBaseId: string,
@@ -238,8 +238,8 @@ export async function markScheduleRefused(
 }
 
 /**
- * Knowledge bases whose schedule may be out of date, round robin by organisation, otherwise in any order, so that one
- * that cannot be applied blocks no other. System only.
+ * Knowledge bases whose schedule may be out of date, round robin by organisation and otherwise in any order, so that a schedule that cannot
+ * be applied blocks no other. System only.
  */
 export async function listUnappliedSchedules(
   db: Db,
@@ -252,7 +252,7 @@ export async function listUnappliedSchedules(
   );
 }
 
-/** Knowledge bases behind `after` that want a schedule, by id, except refused ones. System only. */
+/** Knowledge bases after `after` that want a schedule, by ID, except refused ones. System only. */
 export async function listWantedSchedules(
   db: Db,
   after: string,

@@ -13,8 +13,8 @@ export async function unpublishResource(db: Db, resourceId: string): Promise<voi
 }
 
 /**
- * Removes a batch of a resource's unsearchable chunks, with postings and embeddings: those before the present
- * revision, and all of a resource that is being deleted. Returns how many; fewer than `limit`: none is left.
+ * Removes a batch of a resource's unsearchable chunks, with postings and embeddings: those of revisions before the current one, and all
+ * chunks of a resource that is being deleted. Returns how many; fewer than `limit` means that none is left.
  */
 export async function removeDeadChunks(db: Db, resourceId: string, limit: number): Promise<number> {
   const rows = await db.query<{ index_no: number; chunk_no: number }>(
@@ -55,7 +55,7 @@ async function removeChunks(
   }
 }
 
-/** Removes a retired index without chunks, and its other rows. */
+/** Removes a retired index that has no chunks, with its other rows. */
 export async function removeRetiredIndex(db: Db, indexNo: number): Promise<void> {
   await db.query(
     `delete from knowledge_index_resources x using knowledge_indexes i

@@ -52,7 +52,7 @@ export async function updateMetadata(
   return rows[0]?.modified_at;
 }
 
-/** Records that a person has added a resource that a source lists: it stays when the source lists it no longer. */
+/** Records that a person added a resource that a source lists, so that it stays when the source no longer lists it. */
 export async function keepWithoutSource(db: Db, resourceId: string): Promise<void> {
   await db.query(
     "update knowledge_resources set from_source = false where org_id = current_org() and resource_id = $1::uuid",
@@ -78,16 +78,13 @@ export async function restartResource(db: Db, resourceId: string): Promise<numbe
   );
 }
 
-/** The fetched content of a resource. */
+/** The fetched content of a resource, with the validators that its URL sent. */
 export type FetchedContent = Pick<
   ResourceRow,
   "content_hash" | "content_mime" | "size" | "blob_key" | "etag" | "last_modified"
 >;
 
-/**
- * Records the bytes from a resource's address; false if the resource is being deleted or `revision` is no longer the
- * present one.
- */
+/** Records the bytes from a resource's URL; false if the resource is being deleted or `revision` is no longer the current one. */
 export async function storeContent(
   db: Db,
   resourceId: string,
@@ -111,7 +108,7 @@ export async function storeContent(
   );
 }
 
-/** The present state of a resource, for its workflow; null if it or its knowledge base is gone or being deleted. */
+/** The current state of a resource, for its workflow; null if the resource or its knowledge base is deleted or being deleted. */
 export async function findForIngest(db: Db, resourceId: string): Promise<ResourceRow | null> {
   return db.first<ResourceRow>(
     `select r.* from knowledge_resources r join knowledge_bases k using (knowledge_base_id)
@@ -127,14 +124,12 @@ const TAKE_UNINDEXED = takeStale({
   columns: ["org_id", "knowledge_base_id", "resource_id", "revision"],
 });
 
-/**
- * Unindexed resources of any organisation that nobody has looked after for some time; each is taken once. System only.
- */
+/** Unindexed resources of any organisation that no process has checked for some time; each is taken once. System only. */
 export async function takeUnindexed(db: Db, olderThanMs: number, limit: number): Promise<ResourceInput[]> {
   return db.query<ResourceInput>(TAKE_UNINDEXED, [olderThanMs, limit]);
 }
 
-/** The oldest resource of an address, or null. */
+/** The oldest resource of a URL, or null. */
 export async function findByAddress(db: Db, knowledgeBaseId: string, address: string): Promise<ResourceRow | null> {
   return db.first<ResourceRow>(
     `select * from knowledge_resources where org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'
@@ -143,7 +138,7 @@ export async function findByAddress(db: Db, knowledgeBaseId: string, address: st
   );
 }
 
-/** Records the answer of a resource's address if the content is the same. */
+/** Records the response of a resource's URL if the content is the same. */
 export async function noteVersion(
   db: Db,
   resourceId: string,

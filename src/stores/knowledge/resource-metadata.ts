@@ -8,7 +8,7 @@ interface Described {
   readonly user_metadata: Metadata;
 }
 
-/** Resources behind `after` that have a value in one of these fields, by id, locked until the transaction ends. */
+/** Resources after `after` that have a value in one of these fields, by ID, locked until the transaction ends. */
 export async function pageWithFields(
   db: Db,
   knowledgeBaseId: string,
@@ -25,7 +25,7 @@ export async function pageWithFields(
   );
 }
 
-/** Sets what is said of these resources. Their content has not changed, nor when it did. */
+/** Sets the metadata of these resources. Neither their content nor the time of its last change is affected. */
 export async function setMetadata(
   db: Db,
   resources: ReadonlyArray<Pick<Described, "resource_id" | "user_metadata">>,
@@ -38,7 +38,10 @@ export async function setMetadata(
   );
 }
 
-/** The fields that resources of a knowledge base may have, locked against changes until the transaction ends; null where there is none. */
+/**
+ * The metadata fields that resources of a knowledge base may have, locked against changes until the transaction ends; null if the knowledge
+ * base does not exist.
+ */
 export async function holdMetadataSchema(db: Db, knowledgeBaseId: string): Promise<MetadataSchema | null> {
   return db.value<MetadataSchema>(
     `select user_metadata_schema from knowledge_bases

@@ -37,7 +37,7 @@ export interface ResourceRow {
   readonly dataloader_metadata: Metadata;
   /** Whether a source of the knowledge base lists it. */
   readonly from_source: boolean;
-  /** The validators that its address sent with the bytes, for conditional requests. */
+  /** The validators (`ETag`, `Last-Modified`) that its URL sent with the bytes, for conditional requests. */
   readonly etag: string | null;
   readonly last_modified: string | null;
   readonly created_at: string;
@@ -45,7 +45,7 @@ export interface ResourceRow {
   readonly indexed_at: string | null;
 }
 
-/** The description given by whoever adds a resource, with Postgres' types. */
+/** The description that the creator of a resource gives, with Postgres types. */
 const GIVEN = {
   resource_path: "text",
   source: "text",
@@ -121,10 +121,10 @@ export async function findResource(db: Db, knowledgeBaseId: string, resourceId: 
 }
 
 export interface ResourceSearch {
-  /** In one of these. */
+  /** Resources with one of these states. */
   readonly statuses: readonly ResourceStatus[] | null;
   readonly path_prefix: string | null;
-  /** Without parameters, which the resources may have. */
+  /** Media type without parameters, which the stored type may have. */
   readonly content_mime: string | null;
   readonly external_id: string | null;
 }
@@ -155,7 +155,7 @@ export interface ExtractedText {
   readonly dataloader_metadata: Metadata;
 }
 
-/** Records a step of indexing; false if the resource is being deleted, or `revision` is no longer the present one. */
+/** Records a step of indexing; false if the resource is being deleted, or `revision` is no longer the current one. */
 export async function markResource(
   db: Db,
   resourceId: string,
@@ -180,7 +180,7 @@ export async function markResource(
   );
 }
 
-/** Records why a resource could not be indexed. Its old chunks stay searchable. False as for markResource. */
+/** Records why a resource could not be indexed. Its old chunks stay searchable. False under the same conditions as markResource. */
 export async function markResourceError(
   db: Db,
   resourceId: string,

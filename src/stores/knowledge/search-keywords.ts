@@ -9,7 +9,7 @@ import type { KeywordHit, QueryTerm, SearchedIndex } from "./search.ts";
 const K1 = 1.2;
 const B = 0.75;
 
-/** The weight of a term of this document frequency: the first factor of BM25, as in searchKeywords. */
+/** The weight of a term with this document frequency: the first factor of BM25, as in searchKeywords. */
 export function frequencyWeight(chunkCount: number, frequency: number): number {
   const others = Math.max(Math.max(chunkCount, 1) - frequency + 0.5, 0.5);
   return (K1 + 1) * Math.log(1 + others / (frequency + 0.5));
@@ -46,9 +46,9 @@ export async function readPostings(
 }
 
 /**
- * The chunks with the best BM25 scores, best first. Document frequencies count the whole index, whatever the limits:
- * they are counted from the postings and stored nowhere. With `among` only these chunks are ranked. Each chunk is
- * checked, from the best score down, until there are enough searchable ones.
+ * The chunks with the best BM25 scores, best first. Document frequencies count the whole index, whatever the limits: they are counted from
+ * the postings and stored nowhere. With `among` only these chunks are ranked. Each chunk is checked, from the best score down, until there
+ * are enough searchable ones.
  */
 export async function searchKeywords(
   db: Db,
@@ -63,8 +63,8 @@ export async function searchKeywords(
   const single = terms.every((term) => !term.prefix && term.lexemes.length === 1);
   const scored = single ? scoreLexemesSql(terms, bind) : scoreFormsSql(terms, bind);
   const restricted =
-    among !== null || limits.filter !== null || limits.phrases.length > 0 || limits.excluded.length > 0;
-  // Without limits these are the best ones, except chunks that are being replaced.
+    among !== null || limits.filter !== null || limits.required.length > 0 || limits.excluded.length > 0;
+  // Without limits only the best candidates are checked; some of them may be chunks that are being replaced.
   const tried = bind(restricted ? null : limit * 4 + 100, "bigint");
   const text = `
     with the_index as materialized (

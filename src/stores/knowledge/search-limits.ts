@@ -1,4 +1,3 @@
-import { ACCENTLESS } from "../../domain/knowledge/languages.ts";
 import type { ResolvedFilter } from "../../domain/knowledge/filter.ts";
 import type { Db } from "../db.ts";
 import { filterSql } from "./filter-sql.ts";
@@ -10,15 +9,15 @@ import type { SearchedIndex } from "./search.ts";
 /** Limits for the chunks that a search may find. */
 export interface SearchLimits {
   readonly filter: ResolvedFilter | null;
-  /** Required phrases, each in one of the forms that the index's languages give it. */
-  readonly phrases: readonly string[];
-  /** Forbidden words and phrases. */
-  readonly excluded: ReadonlyArray<{ readonly text: string; readonly prefix: boolean }>;
+  /** Each must match, as a tsquery. */
+  readonly required: readonly string[];
+  /** None may match. */
+  readonly excluded: readonly string[];
 }
 
 /** Selects rows whose chunk number is searchable. $1 is the organisation. */
 export function liveChunkSql(chunkNo: string, limits: SearchLimits, index: SearchedIndex, values: unknown[]): string {
-  const conditions = chunkConditions(limits, index, values);
+  const conditions = chunkConditions(limits, values);
   const resource =
     limits.filter === null
       ? ""
@@ -28,34 +27,16 @@ export function liveChunkSql(chunkNo: string, limits: SearchLimits, index: Searc
     ${resource} where c.index_no = ${Number(index.index_no)} and c.chunk_no = ${chunkNo}${conditions}`;
 }
 
-function chunkConditions({ phrases, excluded }: SearchLimits, { languages }: SearchedIndex, values: unknown[]): string {
-  const bind = (value: unknown, cast: string): string => `$${values.push(value)}::${cast}`;
-  const phraseSql = (language: string, text: string): string => {
-    const words = (ACCENTLESS as readonly string[]).includes(language) ? `fold_accents(${text})` : text;
-    return `fold_accents(phraseto_tsquery(${bind(language, "regconfig")}, ${words})::text)::tsquery`;
-  };
-  const matches = (text: string): string =>
-    `(${languages.map((language) => `c.lexemes @@ ${phraseSql(language, text)}`).join(" or ") || "false"})`;
-  const all: string[] = [];
-  for (const phrase of phrases) {
-    const text = bind(phrase, "text");
-    all.push(matches(text));
-  }
-  for (const each of excluded) {
-    if (each.prefix) {
-      // The word has only letters and digits, so quotes suffice.
-      all.push(`(not c.lexemes @@ ${bind(`'${each.text.replaceAll("'", "''")}':*`, "tsquery")})`);
-      continue;
-    }
-    const text = bind(each.text, "text");
-    all.push(`(not ${matches(text)})`);
-  }
-  return all.map((condition) => ` and ${condition}`).join("");
+function chunkConditions({ required, excluded }: SearchLimits, values: unknown[]): string {
+  const matches = (query: string): string => `c.lexemes @@ $${values.push(query)}::tsquery`;
+  return [...required.map(matches), ...excluded.map((query) => `not ${matches(query)}`)]
+    .map((condition) => ` and (${condition})`)
+    .join("");
 }
 
 /** The numbers of all searchable chunks of an index, in no order. */
 export async function listLiveChunks(db: Db, orgId: string, index: SearchedIndex): Promise<number[]> {
-  return await restrictChunks(db, orgId, index, { filter: null, phrases: [], excluded: [] });
+  return await restrictChunks(db, orgId, index, { filter: null, required: [], excluded: [] });
 }
 
 /** The numbers of the chunks within the limits, in no order; with `among`, only of these. */
@@ -71,7 +52,7 @@ export async function restrictChunks(
     limits.filter === null
       ? ""
       : `join knowledge_resources r on r.resource_id = x.resource_id and r.org_id = $1::uuid and ${filterSql(limits.filter, values)}`;
-  const conditions = chunkConditions(limits, index, values);
+  const conditions = chunkConditions(limits, values);
   const numbered = among === null ? "" : ` and c.chunk_no = any($${values.push(among)}::int[])`;
   // As text: an array of numbers would be parsed element by element.
   const numbers = await db.value<string>(

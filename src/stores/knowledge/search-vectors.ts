@@ -7,7 +7,7 @@ import type { Hit, SearchedIndex } from "./search.ts";
 // Every function here runs on Database.search, whose role sees the rows of all organisations. So each statement names
 // the organisation, and reaches postings and vectors only through one of its indexes.
 
-/** The stored vectors of these chunks, as far as they exist. */
+/** The stored vectors of these chunks, if they exist. */
 export async function readVectors(
   db: Db,
   orgId: string,
@@ -22,8 +22,8 @@ export async function readVectors(
 }
 
 /**
- * The chunks nearest to a vector by the index's HNSW, nearest first. Without limits (null) they include unsearchable
- * chunks: checking each takes a third of the time.
+ * The chunks nearest to a vector by the index's HNSW, nearest first. Without limits (null) they include unsearchable chunks, because
+ * checking each chunk takes a third of the time.
  */
 export async function searchNearest(
   db: Db,
@@ -52,9 +52,8 @@ export async function searchNearest(
 }
 
 /**
- * The same among some chunks only, and exact: every vector is compared. In SQL, because reading the vectors and
- * comparing them in threads takes longer: 2 ms against 4 for 100 chunks, 4 against 10 for 400, 20 against 100 for 6
- * 000.
+ * The nearest of some chunks only, by exact comparison with every vector. In SQL, because reading the vectors and comparing them in threads
+ * takes longer: 2 ms against 4 for 100 chunks, 4 against 10 for 400, 20 against 100 for 6 000.
  */
 export async function searchAmong(
   db: Db,

@@ -11,10 +11,10 @@ export interface SearchedIndex {
   readonly embedding_model: string | null;
   readonly dimensions: number | null;
   readonly languages: readonly string[];
-  /** Searchable chunks and resources. */
+  /** Counts of searchable chunks and resources. */
   readonly chunk_count: number;
   readonly resource_count: number;
-  /** The total of their terms. */
+  /** Total number of terms in these chunks. */
   readonly term_count: number;
   readonly version: number;
   readonly has_hnsw: boolean;
@@ -46,28 +46,38 @@ export interface Hit {
 /** A chunk found by words. */
 export interface KeywordHit extends Hit {
   /**
-   * Its score divided by the most that any chunk could have for these words: 0 to 1. Words that no document has are
-   * left out.
+   * Its score divided by the highest score that any chunk could have for these words: 0 to 1. Words that occur in no document are ignored.
    */
   readonly share: number;
 }
 
-/** A query's word as a lexeme of one language; `position` separates the parts of a compound. */
+/** The lexemes of a word in a language, both by their index; null or none for a stop word. */
 export interface LexedWord {
   readonly word: number;
-  readonly position: number;
-  readonly lexeme: string;
+  readonly language: number;
+  readonly lexemes: readonly string[] | null;
 }
 
-/** The lexemes of words in each of the languages, from the word with its accents and without. Stop words have none. */
+// Types of tokens, by which a text search configuration chooses its dictionary.
+const ASCII_WORD = 1;
+const ANY_WORD = 2;
+const WORD_WITH_DIGITS = 3;
+
+/**
+ * The lexemes of words in each of the languages, from the dictionaries alone: Postgres' parser would divide words by its locale. Words that
+ * contain anything but letters are not stemmed.
+ */
 export async function lexWords(db: Db, words: readonly string[], languages: readonly string[]): Promise<LexedWord[]> {
+  const types = words.map((word) => {
+    if (!/^[\p{L}\p{M}·-]+$/u.test(word)) return WORD_WITH_DIGITS;
+    return /^\p{ASCII}+$/u.test(word) ? ASCII_WORD : ANY_WORD;
+  });
   return db.query<LexedWord>(
-    `select distinct w.no::int - 1 as word, p.position::int as position, fold_accents(l.lexeme) as lexeme
-      from unnest($1::text[]) with ordinality w (text, no) cross join unnest($2::regconfig[]) c (config)
-      cross join lateral (select w.text union select fold_accents(w.text)) form (text)
-      cross join lateral unnest(to_tsvector(c.config, form.text)) l cross join lateral unnest(l.positions) p (position)
-      order by 1, 2, 3`,
-    [words, languages],
+    `select w.no::int - 1 as word, c.no::int - 1 as language, ts_lexize((select m.mapdict from pg_ts_config_map m
+        where m.mapcfg = c.config and m.maptokentype = w.type order by m.mapseqno limit 1)::regdictionary, w.text) as lexemes
+      from unnest($1::text[], $2::int[]) with ordinality w (text, type, no)
+      cross join unnest($3::regconfig[]) with ordinality c (config, no)`,
+    [words, types, languages],
   );
 }
 
@@ -92,7 +102,7 @@ export async function countMatched(db: Db, orgId: string, indexNo: number, filte
   return rows[0] ?? { resources: 0, chunks: 0 };
 }
 
-/** The resources of existing chunks by the chunks' numbers. They include unsearchable chunks. */
+/** The resources of existing chunks, by the chunks' numbers. Includes unsearchable chunks. */
 export async function readResourcesOf(
   db: Db,
   orgId: string,

@@ -7,8 +7,8 @@ import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 /**
- * What a sync does with a document: fetch it and index changes, index the stored bytes again, or delete it. `list`: a
- * part of a source that could not be listed.
+ * What a sync does with a document: fetch it and index changes, index the stored bytes again, or delete it. `list` marks a part of a source
+ * that could not be listed.
  */
 export type SyncAction = "read" | "index" | "delete" | "list";
 
@@ -40,7 +40,7 @@ export async function listSyncItems(
   );
 }
 
-/** The addresses that the sync has not listed yet, each once. */
+/** Which of these addresses the sync has not listed yet, without duplicates. */
 export async function unlistedAddresses(db: Db, syncId: string, addresses: readonly string[]): Promise<string[]> {
   const known = await db.column<string>(
     `select i.address from knowledge_sync_items i join unnest($2::text[]) n (address) on md5(n.address) = md5(i.address)
@@ -83,7 +83,7 @@ export async function addListFailure(
   );
 }
 
-/** The address of a source that listed nothing, because its listing failed; null if there is none. */
+/** The address of a source whose listing failed before it listed anything; null if there is none. */
 export async function findUnlistedSource(db: Db, syncId: string): Promise<{ address: string; message: string } | null> {
   return db.first<{ address: string; message: string }>(
     `select f.address, f.error->>'message' as message from knowledge_sync_items f
@@ -95,9 +95,9 @@ export async function findUnlistedSource(db: Db, syncId: string): Promise<{ addr
 }
 
 /**
- * Adds the resources that no source lists. Addresses are read again. Resources that a source listed before are deleted
- * if that is wanted. Others are indexed again if all are, or if their indexing failed before. A listed address stands
- * for its oldest resource: others that a person added from there have items of their own.
+ * Adds items for resources that no source lists. URLs are read again. Resources that a source listed before are deleted if `deleteMissing`
+ * is set. Other resources are indexed again in a full sync, or if their indexing failed before. A listed URL stands for its oldest
+ * resource: others that a person added from the same URL get items of their own.
  */
 export async function addResourceItems(
   db: Db,
@@ -145,7 +145,7 @@ export async function lockOpenItem(db: Db, itemId: string): Promise<boolean> {
 }
 
 /**
- * Records that an item is being indexed, with the outcome that it will then have. In the transaction that starts the
+ * Records that an item is being indexed, and the outcome to set when indexing succeeds. Call it in the transaction that starts the
  * revision.
  */
 export async function markItemIndexing(
@@ -197,9 +197,7 @@ export async function planDelete(db: Db, itemId: string, resourceId: string): Pr
   );
 }
 
-/**
- * Records the outcomes of items that were being indexed. If the resource was deleted meanwhile, the outcome is that.
- */
+/** Records the outcomes of items whose indexing has finished; `deleted` if the resource was deleted meanwhile. */
 export async function settleItems(db: Db, syncId: string): Promise<void> {
   await db.query(
     `update knowledge_sync_items i
@@ -212,11 +210,11 @@ export async function settleItems(db: Db, syncId: string): Promise<void> {
   );
 }
 
-/** Whether a new index cannot replace the active one yet, and why. */
+/** Why a new index cannot replace the active one yet. */
 export interface IndexGap {
-  /** Resources that are being indexed. */
+  /** Number of missing resources that are still being indexed. */
   readonly underWay: number;
-  /** Some resources that the active index has and the new one lacks, and whether this sync has tried them. */
+  /** Some resources that the active index has and the new one lacks, and whether this sync has already tried to index them. */
   readonly missing: readonly { readonly resource_id: string; readonly address: string; readonly tried: boolean }[];
 }
 
@@ -252,7 +250,7 @@ export async function findIndexGap(
   };
 }
 
-/** Adds resources that are to be indexed anew. */
+/** Adds items for resources that have to be indexed again. */
 export async function addIndexItems(
   db: Db,
   syncId: string,

@@ -18,7 +18,7 @@ export interface SyncRow extends SyncInput, SyncCounts {
   readonly trigger: "request" | "schedule";
   readonly state: SyncState;
   readonly error: SyncError | null;
-  /** How many documents it has to process, as far as known. */
+  /** How many documents the sync has to process, as far as known. */
   readonly total: number;
   readonly cancel_requested_at: string | null;
   readonly created_at: string;
@@ -29,7 +29,7 @@ export interface SyncRow extends SyncInput, SyncCounts {
 /** The position up to which the sources were listed. */
 export type SyncPosition = { readonly source_no: number; readonly at: Json } | { readonly done: true };
 
-/** Errors of items that the answer of a sync lists. */
+/** Most errors of items that the response for a sync lists. */
 const SHOWN_ERRORS = 100;
 /** How many syncs of a knowledge base keep their items. */
 const KEPT = 5;
@@ -80,7 +80,7 @@ export async function findSync(db: Db, knowledgeBaseId: string, syncId: string):
   );
 }
 
-/** The running sync of a knowledge base, or null. */
+/** The unfinished sync of a knowledge base, or null. */
 export async function findActiveSync(db: Db, knowledgeBaseId: string): Promise<SyncRow | null> {
   return db.first<SyncRow>(
     `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid and ${ACTIVE}`,
@@ -112,7 +112,7 @@ export async function listSyncErrors(db: Db, syncId: string): Promise<SyncItemEr
   );
 }
 
-/** Asks a sync to stop; false if it has ended. */
+/** Asks a sync to stop; false if it has already finished. */
 export async function requestSyncCancel(db: Db, syncId: string): Promise<boolean> {
   return db.any(
     `update knowledge_syncs s set cancel_requested_at = coalesce(s.cancel_requested_at, now())
@@ -126,7 +126,7 @@ export interface SyncWork extends SyncRow {
   readonly listing_incomplete: boolean;
 }
 
-/** Returns a running sync of an existing knowledge base, and records that somebody works on it; null for any other. */
+/** Returns an unfinished sync of an existing knowledge base, and records that a process works on it; otherwise null. */
 export async function findSyncToWorkOn(db: Db, syncId: string): Promise<SyncWork | null> {
   return db.first<SyncWork>(
     `update knowledge_syncs s set checked_at = now() from knowledge_bases k
@@ -136,7 +136,7 @@ export async function findSyncToWorkOn(db: Db, syncId: string): Promise<SyncWork
   );
 }
 
-/** The sources that a sync reads; null if it or its knowledge base is gone. */
+/** The sources that a sync reads; null if the sync or its knowledge base is deleted. */
 export async function sourcesOfSync(db: Db, syncId: string): Promise<SyncSources | null> {
   return db.value<SyncSources>(
     `select coalesce(s.sources, ${SOURCES_OF_BASE}) as sources from knowledge_syncs s join knowledge_bases k using (knowledge_base_id)
@@ -145,7 +145,7 @@ export async function sourcesOfSync(db: Db, syncId: string): Promise<SyncSources
   );
 }
 
-/** Records that a sync has "inFlight"; false if that was recorded before. */
+/** Marks a pending sync as running; false if it was not pending. */
 export async function beginSync(db: Db, syncId: string): Promise<boolean> {
   return db.any(
     `update knowledge_syncs set state = 'running', started_at = now()
@@ -154,7 +154,7 @@ export async function beginSync(db: Db, syncId: string): Promise<boolean> {
   );
 }
 
-/** Moves the position of the listing; false if somebody else has moved it. */
+/** Moves the position of the listing; false if another process has moved it. */
 export async function moveSync(
   db: Db,
   syncId: string,
@@ -169,7 +169,7 @@ export async function moveSync(
   );
 }
 
-/** Whether unlisted resources may be deleted. If the listing of a part failed, nothing is known to be missing. */
+/** Whether unlisted resources may be deleted. If the listing of a part failed, no resource is known to be missing. */
 export async function mayDeleteMissing(db: Db, syncId: string): Promise<boolean> {
   const may = await db.value<boolean>(
     `select delete_missing and not listing_incomplete as may from knowledge_syncs
@@ -179,7 +179,7 @@ export async function mayDeleteMissing(db: Db, syncId: string): Promise<boolean>
   return may === true;
 }
 
-/** Updates the counts of a sync, and returns the remaining items: open ones, and ones that are being indexed. */
+/** Updates the counts of a sync, and returns the remaining items: open ones, and those being indexed. */
 export async function countItems(
   db: Db,
   syncId: string,
@@ -202,7 +202,7 @@ export async function countItems(
 }
 
 /**
- * Ends a running sync; null if it has ended. A completed sync that was no dry run becomes the knowledge base's last
+ * Finishes an unfinished sync; null if it has already finished. A completed sync that was not a dry run becomes the knowledge base's last
  * one.
  */
 export async function endSync(
@@ -235,7 +235,7 @@ const TAKE_IDLE = takeStale({
   columns: ["org_id", "knowledge_base_id", "sync_id"],
 });
 
-/** Syncs of any organisation that nobody has worked on for some time; each is taken once. System only. */
+/** Syncs of any organisation that no process has worked on for some time; each is taken once. System only. */
 export async function takeIdleSyncs(db: Db, olderThanMs: number, limit: number): Promise<SyncInput[]> {
   return db.query<SyncInput>(TAKE_IDLE, [olderThanMs, limit]);
 }

@@ -3,8 +3,8 @@ import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
 /**
- * A model's answer at a step of a node that calls tools, or the output of a call; null if there is none, as far as
- * anybody knows. With `asked` only the answer to that question: one common digest is enough.
+ * A model's answer at a step of a node that calls tools, or the output of a tool call; null if none is stored. With `asked`, only an answer
+ * to that question: one digest in common is enough.
  */
 export async function findStepAnswer(
   db: Db,
@@ -28,7 +28,7 @@ export interface KeptAnswer {
   readonly asked: string | null;
 }
 
-/** Stores a model's answer at a step, in place of one that could not be used. */
+/** Stores a model's answer at a step, replacing an answer that could not be used. */
 export async function keepStepAnswer(db: Db, { org_id, run_id, path, answer, asked }: KeptAnswer): Promise<void> {
   await db.query(
     `insert into agent_steps (run_id, path, org_id, answer, asked) values ($1::uuid, $2::text, $3::uuid, $4::jsonb, $5::text)

@@ -4,7 +4,7 @@ import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-/** The conversation of a user handle with a flow's models. */
+/** The conversation of a user ID with a flow's models. */
 export interface ConversationRow {
   readonly conversation_id: string;
   readonly user_id: string;
@@ -100,7 +100,7 @@ export async function listTurns(db: Db, conversationId: string, page: Keyset): P
   );
 }
 
-/** Removes a conversation, or all of a project, up to `limit`. Returns how many there were. */
+/** Deletes a conversation, or all of a project, up to `limit`. Returns how many were deleted. */
 export async function deleteConversations(
   db: Db,
   projectId: string,
@@ -117,8 +117,8 @@ export async function deleteConversations(
 }
 
 /**
- * Removes up to `limit` turns that have expired (as runs do), organisations in turn, and conversations without turns.
- * Returns how many turns.
+ * Removes up to `limit` expired turns (they expire as runs do), organisations in turn, and conversations without turns. Returns how many
+ * turns.
  */
 export async function purgeTurns(db: Db, days: number | null, limit: number): Promise<number> {
   const removed = await db.count(

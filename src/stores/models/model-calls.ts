@@ -8,7 +8,7 @@ export interface ModelCallRow {
   readonly project_id: string | null;
   /** Null for a judge's call: it does not count as usage of the judged run. */
   readonly run_id: string | null;
-  /** Place of the node in the run, or the caller outside of runs. */
+  /** Path of the node in the run, or the caller outside of runs. */
   readonly path: string;
   /** Attempt of the node, from 1. */
   readonly attempt: number;
@@ -27,7 +27,7 @@ export interface ModelCallRow {
   readonly finish_reason: string;
   /** Whether the tokens are estimated from the length of the texts. */
   readonly estimated: boolean;
-  /** The key that the outermost run was started with. */
+  /** The key whose quotas count the outermost run. */
   readonly key_id: string | null;
 }
 
@@ -87,9 +87,9 @@ export async function sumUsage(
   );
 }
 
-/** Records a call; a repeated write adds nothing. */
-export async function insertModelCall(db: Db, call: ModelCallRow): Promise<void> {
-  await db.query(
+/** Records a call; false if it is recorded. */
+export async function insertModelCall(db: Db, call: ModelCallRow): Promise<boolean> {
+  return db.any(
     `insert into model_calls (call_id, org_id, project_id, run_id, path, attempt, step, model, connection_id, input_tokens,
         output_tokens, cached_tokens, cost_usd, latency_ms, finish_reason, estimated, key_id)
       values ($1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::text, $6::integer, $7::integer, $8::text, $9::uuid, $10::bigint,

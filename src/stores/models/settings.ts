@@ -16,7 +16,7 @@ export async function getSettings(db: Db): Promise<OrganisationSettings> {
   return rows[0] ?? NONE;
 }
 
-/** The same, locked until the transaction ends. */
+/** The organisation's model defaults, locked until the transaction ends. */
 export async function lockSettings(db: Db): Promise<OrganisationSettings> {
   await db.query(
     "insert into organisation_settings (org_id) values (current_org()) on conflict (org_id) do nothing",

@@ -4,10 +4,10 @@ import type { Db } from "../db.ts";
 
 /** The limits of a model call. */
 export interface SpendingLimits {
-  /** The outermost run around the call, and the key that started it; null if there is none. */
+  /** The outermost run around the call, and the key whose quotas count it; null if there is none. */
   readonly root: string | null;
   readonly key_id: string | null;
-  /** Whether the run, or one around it, has a cost limit. */
+  /** Whether the run, or a run it is a child of, has a cost limit. */
   readonly budgeted: boolean;
   /** The monthly cost limits of the organisation and of that key. */
   readonly org_most: number | null;
@@ -19,7 +19,7 @@ export async function spendingLimits(db: Db, runId: string | null): Promise<Spen
   const rows = await db.query<SpendingLimits>(
     `with recursive ${aroundRun("$1")},
       top as (
-        select run_id, case when ran_by_type = 'org_api_key' then ran_by_id end as key_id from around order by level desc limit 1
+        select run_id, key_id from around order by level desc limit 1
       )
       select (select run_id from top) as root, (select key_id from top) as key_id,
         exists (select from around join flow_versions v on v.project_id = around.project_id and v.version = around.flow_version
@@ -32,12 +32,12 @@ export async function spendingLimits(db: Db, runId: string | null): Promise<Spen
   return rows[0] ?? { root: null, key_id: null, budgeted: false, org_most: null, key_most: null };
 }
 
-/** Until the transaction ends, no other call of this run or of one within it is admitted. */
+/** Until the transaction ends, no other model call of this run or of its child runs is admitted. */
 export async function lockCosts(db: Db, root: string): Promise<void> {
   await db.query("select pg_advisory_xact_lock(hashtextextended('costs of ' || $1::uuid, 0))", [root]);
 }
 
-/** The cost limits of the run and of the runs around it, with what each has spent and reserved. */
+/** The cost limits of the run and of the runs it is a child of, with what each has spent and reserved. */
 export async function budgetsOf(db: Db, runId: string): Promise<Spending[]> {
   return db.query<Spending & { root: string }>(
     `with recursive ${aroundRun("$1")},
@@ -75,7 +75,7 @@ export async function insertReservation(db: Db, reserved: Reservation, seconds: 
   );
 }
 
-/** Extends a reservation by that long from now on. */
+/** Extends a reservation: it expires `seconds` from now. */
 export async function extendReservation(db: Db, callId: string, seconds: number): Promise<void> {
   await db.query(
     "update cost_reservations set expires_at = clock_timestamp() + make_interval(secs => $2::float8) where call_id = $1::uuid",
@@ -87,7 +87,7 @@ export async function deleteReservation(db: Db, callId: string): Promise<void> {
   await db.query("delete from cost_reservations where call_id = $1::uuid", [callId]);
 }
 
-/** Removes the reservations of a node's earlier attempt, whose process has died. */
+/** Deletes the reservations of an earlier attempt of a node, whose process has died. */
 export async function deleteReservationsOf(db: Db, runId: string, path: string): Promise<void> {
   await db.query("delete from cost_reservations where run_id = $1::uuid and path = $2::text", [runId, path]);
 }

@@ -1,7 +1,7 @@
 import type { ReferenceKind } from "../../domain/flow/nodes/spec.ts";
 import type { Db } from "../db.ts";
 
-/** A reference of a version of a flow. */
+/** A reference in a version of a flow. */
 export interface ReferenceRow {
   readonly kind: ReferenceKind;
   readonly id: string;

@@ -1,7 +1,10 @@
 import type { FlowDefinition } from "../../domain/flow/definition/definition.ts";
+import type { KeptRights, RightsThenAndNow } from "../../domain/accounts/kept-rights.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { Db } from "../db.ts";
 import type { Keyset } from "../keyset.ts";
+import { nameOf } from "./author-names.ts";
+import { ownerOfRights, PRESENT_RIGHTS } from "../rights.ts";
 
 /** A version without its flow, for lists. */
 export interface FlowVersionHead {
@@ -12,6 +15,8 @@ export interface FlowVersionHead {
   /** Whether the project's published version is this one. */
   readonly published: boolean;
   readonly created_by: string | null;
+  /** The e-mail address of a user or the name of a key; null if unknown or deleted. */
+  readonly created_by_name: string | null;
   readonly created_at: string;
 }
 
@@ -29,12 +34,13 @@ export interface NewFlowVersion {
   readonly content_hash: string;
   readonly notes: string;
   readonly created_by: string | null;
+  readonly rights: KeptRights | null;
 }
 
 const HEAD = `v.project_id, v.version, v.content_hash, v.notes, coalesce(p.published_version = v.version, false) as published,
-  v.created_by, v.created_at`;
+  v.created_by, ${nameOf("v.created_by", "v.org_id")} as created_by_name, v.created_at`;
 const FROM = `from flow_versions v join projects p using (project_id) where v.org_id = current_org() and p.deleted_at is null`;
-/** For a version `v`; the members of objects keep the order in which they were written. */
+/** Columns of a version `v`; objects keep the order in which their fields were written. */
 export const DEFINITION = "coalesce(v.written_definition, v.definition::json) as definition";
 export const PLAN = "coalesce(v.written_plan, v.plan::json) as plan";
 const LARGEST = 2_147_483_647;
@@ -42,8 +48,9 @@ const LARGEST = 2_147_483_647;
 export async function insertFlowVersion(db: Db, version: NewFlowVersion): Promise<void> {
   await db.query(
     `insert into flow_versions (project_id, version, org_id, definition, written_definition, plan, written_plan, content_hash,
-          notes, created_by)
-      values ($1::uuid, $2::int, $3::uuid, $4::json::jsonb, $4::json, $5::json::jsonb, $5::json, $6::text, $7::text, $8::uuid)`,
+          notes, created_by, rights)
+      values ($1::uuid, $2::int, $3::uuid, $4::json::jsonb, $4::json, $5::json::jsonb, $5::json, $6::text, $7::text, $8::uuid,
+          $9::jsonb)`,
     [
       version.project_id,
       version.version,
@@ -53,7 +60,49 @@ export async function insertFlowVersion(db: Db, version: NewFlowVersion): Promis
       version.content_hash,
       version.notes,
       version.created_by,
+      version.rights && JSON.stringify(version.rights),
     ],
+  );
+}
+
+/** Replaces the rights that a version keeps by those of the caller who deployed the same content again. */
+export async function keepVersionRights(
+  db: Db,
+  { project_id, version }: Pick<FlowVersionHead, "project_id" | "version">,
+  rights: KeptRights,
+): Promise<void> {
+  await db.query(
+    `update flow_versions set rights = $3::jsonb
+      where org_id = current_org() and project_id = $1::uuid and version = $2::int and rights is distinct from $3::jsonb`,
+    [project_id, version, JSON.stringify(rights)],
+  );
+}
+
+/**
+ * Replaces the parts of a version that its content hash leaves out: `ui`, the notes on nodes, and the version's own notes unless these are
+ * empty.
+ */
+export async function redrawVersion(
+  db: Db,
+  { project_id, version }: Pick<FlowVersionHead, "project_id" | "version">,
+  { definition, notes }: Pick<NewFlowVersion, "definition" | "notes">,
+): Promise<void> {
+  await db.query(
+    `update flow_versions set definition = $3::json::jsonb, written_definition = $3::json, notes = coalesce(nullif($4::text, ''), notes)
+      where org_id = current_org() and project_id = $1::uuid and version = $2::int`,
+    [project_id, version, JSON.stringify(definition), notes],
+  );
+}
+
+/** The rights that a version keeps, and the current rights of its user; null if the version does not exist. */
+export async function findVersionRights(
+  db: Db,
+  { project_id, flow_version }: { readonly project_id: string; readonly flow_version: number },
+): Promise<RightsThenAndNow | null> {
+  return db.first<RightsThenAndNow>(
+    `select v.rights, ${PRESENT_RIGHTS} from flow_versions v ${ownerOfRights("v")}
+      where v.org_id = current_org() and v.project_id = $1::uuid and v.version = $2::int`,
+    [project_id, flow_version],
   );
 }
 
@@ -88,10 +137,38 @@ export async function findFlowVersionByContent(
   projectId: string,
   contentHash: string,
 ): Promise<FlowVersionHead | null> {
-  return db.first<FlowVersionHead>(`select ${HEAD} ${FROM} and v.project_id = $1::uuid and v.content_hash = $2::text`, [
-    projectId,
-    contentHash,
-  ]);
+  return db.first<FlowVersionHead>(
+    `select ${HEAD} ${FROM} and v.project_id = $1::uuid and v.content_hash = $2::text and v.version > 0`,
+    [projectId, contentHash],
+  );
+}
+
+/** A stored document of a draft with this content and the same rights that a run used recently, so that no purge removes it soon. */
+export async function findFrozenDraft(
+  db: Db,
+  projectId: string,
+  contentHash: string,
+  rights: KeptRights,
+): Promise<Pick<FlowVersion, "version" | "plan"> | null> {
+  return db.first<Pick<FlowVersion, "version" | "plan">>(
+    `select v.version, ${PLAN} from flow_versions v
+      where v.org_id = current_org() and v.project_id = $1::uuid and v.version < -1 and v.content_hash = $2::text
+        and v.rights = $3::jsonb and v.created_at > now() - interval '12 hours'
+      order by v.version limit 1`,
+    [projectId, contentHash, JSON.stringify(rights)],
+  );
+}
+
+/** Removes up to `limit` documents of drafts that are older than a day and that no run refers to. System only. */
+export async function purgeFrozenDrafts(db: Db, limit: number): Promise<number> {
+  return db.count(
+    `delete from flow_versions where (project_id, version) in (
+        select v.project_id, v.version from flow_versions v
+        where v.version < -1 and v.created_at < now() - interval '1 day' and not exists (
+          select from runs r where r.project_id = v.project_id and r.flow_version = v.version and r.flow_version < -1)
+        limit $1::int for update skip locked)`,
+    [limit],
+  );
 }
 
 /** A page of a project's versions; `beyond` is a version number. */
@@ -100,7 +177,8 @@ export async function listFlowVersions(db: Db, projectId: string, page: Keyset):
     ? [page.beyond ?? 0, ">", "asc"]
     : [page.beyond ?? LARGEST, "<", "desc"];
   return db.query<FlowVersionHead>(
-    `select ${HEAD} ${FROM} and v.project_id = $1::uuid and v.version ${compare} $2::int order by v.version ${order} limit $3::int`,
+    `select ${HEAD} ${FROM} and v.project_id = $1::uuid and v.version > 0 and v.version ${compare} $2::int
+      order by v.version ${order} limit $3::int`,
     [projectId, bound, page.limit],
   );
 }
@@ -112,8 +190,8 @@ interface CalledFlow {
 }
 
 /**
- * The positions of the references to missing flows. The projects of the others are kept until the transaction ends.
- * Every project id must be a UUID.
+ * The positions of the references to missing flows. Existing projects are locked against deletion until the transaction ends. Every project
+ * ID must be a UUID.
  */
 export async function findDeadReferences(db: Db, references: readonly CalledFlow[]): Promise<number[]> {
   return db.column<number>(

@@ -1,6 +1,6 @@
 import type { Db } from "../db.ts";
 
-/** Kinds of things that belong to one project and have an id of their own. */
+/** Types of things that belong to one project and have an ID of their own. */
 export type ProjectOwned = "run" | "pause" | "trigger";
 
 const QUERIES: Readonly<Record<ProjectOwned, string>> = {

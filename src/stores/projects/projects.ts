@@ -8,9 +8,9 @@ export interface Project {
   readonly name: string;
   readonly description: string;
   readonly published_version: number | null;
-  /** 0 while there is none. */
+  /** 0 if the project has no version. */
   readonly latest_version: number;
-  /** Rises with every change. */
+  /** Increases with every change. */
   readonly revision: number;
   readonly created_at: string;
   readonly updated_at: string;
@@ -24,12 +24,19 @@ const LIVE = "org_id = current_org() and deleted_at is null";
 /** Adds a project; false if the id exists (the request was retried). */
 export async function insertProject(
   db: Db,
-  project: { project_id: string; org_id: string; name: string; description: string },
+  project: {
+    project_id: string;
+    org_id: string;
+    name: string;
+    description: string;
+    /** ID of the user or API key. */
+    created_by?: string;
+  },
 ): Promise<boolean> {
   return db.any(
-    `insert into projects (project_id, org_id, name, description) values ($1::uuid, $2::uuid, $3::text, $4::text)
-      on conflict (project_id) do nothing`,
-    [project.project_id, project.org_id, project.name, project.description],
+    `insert into projects (project_id, org_id, name, description, created_by)
+      values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid) on conflict (project_id) do nothing`,
+    [project.project_id, project.org_id, project.name, project.description, project.created_by ?? null],
   );
 }
 
@@ -37,19 +44,19 @@ export async function findProject(db: Db, projectId: string): Promise<Project | 
   return db.first<Project>(`select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE}`, [projectId]);
 }
 
-/** Those ids that are projects of the organisation. */
+/** Which of those IDs are projects of the organisation. */
 export async function existingProjects(db: Db, projectIds: readonly string[]): Promise<string[]> {
   return db.column<string>(`select project_id from projects where project_id = any ($1::uuid[]) and ${LIVE}`, [
     projectIds,
   ]);
 }
 
-/** The same, locked against changes until the transaction ends. Flows that call it can be deployed meanwhile. */
+/** Locks a project against changes until the transaction ends. Flows that call it can still be deployed. */
 export function lockProject(db: Db, projectId: string): Promise<Project | null> {
   return lock(db, projectId, "no key update");
 }
 
-/** The same, also locked against flows that start to call it. */
+/** Locks a project against changes, and against the deployment of flows that call it. */
 export function lockProjectToDelete(db: Db, projectId: string): Promise<Project | null> {
   return lock(db, projectId, "update");
 }
@@ -70,7 +77,7 @@ export async function listProjects(db: Db, page: Keyset, among: readonly string[
   );
 }
 
-/** Changes the given members; null leaves a member as it is. */
+/** Changes the given fields; null leaves a field unchanged. */
 export async function updateProject(
   db: Db,
   projectId: string,
@@ -108,6 +115,16 @@ export async function takeNextVersion(db: Db, projectId: string): Promise<number
   const row = rows[0];
   if (!row) throw new Error("takeNextVersion needs a project that the transaction has locked");
   return row.latest_version;
+}
+
+/** Takes the next number (-2 and lower) for a document of a locked project's draft. No number is used twice. */
+export async function takeFrozenVersion(db: Db, projectId: string): Promise<number> {
+  const version = await db.value<number>(
+    `update projects set frozen_drafts = frozen_drafts + 1 where project_id = $1::uuid and ${LIVE} returning -1 - frozen_drafts`,
+    [projectId],
+  );
+  if (version === null) throw new Error("takeFrozenVersion needs a project that the transaction has locked");
+  return version;
 }
 
 /** Deletes a project; false if there is none. Its runs continue. */

@@ -5,7 +5,7 @@ import { DEFINITION } from "./flow-versions.ts";
 
 const PUBLISHED = "p.org_id = current_org() and p.deleted_at is null and p.published_version is not null";
 
-/** The published flows, all or of these ids, in the order of their ids. */
+/** The published flows, all or those with these IDs, ordered by ID. */
 export function publishedFlows(db: Db, projectIds: readonly string[] | null): Promise<NamedFlow[]> {
   return db.query<NamedFlow>(
     `select p.project_id, p.name from projects p where ${PUBLISHED} and ($1::uuid[] is null or p.project_id = any ($1::uuid[]))
@@ -20,7 +20,7 @@ export interface PublishedFlow extends NamedFlow {
   readonly definition: FlowDefinition;
 }
 
-/** Those flows that are published, with their definitions, in the order of their ids. */
+/** The published ones of these flows with their definitions, ordered by ID. */
 export function publishedDefinitions(db: Db, projectIds: readonly string[]): Promise<PublishedFlow[]> {
   return db.query<PublishedFlow>(
     `select p.project_id, p.name, v.version, v.content_hash, ${DEFINITION}

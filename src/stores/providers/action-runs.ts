@@ -56,7 +56,7 @@ export async function findActionRun(db: Db, actionRunId: string): Promise<Action
   return db.first<ActionRunRow>(`select ${COLUMNS} from action_runs where ${OWN}`, [actionRunId]);
 }
 
-/** How a run of an action ended. */
+/** The result of a run of an action. */
 export interface ActionRunEnd {
   readonly outputs: StoredValue | null;
   readonly error: ActionError | null;
@@ -64,7 +64,7 @@ export interface ActionRunEnd {
   readonly latency_ms: number;
 }
 
-/** Writes the end of a run of an action; the first end stays. */
+/** Writes the result of a run of an action; an earlier result stays. */
 export async function finishActionRun(db: Db, actionRunId: string, end: ActionRunEnd): Promise<void> {
   await db.query(
     `update action_runs set state = case when $3::jsonb is null then 'COMPLETED' else 'FAILED' end, outputs = $2::jsonb,
@@ -88,7 +88,7 @@ const TAKE_UNFINISHED = takeStale({
   columns: ["org_id", "action_run_id", "timeout_seconds"],
 });
 
-/** Takes runs that nobody has looked after for `afterMs`. System only. */
+/** Takes runs of actions that no process has checked for `afterMs`. System only. */
 export function takeUnfinishedActionRuns(
   db: Db,
   afterMs: number,
@@ -98,8 +98,8 @@ export function takeUnfinishedActionRuns(
 }
 
 /**
- * Records that a call is about to be made. False if it was recorded before, so that it may have been made already.
- * `callKey` is the same in each attempt of a call.
+ * Records that a call is about to be made. False if that was recorded before, because the call may have been made already. `callKey` is the
+ * same in each attempt of a call.
  */
 export async function beginCall(db: Db, orgId: string, callKey: string): Promise<boolean> {
   return db.any(
@@ -109,12 +109,12 @@ export async function beginCall(db: Db, orgId: string, callKey: string): Promise
   );
 }
 
-/** Forgets a call that certainly had no effect, so that it may be made again. */
+/** Deletes the record of a call that certainly had no effect, so that it may be made again. */
 export async function forgetCall(db: Db, callKey: string): Promise<void> {
   await db.query("delete from action_calls where org_id = current_org() and call_key = $1::text", [callKey]);
 }
 
-/** Removes runs that ended, and records of calls made, more than `maxAgeMs` ago; returns how many. System only. */
+/** Removes action runs that finished, and records of calls that were made, more than `maxAgeMs` ago; returns how many. System only. */
 export async function purgeActionRuns(db: Db, maxAgeMs: number, limit: number): Promise<number> {
   return db.count(
     `

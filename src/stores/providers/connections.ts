@@ -14,7 +14,7 @@ export interface ConnectionRow {
   readonly status: ConnectionStatus;
   readonly status_reason: string | null;
   readonly last_checked_at: string | null;
-  /** Rises with every change that a user makes. */
+  /** Increases with every change that a user makes. */
   readonly revision: number;
   readonly created_at: string;
   readonly updated_at: string;
@@ -43,12 +43,12 @@ export async function findConnection(db: Db, connectionId: string): Promise<Conn
   return db.first<ConnectionRow>(`select ${COLUMNS} from connections where ${OWN}`, [connectionId]);
 }
 
-/** The same, locked until the transaction ends. */
+/** A connection, locked until the transaction ends. */
 export async function lockConnection(db: Db, connectionId: string): Promise<ConnectionRow | null> {
   return db.first<ConnectionRow>(`select ${COLUMNS} from connections where ${OWN} for update`, [connectionId]);
 }
 
-/** Those ids that exist; the connections stay until the transaction ends. */
+/** Which of those IDs exist; the connections are locked against deletion until the transaction ends. */
 export async function holdConnections(db: Db, connectionIds: readonly string[]): Promise<string[]> {
   return db.column<string>(
     `select connection_id from connections where org_id = current_org() and connection_id = any ($1::uuid[])
@@ -57,7 +57,7 @@ export async function holdConnections(db: Db, connectionIds: readonly string[]):
   );
 }
 
-/** The same with its sealed credential, for use. */
+/** A connection with its sealed credential, for use. */
 export async function findSealedConnection(
   db: Db,
   connectionId: string,
@@ -83,14 +83,14 @@ export async function listConnections(db: Db, filters: ConnectionFilters, page: 
   );
 }
 
-/** The changeable members; undefined ones stay. */
+/** The fields that can be changed; undefined ones are not changed. */
 export interface ConnectionChange {
   readonly name?: string | undefined;
   readonly credential?: { readonly scheme: ConnectionScheme; readonly sealed: Buffer } | undefined;
   readonly disabled?: boolean | undefined;
 }
 
-/** Changes a connection. The findings about an earlier credential are dropped, and enabling it clears its failures. */
+/** Changes a connection. Check results of an earlier credential are dropped, and enabling the connection clears its failures. */
 export async function updateConnection(
   db: Db,
   connectionId: string,

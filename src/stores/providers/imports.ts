@@ -11,7 +11,7 @@ export interface ImportedProviderRow {
 }
 
 const OWN = "org_id = current_org() and provider_id = $1::text";
-/** An action with the members of its schemas in the order in which they were written, unless a version of before has replaced it since. */
+/** An action whose schemas keep the order in which their fields were written, unless an older release has replaced it since. */
 const ACTION = "case when written_action::jsonb = action then written_action else action::json end as action";
 
 export async function findImportedProvider(db: Db, providerId: string): Promise<ImportedProviderRow | null> {
@@ -38,17 +38,17 @@ export async function putImportedProvider(
   );
 }
 
-/** How an action differs from the existing one of the same id. */
+/** How an action differs from the existing one with the same ID. */
 export interface ActionDifference {
   readonly action_id: string;
   readonly change: keyof ImportChanges;
-  /** The members that differ. */
+  /** The fields that differ. */
   readonly members: readonly string[];
   /** Its description for models. */
   readonly description: { readonly before: string | null; readonly after: string | null };
 }
 
-/** How actions differ from the provider's present ones, by id. Another order of members is no difference. */
+/** How actions differ from the provider's current ones, by ID. Another order of fields is not a difference. */
 export async function compareImportedActions(
   db: Db,
   providerId: string,
@@ -73,14 +73,14 @@ where fresh.action is distinct from old.action order by 1`,
   );
 }
 
-/** Locks this provider id until the transaction ends, even if there is no such provider yet: nobody else imports it. */
+/** Locks this provider ID until the transaction ends, even if the provider does not exist yet, so that no one else imports it. */
 export async function lockImport(db: Db, providerId: string): Promise<void> {
   await db.query("select pg_advisory_xact_lock(hashtextextended('import ' || current_org() || ' ' || $1::text, 0))", [
     providerId,
   ]);
 }
 
-/** The changes by a new import, by the ids of actions. */
+/** The differences that a new import makes, keyed by action ID. */
 export interface ImportChanges {
   readonly added: string[];
   readonly changed: string[];
@@ -118,7 +118,7 @@ export async function findImportedAction(db: Db, providerId: string, actionId: s
   return action ?? null;
 }
 
-/** Those actions that exist, in the order of the ids. */
+/** Which of those actions exist, in the order of the IDs. */
 export async function importedActions(
   db: Db,
   providerId: string,
@@ -141,7 +141,7 @@ export async function listImportedActions(db: Db, providerId: string, page: Keys
   );
 }
 
-/** The texts in which searches look for actions. */
+/** The texts that action searches look in. */
 export type ActionTexts = Pick<Action, "action_id" | "name" | "description">;
 
 export function importedActionTexts(db: Db, providerId: string): Promise<ActionTexts[]> {
@@ -151,12 +151,12 @@ export function importedActionTexts(db: Db, providerId: string): Promise<ActionT
   );
 }
 
-/** Removes a provider with its actions; false if there is none. */
+/** Deletes a provider with its actions; false if it does not exist. */
 export async function deleteImportedProvider(db: Db, providerId: string): Promise<boolean> {
   return db.any(`delete from imported_providers where ${OWN}`, [providerId]);
 }
 
-/** Locks a provider until the transaction ends; null if there is none. Flows that start to use it wait. */
+/** Locks a provider until the transaction ends; null if there is none. Deployments of flows that start to use it wait. */
 export async function lockImportedProvider(
   db: Db,
   providerId: string,

@@ -4,7 +4,7 @@ import type { Json } from "../../domain/json.ts";
 import { RemoteError, RemoteStatement } from "./remote-statement.ts";
 import type { RemoteRows } from "./remote-statement.ts";
 
-/** A user's own database. Every setting is explicit: none comes from the environment or a file. */
+/** A session with a user's own database. Every setting is explicit: none comes from the environment or a file. */
 export interface RemoteTarget {
   readonly host: string;
   readonly port: number;
@@ -33,7 +33,7 @@ export interface RemoteTransaction {
   close(): Promise<void>;
 }
 
-/** Opens a session and begins a transaction. `signal` cuts the connection. Throws as `run` does. */
+/** Opens a session and begins a transaction. Aborting `signal` closes the connection. Throws the same errors as `run`. */
 export async function beginRemote(
   { socket, tls, connectMs, ...target }: RemoteTarget,
   access: "read only" | "read write",
@@ -48,13 +48,13 @@ export async function beginRemote(
     connectionTimeoutMillis: connectMs,
     application_name: "millrace",
   });
-  // A connection that breaks fails the running statement; without a listener it would end the process.
+  // A broken connection fails the running statement; without a listener, it would end the process.
   client.on("error", () => undefined);
   const cut = (): void => void stream.destroy();
   signal.addEventListener("abort", cut, { once: true });
   const close = async (): Promise<void> => {
     signal.removeEventListener("abort", cut);
-    // The server rolls back. There is no wait for a server that does not answer.
+    // The server rolls back. A server that does not respond is not waited for.
     await Promise.race([client.end(), new Promise((resolve) => void setTimeout(resolve, 1000).unref())]).catch(
       () => undefined,
     );
@@ -72,7 +72,7 @@ export async function beginRemote(
     await attempt(async () => {
       await client.connect();
       await client.query(`begin transaction ${access}`);
-      // Must be the first query of the transaction: after it, the transaction cannot become read-write.
+      // This must be the transaction's first query: after it, the transaction cannot become read-write.
       await client.query(
         "select set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO', true), set_config('bytea_output', 'hex', true)",
       );
@@ -97,7 +97,7 @@ export async function beginRemote(
 function asRemote(error: unknown): unknown {
   if (error instanceof DatabaseError) return new RemoteError(error.code ?? "", error.message, { cause: error });
   const message = error instanceof Error ? error.message : "";
-  // pg reports these only in these words.
+  // pg reports these errors only by their message.
   if (message.startsWith("The server does not support SSL"))
     return new RemoteError("", "the server does not speak TLS");
   return error;

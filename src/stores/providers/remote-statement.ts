@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import type { Json } from "../../domain/json.ts";
 import { parameterOf, valueOf } from "./remote-values.ts";
 
-/** What a statement answered. */
+/** The result of a statement. */
 export interface RemoteRows {
   readonly columns: readonly string[];
   readonly rows: ReadonlyArray<readonly Json[]>;
@@ -14,7 +14,7 @@ export interface RemoteRows {
 
 /** An error of the server. The message may contain data, but no secret. */
 export class RemoteError extends Error {
-  /** SQLSTATE; "" if the answer did not follow the protocol. */
+  /** SQLSTATE; "" if the response did not follow the protocol. */
   readonly sqlstate: string;
 
   constructor(sqlstate: string, message: string, options?: ErrorOptions) {
@@ -27,7 +27,7 @@ export class RemoteError extends Error {
 /** Thrown if a result is longer than it may be. */
 export class RemoteTooLarge extends Error {
   constructor(maxBytes: number) {
-    super(`The answer is longer than ${maxBytes} bytes: ask for fewer rows or columns.`);
+    super(`The result is longer than ${maxBytes} bytes: select fewer rows or columns.`);
     this.name = "RemoteTooLarge";
   }
 }
@@ -44,8 +44,8 @@ interface Wire {
 }
 
 /**
- * One statement of a remote database, by the extended protocol: the server refuses a text of several statements, so
- * none can end its transaction and go on. The server sends at most one row more than requested.
+ * Runs one statement on a remote database with the extended protocol: the server refuses a text of several statements, so a statement
+ * cannot end its transaction and continue outside it. The server sends at most one row more than requested.
  */
 export class RemoteStatement {
   readonly done: Promise<RemoteRows>;
@@ -79,7 +79,7 @@ export class RemoteStatement {
     let bytes = 0;
     const count = (chunk: Buffer): void => {
       bytes += chunk.length;
-      // A single value may be longer than memory, so it is refused before it has arrived.
+      // A single value may exceed the available memory, so it is refused before it has arrived completely.
       if (bytes > this.#maxBytes) wire.stream.destroy(new RemoteTooLarge(this.#maxBytes));
     };
     wire.stream.on("data", count);
@@ -119,13 +119,13 @@ export class RemoteStatement {
   }
 
   handleCopyInResponse(wire: Wire): void {
-    wire.sendCopyFail("COPY has no data here");
+    wire.sendCopyFail("COPY is not supported here");
     // The server ignores the one that was sent while it waits for data.
     wire.sync();
   }
 
   handleCopyData(): void {
-    this.#failure = new RemoteError("0A000", "COPY is not for this: use SELECT");
+    this.#failure = new RemoteError("0A000", "COPY is not supported: use SELECT");
   }
 
   handleError(error: Error): void {

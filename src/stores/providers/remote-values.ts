@@ -16,11 +16,11 @@ const ELEMENTS: Readonly<Record<number, number>> = {
   1185: 1184,
   3807: 3802,
 };
-/** Arrays whose elements are text here: text, varchar, char, uuid, numeric, date, timestamp. */
+/** Arrays whose elements become strings: text, varchar, char, uuid, numeric, date, timestamp. */
 const TEXT_ARRAYS: ReadonlySet<number> = new Set([1009, 1015, 1014, 2951, 1231, 1182, 1115]);
 const parseTextArray = types.getTypeParser(1009 as never) as (text: string) => unknown;
 
-/** A remote database's value as JSON, by the id of its type: numbers if they are exact, otherwise its text. */
+/** Converts a remote database's value to JSON by its type ID: numbers if they are exact, otherwise the value's text. */
 export function valueOf(type: number, text: string): Json {
   switch (type) {
     case 16:
@@ -62,7 +62,7 @@ function jsonOf(text: string): Json {
   return isFlat(value) && unstorableText(value) === undefined ? value : text;
 }
 
-/** "infinity" and years beyond Date stay as they are. */
+/** "infinity" and years outside the range of Date stay unchanged. */
 function timeOf(text: string): string {
   const time = new Date(text);
   return Number.isNaN(time.getTime()) ? text : time.toISOString();

@@ -1,6 +1,6 @@
 import type { Db } from "../db.ts";
 
-/** Most model calls that a node lists. */
+/** Most model calls that a node shows. */
 const LISTED_CALLS = 500;
 
 /** A model call as its node shows it. */
@@ -19,7 +19,7 @@ export interface NodeModelCall {
   readonly created_at: string;
 }
 
-/** The calls of models of a node of a run, in their order. */
+/** The model calls of a node of a run, in their order. */
 export async function listModelCalls(db: Db, runId: string, path: string): Promise<NodeModelCall[]> {
   return db.query<NodeModelCall>(
     `select attempt, step, model, connection_id, input_tokens::float8, output_tokens::float8, cached_tokens::float8,

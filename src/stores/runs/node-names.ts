@@ -1,20 +1,20 @@
 import type { Db } from "../db.ts";
 
-/** A node in a version of a flow. `path` is its place in a run: `map-0[2]/http-0`. */
+/** A node in a version of a flow. `path` is its path in a run: `map-0[2]/http-0`. */
 export interface NodePlace {
   readonly project_id: string;
   readonly flow_version: number;
   readonly path: string;
 }
 
-/** The name that a flow gives to a node; null where it gives none. */
+/** The name that a flow gives to a node; null if it gives none. */
 export type NodeNameOf = (place: NodePlace) => string | null;
 
-/** All items of a map have the same nodes. */
+/** All iterations of a map have the same nodes. */
 const keyOf = ({ project_id, flow_version, path }: NodePlace): string =>
   `${project_id} ${flow_version} ${path.replaceAll(/\[\d+\]/g, "")}`;
 
-/** Reads what flows call these nodes. The names alone are read: a flow may be long. */
+/** Reads the names that flows give these nodes; only the names are read, because a flow may be long. */
 export async function readNodeNames(db: Db, places: readonly NodePlace[]): Promise<NodeNameOf> {
   if (places.length === 0) return () => null;
   const distinct = [...new Map(places.map((place) => [keyOf(place), place])).values()];
@@ -32,6 +32,6 @@ export async function readNodeNames(db: Db, places: readonly NodePlace[]): Promi
     ],
   );
   const names = new Map(distinct.map((place, at) => [keyOf(place), rows[at]?.name || null]));
-  // An item of a map is no node: the map is called by the name.
+  // The path of a map's iteration does not name a node; only the map itself has a name.
   return (place) => (place.path.endsWith("]") ? null : (names.get(keyOf(place)) ?? null));
 }

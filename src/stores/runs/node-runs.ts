@@ -18,7 +18,7 @@ export interface NodeRunRow {
   readonly usage: JsonObject | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;
-  /** When the next attempt starts; null unless an attempt has failed and another one follows. */
+  /** When the next attempt starts; null unless an attempt has failed and will be retried. */
   readonly next_attempt_at: string | null;
   /** Whether it was reused from the run that this one resumes. */
   readonly reused: boolean;
@@ -37,7 +37,7 @@ export async function listNodeRuns(db: Db, runId: string, limit: number): Promis
   );
 }
 
-/** The same without inputs and outputs. */
+/** The nodes of a run without inputs and outputs. */
 export async function outlineNodeRuns(db: Db, runId: string, limit: number): Promise<NodeRunRow[]> {
   return db.query<NodeRunRow>(
     `select ${FACTS}, null as inputs, null as output from node_runs where run_id = $1::uuid
@@ -60,7 +60,7 @@ export interface AttemptRow {
 /** Most events read for one list of attempts. */
 const MAX_ATTEMPTS = 20_000;
 
-/** The starts and ends of the attempts of a run's nodes, in the order in which they were recorded. */
+/** The start and end events of the attempts of a run's nodes, in the order in which they were recorded. */
 export async function listAttempts(db: Db, runId: string, paths: readonly string[]): Promise<AttemptRow[]> {
   return db.query<AttemptRow>(
     `select data ->> 'path' as path, type, at, coalesce(data ->> 'attempt', data ->> 'attempts')::integer as attempt,
@@ -72,7 +72,7 @@ export async function listAttempts(db: Db, runId: string, paths: readonly string
   );
 }
 
-/** The children of a run whose ids end like this. */
+/** The child runs of a run whose IDs end with one of these texts. */
 export async function childRunIds(db: Db, runId: string, ends: readonly string[]): Promise<string[]> {
   return db.column<string>("select run_id from runs where parent_run_id = $1::uuid and child_end = any ($2::text[])", [
     runId,
@@ -80,7 +80,7 @@ export async function childRunIds(db: Db, runId: string, ends: readonly string[]
   ]);
 }
 
-/** The passages that a node's value is based on. For a model with tools, its steps have them. */
+/** The citations that a node's value is based on. For a model with tools, they belong to its steps. */
 export async function citationsAt(db: Db, runId: string, path: string): Promise<Json[]> {
   const rows = await db.query<{ citations: Json[] }>(
     `select citations from node_runs where run_id = $1::uuid and citations is not null
@@ -103,7 +103,7 @@ export async function getNodeRun(db: Db, runId: string, path: string): Promise<N
   );
 }
 
-/** The outputs so far of a run's top-level output nodes, by node id, except values too long for the record. */
+/** The outputs so far of a run's top-level output nodes, by node ID, except values too long for the record. */
 export async function outputsSoFar(db: Db, runId: string): Promise<Record<string, Json>> {
   const rows = await db.query<{ node_id: string; output: Json }>(
     `select node_id, output from node_runs
@@ -123,7 +123,7 @@ export async function recordedValues(db: Db, runId: string): Promise<Array<{ nod
   );
 }
 
-/** The nodes of a run that have not ended. */
+/** The unfinished nodes of a run. */
 export async function unfinishedNodes(db: Db, runId: string): Promise<NodeRunRow[]> {
   return db.query<NodeRunRow>(
     `select ${COLUMNS} from node_runs where run_id = $1::uuid and state in ('RUNNING', 'RETRYING', 'PAUSED')`,
@@ -131,11 +131,32 @@ export async function unfinishedNodes(db: Db, runId: string): Promise<NodeRunRow
   );
 }
 
-/** Where a run was when it was cancelled: the innermost of its nodes that did not end; null if there is none. */
+/** When the delays at these paths end, according to their start events. */
+export async function dueTimes(db: Db, runId: string, paths: readonly string[]): Promise<Map<string, string>> {
+  const rows = await db.query<{ path: string; due_at: string }>(
+    `select data ->> 'path' as path, data ->> 'due_at' as due_at from run_events
+      where run_id = $1::uuid and type = 'node.started' and data ->> 'path' = any ($2::text[]) and data ? 'due_at' order by seq`,
+    [runId, paths],
+  );
+  // If a replacement workflow of the run started the delay again, its later event counts.
+  return new Map(rows.map(({ path, due_at }) => [path, due_at]));
+}
+
+/** Where a run was when it was cancelled: the innermost of its unfinished nodes; null if there is none. */
 export async function cancelledPath(db: Db, runId: string): Promise<string | null> {
   return db.value<string>(
     `select path from node_runs where run_id = $1::uuid and state = 'CANCELLED'
      order by cardinality(string_to_array(path, '/')) desc, started_at, path limit 1`,
     [runId],
   );
+}
+
+/** Whether a run has a pending cancellation, or one of these maps of it has failed, so that no further node of them should start. */
+export async function isStopping(db: Db, runId: string, mapPaths: readonly string[]): Promise<boolean> {
+  const stopping = await db.value<boolean>(
+    `select exists (select from node_runs where run_id = $1::uuid and path = any ($2::text[]) and error is not null)
+      or exists (select from runs where run_id = $1::uuid and cancel_requested is not null)`,
+    [runId, mapPaths],
+  );
+  return stopping === true;
 }

@@ -11,11 +11,11 @@ import { OPEN } from "../states.ts";
 export interface PauseFilter {
   readonly status?: PauseRow["status"] | undefined;
   readonly project_id?: string | undefined;
-  /** Of runs of one of these projects. */
+  /** Only pauses of runs in one of these projects. */
   readonly among?: readonly string[] | undefined;
-  /** Only pauses that name this person. */
+  /** Only pauses that name this person or one of their roles as an assignee. */
   readonly assignee?: Person | undefined;
-  /** Only pauses that this principal, a person or null, may still answer. */
+  /** Only pauses that this principal, a person or null, may still decide. */
   readonly answerable?: { readonly by: string; readonly person: Person | null } | undefined;
 }
 
@@ -24,7 +24,7 @@ export type ListedPauseRow = PauseRow & { readonly project_id: string; readonly 
 
 const COLUMNS = `${PAUSE}, r.project_id, r.flow_version`;
 
-/** A page of an organisation's pauses, in the order they were opened. An ended run's pauses are not open. */
+/** A page of an organisation's pauses, in the order they were opened. The pauses of a finished run are not open. */
 export async function listOrganisationPauses(db: Db, filter: PauseFilter, page: Keyset): Promise<ListedPauseRow[]> {
   const { bound, compare, order } = keysetSql(page);
   const values: unknown[] = [bound, page.limit];

@@ -12,13 +12,13 @@ export interface PauseRow extends PauseOpening {
   readonly resolved_at: string | null;
 }
 
-/** A pause with the members of its data and its form in the order in which they were written. From PAUSES. */
+/** A pause whose data and form keep the order in which their fields were written. From PAUSES. */
 export const PAUSE = `p.pause_id, p.run_id, p.org_id, p.workflow_id, p.node_id, p.path, p.kind, p.message,
   coalesce(t.data, p.data::json) as data, coalesce(t.form, p.form::json) as form, p.actions, p.required_approvals, p.assignees,
   p.received, p.expires_at, p.on_timeout, p.status, p.resolution, p.created_at, p.resolved_at`;
 export const PAUSES = "run_pauses p left join run_pause_texts t using (pause_id)";
 
-/** The pauses that a run shows, in order: its own, and its sub-flows' at their paths in it. */
+/** The pauses that a run shows, in order: its own, and those of its child runs at their paths in it. */
 export async function listPauses(db: Db, runId: string): Promise<PauseRow[]> {
   const rows = await db.query<PauseRow>(
     `select ${PAUSE}, null as shown_path from ${PAUSES} where p.run_id = $1::uuid
@@ -29,7 +29,7 @@ export async function listPauses(db: Db, runId: string): Promise<PauseRow[]> {
   return inOrder(rows.map(atShownPath));
 }
 
-/** The runs that show a pause of a sub-flow's run as their own, the outermost first. */
+/** The runs that show a pause of a child run as their own, the outermost first. */
 export async function runsShowing(db: Db, pauseId: string): Promise<string[]> {
   return db.column<string>("select run_id from run_shown_pauses where pause_id = $1::uuid order by distance desc", [
     pauseId,
@@ -45,10 +45,7 @@ function atShownPath<Row extends PauseRow>({
 
 const paths = new Intl.Collator("en", { numeric: true });
 
-/**
- * By the top-level node that opened them, in the order of time; within one node by path, so that items are in their
- * order.
- */
+/** Ordered by the top-level node that opened them, in the order of time; within one node by path, so that iterations are in their order. */
 function inOrder<Row extends PauseRow>(rows: readonly Row[]): Row[] {
   const nodeOf = ({ path }: PauseRow): string => path.split(/[[/]/, 1)[0] ?? path;
   const firstOf = new Map<string, string>();
@@ -68,7 +65,7 @@ export async function lockPause(db: Db, pauseId: string): Promise<PauseRow | nul
   return db.first<PauseRow>(`select ${PAUSE} from ${PAUSES} where p.pause_id = $1::uuid for update of p`, [pauseId]);
 }
 
-/** Adds an answer to a locked pause that needs more of them. */
+/** Adds a decision to a locked pause that needs more than one. */
 export async function addApproval(db: Db, pauseId: string, received: PauseRow["received"]): Promise<void> {
   await db.query("update run_pauses set received = $2::jsonb where pause_id = $1::uuid", [pauseId, jsonb(received)]);
 }
@@ -88,7 +85,7 @@ export async function closePause(
   );
 }
 
-/** Stores the redacted form of an answer once its run has received it. */
+/** Stores the redacted form of a resolution once its run has received it. */
 export async function replaceResolution(db: Db, pauseId: string, resolution: PauseResolution): Promise<void> {
   await db.query("update run_pauses set resolution = $2::jsonb where pause_id = $1::uuid", [
     pauseId,
@@ -99,7 +96,7 @@ export async function replaceResolution(db: Db, pauseId: string, resolution: Pau
 /** Resolutions that no workflow has acknowledged; the sweeper signals them again. */
 export async function undeliveredPauses(db: Db, olderThanMs: number, limit: number): Promise<PauseRow[]> {
   return db.query<PauseRow>(
-    // Nobody acknowledges resolutions of terminal runs, and they would fill the batch.
+    // No workflow acknowledges resolutions of finished runs, so they would fill the batch.
     `select ${PAUSE} from ${PAUSES} join runs r using (run_id) where p.status = 'resolved' and p.delivered_at is null
        and r.state in (${OPEN})
        and p.resolved_at < now() - make_interval(secs => $1::float8 / 1000)

@@ -6,7 +6,7 @@ export interface RetryingNode {
   readonly run_id: string;
   readonly node_id: string;
   readonly path: string;
-  /** The error of the failed attempt; null while another one is running. */
+  /** The error of the failed attempt; null while the next attempt is running. */
   readonly error: RunError | null;
   readonly attempts: number;
   /** When its first attempt started. */
@@ -14,7 +14,7 @@ export interface RetryingNode {
   readonly next_attempt_at: string | null;
 }
 
-/** For each of these runs, the node that has been retried for longest; runs without one are left out. */
+/** For each of these runs, the node that has been retried for longest; runs without such a node are omitted. */
 export async function longestRetrying(db: Db, runIds: readonly string[]): Promise<RetryingNode[]> {
   return db.query<RetryingNode>(
     `select distinct on (run_id) run_id, node_id, path, error, attempts, started_at, next_attempt_at

@@ -17,7 +17,7 @@ export interface DeltaRow extends TextPlace {
   readonly text: string;
 }
 
-/** How often a start is retried whose number another writer has taken. */
+/** Most attempts to insert the start of a text while other writers take its number. */
 const TRIES = 5;
 
 /**
@@ -75,10 +75,10 @@ export async function listDeltas(
   );
 }
 
-/** Removes the pieces of up to `limit` runs that ended more than `ms` ago or are gone; returns of how many runs. */
+/** Removes the pieces of up to `limit` runs that finished more than `ms` ago or are deleted; returns the number of runs. */
 export async function purgeDeltas(db: Db, ms: number, limit: number): Promise<number> {
   const runs = await db.value<number>(
-    // Steps from run to run through the index, because each has many rows.
+    // Steps from one run to the next through the index, because each has many rows.
     `with recursive streamed as (
         (select run_id from run_deltas order by run_id limit 1)
         union all

@@ -28,7 +28,7 @@ export async function listRunEvents(db: Db, runId: string, after: number, limit:
   );
 }
 
-/** The paths of the nodes that had ended by event number `seq`. */
+/** The paths of the nodes that had finished by event number `seq`. */
 export async function endedBefore(db: Db, runId: string, seq: number): Promise<string[]> {
   return db.column<string>(
     `select data ->> 'path' as path from run_events

@@ -1,5 +1,6 @@
 import { EventEmitter } from "node:events";
 import { randomUUID } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import type { Database } from "../db.ts";
 import type { RunRow } from "./runs.ts";
 
@@ -11,9 +12,9 @@ const GATHER_MS = 3;
 /** How long another process is notified of a run it has subscribed to; it renews after half of this. */
 const INTEREST_MS = 60_000;
 /** Most runs that other processes can subscribe to; beyond that the oldest are dropped. */
-const MAX_INTERESTS = 50_000;
+const MAX_INTERESTS = 20_000;
 
-/** The suffix of a run's id in a message: settled, progress, more text of a model, or watched by the sender. */
+/** The suffix of a run's ID in a message; `interest` says that the sender watches the run. */
 const MARKS = { settled: "!", progress: "", text: "~", interest: "?" } as const;
 type Mark = keyof typeof MARKS;
 /** Which of two messages about a run covers both. */
@@ -22,7 +23,7 @@ const RANKS: Readonly<Record<Mark, number>> = { settled: 3, progress: 2, text: 1
 /** The change of a run: terminal or paused ("settled"), any other progress, or only more of a text that a model writes. */
 export type RunChange = "settled" | "progress" | "text";
 
-/** Called at a change of a run, with its row if this process has just written it. */
+/** Called when a run changes, with its row if this process has just written it. */
 export type RunListener = (change: RunChange, row?: RunRow) => void;
 
 /** Publishes changes of runs: immediately within the process, and to other processes by Postgres' NOTIFY. */
@@ -35,8 +36,7 @@ export interface RunFeed {
    */
   watch(runId: string, onChange: RunListener, own?: boolean): () => void;
   /**
-   * Tells other processes again that the run is watched here, because they forget it after a while. Call it now and
-   * then.
+   * Tells other processes again that this process watches the run, because they forget subscriptions after a while. Call it periodically.
    */
   stillWatching(runId: string): void;
   close(): Promise<void>;
@@ -54,9 +54,9 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
   const sender = randomUUID();
   let gathered = new Map<string, Mark>();
   let timer: NodeJS.Timeout | undefined;
-  /** Runs watched by other processes, and own subscriptions announced to them; each with the time of the last message. */
-  const elsewhere = new Map<string, number>();
-  const announced = new Map<string, number>();
+  /** Runs watched by other processes, and own subscriptions that need no new announcement yet. */
+  const elsewhere = new LRUCache<string, true>({ max: MAX_INTERESTS, ttl: INTEREST_MS });
+  const announced = new LRUCache<string, true>({ max: MAX_INTERESTS, ttl: INTEREST_MS / 2 });
 
   const send = (): void => {
     timer = undefined;
@@ -73,24 +73,17 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
     timer ??= setTimeout(send, GATHER_MS);
   };
   const announce = (runId: string): void => {
-    if (Date.now() - (announced.get(runId) ?? 0) < INTEREST_MS / 2) return;
-    remember(announced, runId);
+    if (announced.has(runId)) return;
+    announced.set(runId, true);
     gather(runId, "interest");
-  };
-  const isWatchedElsewhere = (runId: string): boolean => {
-    const since = elsewhere.get(runId);
-    if (since === undefined) return false;
-    if (Date.now() - since < INTEREST_MS) return true;
-    elsewhere.delete(runId);
-    return false;
   };
   const receive = (message: string): void => {
     if (message.endsWith(MARKS.settled)) local.emit(message.slice(0, -1), "settled");
     else if (message.endsWith(MARKS.text)) local.emit(message.slice(0, -1), "text");
     else if (message.endsWith(MARKS.interest)) {
       const runId = message.slice(0, -1);
-      remember(elsewhere, runId);
-      // The run may continue in that process.
+      elsewhere.set(runId, true);
+      // The run may continue in the process that watches it, so announce the local subscription, too.
       if (local.listenerCount(runId) > 0) announce(runId);
     } else local.emit(message, "progress");
   };
@@ -109,7 +102,7 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
   return {
     changed(runId, change, row) {
       const heard = local.emit(runId, change, row);
-      if (isWatchedElsewhere(runId) || (change === "settled" && !heard)) gather(runId, change);
+      if (elsewhere.has(runId) || (change === "settled" && !heard)) gather(runId, change);
     },
     watch(runId, onChange, own = false) {
       local.on(runId, onChange);
@@ -122,14 +115,4 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
       await listener.close();
     },
   };
-}
-
-/**
- * Records the time of a run. The map is in the order of these times, and the oldest entries are dropped when there are
- * too many.
- */
-function remember(times: Map<string, number>, runId: string): void {
-  times.delete(runId);
-  if (times.size >= MAX_INTERESTS) times.delete(times.keys().next().value ?? "");
-  times.set(runId, Date.now());
 }

@@ -2,7 +2,7 @@ import type { RunState, TerminalState } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
 import { OPEN } from "../states.ts";
 
-/** The open runs of one state. */
+/** The unfinished runs of one state. */
 export interface LiveRuns {
   readonly state: Exclude<RunState, TerminalState>;
   readonly runs: number;
@@ -10,7 +10,7 @@ export interface LiveRuns {
   readonly oldest_seconds: number;
 }
 
-/** How many runs are in each state except the terminal ones, and for how long the oldest has been. System only. */
+/** How many runs are in each unfinished state, and for how long the oldest has been. System only. */
 export async function countLiveRunsByState(db: Db): Promise<LiveRuns[]> {
   return db.query<LiveRuns>(`select state, count(*)::integer as runs,
       greatest(0, extract(epoch from clock_timestamp() - min(case state

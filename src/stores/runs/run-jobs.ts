@@ -13,7 +13,7 @@ import { LOWEST_ID, keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import { takeStale } from "../round-robin.ts";
 
-/** A run in the job's current page, and the id of the run made from it. */
+/** A run in the job's current page, and the ID of the run made from it. */
 export interface RunInHand {
   readonly run_id: string;
   readonly new_run_id: string;
@@ -75,7 +75,7 @@ export async function listRunJobs(db: Db, page: Keyset): Promise<RunJobRow[]> {
   );
 }
 
-/** Asks a job to stop before its next runs; does nothing to an ended one. */
+/** Asks a job to stop before its next runs; does nothing to a finished job. */
 export async function askToAbort(db: Db, jobId: string): Promise<void> {
   await db.query(`update run_jobs set abort = true where ${ONE} and ${OPEN}`, [jobId]);
 }
@@ -92,7 +92,7 @@ export async function nextRunsOf(
   );
 }
 
-/** Claims a page of runs. False if somebody else has continued the job, or it has ended. */
+/** Claims a page of runs. False if another process has continued the job, or the job has finished. */
 export async function takeInHand(
   db: Db,
   { job_id, reached }: Pick<RunJobRow, "job_id" | "reached">,
@@ -107,14 +107,14 @@ export async function takeInHand(
 
 export interface RunJobProgress extends RunJobCounts {
   readonly errors: readonly RunJobError[];
-  /** The runs claimed before, and the ones still claimed. */
+  /** The runs claimed before the update, and those still claimed after it. */
   readonly page: readonly RunInHand[];
   readonly rest: readonly RunInHand[];
 }
 
 /**
- * Adds the outcomes of some runs, once: a caller that another has overtaken gets `null`. Returns whether the job is to
- * stop.
+ * Adds the outcomes of some runs, only once: returns `null` if another process has continued the job. Otherwise returns whether the job is
+ * to stop.
  */
 export async function noteRunJob(
   db: Db,
@@ -130,7 +130,7 @@ export async function noteRunJob(
   );
 }
 
-/** Ends a job and drops its remaining runs; does nothing to an ended one. */
+/** Finishes a job and drops its remaining runs; does nothing to a finished job. */
 export async function endRunJob(
   db: Db,
   jobId: string,
@@ -148,12 +148,12 @@ export async function endRunJob(
 
 const TAKE_OPEN = takeStale({ table: "run_jobs", key: "job_id", where: OPEN, columns: ["org_id", "job_id"] });
 
-/** Jobs that should be running, to be restarted; each is taken once in a while. */
+/** Jobs that should be running, to be restarted; each is taken once per interval. */
 export async function takeOpenRunJobs(db: Db, olderThanMs: number, limit: number): Promise<RunJobInput[]> {
   return db.query<RunJobInput>(TAKE_OPEN, [olderThanMs, limit]);
 }
 
-/** Removes jobs that ended before `maxAgeMs`; how many. System only. */
+/** Removes jobs that finished more than `maxAgeMs` ago; returns how many. System only. */
 export async function purgeRunJobs(db: Db, maxAgeMs: number, limit: number): Promise<number> {
   return db.count(
     `delete from run_jobs where job_id in (

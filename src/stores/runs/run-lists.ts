@@ -7,30 +7,30 @@ import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import type { RunRow } from "./runs.ts";
 
-/** Which runs to list; absent members restrict nothing, and all others must match. */
+/** Which runs to list; undefined fields restrict nothing, and a run must match all others. */
 export interface RunFilter {
-  /** One of these. */
+  /** IDs of the runs to list. */
   readonly run_id?: readonly string[] | undefined;
   readonly project_id?: string | undefined;
-  /** Of one of these projects. */
+  /** Only runs of one of these projects. */
   readonly among?: readonly string[] | undefined;
   readonly states?: readonly RunState[] | undefined;
   readonly run_type?: RunType | undefined;
-  /** Leaves out runs of sub-flows, which belong to their parents. */
+  /** Excludes child runs, which belong to their parents. */
   readonly withoutChildren?: boolean | undefined;
   readonly user_id?: string | undefined;
   readonly parent_run_id?: string | undefined;
-  /** Runs that resume this one. */
+  /** Only runs that resume this one. */
   readonly resumed_from?: string | undefined;
   readonly tag?: string | undefined;
-  /** Only runs without progress for this long (ms), or only the others. */
+  /** Only stuck runs, which have made no progress for `afterMs` (ms), or only the others. */
   readonly stuck?: { readonly is: boolean; readonly afterMs: number } | undefined;
   /** RFC 3339, both exclusive. */
   readonly created_after?: string | undefined;
   readonly created_before?: string | undefined;
 }
 
-/** A value in a list: itself, or the beginning of one that is longer than a list carries. */
+/** A value in a list: the whole value, or the beginning of a value that is too long for a list. */
 export type ListedValue =
   | { readonly v: Json }
   | { readonly ref: { readonly size: number } }
@@ -49,7 +49,7 @@ export interface RunListRow extends Omit<
 const LISTED_BYTES = 4096;
 const PREVIEW_CHARACTERS = 256;
 
-/** A run's id is made before its row: at most by this much, unless its first attempt crashed. */
+/** How long before its row a run's ID may have been made (ms), unless its first attempt crashed. */
 export const ID_LEADS_MS = 60_000;
 
 const shortened = (column: string): string => `
@@ -66,10 +66,10 @@ const COLUMNS = `r.run_id, r.org_id, r.project_id, r.flow_version, r.state, r.st
   r.timeout_seconds, r.total_nodes, r.started_nodes, r.completed_nodes, r.skipped_nodes, r.current_node, r.event_seq, r.created_at,
   r.started_at, r.paused_at, r.finished_at, r.updated_at, r.temporal_run_id, r.cancel_requested`;
 
-/** States in which a run progresses without anybody's help. */
+/** States in which a run makes progress without a person. */
 const MOVING: readonly RunState[] = ["PENDING", "RUNNING", "RESUMED"];
 
-/** Whether run `r` has made no progress since a time (SQL), although it waits for no decision, delay or sub-flow. */
+/** SQL condition: run `r` has made no progress since a time, although it waits for no approval, delay or child run. */
 const stuckSince = (time: string): string => `(case
   when r.state = 'PENDING' then greatest(r.created_at, r.run_at) < ${time}
   when r.state in ('RUNNING', 'RESUMED') then
@@ -79,9 +79,9 @@ const stuckSince = (time: string): string => `(case
   else false end)`;
 
 /**
- * One page of an organisation's runs. The organisation is a parameter in addition to the row-level policy, because the
- * planner then knows how large its share is. Every page is a walk along an index in the order of the ids, so its cost
- * does not grow with the depth. Several states are several walks, merged.
+ * One page of an organisation's runs. The organisation is a parameter in addition to the row-level policy, because the planner then knows
+ * how large its share is. Every page is a walk along an index in the order of the IDs, so its cost does not grow with the depth. With
+ * several states, one walk per state is made and the results are merged.
  */
 export async function listRuns(db: Db, orgId: string, filter: RunFilter, page: Keyset): Promise<RunListRow[]> {
   const { values, order, walk, walks } = walkRuns(orgId, filter, page);
@@ -133,7 +133,7 @@ interface RunWalk {
   readonly order: string;
   /** Walks along the runs of one state, or of all. */
   readonly walk: (columns: string, state: RunState | undefined) => string;
-  /** The states to walk along, one at a time. None: no run can match. */
+  /** The states to walk along, one walk each; empty if no run can match. */
   readonly walks: ReadonlyArray<RunState | undefined>;
 }
 
@@ -165,7 +165,7 @@ function walkRuns(orgId: string, filter: RunFilter, page: Keyset): RunWalk {
   if (filter.user_id !== undefined) where(`r.user_id = ${add(filter.user_id, "text")}`);
   if (filter.parent_run_id !== undefined) where(`r.parent_run_id = ${add(filter.parent_run_id, "uuid")}`);
   if (filter.resumed_from !== undefined) where(`r.resumed_from ->> 'run_id' = ${add(filter.resumed_from, "text")}`);
-  // The id's time bounds the walk; the row's time decides. Milliseconds, as clients see them.
+  // The time in the ID bounds the walk; the row's time decides. Milliseconds, as clients see them.
   if (filter.created_after !== undefined) {
     where(`${key} >= ${add(firstIdOf(Date.parse(filter.created_after) - ID_LEADS_MS), "uuid")}`);
     where(`date_trunc('milliseconds', r.created_at) > ${add(filter.created_after, "timestamptz")}`);

@@ -4,8 +4,8 @@ import type { Db } from "../db.ts";
 export const PARTITIONED = ["run_events", "node_runs", "agent_steps"] as const;
 
 /**
- * Makes one partition if they do not reach weeks ahead; returns whether it did. `days`: how long the installation
- * keeps runs; null: for ever. System only.
+ * Makes one partition if the partitions do not reach weeks ahead; returns whether it did. `days` is how long the installation keeps runs;
+ * null means forever. System only.
  */
 export async function makePartition(db: Db, days: number | null): Promise<boolean> {
   const rows = await db.query<{ name: string | null }>("select make_run_partition($1::int) as name", [days]);
@@ -13,9 +13,8 @@ export async function makePartition(db: Db, days: number | null): Promise<boolea
 }
 
 /**
- * Removes one partition that is empty, or whose runs all ended at least `days` ago (null: they are kept for ever);
- * returns whether it did. Also false if others are using all partitions that could go: it does not wait for them.
- * System only.
+ * Removes one partition that is empty, or whose runs all finished at least `days` ago (null: they are kept forever); returns whether it
+ * did. Also returns false if other transactions use all removable partitions, for which it does not wait. System only.
  */
 export async function dropPartition(db: Db, days: number | null): Promise<boolean> {
   const rows = await db.query<{ name: string | null }>("select drop_run_partition($1::int) as name", [days]);

@@ -17,7 +17,7 @@ export interface RunPosition {
   readonly event_seq: number;
 }
 
-/** One run if its record has left this position. */
+/** One run if its record has changed since this version. */
 export async function getRunBeyond(db: Db, position: RunPosition): Promise<RunRow | null> {
   return db.first<RunRow>(
     "select * from runs where run_id = $1::uuid and (event_seq <> $2::integer or state <> $3::text)",
@@ -25,10 +25,7 @@ export async function getRunBeyond(db: Db, position: RunPosition): Promise<RunRo
   );
 }
 
-/**
- * The versions of runs of all organisations, and of their models' texts: one query a second for all waiters of a
- * process.
- */
+/** The versions of runs of all organisations, and of their models' texts. One query a second serves all waiters of a process. */
 export async function runPositions(
   db: Db,
   runIds: readonly string[],
@@ -41,7 +38,7 @@ export async function runPositions(
   );
 }
 
-/** How many runs of a project are open. */
+/** How many runs of a project are unfinished. */
 export async function countOpenRuns(db: Db, projectId: string): Promise<number> {
   const open = await db.value<number>(
     `select count(*)::int as open from runs
@@ -51,7 +48,7 @@ export async function countOpenRuns(db: Db, projectId: string): Promise<number> 
   return open ?? 0;
 }
 
-/** The ids of a project's open runs, in order, beyond `after`. */
+/** The IDs of a project's unfinished runs, in order, after `after`. */
 export async function openRuns(db: Db, projectId: string, after: string, limit: number): Promise<string[]> {
   return db.column<string>(
     `select run_id from runs where org_id = current_org() and project_id = $1::uuid and state in (${OPEN})
@@ -79,4 +76,11 @@ export async function listPausesOf(
     [runIds, each],
   );
   return rows.map(({ shown_path, ...row }) => ({ ...row, path: shown_path ?? row.path }));
+}
+
+/** Whether a run was made from another one. */
+export async function resumesAnother(db: Db, runId: string): Promise<boolean> {
+  return db.any("select from runs where org_id = current_org() and run_id = $1::uuid and resumed_from is not null", [
+    runId,
+  ]);
 }

@@ -3,11 +3,12 @@ import type { PauseOpening, RunState, RunUpdate } from "../../domain/runs/run.ts
 import { isTerminal } from "../../domain/runs/run.ts";
 import { MAX_EVENT_DATA_BYTES } from "../../domain/webhooks/events.ts";
 import { jsonb } from "../jsonb.ts";
+import { aroundRun, STOPPED_AROUND } from "../around.ts";
 import type { Db } from "../db.ts";
 import type { RunEventType } from "./run-events.ts";
 import type { RunRow } from "./runs.ts";
 
-/** An entry of a run's event log before it gets its number. */
+/** An entry of a run's event log before it has its number. */
 export interface RunEventDraft {
   readonly type: Exclude<RunEventType, "run.state" | "run.paused" | "run.finished">;
   readonly at: string;
@@ -16,29 +17,35 @@ export interface RunEventDraft {
 
 /** The changes by a write. */
 export interface RunWriteResult {
-  /** The state of the run before the write, and after it. */
+  /** The states of the run before and after the write. */
   readonly old_state: RunState;
   readonly state: RunState;
   readonly project_id: string;
   /** Time from the run's creation (or its run_at) to this write. */
   readonly latency_ms: number;
-  /** Paths of the nodes whose record this write changed, except nodes that had ended before. */
+  /** Paths of the nodes whose record this write changed, except nodes that had finished before. */
   readonly changed_nodes: readonly string[];
+  /**
+   * Whether nothing more of the run may start, as of the beginning of the write: see `isStopped`. Known only for a write that says that
+   * a node starts and does not change the run's state; otherwise false.
+   */
+  readonly stopped: boolean;
   /** The run afterwards, if the write changed its state. */
   readonly row: RunRow | null;
 }
 
-/** Time without a change after which the reconciler checks a run (ms). */
+/** Time without a change after which the sweeper checks a run (ms). */
 const DEFAULT_CHECK_MS = 60_000;
 
-// A Postgres function, so that state, nodes, events and outbox agree after any crash, and take one round trip. Its
-// text is in migrations/.
+// Writes are one Postgres function, so that state, nodes, events and outbox agree after any crash, in one round trip. Its text is in
+// migrations/.
 const CALL = `from record_run($1::uuid, $2::text, $3::text, $4::timestamptz, $5::text, $6::jsonb, $7::jsonb, $8::jsonb, $9::jsonb,
   $10::uuid[], $11::jsonb, $12::jsonb, $13::jsonb, $14::float8, $15::uuid[], $16::integer) where old_state is not null`;
 const CHANGED = "old_state, new_state as state, project as project_id, latency_ms, changed_nodes";
-const RECORD_PROGRESS = `select ${CHANGED} ${CALL}`;
-// Waiters for a change of state get the row with the write itself.
-const RECORD_STATE = `select ${CHANGED}, (run).* ${CALL}`;
+const RECORD_PROGRESS = `select ${CHANGED}, false as stopped ${CALL}`;
+const RECORD_START = `with recursive ${aroundRun("$1")} select ${CHANGED}, ${STOPPED_AROUND} as stopped ${CALL}`;
+// Waiters for a change of state receive the row with the write itself.
+const RECORD_STATE = `select ${CHANGED}, false as stopped, (run).* ${CALL}`;
 
 /**
  * Persists the changes of a run since the last write: its state, nodes, pauses, events and the outbox rows of the
@@ -51,7 +58,8 @@ export async function recordRun(
   checkAfterMs = DEFAULT_CHECK_MS,
 ): Promise<RunWriteResult | null> {
   const withRow = update.state !== undefined;
-  const rows = await db.query<Omit<RunWriteResult, "row"> & RunRow>(withRow ? RECORD_STATE : RECORD_PROGRESS, [
+  const progress = update.nodes.some(({ state }) => state === "RUNNING") ? RECORD_START : RECORD_PROGRESS;
+  const rows = await db.query<Omit<RunWriteResult, "row"> & RunRow>(withRow ? RECORD_STATE : progress, [
     update.run_id,
     update.temporal_run_id === "" ? null : update.temporal_run_id,
     update.state ?? null,
@@ -66,18 +74,18 @@ export async function recordRun(
     update.error ? jsonb(update.error) : null,
     jsonb(update.progress),
     checkAfterMs,
-    // One for each event that a write may publish: the run's start, and its new state.
+    // IDs for the events that a write may publish: the run's start, and its new state.
     [uuidv7(), uuidv7()],
     MAX_EVENT_DATA_BYTES,
   ]);
   const [written] = rows;
   if (!written) return null;
-  const { old_state, latency_ms, changed_nodes, ...row } = written;
+  const { old_state, latency_ms, changed_nodes, stopped, ...row } = written;
   const { state, project_id } = row;
-  return { old_state, state, project_id, latency_ms, changed_nodes, row: withRow ? row : null };
+  return { old_state, state, project_id, latency_ms, changed_nodes, stopped, row: withRow ? row : null };
 }
 
-/** A pause with the texts of what people read: they keep the order of members, which jsonb does not. */
+/** A pause with the JSON text of what people read, because jsonb does not keep the order of fields. */
 function withTexts(pause: PauseOpening): PauseOpening & { readonly data_text: string; readonly form_text: string } {
   return { ...pause, data_text: jsonb(pause.data), form_text: jsonb(pause.form) };
 }
@@ -87,7 +95,7 @@ export async function lockRun(db: Db, runId: string): Promise<void> {
   await db.query("select 1 from runs where run_id = $1::uuid for update", [runId]);
 }
 
-/** Whether an ended run has a checkpoint. */
+/** Whether a finished run has a checkpoint. */
 export function keepsCheckpoint(state: RunState | undefined): boolean {
   return state !== undefined && isTerminal(state);
 }

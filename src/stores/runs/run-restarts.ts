@@ -1,7 +1,7 @@
 import type { Db } from "../db.ts";
 import { OPEN } from "../states.ts";
 
-/** Counts a restart of a run; returns how many there were with it. */
+/** Counts a restart of a run; returns the number of restarts including this one. */
 export async function noteRestart(db: Db, orgId: string, runId: string): Promise<number> {
   const restarts = await db.value<number>(
     `insert into run_restarts as r (run_id, org_id) values ($1::uuid, $2::uuid)
@@ -19,10 +19,7 @@ export async function sinceRestart(db: Db, runId: string): Promise<number | null
   );
 }
 
-/**
- * Makes the sweeper send the answers of pauses again, except those at these paths: a restarted workflow waits for them
- * again.
- */
+/** Makes the sweeper send the decisions of pauses again, except those at these paths, because a restarted workflow waits for them again. */
 export async function resendAnswers(db: Db, runId: string, except: readonly string[]): Promise<void> {
   await db.query(
     `update run_pauses set delivered_at = null
@@ -32,8 +29,8 @@ export async function resendAnswers(db: Db, runId: string, except: readonly stri
 }
 
 /**
- * Removes the records of slices that Temporal cancelled with a lost workflow: their nodes and pauses at these paths
- * that were cancelled before `since`. The new workflow executes them.
+ * Removes what slices recorded when Temporal cancelled them with a lost workflow: the nodes and pauses at these paths that were cancelled
+ * before `since`. The replacement workflow executes them.
  */
 export async function forgetCancelled(db: Db, runId: string, paths: readonly string[], since: string): Promise<void> {
   await db.query(

@@ -1,13 +1,13 @@
 import type { Db } from "../db.ts";
 import { OPEN } from "../states.ts";
 
-/** Runs of one part of the window, by their end. */
+/** Counts of the runs created in one part of the window, by their outcome. */
 export interface RunBucket {
   readonly start: string;
   readonly completed: number;
   readonly failed: number;
   readonly cancelled: number;
-  /** The paused ones included. */
+  /** Includes paused runs. */
   readonly open: number;
   readonly paused: number;
 }
@@ -21,7 +21,7 @@ export interface RunLatencies {
 /** The smallest id that a run created at $2 can have is found by its time; see run-lists.ts. */
 const CREATED = "r.org_id = current_org() and r.run_id >= $1::uuid and r.created_at >= $2::timestamptz";
 
-/** A part of the time, and the projects whose runs count in it; undefined: all of the organisation's. */
+/** A time range, and the projects whose runs count; undefined means all of the organisation's projects. */
 export interface CountedRuns {
   readonly firstId: string;
   readonly from: string;
@@ -30,7 +30,7 @@ export interface CountedRuns {
 
 const among = (at: number): string => `($${at}::uuid[] is null or r.project_id = any ($${at}::uuid[]))`;
 
-/** How many runs were created in each part of the window, by their present state; includes parts without runs. */
+/** How many runs were created in each part of the window, by their current state; includes parts without runs. */
 export async function bucketRuns(
   db: Db,
   window: CountedRuns & { readonly seconds: number; readonly buckets: number },
@@ -52,7 +52,7 @@ export async function bucketRuns(
   );
 }
 
-/** The durations of runs created since then that have ended uncancelled. */
+/** The durations of runs created since a time that have completed or failed. */
 export async function runLatencies(db: Db, window: CountedRuns): Promise<RunLatencies> {
   const rows = await db.query<RunLatencies>(
     `select count(*)::int as ended,
@@ -65,7 +65,7 @@ export async function runLatencies(db: Db, window: CountedRuns): Promise<RunLate
   return rows[0] ?? { ended: 0, p50_ms: null, p95_ms: null };
 }
 
-/** The open runs by state: the organisation's, or those of these projects. */
+/** The unfinished runs by state, of the organisation or of these projects. */
 export async function openRunsByState(
   db: Db,
   projects: readonly string[] | undefined,

@@ -1,12 +1,12 @@
 import type { Db } from "../db.ts";
 
-/** The recorded trace of a run; without a trace id it follows from the run. */
+/** The recorded trace of a run; without a trace ID, it is computed from the run's ID. */
 export interface RunTraceRow {
   readonly trace_id: string | null;
-  /** The span that has started the run. */
+  /** The span that started the run. */
   readonly parent_id: string | null;
   readonly sampled: boolean | null;
-  /** The run that it repeats. */
+  /** The run that this one reruns. */
   readonly linked_run_id: string | null;
 }
 

@@ -2,8 +2,8 @@ import type { Db } from "../db.ts";
 import { TERMINAL } from "../states.ts";
 
 /**
- * Adds up the usage of a run again, and of the runs around it: a call that was cancelled with its run is recorded
- * after the run's end. Skips open runs, whose end adds it up.
+ * Adds up the usage of a run and of its parent runs again, because a call that was cancelled with its run is recorded after the run has
+ * finished. Skips unfinished runs, whose end adds it up.
  */
 export async function recountUsage(db: Db, runId: string, path: string): Promise<void> {
   await db.query(

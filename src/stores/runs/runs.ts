@@ -19,7 +19,7 @@ import type { RunTraceRow } from "./run-traces.ts";
 export interface StartInput {
   readonly limits?: RunLimits;
   readonly depth?: number;
-  /** Only if the row's own inputs are redacted. */
+  /** Set only if the row's own inputs are redacted. */
   readonly inputs?: Readonly<Record<string, StoredValue>>;
   /** Those inputs, encrypted; `inputs` then has only the ones in blobs. `data` is base64. */
   readonly sealed?: { readonly key_id: string; readonly data: string };
@@ -30,9 +30,9 @@ export interface StartInput {
 /** The run that this one resumes. */
 export interface ResumedFrom {
   readonly run_id: string;
-  /** The top-level node it resumes from; null if none was left to run. */
+  /** The top-level node that it resumes from; null if it runs all nodes again, or no node was left to run. */
   readonly node_id: string | null;
-  /** The exact place where the earlier run stopped: that node or a place within it. */
+  /** The exact path at which the earlier run stopped: that node or a path within it. */
   readonly path: string | null;
 }
 
@@ -46,18 +46,22 @@ export interface NewRun {
   readonly run_type: RunType;
   readonly ran_by_type: RanByType;
   readonly ran_by_id: string | null;
+  /** The key whose quotas count the run, if it is not the key that started it. */
+  readonly key_id?: string | null;
   readonly user_id: string | null;
   readonly parent_run_id: string | null;
   readonly resumed_from: ResumedFrom | null;
+  /** The run that started this one, or whose values it reused, unless that is its parent or the run that it resumes. */
+  readonly caused_by?: string | null;
   readonly metadata: JsonObject;
   readonly tags: readonly string[];
   readonly start_input: StartInput;
   readonly run_at: string | null;
   readonly timeout_seconds: number;
   readonly total_nodes: number;
-  /** Members of the call's body that no input uses. */
+  /** Fields of the request body that no input uses. */
   readonly ignored_inputs?: readonly string[];
-  /** Where it does not follow from the run. */
+  /** The trace, if it cannot be computed from the run's ID. */
   readonly trace?: RunTraceRow | undefined;
 }
 
@@ -82,9 +86,10 @@ export interface RunRow extends Omit<NewRun, "trace">, Progress {
 
 const INSERT = `
 insert into runs (run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
-  resumed_from, metadata, tags, start_input, run_at, timeout_seconds, total_nodes, ignored_inputs, check_at)
+  resumed_from, metadata, tags, start_input, run_at, timeout_seconds, total_nodes, ignored_inputs, key_id, caused_by, check_at)
 values ($1::uuid, $2::uuid, $3::uuid, $4::integer, $5::jsonb, $6, $7, $8::uuid, $9, $10::uuid, $11::jsonb, $12::jsonb, $13::text[],
-  $14::jsonb, $15::timestamptz, $16::integer, $17::integer, $18::text[], coalesce($15::timestamptz, now()) + interval '5 seconds')
+  $14::jsonb, $15::timestamptz, $16::integer, $17::integer, $18::text[], $19::uuid, $20::uuid,
+  coalesce($15::timestamptz, now()) + interval '5 seconds')
 on conflict (run_id) do nothing
 returning run_id, org_id`;
 
@@ -92,7 +97,7 @@ const INSERT_TRACED = `
 with run as (${INSERT}),
 trace as (
   insert into run_traces (run_id, org_id, trace_id, parent_id, sampled, linked_run_id)
-  select run_id, org_id, $19, $20, $21::boolean, $22::uuid from run
+  select run_id, org_id, $21, $22, $23::boolean, $24::uuid from run
 )
 select run_id from run`;
 
@@ -119,20 +124,37 @@ export async function insertRun(db: Db, run: NewRun): Promise<boolean> {
     run.timeout_seconds,
     run.total_nodes,
     run.ignored_inputs ?? [],
+    run.key_id ?? null,
+    run.caused_by ?? null,
     ...traced,
   ]);
+}
+
+/**
+ * Records the runs that a new run's pinned values were copied from, and keeps them from being deleted until the transaction ends. Returns
+ * how many of them exist.
+ */
+export async function insertRunPins(db: Db, runId: string, sources: readonly string[]): Promise<number> {
+  return db.count(
+    `with source as materialized (
+        select run_id, org_id from runs where org_id = current_org() and run_id = any ($2::uuid[]) order by run_id for key share)
+      insert into run_pins (run_id, source_run_id, org_id) select $1::uuid, run_id, org_id from source`,
+    [runId, sources],
+  );
 }
 
 const INSERT_ALL = `
 with wanted as (
   select * from jsonb_to_recordset($1::jsonb) as r (run_id uuid, org_id uuid, project_id uuid, flow_version integer, inputs jsonb,
     run_type text, ran_by_type text, ran_by_id uuid, user_id text, parent_run_id uuid, resumed_from jsonb, metadata jsonb, tags text[],
-    start_input jsonb, run_at timestamptz, timeout_seconds integer, total_nodes integer, ignored_inputs text[], trace jsonb)
+    start_input jsonb, run_at timestamptz, timeout_seconds integer, total_nodes integer, ignored_inputs text[], key_id uuid,
+    caused_by uuid, trace jsonb)
 ), run as (
   insert into runs (run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
-    resumed_from, metadata, tags, start_input, run_at, timeout_seconds, total_nodes, ignored_inputs, check_at)
+    resumed_from, metadata, tags, start_input, run_at, timeout_seconds, total_nodes, ignored_inputs, key_id, caused_by,
+    check_at)
   select run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
-    nullif(resumed_from, 'null'), metadata, tags, start_input, run_at, timeout_seconds, total_nodes, coalesce(ignored_inputs, '{}'),
+    nullif(resumed_from, 'null'), metadata, tags, start_input, run_at, timeout_seconds, total_nodes, coalesce(ignored_inputs, '{}'), key_id, caused_by,
     coalesce(run_at, now()) + interval '5 seconds'
   from wanted
   on conflict (run_id) do nothing
@@ -157,7 +179,25 @@ export async function getRun(db: Db, runId: string): Promise<RunRow | null> {
   return db.first<RunRow>("select * from runs where run_id = $1::uuid", [runId]);
 }
 
-/** The child of a run whose id ends with these 22 characters; null if there is none. */
+/** The projects of existing runs, by run. */
+export async function projectsOfRuns(db: Db, runIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const runs = await db.query<{ run_id: string; project_id: string }>(
+    "select run_id, project_id from runs where org_id = current_org() and run_id = any ($1::uuid[])",
+    [runIds],
+  );
+  return new Map(runs.map(({ run_id, project_id }) => [run_id, project_id]));
+}
+
+/** The organisations of runs, by run. System only. */
+export async function organisationsOfRuns(db: Db, runIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const runs = await db.query<{ run_id: string; org_id: string }>(
+    "select run_id, org_id from runs where run_id = any ($1::uuid[])",
+    [runIds],
+  );
+  return new Map(runs.map(({ run_id, org_id }) => [run_id, org_id]));
+}
+
+/** The child run of a run whose ID ends with these 22 characters; null if there is none. */
 export async function findChildRun(db: Db, parentRunId: string, idEnd: string): Promise<RunRow | null> {
   return db.first<RunRow>(
     // Matches a column rather than an expression on the id: a run may have ten thousand children.
@@ -172,28 +212,32 @@ export async function lockRunCounts(db: Db, orgId: string): Promise<void> {
   await db.query("select pg_advisory_xact_lock(hashtextextended('live runs ' || $1::uuid, 0))", [orgId]);
 }
 
-/** The runs of a project, or the runs that a key has started; empty: the runs of the organisation. */
+/** Selects the runs of a project, or the runs that a key's quotas count; empty selects all runs of the organisation. */
 export type RunsOf = { readonly project_id?: string } | { readonly key_id?: string };
 
-/** How many runs are in flight in the organisation, or in a part of it, without experiments and sub-flows. Counts up to `max`. */
+/** How many runs are unfinished in the organisation, or in a part of it, without runs of experiments and child runs. Counts up to `max`. */
 export async function countLiveRuns(db: Db, orgId: string, of: RunsOf, max: number): Promise<number> {
-  // A statement for each: a plan shared by all would use the index of none.
-  const [condition, id] =
+  // A separate statement for each scope, because a shared plan would use no scope's index.
+  const [conditions, id] =
     "project_id" in of
-      ? ["and project_id = $2::uuid", of.project_id]
+      ? [["project_id = $2::uuid"], of.project_id]
       : "key_id" in of
-        ? ["and ran_by_id = $2::uuid and ran_by_type = 'org_api_key'", of.key_id]
-        : ["and $2::uuid is null", null];
+        ? [["ran_by_id = $2::uuid and ran_by_type = 'org_api_key'", "key_id = $2::uuid"], of.key_id]
+        : [["$2::uuid is null"], null];
+  const live = conditions.map(
+    (
+      condition,
+    ) => `(select 1 from runs where org_id = $1::uuid and ${condition} and run_type not in ('batch', 'sub_workflow')
+        and state in (${OPEN}) limit $3)`,
+  );
   const n = await db.value<number>(
-    `select count(*)::integer as n from (
-      select 1 from runs where org_id = $1::uuid ${condition} and run_type not in ('batch', 'sub_workflow')
-        and state in (${OPEN}) limit $3) as live`,
+    `select least(count(*), $3)::integer as n from (${live.join(" union all ")}) as live`,
     [orgId, id, max],
   );
   return n ?? 0;
 }
 
-/** Records a request to cancel a run; null if there is no such run. The state does not change. */
+/** Records a pending cancellation of a run; null if the run does not exist. The state does not change. */
 export async function requestCancel(db: Db, runId: string, reason: string | null): Promise<{ state: RunState } | null> {
   return db.first<{ state: RunState }>(
     `update runs set
@@ -205,7 +249,7 @@ export async function requestCancel(db: Db, runId: string, reason: string | null
   );
 }
 
-/** Requests the cancellation of runs whose workflow has not started: the sweeper settles them. */
+/** Records a pending cancellation of runs whose workflow has not started; the sweeper finalises them. */
 export async function requestCancelOfPending(db: Db, runIds: readonly string[]): Promise<void> {
   await db.query(
     `update runs set cancel_requested = coalesce(cancel_requested, jsonb_build_object('reason', null, 'at', now())), check_at = now()
@@ -232,8 +276,8 @@ const TO_CHECK = lockRoundRobin({
 });
 
 /**
- * The runs due for a check, the oldest of each organisation first. Each check is postponed, so that no other process
- * makes it concurrently.
+ * Takes the runs due for a check, the oldest of each organisation first. Each check is postponed, so that no other process makes it at the
+ * same time.
  */
 export async function takeRunsToCheck(db: Db, limit: number, againAfterMs: number): Promise<RunRow[]> {
   return db.query<RunRow>(
@@ -246,7 +290,7 @@ export async function takeRunsToCheck(db: Db, limit: number, againAfterMs: numbe
   );
 }
 
-/** The open children of a run. */
+/** The unfinished child runs of a run. */
 export async function liveChildren(db: Db, runId: string): Promise<string[]> {
   return db.column<string>(`select run_id from runs where parent_run_id = $1::uuid and state in (${OPEN})`, [runId]);
 }

@@ -1,7 +1,7 @@
 import type { Db } from "../db.ts";
 import type { RunRow } from "./runs.ts";
 
-/** Those of these runs, of all organisations, whose workflow has not started. Some may have to be cancelled. */
+/** Which of these runs, of all organisations, have a workflow that has not started. Some may have a pending cancellation. */
 export async function runsToStart(db: Db, runIds: readonly string[]): Promise<RunRow[]> {
   return db.query<RunRow>("select * from runs where run_id = any ($1::uuid[]) and state = 'PENDING'", [runIds]);
 }

@@ -1,13 +1,10 @@
 import type { Db } from "../db.ts";
 import { OPEN } from "../states.ts";
 
-/**
- * The reason in a run's record while Temporal retries one of its steps in vain, and after it was ended because of
- * that.
- */
+/** The `state_reason` of a run whose workflow is stuck, kept after the run fails for it. */
 export const STUCK = "stuck";
 
-/** Records whether an open run makes progress; a stuck one is checked again soon. */
+/** Records whether an unfinished run makes progress; a run with a stuck workflow is checked again soon. */
 export async function markStuck(db: Db, runId: string, stuck: boolean): Promise<void> {
   await db.query(
     `update runs set state_reason = case when $2::boolean then '${STUCK}' end,
@@ -17,7 +14,7 @@ export async function markStuck(db: Db, runId: string, stuck: boolean): Promise<
   );
 }
 
-/** Stuck runs, and runs that were ended as stuck within the last day. System only. */
+/** Runs with a stuck workflow, and runs that failed because of one within the last day. System only. */
 export async function countStuckRuns(db: Db): Promise<{ readonly live: number; readonly ended: number }> {
   const rows = await db.query<{
     live: number;

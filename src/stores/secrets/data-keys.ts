@@ -8,12 +8,12 @@ export interface DataKeyRow {
   readonly sealed: Buffer;
 }
 
-/** The present key of a purpose; null before there is one. System only. */
+/** The current key of a purpose; null before there is one. System only. */
 export async function currentDataKey(db: Db, purpose: DataKeyPurpose): Promise<DataKeyRow | null> {
   return db.first<DataKeyRow>("select key_id, sealed from data_keys where purpose = $1 and current", [purpose]);
 }
 
-/** Makes a key the present one of its purpose, if there is none. System only. */
+/** Makes a key the current one of its purpose, if it has none. System only. */
 export async function insertDataKey(db: Db, purpose: DataKeyPurpose, { key_id, sealed }: DataKeyRow): Promise<void> {
   await db.query(
     `insert into data_keys (key_id, purpose, sealed) values ($1::uuid, $2, $3)

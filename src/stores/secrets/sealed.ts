@@ -1,25 +1,27 @@
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 
-/** A table with sealed columns. All members are SQL of ours. */
+/** A table with sealed columns. All fields are SQL from our own code. */
 export interface SealedTable {
   readonly table: string;
   readonly id: string;
-  /** Each with the column named in its context: a value that moves between two columns keeps its seal. */
+  /** Sealed columns, each with the column named in its seal's context: a value that moves between two columns keeps its seal. */
   readonly columns: Readonly<Record<string, string>>;
-  /** Which rows still have sealed values. */
+  /** Condition for rows that still have sealed values. */
   readonly where: string;
   /** Removes expired rows. */
   readonly expire?: string;
 }
 
-/** Every column sealed under the master key. A column that is not listed is lost when an earlier key is removed. */
+/**
+ * Every column sealed under the master key. Sealed values in a column that is not listed are lost when an earlier master key is removed.
+ */
 export const SEALED_TABLES: readonly SealedTable[] = [
   {
     table: "webhook_subscriptions",
     id: "subscription_id",
     columns: { secret: "secret", previous_secret: "secret", headers: "headers" },
-    // Deleted ones keep no secrets.
+    // Deleted rows keep no secrets.
     where: "deleted_at is null",
     expire: `update webhook_subscriptions set previous_secret = null where subscription_id in (
       select subscription_id from webhook_subscriptions where previous_secret is not null and previous_secret_until <= now()
@@ -33,9 +35,8 @@ export const SEALED_TABLES: readonly SealedTable[] = [
 ];
 
 /**
- * The ids of the master keys under which anything is sealed, in hexadecimal: the four bytes after the version. Skips
- * columns that the schema does not have yet, because the new version also makes the backup before an upgrade. System
- * only.
+ * The IDs of the master keys that sealed something, in hexadecimal: the four bytes after the version. Skips columns that the schema does
+ * not have yet, because the new version also makes the backup before an upgrade. System only.
  */
 export async function masterKeyIds(db: Db): Promise<string[]> {
   const known = await db.column<string>(
@@ -65,7 +66,7 @@ export async function expireSealed(db: Db, { expire }: SealedTable): Promise<voi
   if (expire !== undefined) await db.query(expire);
 }
 
-/** Up to `limit` rows of all organisations behind `beyond`, locked until the transaction ends. System only. */
+/** Up to `limit` rows of all organisations after `beyond`, locked until the transaction ends. System only. */
 export async function lockSealed(
   db: Db,
   { table, id, columns, where }: SealedTable,
@@ -82,10 +83,7 @@ export async function lockSealed(
   return rows.map(({ row_id, ...sealed }) => ({ id: row_id, sealed }));
 }
 
-/**
- * Writes rows back, in the transaction that locked them. It changes no revision, because nothing has changed for
- * anybody else. System only.
- */
+/** Writes re-sealed rows back, in the transaction that locked them. The revision stays, because readers see no change. System only. */
 export async function replaceSealed(
   db: Db,
   { table, id, columns }: SealedTable,

@@ -14,7 +14,7 @@ export interface SkillRow {
   readonly revision: number;
   readonly created_at: string;
   readonly updated_at: string;
-  /** These are the default version's. */
+  /** Values of the default version. */
   readonly description: string;
   readonly file_count: number;
   readonly size: number;
@@ -115,7 +115,7 @@ export async function lockSkill(db: Db, skillId: string): Promise<boolean> {
   ]);
 }
 
-/** The existing ones of these skills with their latest versions, locked against deletion until the transaction ends. */
+/** Those of these skills that exist, with their latest versions, locked against deletion until the transaction ends. */
 export async function holdSkills(db: Db, skillIds: readonly string[]): Promise<Array<[string, number]>> {
   const rows = await db.query<{ skill_id: string; latest_version: number }>(
     `select skill_id, latest_version from skills where org_id = current_org() and skill_id = any ($1::uuid[])
@@ -135,7 +135,7 @@ export async function listSkills(db: Db, page: Keyset): Promise<SkillRow[]> {
   );
 }
 
-/** The version that a skill's version name stands for; null if there is none. */
+/** The version that a version's name stands for; null if there is none. */
 export async function findSkillVersion(
   db: Db,
   skillId: string,

@@ -1,10 +1,14 @@
 import type { JsonObject } from "../../domain/json.ts";
+import type { RunState } from "../../domain/runs/run.ts";
+import type { FiringState } from "../../domain/triggers/firing.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
 import { lockRoundRobin } from "../round-robin.ts";
 import { OPEN } from "../states.ts";
 
-/** Why a run is to be started. */
+/** A firing that has to start a run. */
 export interface NewFiring {
   readonly run_id: string;
   readonly org_id: string;
@@ -12,8 +16,26 @@ export interface NewFiring {
   /** A trigger fires once for each key. */
   readonly key: string;
   readonly depth: number;
-  /** The first run of the chain, if a run has made the request that fires it. */
+  /** The first run of the chain, if a run made the request that fires the trigger. */
   readonly root?: string | undefined;
+  /** The firing whose payload is used again. */
+  readonly repeat_of?: string | undefined;
+}
+
+/** A firing and its outcome. */
+export interface FiringRow {
+  /** Also the id of the run that it starts. */
+  readonly run_id: string;
+  readonly trigger_id: string;
+  readonly state: FiringState;
+  /** Why it failed, or what it waits for. */
+  readonly error: string | null;
+  /** `null` if the payload is not kept. */
+  readonly payload: JsonObject | null;
+  readonly repeat_of: string | null;
+  /** `null` if the run does not exist yet, or has been deleted. */
+  readonly run_state: RunState | null;
+  readonly created_at: string;
 }
 
 /** A firing whose run is not started yet. */
@@ -22,33 +44,71 @@ export interface DueFiring extends NewFiring {
   readonly attempts: number;
 }
 
-/** Records a firing and returns its run, or the run of an earlier firing with the same key. */
-export async function recordFiring(db: Db, firing: NewFiring): Promise<string> {
-  const runId = await db.value<string>(
-    // An update without a change: a second writer waits for the first one, and sees its run.
-    `insert into trigger_firings (run_id, org_id, trigger_id, key, depth, root)
-      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::int, $6::text)
-      on conflict (trigger_id, key) do update set key = excluded.key returning run_id`,
-    [firing.run_id, firing.org_id, firing.trigger_id, firing.key, firing.depth, firing.root ?? null],
+/** Records a firing, or returns the earlier one with the same key. */
+export async function recordFiring(db: Db, firing: NewFiring): Promise<Pick<FiringRow, "run_id" | "state">> {
+  const found = await db.first<Pick<FiringRow, "run_id" | "state">>(
+    // An update without a change makes a second writer wait for the first one, and then see its run.
+    `insert into trigger_firings (run_id, org_id, trigger_id, key, depth, root, repeat_of)
+      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::int, $6::text, $7::uuid)
+      on conflict (trigger_id, key) do update set key = excluded.key returning run_id, state`,
+    [
+      firing.run_id,
+      firing.org_id,
+      firing.trigger_id,
+      firing.key,
+      firing.depth,
+      firing.root ?? null,
+      firing.repeat_of ?? null,
+    ],
   );
-  return runId ?? firing.run_id;
+  return found ?? { run_id: firing.run_id, state: "pending" };
 }
 
-/** Records firings whose runs are started later, by whoever takes them. An existing one stays as it is. */
+/** Records firings whose runs a worker starts later; firings with an error start none. Existing firings stay. */
 export async function queueFirings(
   db: Db,
-  firings: ReadonlyArray<NewFiring & { readonly payload: JsonObject }>,
+  firings: ReadonlyArray<NewFiring & { readonly payload: JsonObject; readonly error?: string }>,
 ): Promise<void> {
   await db.query(
-    `insert into trigger_firings (run_id, org_id, trigger_id, key, depth, payload, due_at)
-      select run_id, org_id, trigger_id, key, depth, payload, now() from jsonb_to_recordset($1::jsonb)
-        as f (run_id uuid, org_id uuid, trigger_id uuid, key text, depth int, payload jsonb)
+    `insert into trigger_firings (run_id, org_id, trigger_id, key, depth, payload, error, state, due_at)
+      select run_id, org_id, trigger_id, key, depth, payload, error, case when error is null then 'pending' else 'failed' end,
+          case when error is null then now() end from jsonb_to_recordset($1::jsonb)
+        as f (run_id uuid, org_id uuid, trigger_id uuid, key text, depth int, payload jsonb, error text)
       on conflict do nothing`,
     [jsonb(firings)],
   );
 }
 
-/** How many firings of one organisation are taken at once: another's new firing must not wait for many. */
+const FIRING = `f.run_id, f.trigger_id, f.state, f.error, f.payload, f.repeat_of, r.state as run_state, f.created_at`;
+
+/** A page of a trigger's firings, in one state or in any. */
+export async function listFirings(
+  db: Db,
+  triggerId: string,
+  state: FiringState | null,
+  page: Keyset,
+): Promise<FiringRow[]> {
+  const { bound, compare, order } = keysetSql(page);
+  const inState = state === null ? "" : "and state = $4::text";
+  return db.query<FiringRow>(
+    `select ${FIRING} from (select * from trigger_firings where org_id = current_org() and trigger_id = $3::uuid
+        and run_id ${compare} $1::uuid ${inState} order by run_id ${order} limit $2::int) f
+      left join runs r on r.run_id = f.run_id and r.org_id = current_org() order by f.run_id ${order}`,
+    [bound, page.limit, triggerId, ...(state === null ? [] : [state])],
+  );
+}
+
+export async function findFiring(db: Db, triggerId: string, firingId: string): Promise<FiringRow | null> {
+  return db.first<FiringRow>(
+    `select ${FIRING} from trigger_firings f left join runs r on r.run_id = f.run_id and r.org_id = current_org()
+      where f.org_id = current_org() and f.trigger_id = $1::uuid and f.run_id = $2::uuid`,
+    [triggerId, firingId],
+  );
+}
+
+const MAX_ERROR_CHARS = 1000;
+
+/** Most firings of one organisation that are taken together, so that a new firing of another organisation need not wait for many. */
 const MOST_OF_ONE = 3;
 const DUE = lockRoundRobin({
   table: "trigger_firings",
@@ -60,8 +120,8 @@ const DUE = lockRoundRobin({
 });
 
 /**
- * Takes due firings, a few of each organisation except those in `except`, in the order in which they were queued.
- * Another process takes them again later, unless their runs have been started. System only.
+ * Takes due firings, a few of each organisation except those in `except`, in the order in which they were queued. If their runs are not
+ * started in time, another process takes them again. System only.
  */
 export async function takeDueFirings(db: Db, limit: number, except: readonly string[] = []): Promise<DueFiring[]> {
   const taken = await db.query<DueFiring>(
@@ -70,18 +130,33 @@ export async function takeDueFirings(db: Db, limit: number, except: readonly str
       returning run_id, org_id, trigger_id, key, depth, payload, attempts`,
     [limit, except],
   );
-  // An update returns rows in any order. Their ids begin with their time.
+  // An update returns rows in any order, so sort by ID: IDs begin with their time.
   return taken.toSorted((a, b) => (a.run_id < b.run_id ? -1 : 1));
 }
 
-/** Removes a firing that has started no run, so that its cause may fire again. */
-export async function dropFiring(db: Db, runId: string): Promise<void> {
-  await db.query("delete from trigger_firings where run_id = $1::uuid", [runId]);
+/** Records that the run of a firing has been started. `null` means that the payload is not kept. */
+export async function finishFiring(db: Db, runId: string, payload: JsonObject | null): Promise<void> {
+  await db.query(
+    "update trigger_firings set state = 'started', due_at = null, error = null, payload = $2::jsonb where run_id = $1::uuid",
+    [runId, payload === null ? null : jsonb(payload)],
+  );
 }
 
-/** Records that the run of a firing has been started. */
-export async function finishFiring(db: Db, runId: string): Promise<void> {
-  await db.query("update trigger_firings set due_at = null, payload = null where run_id = $1::uuid", [runId]);
+/** Records why a firing starts no run. Its cause may fire again. `null` means that the payload is not kept. */
+export async function failFiring(db: Db, runId: string, message: string, payload: JsonObject | null): Promise<void> {
+  await db.query(
+    `update trigger_firings set state = 'failed', due_at = null, error = $2::text, payload = $3::jsonb
+      where run_id = $1::uuid and state <> 'started'`,
+    [runId, message.slice(0, MAX_ERROR_CHARS), payload === null ? null : jsonb(payload)],
+  );
+}
+
+/** Records what a firing waits for. */
+export async function noteFiringWaits(db: Db, runId: string, message: string): Promise<void> {
+  await db.query("update trigger_firings set error = $2::text where run_id = $1::uuid and state = 'pending'", [
+    runId,
+    message.slice(0, MAX_ERROR_CHARS),
+  ]);
 }
 
 /** The depth of runs that triggers started. System only. */
@@ -107,7 +182,7 @@ export async function recordDepth(
   );
 }
 
-/** The depth of a run, which its sub-runs share. */
+/** The depth of a run; child runs have the depth of their parent. */
 export async function depthOf(db: Db, runId: string): Promise<number> {
   return (await chainOf(db, runId)).depth;
 }
@@ -130,7 +205,7 @@ export async function chainOf(db: Db, runId: string): Promise<{ depth: number; r
   return rows[0] ?? { depth: 0, root: runId };
 }
 
-/** How many open runs descend from a run, counted up to `max`. */
+/** How many unfinished runs descend from a run, counted up to `max`. */
 export async function countLiveRunsOfRoot(db: Db, root: string, max: number): Promise<number> {
   const n = await db.value<number>(
     `select count(*)::integer as n from (
@@ -148,10 +223,16 @@ export async function countLiveRunsOfRoot(db: Db, root: string, max: number): Pr
  */
 export async function purgeFirings(db: Db, maxAgeMs: number, limit: number): Promise<number> {
   const removed = await db.count(
-    `delete from trigger_firings where run_id in (
-        select run_id from trigger_firings where created_at < now() - make_interval(secs => $1::float8 / 1000) and due_at is null
-        order by created_at limit $2::int
-      )`,
+    // A trigger may still show the error of its last firing, which may quote what an end user has written.
+    `with gone as (
+        delete from trigger_firings where run_id in (
+          select run_id from trigger_firings where created_at < now() - make_interval(secs => $1::float8 / 1000) and due_at is null
+          order by created_at limit $2::int)
+        returning trigger_id, error),
+      quoted as (
+        update triggers t set last_error = 'It failed longer ago than firings are kept.' from gone g
+        where t.id = g.trigger_id and t.last_error = g.error)
+      select from gone`,
     [maxAgeMs, limit],
   );
   await db.query(

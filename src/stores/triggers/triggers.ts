@@ -1,8 +1,10 @@
+import type { KeptRights, RightsThenAndNow } from "../../domain/accounts/kept-rights.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import type { TypedTrigger } from "../../domain/triggers/trigger.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
+import { ownerOfRights, PRESENT_RIGHTS } from "../rights.ts";
 import type { Db } from "../db.ts";
 
 /** A trigger without its secrets. */
@@ -15,7 +17,7 @@ interface TriggerFields {
   readonly org_id: string;
   readonly project_id: string;
   readonly provider_id: string;
-  /** Expressions by the id of an input node. */
+  /** Expressions keyed by the ID of an input node. */
   readonly inputs: Readonly<Record<string, string>>;
   readonly enabled: boolean;
   readonly secret: Buffer | null;
@@ -28,7 +30,7 @@ interface TriggerFields {
   readonly deleted_at: string | null;
 }
 
-/** With the last run that it started. */
+/** A trigger with the last run that it started. */
 export type TriggerDetail = TriggerRow & {
   readonly last_run_id: string | null;
   readonly last_fired_at: string | null;
@@ -37,7 +39,12 @@ export type TriggerDetail = TriggerRow & {
 export type NewTrigger = Pick<
   TriggerRow,
   "id" | "org_id" | "project_id" | "provider_id" | "trigger_id" | "kind" | "inputs" | "enabled" | "secret"
-> & { readonly config: JsonObject; readonly address_hash: Buffer | null; readonly created_by: string };
+> & {
+  readonly config: JsonObject;
+  readonly address_hash: Buffer | null;
+  readonly created_by: string;
+  readonly rights: KeptRights;
+};
 
 const COLUMNS = `t.id, t.org_id, t.project_id, t.provider_id, t.trigger_id, t.kind, t.config, t.inputs, t.enabled, t.secret, t.seen,
   t.last_error, t.last_error_at, t.revision, t.created_at, t.updated_at, t.deleted_at`;
@@ -45,18 +52,18 @@ const COLUMNS = `t.id, t.org_id, t.project_id, t.provider_id, t.trigger_id, t.ki
 const DELETED =
   "deleted_at = now(), enabled = false, secret = null, address_hash = null, revision = revision + 1, updated_at = now()";
 const SHOWN = `${COLUMNS}, f.run_id as last_run_id, f.created_at as last_fired_at`;
-/** A firing that starts its run later, or found no room for one, has none yet. */
+/** Firings without a run are ignored: the run is started later, or could not be started for lack of capacity. */
 const WITH_LAST = `left join lateral (
-  select run_id, created_at from (select run_id, created_at from trigger_firings where trigger_id = t.id order by created_at desc limit 20) l
+  select run_id, created_at from (select run_id, created_at from trigger_firings where trigger_id = t.id and state <> 'failed' order by created_at desc limit 20) l
   where exists (select from runs r where r.run_id = l.run_id) order by created_at desc limit 1) f on true`;
 
 export async function insertTrigger(db: Db, trigger: NewTrigger): Promise<void> {
   await db.query(
     `insert into triggers (id, org_id, project_id, provider_id, trigger_id, kind, config, inputs, enabled, address_hash, secret,
-        created_by)
+        created_by, rights)
       values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text, $7::jsonb, $8::jsonb, $9::boolean, $10::bytea, $11::bytea,
-        $12::uuid)
-      -- The same request, tried again: nobody has seen the address of the first attempt.
+        $12::uuid, $13::jsonb)
+      -- The same request, repeated: no one has seen the URL of the first attempt.
       on conflict (id) do update set address_hash = excluded.address_hash where triggers.deleted_at is null`,
     [
       trigger.id,
@@ -71,6 +78,7 @@ export async function insertTrigger(db: Db, trigger: NewTrigger): Promise<void> 
       trigger.address_hash,
       trigger.secret,
       trigger.created_by,
+      jsonb(trigger.rights),
     ],
   );
 }
@@ -121,10 +129,7 @@ export async function findAnyTrigger(db: Db, id: string): Promise<TriggerRow | n
   ]);
 }
 
-/**
- * Writes the changeable members of a trigger. Clears its last seen value and last error, which belong to the earlier
- * ones.
- */
+/** Writes the changeable fields and the last seen value of a trigger. Clears its last error, which belongs to the earlier fields. */
 export async function updateTrigger(
   db: Db,
   {
@@ -134,17 +139,23 @@ export async function updateTrigger(
     enabled,
     secret,
     seen,
-  }: Pick<TriggerRow, "id" | "inputs" | "enabled" | "secret" | "seen"> & { readonly config: JsonObject },
+    rights,
+  }: Pick<TriggerRow, "id" | "inputs" | "enabled" | "secret" | "seen"> & {
+    readonly config: JsonObject;
+    /** `null` leaves the value unchanged. */
+    readonly rights: KeptRights | null;
+  },
 ): Promise<void> {
   await db.query(
     `update triggers set config = $2::jsonb, inputs = $3::jsonb, enabled = $4::boolean, secret = $5::bytea, seen = $6::jsonb,
+        rights = coalesce($7::jsonb, rights),
         last_error = null, last_error_at = null, revision = revision + 1, updated_at = now()
       where org_id = current_org() and id = $1::uuid`,
-    [id, jsonb(config), jsonb(inputs), enabled, secret, seen === null ? null : jsonb(seen)],
+    [id, jsonb(config), jsonb(inputs), enabled, secret, seen === null ? null : jsonb(seen), rights && jsonb(rights)],
   );
 }
 
-/** Deletes a trigger for everything that follows; its row is removed with its last firings. */
+/** Deletes a trigger for all later requests; its row is removed with its last firings. */
 export async function markTriggerDeleted(db: Db, id: string): Promise<void> {
   await db.query(
     `update triggers set ${DELETED}
@@ -167,7 +178,7 @@ export async function forgetTriggerError(
   { id, last_error_at }: Pick<TriggerRow, "id" | "last_error_at">,
 ): Promise<void> {
   await db.query(
-    // With the precision of the compared time.
+    // With the precision of the time it is compared with.
     `update triggers set last_error = null, last_error_at = null
       where id = $1::uuid and date_trunc('milliseconds', last_error_at) <= $2::timestamptz`,
     [id, last_error_at],
@@ -183,8 +194,8 @@ export async function noteSeen(db: Db, id: string, value: Json): Promise<void> {
 }
 
 /**
- * Triggers whose schedule in Temporal is out of date, round robin by organisation, otherwise in any order, so that one
- * that cannot be applied blocks no other. System only.
+ * Triggers whose schedule in Temporal is out of date, round robin by organisation and otherwise in any order, so that a schedule that
+ * cannot be applied blocks no other. System only.
  */
 export async function unappliedTriggers(db: Db, limit: number): Promise<Array<Pick<TriggerRow, "org_id" | "id">>> {
   return db.query<Pick<TriggerRow, "org_id" | "id">>(
@@ -203,7 +214,7 @@ export async function scheduledTriggers(db: Db, after: string, limit: number): P
   );
 }
 
-/** Records that Temporal has the schedule of a revision; false if the trigger has another one by now. */
+/** Records that Temporal has the schedule of a revision; false if the trigger has been changed since. */
 export async function markApplied(db: Db, id: string, revision: number): Promise<boolean> {
   return db.any(
     `update triggers set applied_revision = revision
@@ -212,7 +223,7 @@ export async function markApplied(db: Db, id: string, revision: number): Promise
   );
 }
 
-/** Records why Temporal refuses the schedule of a revision, which is not tried again. */
+/** Records why Temporal refuses the schedule of a revision, which is not retried. */
 export async function markRefused(db: Db, id: string, revision: number, message: string): Promise<void> {
   await db.query(
     `update triggers set applied_revision = revision, refused_revision = revision, last_error = $3::text, last_error_at = now()
@@ -242,10 +253,14 @@ export async function triggersOfConnection(
   );
 }
 
+/** A trigger with the rights that it keeps. */
+export type RunEventTrigger = TriggerOf<"run_event"> & RightsThenAndNow;
+
 /** The enabled `run_event` triggers of some organisations. System only. */
-export async function runEventTriggers(db: Db, orgIds: readonly string[]): Promise<TriggerOf<"run_event">[]> {
-  return db.query<TriggerOf<"run_event">>(
-    `select ${COLUMNS} from triggers t where t.org_id = any ($1::uuid[]) and t.kind = 'run_event' and t.enabled
+export async function runEventTriggers(db: Db, orgIds: readonly string[]): Promise<RunEventTrigger[]> {
+  return db.query<RunEventTrigger>(
+    `select ${COLUMNS}, t.rights, ${PRESENT_RIGHTS} from triggers t ${ownerOfRights("t")}
+      where t.org_id = any ($1::uuid[]) and t.kind = 'run_event' and t.enabled
       and t.deleted_at is null`,
     [orgIds],
   );

@@ -1,22 +1,23 @@
 import type { AttemptResult, DeliveryVerdict } from "../../domain/webhooks/webhook.ts";
 import type { DomainEvent } from "../../domain/webhooks/events.ts";
 import type { Db } from "../db.ts";
+import { timeText } from "../time-text.ts";
 
-/** Everything one attempt needs: a claimed delivery, its event and its subscription. */
+/** What one attempt needs: a claimed delivery, its event and its subscription. */
 export interface DeliveryJob {
   readonly delivery_id: string;
   readonly org_id: string;
   readonly subscription_id: string;
   readonly round: number;
-  /** Earlier attempts of this round. */
+  /** Earlier attempts since the delivery was last queued. */
   readonly tries: number;
-  /** The number of this claim of the delivery: the result of an older claim no longer sets the schedule. */
+  /** The number of this claim of the delivery: the result of an older claim does not change the schedule. */
   readonly claim: number;
   readonly event_id: string;
   readonly event: Omit<DomainEvent, "org_id" | "event_id">;
   readonly url: string;
   readonly secret: Buffer;
-  /** While it still signs. */
+  /** Set while the previous secret still signs. */
   readonly previous_secret: Buffer | null;
   readonly headers: Buffer | null;
 }
@@ -27,20 +28,20 @@ export interface DueSubscription {
   readonly org_id: string;
   /** Time until the first of them is due (ms), at least 0; null if there is none. */
   readonly due_in_ms: number | null;
-  /** Whether its last attempt has failed. */
+  /** Whether the last attempt to this subscription failed. */
   readonly failing: boolean;
 }
 
 /** The predicate of the index of due deliveries. */
 const OPEN = "status in ('pending', 'retrying')";
-/** Only these can have open deliveries: disabling or deleting a subscription ends them. */
+/** Only enabled subscriptions can have open deliveries, because disabling or deleting a subscription ends them. */
 const ACTIVE = "status = 'enabled' and s.deleted_at is null";
 const DUE_IN_MS = (dueAt: string): string =>
   `(extract(epoch from greatest(${dueAt}, s.hold_until, now()) - now()) * 1000)::float8`;
 
 /**
- * The subscriptions of these shards with open deliveries. A subscription's shard is the last byte of its id modulo the
- * number of shards. System only.
+ * The subscriptions of these shards with open deliveries. A subscription's shard is the last byte of its ID modulo the number of shards.
+ * System only.
  */
 export function dueSubscriptions(
   db: Db,
@@ -85,8 +86,8 @@ export interface ClaimedDeliveries {
 type ClaimRow = DueSubscription & (DeliveryJob | { readonly delivery_id: null });
 
 /**
- * Claims the deliveries that have been due for longest, up to `count` of each subscription, except the ones in
- * `underWay`. Nobody else gets them for `claimMs`; if no result is recorded by then, they are due again. System only.
+ * Claims the deliveries that have been due for longest, up to `count` per subscription, except those in `underWay`. Other processes cannot
+ * claim them for `claimMs`; if no result is recorded by then, they are due again. System only.
  */
 export async function claimDeliveries(
   db: Db,
@@ -119,7 +120,7 @@ select s.subscription_id, s.org_id, s.failing_since is not null as failing,
     order by d.next_attempt_at limit 1) as due_in_ms,
   claimed.delivery_id, claimed.round, claimed.tries, claimed.claim, claimed.event_id,
   json_build_object('type', o.type, 'project_id', o.project_id, 'data', o.data,
-    'occurred_at', to_char(o.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as event,
+    'occurred_at', ${timeText("o.occurred_at")}) as event,
   s.url, s.secret, case when s.previous_secret_until > now() then s.previous_secret end as previous_secret, s.headers
 from wanted join webhook_subscriptions s using (subscription_id)
 left join (claimed join outbox o on o.event_id = claimed.event_id and o.org_id = claimed.org_id) using (subscription_id)
@@ -143,7 +144,7 @@ export interface AttemptRecord {
 /** A delivery and its subscription after an attempt was recorded. */
 export interface AfterAttempt {
   readonly delivery_id: string;
-  /** Whether the verdict became the delivery's state: not if the delivery has ended or was sent again meanwhile. */
+  /** Whether the verdict became the delivery's state: not if the delivery was finished or redelivered meanwhile. */
   readonly applied: boolean;
   /** For how long every attempt to the subscription has failed (ms), and how many; null and 0 after a success. */
   readonly failing_ms: number | null;
@@ -151,8 +152,8 @@ export interface AfterAttempt {
 }
 
 /**
- * Records attempts of distinct deliveries, and updates the deliveries and their subscriptions, in one statement.
- * Returns results in any order, and none for deliveries that are gone.
+ * Records attempts of distinct deliveries, and updates the deliveries and their subscriptions, in one statement. Returns results in any
+ * order, and none for deliveries that no longer exist.
  */
 export function recordAttempts(db: Db, attempts: readonly AttemptRecord[]): Promise<AfterAttempt[]> {
   const column = <T>(of: (attempt: AttemptRecord) => T): T[] => attempts.map(of);
@@ -170,8 +171,8 @@ tally as (
     count(*) filter (where not ok and ord > last_success) as failures
   from made group by subscription_id
 ),
--- The subscriptions are locked first, as by everybody who changes several of their deliveries, and in the order of their
--- ids: otherwise they would deadlock.
+-- The subscriptions are locked first and in the order of their ids, like in every other statement that changes several of
+-- their deliveries: otherwise they would deadlock.
 locked as materialized (
   select subscription_id from webhook_subscriptions where subscription_id in (select subscription_id from tally)
   order by subscription_id for no key update

@@ -5,15 +5,15 @@ export interface WebhookBacklog {
   /** Events without deliveries yet, and the age of the oldest (seconds; 0 if there is none). */
   readonly events: number;
   readonly events_age_seconds: number;
-  /** Deliveries that wait for their first attempt, and for a later one. */
+  /** Deliveries that wait for their first attempt, and deliveries that wait for a retry. */
   readonly pending: number;
   readonly retrying: number;
-  /** Subscriptions that are failing, and subscriptions that were disabled because of it. */
+  /** Subscriptions that are failing, and subscriptions that were disabled because of failures. */
   readonly failing: number;
   readonly disabled: number;
 }
 
-/** Counts it over all organisations. System only. */
+/** Counts the backlog of all organisations. System only. */
 export async function countBacklog(db: Db): Promise<WebhookBacklog> {
   const rows = await db.query<WebhookBacklog>(`
 select * from

@@ -1,23 +1,23 @@
 import type { Database } from "../db.ts";
 
-/** A NOTIFY on it tells workers that there is something to relay, or which subscriptions have due deliveries. */
+/** The channel whose notifications tell workers that there is something to relay, or which subscriptions have due deliveries. */
 export const WEBHOOKS_CHANNEL = "millrace_webhooks";
 /** The payload for new events (sent by the outbox's trigger) and replays; any other is a list of subscription ids. */
 const EVENTS_WAITING = "events";
 /** SQL that announces a new replay once the transaction commits. */
 export const NOTIFY_RELAYS = `pg_notify('${WEBHOOKS_CHANNEL}', '${EVENTS_WAITING}')`;
 
-/** The announcements of other processes to a worker. */
+/** What other processes announce to a worker. */
 export interface WebhookNotices {
   /** There may be events to relay, or a replay. */
   eventsWaiting(): void;
   /** Deliveries to these subscriptions may be due. */
   deliveriesDue(subscriptionIds: readonly string[]): void;
-  /** Notices may have been lost, so everything must be checked. */
+  /** Notifications may have been lost, so everything must be checked. */
   lookAround(): void;
 }
 
-/** Listens until closed. Only a hint: one may come twice or, from a killed process, never. */
+/** Listens until closed. Notifications are hints only: one may come twice or, from a killed process, never. */
 export function listenToWebhooks(db: Database, notices: WebhookNotices): { close(): Promise<void> } {
   return db.listen(
     WEBHOOKS_CHANNEL,

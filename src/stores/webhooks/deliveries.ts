@@ -12,9 +12,9 @@ export interface WebhookDelivery {
   readonly status: DeliveryStatus;
   readonly failure_reason: FailureReason | null;
   readonly round: number;
-  /** Attempts of this round. */
+  /** Attempts since the delivery was last queued. */
   readonly tries: number;
-  /** Attempts of all rounds. */
+  /** Attempts in total, also before a redelivery. */
   readonly attempts: number;
   readonly next_attempt_at: string | null;
   readonly last_status_code: number | null;
@@ -52,9 +52,8 @@ select pg_notify('${WEBHOOKS_CHANNEL}', string_agg(subscription_id::text, ','))
 from (select subscription_id, row_number() over () / 200 as part from (select distinct subscription_id from queued) as ids) as due group by part`;
 
 /**
- * Queues deliveries to the enabled ones of these subscriptions; an existing delivery of an event stays as it is.
- * Nobody can disable or delete the subscriptions before the transaction ends, and whoever does so afterwards finds the
- * deliveries.
+ * Queues deliveries to those of these subscriptions that are enabled; an existing delivery of an event stays. No one can disable or delete
+ * the subscriptions before the transaction ends, and later changes find the deliveries.
  */
 export async function insertDeliveries(db: Db, deliveries: readonly NewDelivery[]): Promise<void> {
   await db.query(
@@ -77,8 +76,8 @@ ${NOTIFY_DUE}`,
 }
 
 /**
- * Queues deliveries again: for events without a delivery, failed deliveries and, unless `onlyFailed`, successful ones.
- * Open deliveries go on. Returns how many were queued.
+ * Queues deliveries again: for events without a delivery, failed deliveries and, unless `onlyFailed`, successful ones. Open deliveries
+ * continue. Returns how many were queued.
  */
 export async function requeueDeliveries(
   db: Db,
@@ -124,7 +123,7 @@ export async function findDelivery(
   );
 }
 
-/** Conditions of a list of deliveries; null members restrict nothing. */
+/** Filters of a list of deliveries; null fields restrict nothing. */
 export interface DeliveryFilter {
   readonly status: DeliveryStatus | null;
   readonly event_type: string | null;
@@ -159,9 +158,7 @@ export function listAttempts(db: Db, deliveryId: string): Promise<WebhookAttempt
   );
 }
 
-/**
- * Sends a delivery again, from the start of the schedule; one that still waits for its first attempt stays as it is.
- */
+/** Redelivers a delivery, from the start of the schedule; a delivery that still waits for its first attempt does not change. */
 export async function retryDelivery(
   db: Db,
   subscriptionId: string,
@@ -180,7 +177,7 @@ select ${COLUMNS}, pg_notify('${WEBHOOKS_CHANNEL}', subscription_id::text) from 
   );
 }
 
-/** Removes ended deliveries older than `maxAgeMs`; returns how many. System only. */
+/** Removes finished deliveries older than `maxAgeMs`; returns how many. System only. */
 export async function purgeDeliveries(db: Db, maxAgeMs: number, limit: number): Promise<number> {
   return db.count(
     `delete from webhook_deliveries where delivery_id in (

@@ -50,7 +50,7 @@ select * from taken order by seq`,
   );
 }
 
-/** An organisation's events of some time, beyond a position in the outbox. */
+/** An organisation's events of a time range, after a position in the outbox. */
 export function eventsBetween(
   db: Db,
   range: { org_id: string; since: string; until: string; beyond: number; limit: number },

@@ -7,10 +7,10 @@ export interface WebhookReplay {
   readonly subscription_id: string;
   readonly since: string;
   readonly until: string;
-  /** Patterns. */
+  /** Patterns of event types. */
   readonly events: string[];
   readonly only_failed: boolean;
-  /** The position in the outbox up to which it has come, and how many deliveries it has queued. */
+  /** The position in the outbox that the replay has reached, and how many deliveries it has queued. */
   readonly position: number;
   readonly queued: number;
   readonly created_at: string;
@@ -20,7 +20,7 @@ export interface WebhookReplay {
 const COLUMNS =
   "replay_id, org_id, subscription_id, since, until, events, only_failed, position, queued, created_at, finished_at";
 
-/** Orders a replay; a repeated order changes nothing. */
+/** Requests a replay; a repeated request changes nothing. */
 export async function insertReplay(
   db: Db,
   replay: Pick<WebhookReplay, "replay_id" | "org_id" | "subscription_id" | "since" | "until" | "only_failed"> & {
@@ -49,8 +49,8 @@ select ${COLUMNS}, ${NOTIFY_RELAYS} from ordered`,
 }
 
 /**
- * Takes the oldest unfinished replay of any organisation, and locks its subscription: whoever disables or deletes that
- * waits, since both change many deliveries. Others skip it until the transaction ends. System only.
+ * Takes the oldest unfinished replay of any organisation, and locks its subscription: disabling or deleting it waits, since both change
+ * many deliveries. Other processes skip the subscription until the transaction ends. System only.
  */
 export async function takeReplay(db: Db): Promise<WebhookReplay | null> {
   return db.first<WebhookReplay>(`select ${COLUMNS.split(", ")
@@ -59,7 +59,7 @@ export async function takeReplay(db: Db): Promise<WebhookReplay | null> {
       from webhook_replays r join webhook_subscriptions s using (subscription_id)
       where r.replay_id in (
         select distinct on (org_id) replay_id from webhook_replays where finished_at is null order by org_id, created_at)
-        -- Asked of the locked row once more: who deleted the subscription since this statement began has ended the replay.
+        -- Checked again on the locked row: deleting the subscription since this statement began has ended the replay.
         and r.finished_at is null
       order by random() limit 1 for no key update skip locked`);
 }

@@ -2,6 +2,7 @@ import type { DisabledReason, SubscriptionStatus } from "../../domain/webhooks/w
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
 import { eventType } from "../outbox.ts";
+import { timeText } from "../time-text.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
@@ -11,7 +12,7 @@ export interface WebhookSubscription {
   readonly url: string;
   /** Patterns: types, `prefix.*`, `*`. */
   readonly events: string[];
-  /** Null: events of every project, and events without one. */
+  /** `null` means events of every project, and events without a project. */
   readonly project_ids: string[] | null;
   readonly description: string;
   /** The names of the extra headers; their values are sealed. */
@@ -24,7 +25,7 @@ export interface WebhookSubscription {
   readonly last_success_at: string | null;
   readonly last_failure_at: string | null;
   readonly previous_secret_until: string | null;
-  /** Rises with every change that a user makes. */
+  /** Increases with every change that a user makes. */
   readonly revision: number;
   readonly created_at: string;
   readonly updated_at: string;
@@ -48,8 +49,8 @@ const COLUMNS = `subscription_id, org_id, url, events, project_ids, description,
 const LIVE = "org_id = current_org() and deleted_at is null";
 
 /**
- * Adds a subscription, or gives an existing one of the same id a new secret: if the answer to its creation was lost,
- * the repetition shows a valid one. Null if it was deleted since.
+ * Adds a subscription, or gives an existing one with the same ID a new secret: if the response to its creation was lost, a retry returns a
+ * valid secret. Null if it has been deleted since.
  */
 export async function insertSubscription(db: Db, subscription: NewSubscription): Promise<WebhookSubscription | null> {
   const { subscription_id, org_id, url, events, project_ids, description } = subscription;
@@ -72,8 +73,7 @@ export async function findSubscription(db: Db, subscriptionId: string): Promise<
 }
 
 /**
- * The same, locked until the transaction ends. Deliveries may be added meanwhile: a stronger lock would block rows
- * that refer to it.
+ * A subscription, locked until the transaction ends. Deliveries may be added meanwhile: a stronger lock would block rows that refer to it.
  */
 export async function lockSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
   return db.first<WebhookSubscription>(
@@ -82,7 +82,7 @@ export async function lockSubscription(db: Db, subscriptionId: string): Promise<
   );
 }
 
-/** Undefined members find all. */
+/** Undefined fields match every subscription. */
 export interface SubscriptionFilters {
   readonly failing?: boolean | undefined;
 }
@@ -104,13 +104,21 @@ export async function listSubscriptions(
   );
 }
 
-/** The changeable members; undefined ones stay. Headers and their names change together. */
+/** The fields that can be changed; undefined ones are not changed. Headers and their names change together. */
 export interface SubscriptionChange {
   readonly url?: string | undefined;
   readonly events?: readonly string[] | undefined;
   readonly project_ids?: readonly string[] | null | undefined;
   readonly description?: string | undefined;
   readonly headers?: { readonly sealed: Buffer | null; readonly names: readonly string[] } | undefined;
+}
+
+/** The headers that a subscription's events are sent with, sealed. */
+export async function sealedHeaders(db: Db, subscriptionId: string): Promise<Buffer | null> {
+  return db.value<Buffer | null>(
+    `select headers from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE}`,
+    [subscriptionId],
+  );
 }
 
 export async function updateSubscription(
@@ -156,9 +164,9 @@ export async function enableSubscription(db: Db, subscriptionId: string): Promis
 }
 
 /**
- * Disables a subscription, ends its open deliveries and writes an event; false if it was not enabled. Events that it
- * missed can be replayed once it is enabled again. Call it in a transaction that has locked the subscription: it must
- * see what others queued before.
+ * Disables a subscription, ends its open deliveries and writes an event; false if it was not enabled. Events that it missed can be replayed
+ * once it is enabled again. Call it in a transaction that has locked the subscription, because it must see the deliveries that other
+ * transactions queued before.
  */
 export async function disableSubscription(
   db: Db,
@@ -183,8 +191,7 @@ event as (
   insert into outbox (event_id, org_id, type, data)
   select $3::uuid, org_id, ${eventType("webhook.subscription.disabled")}, jsonb_build_object('subscription_id', subscription_id, 'url', url,
     'reason', $2::text, 'failed_attempts', failed_attempts,
-    -- In the format of every other time: Postgres would write microseconds and an offset.
-    'failing_since', to_char(failing_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || $4::jsonb
+    'failing_since', ${timeText("failing_since")}) || $4::jsonb
   from disabled
 )
 select subscription_id from disabled`,
@@ -192,10 +199,10 @@ select subscription_id from disabled`,
   );
 }
 
-/** Hides a subscription for ever and ends its deliveries; false if there is none. Call it in a transaction. */
+/** Hides a subscription forever and ends its deliveries; false if the subscription does not exist. Call it in a transaction. */
 export async function deleteSubscription(db: Db, subscriptionId: string): Promise<boolean> {
-  // A separate statement: the next one must begin after the lock, or it does not see deliveries queued by whoever held
-  // it.
+  // A separate statement: the next one must begin after the lock, or it does not see deliveries that the previous holder of the lock
+  // queued.
   if ((await lockSubscription(db, subscriptionId)) === null) return false;
   return db.any(
     `
@@ -219,8 +226,8 @@ select subscription_id from gone`,
 }
 
 /**
- * Replaces the present secret, which signs as well until `graceMs` have passed. `rotationId` is stored, and a repeated
- * rotation finds its secret by `rotatedSecret`.
+ * Replaces the current secret, which keeps signing until `graceMs` have passed. `rotationId` is stored, and a repeated rotation finds its
+ * secret with `rotatedSecret`.
  */
 export async function rotateSecret(
   db: Db,
@@ -238,7 +245,7 @@ export async function rotateSecret(
   );
 }
 
-/** The present secret, if this rotation set it: a second rotation would drop the secret that the receiver knows. */
+/** The current secret, if this rotation set it: a second rotation would drop the secret that the receiver knows. */
 export async function rotatedSecret(db: Db, subscriptionId: string, rotationId: string): Promise<Buffer | null> {
   return db.value<Buffer>(
     `select secret from webhook_subscriptions where subscription_id = $1::uuid and rotation_id = $2::uuid and ${LIVE}`,
@@ -261,7 +268,7 @@ export function enabledSubscriptions(db: Db, orgIds: readonly string[]): Promise
   );
 }
 
-/** The same of one subscription, for a transaction that has locked it; null unless it is enabled. System only. */
+/** The parts of one subscription that select its events, for a transaction that has locked it; null unless it is enabled. System only. */
 export async function findEnabledSubscription(db: Db, subscriptionId: string): Promise<SubscriptionSelection | null> {
   return db.first<SubscriptionSelection>(
     `select subscription_id, org_id, events, project_ids, created_at from webhook_subscriptions

@@ -15,7 +15,7 @@ const scope: Scope = {
 
 const evaluation = createEvaluation();
 let sandbox: Sandbox;
-/** Gives code a second. The other gives it a minute: that of a busy machine decides nothing else. */
+/** Limits code to a second; the other sandbox allows a minute, so that a busy machine does not change the result. */
 let hasty: Sandbox;
 
 beforeAll(async () => {
@@ -33,6 +33,7 @@ async function execute(
   return await createCodeExecutor({ sandbox: within, evaluation })({
     org_id: "018f0000-0000-7000-8000-000000000001",
     project_id: "project",
+    flow_version: 1,
     run_id: "run-1",
     path: "code-0",
     attempt: 1,
@@ -45,7 +46,7 @@ async function execute(
 }
 
 describe("code node", () => {
-  it("gives main its arguments, evaluated, and answers what it returns", async () => {
+  it("passes the evaluated arguments to main and returns its result", async () => {
     const source =
       "function main({ name, rows }) { console.log('rows', rows.length); return { name, sum: rows.reduce((s, r) => s + r.n, 0) }; }";
     const args = { name: 'nodes["in-0"] + "!"', rows: 'nodes["http-0"].body' };
@@ -56,7 +57,7 @@ describe("code node", () => {
     });
   });
 
-  it("fails where an argument does, without running the code, which would take its time limit", async () => {
+  it("fails without running the code if an argument cannot be evaluated", async () => {
     const config = { source: "function main() { for (;;); }", args: { x: 'nodes["http-0"].missing.further' } };
     await expect(execute(config)).rejects.toMatchObject({ name: "NodeFailure", code: "expression_failed" });
   });
@@ -65,9 +66,9 @@ describe("code node", () => {
     ["code_failed", "function main() {\n  return nothing;\n}", "ReferenceError: 'nothing' is not defined (line 2)"],
     ["code_failed", "function main( {", /^SyntaxError: .* \(line 1\)$/],
     ["code_memory", "function main() { return new ArrayBuffer(1e9) }", "The code needs more than 64 MiB of memory."],
-    ["code_output_invalid", "function main() { return () => 1 }", "main returned what JSON cannot hold."],
+    ["code_output_invalid", "function main() { return () => 1 }", "main returned a value that JSON cannot represent."],
     ["value_too_large", "function main() { return 'x'.repeat(27e6) }", "The result is longer than 25 MiB as JSON."],
-  ])("fails with %s and a message for its author", async (code, source, message) => {
+  ])("fails with %s and a message for the code's author", async (code, source, message) => {
     await expect(execute({ source, args: {} })).rejects.toMatchObject({
       name: "NodeFailure",
       code,
@@ -76,7 +77,7 @@ describe("code node", () => {
     });
   });
 
-  it("fails with code_timeout when its time is over", async () => {
+  it("fails with code_timeout when its time limit is reached", async () => {
     await expect(execute({ source: "function main() { for (;;); }", args: {} }, {}, hasty)).rejects.toMatchObject({
       name: "NodeFailure",
       code: "code_timeout",
@@ -85,7 +86,7 @@ describe("code node", () => {
     });
   });
 
-  it("stops at the signal, with its reason", async () => {
+  it("stops when the abort signal fires, with the signal's reason", async () => {
     const stop = new AbortController();
     const reason = new Error("node_timeout");
     setTimeout(() => stop.abort(reason), 100);
@@ -94,7 +95,7 @@ describe("code node", () => {
     );
   });
 
-  it("proto-pollution: takes an argument called __proto__ for an argument", async () => {
+  it("proto-pollution: passes an argument named __proto__ as an ordinary argument", async () => {
     const args = JSON.parse('{"__proto__":"{\\"polluted\\": 1}"}') as CodeConfig["args"];
     const source =
       "function main(args) { return [Object.keys(args), args.polluted === undefined, args['__proto__']]; }";
@@ -102,7 +103,7 @@ describe("code node", () => {
     expect({}).not.toHaveProperty("polluted");
   });
 
-  it("double-render: takes what users typed for data", async () => {
+  it("double-render: treats user input as data, not as code", async () => {
     const hostile = '{{7*7}} ${7*7} "; process.exit(); //';
     const source = "function main({ text }) { return text; }";
     const outcome = await execute(

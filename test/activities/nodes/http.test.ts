@@ -1,4 +1,5 @@
 import { CHARSET_ROWS, META_PAGE } from "../../support/charsets.ts";
+import type { ServerResponse } from "node:http";
 import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { NodeOutcome } from "../../../activities/nodes/executor.ts";
@@ -40,6 +41,7 @@ async function run(config: Record<string, unknown>, overrides: Overrides = {}): 
   return await createHttpExecutor({ evaluation, guardedFetch: overrides.fetch ?? guardedFetch, version: "1.2.3" })({
     org_id: "org",
     project_id: "project",
+    flow_version: 1,
     run_id: "run",
     path: "http-0",
     attempt: 1,
@@ -63,7 +65,7 @@ const text = (body: string, type = "text/plain") =>
   `/text?type=${encodeURIComponent(type)}&body=${encodeURIComponent(body)}`;
 
 describe("the request of an http node", () => {
-  it("renders address, headers, parameters and every string of the body", async () => {
+  it("renders the URL, the headers, the parameters and every string of the body", async () => {
     await run(
       {
         method: "POST",
@@ -80,7 +82,7 @@ describe("the request of an http node", () => {
     expect(JSON.parse(request?.body ?? "")).toEqual({ name: "ann", list: ["a&b=c d", 5, null, { deep: "<ann>" }] });
   });
 
-  it("sends text as text, unless the flow names another type", async () => {
+  it("sends a text body as text/plain unless the flow sets another type", async () => {
     await run({ method: "POST", body: "hällo {{in-0}}" }, { inputs: { "in-0": "ann" } });
     await run({ method: "POST", body: "a=1", headers: { "content-type": "application/x-www-form-urlencoded" } });
     expect(target.requests.map(({ body, headers }) => [body, headers["content-type"]])).toEqual([
@@ -89,19 +91,19 @@ describe("the request of an http node", () => {
     ]);
   });
 
-  it("double-render: leaves what an input carries as it is", async () => {
+  it("double-render: sends the value of an input unchanged", async () => {
     await run({ method: "POST", body: { text: "{{in-0}}" } }, { inputs: { "in-0": '{{7*7}} "},"admin":true' } });
     expect(JSON.parse(target.requests[0]?.body ?? "")).toEqual({ text: '{{7*7}} "},"admin":true' });
   });
 
-  it("oversized value: is refused when its templates together yield too much", async () => {
+  it("oversized value: is refused if its templates together render too much", async () => {
     const inputs = { "in-0": "x".repeat(10_000_000) };
     const error = await failure({ method: "POST", body: ["{{in-0}}", "{{in-0}}", "{{in-0}}"] }, { inputs });
     expect(error).toMatchObject({ code: "value_too_large", retryable: false });
     expect(target.requests).toHaveLength(0);
   });
 
-  it("fails without being sent where a template cannot be rendered", async () => {
+  it("is not sent if a template cannot be rendered", async () => {
     expect(await failure({ url: "{{ in-0 | nonsense }}" })).toMatchObject({
       code: "template_failed",
       retryable: false,
@@ -109,13 +111,13 @@ describe("the request of an http node", () => {
     expect(target.requests).toHaveLength(0);
   });
 
-  it("keeps the query that the address has, and puts parameters before a fragment", async () => {
+  it("keeps the query of the URL and puts parameters before a fragment", async () => {
     await run({ url: "/echo?a=b%20c&flag", query: { d: "1" } });
     await run({ url: "/echo#part", query: { d: "1" } });
     expect(target.requests.map(({ url }) => url)).toEqual(["/echo?a=b%20c&flag&d=1", "/echo?d=1"]);
   });
 
-  it("carries the node's Idempotency-Key with every method, unless the flow sets its own", async () => {
+  it("carries the node's Idempotency-Key with every HTTP method, unless the flow sets its own", async () => {
     for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]) await run({ method });
     expect(target.count("run:http-0")).toBe(7);
     await run({ method: "POST", headers: { "idempotency-KEY": "mine-{{in-0}}" } }, { inputs: { "in-0": "7" } });
@@ -123,12 +125,12 @@ describe("the request of an http node", () => {
     expect(target.count("run:http-0")).toBe(7);
   });
 
-  it("says who it is", async () => {
+  it("identifies Millrace in its User-Agent", async () => {
     await run({});
     expect(target.requests[0]?.headers["user-agent"]).toBe("Millrace/1.2.3");
   });
 
-  it("crlf: refuses headers that a value would break up", async () => {
+  it("crlf: refuses header values that contain a line break", async () => {
     for (const value of ["a\r\nX-Injected: 1", "a\nb", "a\u0000b"]) {
       const error = await failure({ headers: { "X-Test": "{{in-0}}" } }, { inputs: { "in-0": value } });
       expect(error).toMatchObject({ code: "http_refused", retryable: false });
@@ -136,7 +138,7 @@ describe("the request of an http node", () => {
     expect(target.requests).toHaveLength(0);
   });
 
-  it("ssrf: refuses addresses that a value makes private, of another scheme, or none at all", async () => {
+  it("ssrf: refuses values that make the URL private, invalid or of another scheme", async () => {
     for (const url of [
       "http://169.254.169.254/",
       "http://localhost:1/",
@@ -151,7 +153,7 @@ describe("the request of an http node", () => {
     expect(redirect.code).toBe("http_refused");
   });
 
-  it("does not take secret headers along to another origin", async () => {
+  it("does not send secret headers to another origin after a redirect", async () => {
     const other = await startHttpTarget();
     const open = createGuardedFetch({ allow: ["loopback"] });
     const execute = createHttpExecutor({ evaluation, guardedFetch: open, version: "1" });
@@ -159,6 +161,7 @@ describe("the request of an http node", () => {
     await execute({
       org_id: "org",
       project_id: "project",
+      flow_version: 1,
       run_id: "run",
       path: "http-0",
       attempt: 1,
@@ -176,10 +179,10 @@ describe("the request of an http node", () => {
   });
 });
 
-describe("the value of an http node", () => {
+describe("the output of an http node", () => {
   const body = async (url: string) => ((await run({ url })).output as { body: Json }).body;
 
-  it("has status, headers in lower case without cookies, and parsed JSON", async () => {
+  it("contains the status, lowercase headers without cookies, and the parsed JSON body", async () => {
     target.on("/json", (_request, response) => {
       response.setHeader("Set-Cookie", "sid=1").setHeader("X-Rate", "7").setHeader("Content-Type", "application/json");
       response.writeHead(201).end('{"a":[1,null,"é"]}');
@@ -203,7 +206,7 @@ describe("the value of an http node", () => {
     ["application/json", '["\\ud800"]', '["\\ud800"]'],
     ["application/json", '["\\ud83d\\ude00"]', ["😀"]],
     ["application/json", '{"id":12345678901234567890,"n":1}', { id: "12345678901234567890", n: 1 }],
-  ])("reads %s %j as %j", async (type, sent, expected) => {
+  ])("parses a body of type %s %j as %j", async (type, sent, expected) => {
     target.on("/sent", (_request, response) => {
       if (type !== "") response.setHeader("content-type", type);
       response.end(sent);
@@ -217,7 +220,7 @@ describe("the value of an http node", () => {
     expect(await body("/bytes")).toBe(expected);
   });
 
-  it("decodes a page as its meta tag says, and shows other bytes as base64", async () => {
+  it("decodes an HTML page by its meta tag and returns other bytes as base64", async () => {
     const send = (type: string, bytes: Buffer) => {
       target.on("/bytes", (_request, response) => void response.setHeader("content-type", type).end(bytes));
     };
@@ -227,20 +230,20 @@ describe("the value of an http node", () => {
     expect(await body("/bytes")).toEqual({ encoding: "base64", content_type: "image/png", size: 2, data: "AP8=" });
   });
 
-  it("proto-pollution: drops __proto__ from what comes in", async () => {
+  it("proto-pollution: drops __proto__ from the response", async () => {
     const value = await body(text('{"__proto__":{"admin":true},"a":{"__proto__":1,"b":2}}', "application/json"));
     expect(JSON.stringify(value)).toBe('{"a":{"b":2}}');
     expect((value as { admin?: unknown }).admin).toBeUndefined();
   });
 
-  it("deep-json: is refused", async () => {
+  it("deep-json: refuses a response that is nested too deeply", async () => {
     target.on("/deep", (_request, response) => {
       response.setHeader("content-type", "application/json").end("[".repeat(100_000) + "]".repeat(100_000));
     });
     expect(await failure({ url: "/deep" })).toMatchObject({ code: "value_too_large", retryable: false });
   });
 
-  it("oversized value: is refused once", async () => {
+  it("oversized value: refuses a response that is too large, without a retry", async () => {
     expect(await failure({ url: "/stream?chunk=1048576" })).toMatchObject({
       code: "value_too_large",
       retryable: false,
@@ -266,6 +269,19 @@ describe("an http node fails", () => {
     if (code !== 304) expect(error.message).toContain("some reason");
   });
 
+  it("and names the failed run of another Millrace, only the innermost of several", async () => {
+    const [one, other] = ["0198a3b4-0000-7000-8000-000000000001", "0198a3b4-0000-7000-8000-000000000002"];
+    const problem = (run_id: string, detail: string) => (_: unknown, response: ServerResponse) => {
+      response.writeHead(502, { "content-type": "application/problem+json" });
+      response.end(JSON.stringify({ code: "upstream_failed", detail, run_id, outputs: { long: "x".repeat(9000) } }));
+    };
+    target.on("/inner", problem(one, "https://api.example answered 503: busy"));
+    const inner = await failure({ url: "/inner" });
+    expect(inner.message).toBe(`${target.url} returned status 502: run ${one}: https://api.example answered 503: busy`);
+    target.on("/outer", problem(other, inner.message));
+    expect((await failure({ url: "/outer" })).message).toBe(inner.message);
+  });
+
   it.each([
     ["2xx", 204, true],
     [404, 404, true],
@@ -274,13 +290,13 @@ describe("an http node fails", () => {
     [["2xx", 404], 410, false],
     [201, 200, false],
     ["4xx", 200, false],
-  ])("unless the status is expected: %j takes %i: %s", async (expect_status, code, taken) => {
+  ])("unless the status is expected: expect_status %j accepts %i: %s", async (expect_status, code, taken) => {
     const config = { url: `/status?code=${code}`, expect_status };
     if (taken) expect((await run(config)).output).toMatchObject({ status: code });
     else expect(await failure(config)).toMatchObject({ code: "http_status" });
   });
 
-  it("with the time after which the service wants to be asked again", async () => {
+  it("with the retry delay that the service asks for", async () => {
     expect(await failure({ url: "/status?code=429&retry_after=7" })).toMatchObject({ retry_after_ms: 7000 });
     const later = encodeURIComponent(new Date(Date.now() + 60_000).toUTCString());
     const { retry_after_ms } = await failure({ url: `/status?code=503&retry_after=${later}` });
@@ -291,7 +307,7 @@ describe("an http node fails", () => {
     });
   });
 
-  it("when the connection breaks or nobody is there, and may be retried", async () => {
+  it("as retryable if the connection breaks or is refused", async () => {
     expect(await failure({ url: "/reset" })).toMatchObject({ code: "http_failed", retryable: true, upstream: true });
   });
 
@@ -299,7 +315,7 @@ describe("an http node fails", () => {
     ["another protocol", "SSH-2.0-OpenSSH_9\r\n"],
     ["a chunk without a size", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nOpenSSH\r\n"],
     ["a broken compression", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 7\r\n\r\nOpenSSH"],
-  ])("because of the service where that answers %s, and asks it once", async (what, answer) => {
+  ])("as an upstream failure if the service responds with %s, after one request", async (what, answer) => {
     const raw = await startRawTarget(answer);
     const open = createGuardedFetch({ allow: ["loopback"] });
     const error = await failure({ method: "POST", url: raw.url, body: "x" }, { fetch: open });
@@ -310,14 +326,14 @@ describe("an http node fails", () => {
     expect(raw.requests).toHaveLength(1);
   });
 
-  it("when it is cancelled, with the reason it was cancelled for", async () => {
+  it("when it is cancelled, with the reason of the cancellation", async () => {
     const controller = new AbortController();
     const reason = new NodeFailure("node_timeout", "too long");
     setTimeout(() => controller.abort(reason), 50);
     await expect(run({ url: "/hang" }, { signal: controller.signal })).rejects.toBe(reason);
   });
 
-  it("secret-in-error: without secrets that it sent or received, and with 500 characters at most", async () => {
+  it("secret-in-error: with a message of at most 500 characters that contains no secret sent or received", async () => {
     target.on("/leak", (request, response) => {
       const said = `${request.headers["authorization"]} ${request.headers["x-api-key"]} ${request.url} password=p4ssw0rd! `;
       response.writeHead(401).end(said + "x".repeat(5000));
@@ -333,7 +349,7 @@ describe("an http node fails", () => {
   });
 });
 
-describe("the inputs that an http node shows", () => {
+describe("the recorded inputs of an http node", () => {
   it("are the rendered request, with secrets masked", async () => {
     const { inputs } = await run(
       {
@@ -358,7 +374,7 @@ describe("the inputs that an http node shows", () => {
     });
   });
 
-  it("leave out a body that is too long to read", async () => {
+  it("omit a body that is too long to read", async () => {
     const { inputs } = await run(
       { method: "POST", body: { text: "{{in-0}}" } },
       { inputs: { "in-0": "x".repeat(100_000) } },

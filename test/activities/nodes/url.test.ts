@@ -13,7 +13,7 @@ let target: HttpTarget;
 let guardedFetch: GuardedFetch;
 const parsed: Array<{ mime: string; charset: string | null; org_id: string }> = [];
 
-// The parser runs in a child process and has tests of its own; here it matters what is given to it and what comes of it.
+// The parser runs in a child process and has its own tests; these tests check its arguments and the use of its result.
 const parseDocument: ParseDocument = async (bytes, mime, { charset, org_id }) => {
   parsed.push({ mime, charset, org_id });
   return mime === "text/html" ? htmlToText(Buffer.from(bytes).toString()) : { text: "text of the PDF" };
@@ -36,6 +36,7 @@ async function load(url: string) {
   return await createUrlExecutor({ guardedFetch, parseDocument, version: "1.2.3" })({
     org_id: "org",
     project_id: "project",
+    flow_version: 1,
     run_id: "run",
     path: "url-0",
     attempt: 1,
@@ -55,7 +56,7 @@ async function serve(type: string | undefined, body: string | Buffer) {
 }
 
 describe("a url node", () => {
-  it("answers title and text of a page, and where it was in the end", async () => {
+  it("returns the title, the text and the final URL of a page", async () => {
     target.on("/page", (_request, response) => {
       response
         .setHeader("content-type", "text/html; charset=utf-8")
@@ -81,7 +82,7 @@ describe("a url node", () => {
     ["application/xml", "<a>1</a>", "text/plain"],
     [undefined, "plain", "text/plain"],
     ["text/plain", "", "text/plain"],
-  ])("answers %s as it is", async (type, body, content_type) => {
+  ])("returns %s as text unchanged", async (type, body, content_type) => {
     expect(await serve(type, body)).toEqual({ url: `${target.url}/file`, title: null, text: body, content_type });
     expect(parsed).toEqual([]);
   });
@@ -91,11 +92,11 @@ describe("a url node", () => {
     expect(await serve(type, bytes)).toMatchObject({ text: expected });
   });
 
-  it("keeps out of a text what no record can hold", async () => {
+  it("removes characters that a run record cannot store", async () => {
     expect(await serve("text/plain", "a\u0001b")).toMatchObject({ text: "ab" });
   });
 
-  it("knows a PDF and a page when it sees them", async () => {
+  it("recognises a PDF and an HTML page by their content", async () => {
     expect(await serve("application/octet-stream", "%PDF-1.7 ...")).toMatchObject({
       text: "text of the PDF",
       content_type: "application/pdf",
@@ -109,13 +110,13 @@ describe("a url node", () => {
   it.each([
     ["image/png", Buffer.from("\u0089PNG\r\n\u001a\n\0\0", "latin1")],
     ["application/zip", Buffer.from("PK\u0003\u0004\0\0", "latin1")],
-    ["text/plain", Buffer.from([0x61, 0, 0x62])],
+    ["text/plain", Buffer.from([0x61, 0, 0x62, 1, 2, 0, 3, 4])],
     ["application/octet-stream", Buffer.from([1, 2, 0, 3])],
-  ])("fails on %s that is no text", async (type, body) => {
+  ])("fails on %s that is not text", async (type, body) => {
     await expect(serve(type, body)).rejects.toMatchObject({ code: "unsupported_content_type", retryable: false });
   });
 
-  it("fails on a status that is no success, and passes on whether to retry", async () => {
+  it("fails on an error status and reports whether it can be retried", async () => {
     await expect(load("/status?code=404")).rejects.toMatchObject({
       code: "http_status",
       retryable: false,
@@ -146,11 +147,11 @@ describe("a url node", () => {
     }
   });
 
-  it("oversize: fails on a page that never ends", async () => {
+  it("oversize: fails on a page that never finishes", async () => {
     await expect(load("/stream?chunk=1048576")).rejects.toMatchObject({ code: "value_too_large", retryable: false });
   });
 
-  it("passes on why a document cannot be read", async () => {
+  it("reports why a document cannot be read", async () => {
     const broken = new NodeFailure("document_broken", "The PDF is broken");
     const execute = createUrlExecutor({
       guardedFetch,
@@ -160,6 +161,7 @@ describe("a url node", () => {
     const execution = {
       org_id: "org",
       project_id: "project",
+      flow_version: 1,
       run_id: "run",
       path: "url-0",
       attempt: 1,

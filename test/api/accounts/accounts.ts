@@ -10,17 +10,17 @@ import type { InProcessApi } from "../in-process.ts";
 
 let made = 0;
 
-/** Asks `/token`. */
+/** Sends a request to `/token`. */
 export function askToken(api: { readonly url: string }, members: Record<string, string>): Promise<Answer> {
   return client(api).post("/token", new URLSearchParams(members), {
     headers: { "content-type": "application/x-www-form-urlencoded" },
   });
 }
 
-/** The cheapest parameters that are taken from a stored hash: today's cost half a second of a processor. */
+/** The cheapest parameters that a stored hash may have; the current ones cost half a second of CPU time. */
 const CHEAP = { ln: 10, r: 1, p: 1 };
 
-/** A new user with a password. The first sign-in replaces the hash by one of today's parameters. */
+/** Creates a user with a password. The first sign-in replaces the cheap hash by one with the current parameters. */
 export async function newUser(
   database: Database,
   { org_id, email, role }: { readonly org_id: string; readonly email: string; readonly role: UserRole },
@@ -42,7 +42,7 @@ export interface SignedIn {
   readonly refresh: string;
 }
 
-/** A new user of the organisation with the tokens of a session, without the cost of a sign-in. */
+/** Creates a user with the tokens of a session, without the cost of a sign-in. */
 export async function signedInUser(api: Pick<InProcessApi, "db">, org_id: string, role: UserRole): Promise<SignedIn> {
   const email = `${role}-${++made}@example.test`;
   const { user_id, password } = await newUser(api.db, { org_id, email, role });

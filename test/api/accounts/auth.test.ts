@@ -26,7 +26,7 @@ const UNKNOWN = "0197a1c4-7c5e-7d1f-9a3b-2f4e6a8c0b1d";
 const guarded = operations
   .filter((operation) => operation.auth !== "none")
   .map((operation) => [operation.id, operation] as const);
-/** Written out, not taken from the declarations: a key that web pages show must not be let in anywhere else by a slip. */
+/** Listed here instead of derived from the declarations, so that a mistake there cannot open other operations to public keys. */
 const PUBLIC = [
   "callMcp",
   "deleteDocuments",
@@ -57,7 +57,7 @@ const OPEN = [
 ];
 const v2 = guarded.filter(([id]) => !PUBLIC.includes(id));
 
-/** Calls an operation with ids put in, and the body of its first example. */
+/** Calls an operation with IDs filled in and the body of its first example. */
 async function call(
   operation: Operation,
   credential: string | undefined,
@@ -66,7 +66,7 @@ async function call(
 ): Promise<Answer> {
   const path = operation.path.replaceAll(
     /\{(\w+)\}/g,
-    (_, name: string) => ids[name] ?? (name === "version" ? "1" : UNKNOWN),
+    (_, name: string) => ids[name] ?? (["version", "revision"].includes(name) ? "1" : UNKNOWN),
   );
   const body =
     operation.method === "GET" || operation.method === "DELETE"
@@ -85,13 +85,13 @@ async function call(
 }
 
 describe("without a valid credential", () => {
-  it.each(guarded)("%s answers 401 and how to sign in", async (_, operation) => {
+  it.each(guarded)("%s returns 401 and says how to sign in", async (_, operation) => {
     const answer = await call(operation, undefined);
     expect(answer).toMatchObject({ status: 401, body: { code: "unauthorized" } });
     expect(answer.headers.get("www-authenticate")).toBe('Bearer realm="millrace"');
   });
 
-  it("answers every wrong credential alike", async () => {
+  it("returns the same response for every wrong credential", async () => {
     const wrong = [
       "nonsense",
       generateApiKey("secret").value,
@@ -111,39 +111,39 @@ describe("without a valid credential", () => {
   });
 
   it.each(["Basic dXNlcjpwYXNz", "Bearer", "Bearer a b", "mr_sec_x"])(
-    "refuses the header %j",
+    "rejects the header %j",
     async (authorization) => {
       expect((await checkedClient(api).get("/v2/limits", { headers: { authorization } })).status).toBe(401);
     },
   );
 
-  it("takes the scheme in any case, as HTTP has it", async () => {
+  it("accepts the authentication scheme in any case, as HTTP requires", async () => {
     const headers = { authorization: `bearer ${org.secretKey}` };
     expect((await checkedClient(api).get("/v2/limits", { headers })).status).toBe(200);
   });
 
-  it("takes no credential from the query", async () => {
+  it("does not accept a credential in the query", async () => {
     expect((await checkedClient(api).get(`/v2/projects?access_token=${org.secretKey}`)).status).toBe(401);
   });
 
-  it("refuses an expired key", async () => {
+  it("rejects an expired key", async () => {
     const expires_at = new Date(Date.now() + 700).toISOString();
     const key = await createKey(api.db, { org_id: org.org_id, name: "short", kind: "secret", expires_at });
     const mine = checkedClient(api, key.value);
     expect((await mine.get("/v2/limits")).status).toBe(200);
-    // The cache must not make it live longer.
+    // The cache must not keep the key valid beyond its expiry.
     await expect.poll(async () => (await mine.get("/v2/limits")).status, { timeout: 2000 }).toBe(401);
   });
 });
 
 describe("with a public key", () => {
-  it("may be called what runs flows and keeps their documents, and nothing else", () => {
+  it("allows only operations that run flows and manage their documents", () => {
     const ids = (auth: string) => operations.filter((each) => each.auth === auth).map(({ id }) => id);
     expect(ids("public").toSorted()).toEqual(PUBLIC);
     expect(ids("none").toSorted()).toEqual(OPEN);
   });
 
-  it.each(v2)("%s answers 403", async (_, operation) => {
+  it.each(v2)("%s returns 403", async (_, operation) => {
     expect(await call(operation, org.publicKey)).toMatchObject({ status: 403, body: { code: "forbidden" } });
   });
 });
@@ -155,10 +155,10 @@ describe("with a user's role", () => {
       tokens[role] = (await signedInUser(api, org.org_id, role)).access;
   });
 
-  it.each(v2)("%s is open to the roles that the contract gives it, and to no others", async (_, operation) => {
+  it.each(v2)("%s is allowed for exactly the roles that the contract names", async (_, operation) => {
     const needed = operation.role ?? (operation.method === "GET" ? "viewer" : "editor");
     for (const role of ["viewer", "editor", "admin"] as const) {
-      // The undeclared parameter keeps those who may from doing it.
+      // The unknown query parameter makes the API reject the request of an allowed role before it takes effect.
       const { status } = await call(operation, tokens[role], {}, { query: { only: "looking" } });
       if (roleAllows(role, needed)) expect(status).not.toBe(403);
       else expect(status).toBe(403);
@@ -166,7 +166,7 @@ describe("with a user's role", () => {
     }
   });
 
-  it("lets a viewer read, an editor write and only an admin handle keys and users", async () => {
+  it("lets a viewer read, an editor write and only an admin manage keys and users", async () => {
     const [viewer, editor, admin] = ["viewer", "editor", "admin"].map((role) => checkedClient(api, tokens[role]));
     expect((await viewer?.get("/v2/projects"))?.status).toBe(200);
     expect((await viewer?.post("/v2/projects", { name: "A" }))?.status).toBe(403);
@@ -180,7 +180,7 @@ describe("with a user's role", () => {
   });
 });
 
-describe("cross-tenant: another organisation's ids", () => {
+describe("cross-tenant: another organisation's IDs", () => {
   let ids: Record<string, string>;
   let theirState: () => Promise<unknown>;
   let before: unknown;
@@ -201,7 +201,7 @@ describe("cross-tenant: another organisation's ids", () => {
   });
 
   it.each(guarded.filter(([, operation]) => operation.path.includes("{") && operation.path.startsWith("/v2/")))(
-    "%s answers them like unknown ones, byte for byte",
+    "%s returns the same bytes for them as for unknown IDs",
     async (_, operation) => {
       const options = { headers: { "X-Request-Id": "same" }, query: NEEDED_QUERY[operation.id] ?? {} };
       const unknown = await call(operation, org.secretKey, {}, options);
@@ -210,12 +210,12 @@ describe("cross-tenant: another organisation's ids", () => {
     },
   );
 
-  it("touch nothing of theirs in all these calls", async () => {
+  it("change none of the other organisation's data in all these calls", async () => {
     expect(await theirState()).toEqual(before);
   });
 });
 
-it("keeps when a key was last used, to the minute and off the request's path", async () => {
+it("records the last use of a key, to the minute and without delaying the request", async () => {
   const key = await createKey(api.db, { org_id: org.org_id, name: "used", kind: "secret" });
   const before = Date.now();
   expect((await checkedClient(api, key.value).get("/v2/limits")).status).toBe(200);
@@ -228,7 +228,7 @@ it("keeps when a key was last used, to the minute and off the request's path", a
 });
 
 describe("cross-origin calls", () => {
-  it("are open for what a public key may call, without credentials of the browser", async () => {
+  it("are allowed for the operations of public keys, without browser credentials", async () => {
     const preflight = await client(api).raw("OPTIONS", "/v2/projects", undefined, {
       headers: { origin: "https://shop.example", "access-control-request-method": "POST" },
     });
@@ -240,12 +240,12 @@ describe("cross-origin calls", () => {
     expect(allowed.headers.get("access-control-allow-origin")).toBe("*");
     expect(allowed.headers.get("access-control-allow-headers")).toContain("Authorization");
     expect(allowed.headers.get("access-control-allow-credentials")).toBeNull();
-    // Errors are readable too.
+    // Error responses must be readable from another origin, too.
     const refused = await client(api).raw(open.method, path);
     expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, "*"]);
   });
 
-  it("can be switched off", async () => {
+  it("can be disabled", async () => {
     const closed = await startInProcess({ env: { MILLRACE_CORS: "false" } });
     const open = operations.find((operation) => operation.auth === "public");
     const path = (open?.path ?? "/v2/projects").replaceAll(/\{\w+\}/g, UNKNOWN);

@@ -18,7 +18,7 @@ let mine: TestClient;
 let project: string;
 let other: string;
 beforeAll(async () => {
-  // Requests of these tests come from a proxy on this machine, which says whom they are from.
+  // The requests come through a trusted proxy on this machine, which sends the client's address.
   api = await startInProcess({ env: { MILLRACE_TRUSTED_PROXIES: "127.0.0.1,::1" } });
   org = await createOrganisation(api);
   mine = checkedClient(api, org.secretKey);
@@ -38,7 +38,7 @@ async function keyWith(limits: Record<string, unknown>, kind = "secret"): Promis
 const guarded = operations.filter(({ auth }) => auth !== "none");
 const scopeName = (operation: Operation): string => Object.values(scopeOf(operation)).join(":");
 
-/** Calls an operation with ids that nothing has, so that it changes nothing. */
+/** Calls an operation with IDs that do not exist, so that it changes nothing. */
 function call(as: TestClient, { method, path }: Operation, options: RequestOptions = {}) {
   const address = path.replaceAll(/\{(\w+)\}/g, uuidv7());
   const verb = method.toLowerCase() as "get" | "post" | "patch" | "put" | "delete";
@@ -46,13 +46,13 @@ function call(as: TestClient, { method, path }: Operation, options: RequestOptio
 }
 
 describe("the scopes of a key", () => {
-  /** The scope that an operation is refused for. */
+  /** The scope whose absence made the API reject the operation. */
   async function missing(key: TestClient, operation: Operation): Promise<string | undefined> {
     const { body } = await call(key, operation);
     return body?.code === "missing_scope" ? body.scope : undefined;
   }
 
-  it("let every operation be called with its own scope alone", async () => {
+  it("are each enough to call their own operations", async () => {
     const names = [...new Set(guarded.map(scopeName))].filter((name) => SCOPES.includes(name));
     for (const name of names) {
       const key = await keyWith({ scopes: [name] });
@@ -61,13 +61,13 @@ describe("the scopes of a key", () => {
     }
   });
 
-  it.each(["audit:read", "runs:read", "runs:write"])("refuse every operation that %s does not name", async (name) => {
+  it.each(["audit:read", "runs:read", "runs:write"])("reject every operation that %s does not cover", async (name) => {
     const key = await keyWith({ scopes: [name] });
     for (const operation of guarded.filter((each) => scopeName(each) !== name))
       expect([operation.id, await missing(key, operation)]).toEqual([operation.id, scopeName(operation)]);
   });
 
-  it("are written with the capability in front, and `*` is both", async () => {
+  it("are written with the capability first, and `*` covers read and write", async () => {
     const key = await keyWith({ scopes: ["knowledge:*"] });
     expect((await key.get("/v2/knowledge-bases")).status).toBe(200);
     expect((await key.post("/v2/knowledge-bases", {})).status).toBe(422);
@@ -75,32 +75,33 @@ describe("the scopes of a key", () => {
     expect(refused).toMatchObject({ status: 403, body: { code: "missing_scope", scope: "runs:read" } });
   });
 
-  it("do not make a public key a secret one", async () => {
+  it("do not turn a public key into a secret key", async () => {
     const key = await keyWith({ scopes: ["runs:*"] }, "public");
     expect(await key.get("/v2/runs")).toMatchObject({ status: 403, body: { code: "forbidden" } });
   });
 });
 
-describe("a key that is read_only", () => {
-  it("refuses every operation that changes something, and no other", async () => {
+describe("a read-only key", () => {
+  it("rejects exactly the operations that change something", async () => {
     const key = await keyWith({ read_only: true });
     for (const operation of guarded) {
       const { body } = await call(key, operation);
       const isRefused = body?.code === "key_restricted" && body.restriction === "read_only";
       expect([operation.id, isRefused]).toEqual([operation.id, scopeOf(operation).access === "write"]);
     }
-    // What is neither GET nor a change. An operation that joins them is looked at here.
+    // These operations read, although they do not use GET; a new one must be reviewed here.
     const reads = guarded.filter((each) => each.method !== "GET" && scopeOf(each).access === "read");
-    expect(reads.map(({ id }) => id).toSorted()).toEqual(["compareExperiments", "queryKnowledgeBase", "validateFlow"]);
+    const known = ["compareExperiments", "evaluateExpression", "queryKnowledgeBase", "validateFlow"];
+    expect(reads.map(({ id }) => id).toSorted()).toEqual(known);
   });
 });
 
-describe("keys with limits", () => {
+describe("restricted keys", () => {
   it.each([
     { scopes: ["keys:read", "users:read", "runs:*"] },
     { allowed_addresses: ["127.0.0.1", "::1"] },
     { projects: "mine" },
-  ])("make no keys and no users: %j", async (limits) => {
+  ])("cannot create keys or users: %j", async (limits) => {
     const key = await keyWith(limits.projects === undefined ? limits : { projects: [project] });
     for (const [path, body] of [
       ["/v2/api-keys", { name: "wider", kind: "secret" }],
@@ -109,7 +110,7 @@ describe("keys with limits", () => {
       expect((await key.post(path, body)).body.code).toBe("missing_scope");
   });
 
-  it("decrypt no payloads", async () => {
+  it("cannot decrypt payloads", async () => {
     const key = await keyWith({ scopes: ["service:*"] });
     expect((await key.post("/temporal/codec/decode", { payloads: [] })).body.code).toBe("key_restricted");
     expect((await mine.post("/temporal/codec/decode", { payloads: [] })).status).toBe(200);
@@ -119,7 +120,7 @@ describe("keys with limits", () => {
 describe("the projects of a key", () => {
   const refused = { status: 403, body: { code: "key_restricted", restriction: "projects" } };
 
-  it("leave requests about them", async () => {
+  it("allow requests about these projects", async () => {
     const key = await keyWith({ projects: [project] });
     expect((await key.get(`/v2/projects/${project}`)).status).toBe(200);
     expect((await key.get(`/v2/projects/${project.toUpperCase()}`)).status).toBe(200);
@@ -127,11 +128,11 @@ describe("the projects of a key", () => {
     expect((await key.post("/v2/runs", { project_id: project, inputs: { "in-0": "a" } })).status).toBe(201);
     const listed = await key.post(`/mcp?flow_id=${project}`, { jsonrpc: "2.0", id: 1, method: "tools/list" });
     expect(listed.body.result.tools).toHaveLength(2);
-    // Without the input it is refused for that.
+    // The key may run the flow, so the only error is the missing input.
     expect((await key.post(`/inference/v0/run/${org.org_id}/${project}`, {})).status).toBe(422);
   });
 
-  it("refuse requests about others, or about none", async () => {
+  it("reject requests about other projects and requests that name no project", async () => {
     const key = await keyWith({ projects: [project] });
     const asked = await Promise.all([
       key.get(`/v2/projects/${other}`),
@@ -147,7 +148,7 @@ describe("the projects of a key", () => {
     for (const answer of asked) expect(answer).toMatchObject(refused);
   });
 
-  it("hold for runs, by their own project", async () => {
+  it("apply to runs by the project of the run", async () => {
     const [run, theirs] = await Promise.all(
       [project, other].map(async (project_id) => {
         const made = await mine.post("/v2/runs", { project_id, inputs: { "in-0": "a" } });
@@ -160,7 +161,7 @@ describe("the projects of a key", () => {
     expect(await key.post(`/v2/runs/${theirs}/cancel`)).toMatchObject(refused);
   });
 
-  it("admit these operations; a new one that is not meant is refused, and one that is meant is looked at here", async () => {
+  it("allow exactly these operations; a new operation must be added here", async () => {
     const key = await keyWith({ projects: [project] });
     for (const operation of guarded.filter((each) => !namesProject(each))) {
       const { body } = await call(key, operation);
@@ -178,16 +179,19 @@ describe("the projects of a key", () => {
       "getPause",
       "getRunStatistics",
       "getTrigger",
+      "getTriggerFiring",
       "listPauses",
       "listRuns",
+      "listTriggerFirings",
       "listTriggers",
+      "repeatTriggerFiring",
       "testTrigger",
       "uploadDocument",
       "uploadDocumentOlderName",
     ]);
   });
 
-  it("have to be the organisation's", async () => {
+  it("must belong to the organisation", async () => {
     const stranger = await createOrganisation(api);
     const theirs = (await checkedClient(api, stranger.secretKey).post("/v2/projects", { name: "theirs" })).body;
     for (const id of [theirs.project_id, uuidv7()]) {
@@ -207,9 +211,9 @@ describe("the allowed_addresses of a key", () => {
     ["2001:db8::/32", "2001:db9::1", 403],
     ["2001:db8::1", "2001:0db8:0::0001", 200],
     ["192.0.2.9", "192.0.2.10", 403],
-    // What the client itself has written is before what the proxy has.
+    // Addresses before the last were written by the client and must be ignored.
     ["192.0.2.9", "192.0.2.9, 203.0.113.1", 403],
-  ])("%s and a client at %s: %i", async (allowed, from, status) => {
+  ])("%s and a client at %s: status %i", async (allowed, from, status) => {
     const key = await keyWith({ allowed_addresses: [allowed] });
     const answer = await key.get("/v2/limits", { headers: { "x-forwarded-for": from } });
     expect([answer.status, answer.body.restriction]).toEqual([
@@ -226,14 +230,14 @@ describe("the allowed_origins of a key", () => {
     [{ origin: "http://shop.example" }, 403],
     [{ origin: "null" }, 403],
     [{}, 403],
-  ] as const)("%j: %i", async (headers, status) => {
+  ] as const)("%j: status %i", async (headers, status) => {
     const key = await keyWith({ allowed_origins: ["https://shop.example"] });
     const answer = await key.get("/v2/limits", { headers });
     expect([answer.status, answer.body.restriction]).toEqual([status, status === 403 ? "allowed_origins" : undefined]);
   });
 });
 
-describe("limits that nothing is like", () => {
+describe("invalid restrictions", () => {
   it.each([
     [{ scopes: ["runs"] }, "scopes"],
     [{ scopes: ["keys:write"] }, "scopes"],
@@ -244,7 +248,7 @@ describe("limits that nothing is like", () => {
     [{ allowed_addresses: ["192.0.2.0/33"] }, "allowed_addresses"],
     [{ allowed_addresses: ["example.com"] }, "allowed_addresses"],
     [{ read_only: "yes" }, "read_only"],
-  ])("are refused: %j", async (limits, place) => {
+  ])("are rejected: %j", async (limits, place) => {
     const answer = await mine.post("/v2/api-keys", { name: "a", kind: "secret", ...limits });
     expect([answer.status, answer.body.detail[0].loc[1]]).toEqual([422, place]);
   });

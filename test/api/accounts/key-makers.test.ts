@@ -9,7 +9,7 @@ import type { InProcessApi } from "../in-process.ts";
 import { signedInUser } from "./accounts.ts";
 import type { SignedIn } from "./accounts.ts";
 
-// Whoever made a key knows its value: it must not outlive the rights of its maker.
+// The creator of a key knows its value, so the key must not outlive the creator's rights.
 
 let api: InProcessApi;
 let org: TestOrganisation;
@@ -18,15 +18,15 @@ beforeAll(async () => {
   api = await startInProcess();
   org = await createOrganisation(api);
   mine = checkedClient(api, org.secretKey);
-  // The last admin could be neither deleted nor changed.
+  // A second admin, because the last one can be neither deleted nor demoted.
   await signedInUser(api, org.org_id, "admin");
 });
 afterAll(() => api.close());
 
-/** Ways to lose the right to make keys. */
+/** Ways in which a user loses the right to create keys. */
 const ENDS: ReadonlyArray<[string, (user: SignedIn) => Promise<Answer>]> = [
   ["is deleted", ({ user_id }) => mine.delete(`/v2/users/${user_id}`)],
-  ["is locked out", ({ user_id }) => mine.patch(`/v2/users/${user_id}`, { disabled: true })],
+  ["is disabled", ({ user_id }) => mine.patch(`/v2/users/${user_id}`, { disabled: true })],
   ["becomes an editor", ({ user_id }) => mine.patch(`/v2/users/${user_id}`, { role: "editor" })],
 ];
 
@@ -42,14 +42,14 @@ async function made(credential: string, kind = "secret"): Promise<string> {
 
 const works = async (key: string): Promise<number> => (await checkedClient(api, key).post("/mcp", {})).status;
 
-/** How many statements of this database wait for a lock. */
+/** Number of statements in this database that wait for a lock. */
 async function waiting(): Promise<number> {
   const text = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
   return (await api.db.system((db) => db.query(text))).length;
 }
 
-describe.each(ENDS)("when the maker of a key %s", (_, end) => {
-  it("it ends, and so do those made with it, and no others", async () => {
+describe.each(ENDS)("when the creator of a key %s", (_, end) => {
+  it("the key and all keys created with it are revoked, and no others", async () => {
     const user = await signedInUser(api, org.org_id, "admin");
     const first = await made(user.access);
     const keys = [first, await made(first), await made(user.access, "public"), await made(org.secretKey)];
@@ -58,26 +58,29 @@ describe.each(ENDS)("when the maker of a key %s", (_, end) => {
     expect((await Promise.all(keys.map(works))).map((status) => status === 401)).toEqual([true, true, true, false]);
   });
 
-  it.each(["the maker", "a key of the maker"])("none is made by a request of %s that is on its way", async (who) => {
-    const user = await signedInUser(api, org.org_id, "admin");
-    const credential = who === "the maker" ? user.access : await made(user.access);
-    let answer: Promise<Answer> = Promise.resolve({} as Answer);
-    await api.db.systemTransaction(async (db) => {
-      // Stalls it where it has been let in and has done nothing yet.
-      await db.query("lock table idempotency_keys in exclusive mode");
-      answer = make(credential, {}, { "Idempotency-Key": uuidv7() });
-      await expect.poll(waiting).toBe(1);
-      expect((await end(user)).status).toBeLessThan(300);
-    });
-    expect(await answer).toMatchObject({ status: 401, body: { code: "unauthorized" } });
-  });
+  it.each(["the maker", "a key of the maker"])(
+    "a request of %s that is already in progress creates no key",
+    async (who) => {
+      const user = await signedInUser(api, org.org_id, "admin");
+      const credential = who === "the maker" ? user.access : await made(user.access);
+      let answer: Promise<Answer> = Promise.resolve({} as Answer);
+      await api.db.systemTransaction(async (db) => {
+        // The lock stalls the request after authentication, before it has changed anything.
+        await db.query("lock table idempotency_keys in exclusive mode");
+        answer = make(credential, {}, { "Idempotency-Key": uuidv7() });
+        await expect.poll(waiting).toBe(1);
+        expect((await end(user)).status).toBeLessThan(300);
+      });
+      expect(await answer).toMatchObject({ status: 401, body: { code: "unauthorized" } });
+    },
+  );
 
-  it("one that is being made meanwhile ends, too", async () => {
+  it("a key that is created at the same time is revoked too", async () => {
     const user = await signedInUser(api, org.org_id, "admin");
     let key: Promise<string> = Promise.resolve("");
     let ended: Promise<Answer> = Promise.resolve({} as Answer);
     await api.db.systemTransaction(async (db) => {
-      // Stalls it after its insert, at the reference to the organisation.
+      // The lock stalls the request after its insert, at the foreign key to the organisation.
       await db.query("select from organisations where org_id = $1 for update", [org.org_id]);
       key = made(user.access);
       await expect.poll(waiting).toBe(1);
@@ -91,9 +94,9 @@ describe.each(ENDS)("when the maker of a key %s", (_, end) => {
   });
 });
 
-describe("what leaves the right to make keys as it is", () => {
+describe("a change that keeps the right to create keys", () => {
   it.each([{ password: "correct horse battery staple" }, { role: "admin" }, { disabled: false }])(
-    "leaves the keys: %j",
+    "keeps the keys: %j",
     async (change) => {
       const user = await signedInUser(api, org.org_id, "admin");
       const key = await made(user.access);
@@ -103,7 +106,7 @@ describe("what leaves the right to make keys as it is", () => {
   );
 });
 
-describe("the usual lifetime of secret keys", () => {
+describe("the default lifetime of secret keys", () => {
   let strict: InProcessApi;
   beforeAll(async () => {
     strict = await startInProcess({ databaseUrl: api.databaseUrl, env: { MILLRACE_SECRET_KEY_DAYS: "30" } });
@@ -115,21 +118,21 @@ describe("the usual lifetime of secret keys", () => {
     return body.expires_at;
   };
 
-  it("holds for keys that name none", async () => {
+  it("applies to keys without expires_at", async () => {
     const before = Date.now();
     const days = (Date.parse((await expiry({ kind: "secret" })) ?? "") - before) / 86_400_000;
     expect(days).toBeGreaterThanOrEqual(30);
     expect(days).toBeLessThan(30.01);
   });
 
-  it("does not hold for a time of one's own, for null, nor for public keys", async () => {
+  it("does not apply to keys with expires_at or null, or to public keys", async () => {
     const own = "2031-01-01T00:00:00.000Z";
     expect(await expiry({ kind: "secret", expires_at: own })).toBe(own);
     expect(await expiry({ kind: "secret", expires_at: null })).toBeNull();
     expect(await expiry({ kind: "public" })).toBeNull();
   });
 
-  it("is none unless configured", async () => {
+  it("is unlimited unless configured", async () => {
     expect(await expiry({ kind: "secret" }, api)).toBeNull();
   });
 });

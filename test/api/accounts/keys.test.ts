@@ -17,7 +17,7 @@ describe("API keys", () => {
   });
   afterAll(() => api.close());
 
-  it("shows a new key once, and it works at once", async () => {
+  it("shows a new key once, and the key works immediately", async () => {
     const created = await mine.post("/v2/api-keys", { name: "ci", kind: "secret" });
     expect(created.status).toBe(201);
     expect(created.body).toMatchObject({ name: "ci", kind: "secret", expires_at: null, last_used_at: null });
@@ -28,7 +28,7 @@ describe("API keys", () => {
     expect(JSON.stringify(listed.body)).not.toContain(created.body.key);
   });
 
-  it("stores a hash only", async () => {
+  it("stores only a hash of the key", async () => {
     const { body } = await mine.post(
       "/v2/api-keys",
       { name: "hashed", kind: "public" },
@@ -42,7 +42,7 @@ describe("API keys", () => {
     }
   });
 
-  it("gives the same key again for the same Idempotency-Key, to the same caller only", async () => {
+  it("returns the same key again for the same Idempotency-Key, but only to the same caller", async () => {
     const headers = { "Idempotency-Key": "once" };
     const first = await mine.post("/v2/api-keys", { name: "once", kind: "public" }, { headers });
     const again = await mine.post("/v2/api-keys", { name: "once", kind: "public" }, { headers });
@@ -67,21 +67,21 @@ describe("API keys", () => {
     [{ name: "a", kind: "public", expires_at: "tomorrow" }, ["expires_at"]],
     [{ name: "a", kind: "public", expires_at: "2001-01-01T00:00:00Z" }, ["expires_at"]],
     [{ name: "a", kind: "public", org_id: "x" }, ["org_id"]],
-  ])("refuses %j", async (body, places) => {
+  ])("rejects %j", async (body, places) => {
     const answer = await mine.post("/v2/api-keys", body);
     expect(answer.status).toBe(422);
     expect(answer.body.detail.map((issue: { loc: string[] }) => issue.loc[1])).toEqual(places);
   });
 
   it.each(["2472-03-12T13:19:15+18:51", "9999-12-31T23:59:59-14:00"])(
-    "takes the time %s, whose offset Postgres would not read",
+    "accepts the time %s, whose offset Postgres cannot parse",
     async (expires_at) => {
       const answer = await mine.post("/v2/api-keys", { name: "a", kind: "public", expires_at });
       expect([answer.status, Date.parse(answer.body.expires_at) > Date.now()]).toEqual([201, true]);
     },
   );
 
-  it("revokes a key at once here, and within five seconds in every process", async () => {
+  it("revokes a key immediately in this process, and within five seconds in every process", async () => {
     const second = await startInProcess({ databaseUrl: api.databaseUrl });
     const { body } = await mine.post("/v2/api-keys", { name: "leaked", kind: "secret" });
     const statuses = () =>

@@ -26,7 +26,7 @@ const works = async (token: string): Promise<boolean> =>
   (await checkedClient(api, token).get("/v2/limits")).status === 200;
 
 describe("the password grant", () => {
-  it("gives an access token that works and a refresh token", async () => {
+  it("returns a working access token and a refresh token", async () => {
     const { email, password } = admin;
     const answer = await ask({
       grant_type: "password",
@@ -47,12 +47,12 @@ describe("the password grant", () => {
     expect(await works(answer.body.access_token)).toBe(true);
   });
 
-  it("does not take a refresh token as a credential", async () => {
+  it("does not accept a refresh token as a credential", async () => {
     const { refresh } = await signedInUser(api, org.org_id, "viewer");
     expect(await works(refresh)).toBe(false);
   });
 
-  it("answers a wrong password and an unknown address alike", async () => {
+  it("returns the same response for a wrong password and an unknown address", async () => {
     const wrong = await ask({ grant_type: "password", username: admin.email, password: "wrong" });
     const unknown = await ask({ grant_type: "password", username: "nobody@example.test", password: "wrong" });
     const odd = await ask({ grant_type: "password", username: "a\u0000b", password: "wrong" });
@@ -73,11 +73,11 @@ describe("the password grant", () => {
     [{ grant_type: "refresh_token" }, "invalid_request"],
     [{ grant_type: "client_credentials" }, "unsupported_grant_type"],
     [{ grant_type: "refresh_token", refresh_token: "nonsense" }, "invalid_grant"],
-  ])("answers %j with %s", async (members, error) => {
+  ])("responds to %j with %s", async (members, error) => {
     expect(await ask(members as Record<string, string>)).toMatchObject({ status: 400, body: { error } });
   });
 
-  it("refuses a parameter given twice, another content type and a long body", async () => {
+  it("rejects a duplicate parameter, another content type and a long body", async () => {
     const form = { headers: { "content-type": "application/x-www-form-urlencoded" } };
     const open = checkedClient(api);
     expect((await open.post("/token", "grant_type=password&grant_type=password", form)).body.error).toBe(
@@ -106,14 +106,14 @@ describe("the password grant", () => {
     const nothing = await checkedClient(api).post("/token", odd, form);
     expect([nothing.status, nothing.body]).toEqual([
       400,
-      { error: "invalid_request", error_description: "grant_type is needed." },
+      { error: "invalid_request", error_description: "grant_type is required." },
     ]);
     expect(({} as { grant_type?: unknown }).grant_type).toBeUndefined();
     const listed = await checkedClient(api).post("/token", "grant_type=password&grant_type=password", form);
     expect(listed.body.error_description).toContain("more than once");
   });
 
-  it("throttles guesses without revealing whether one was right", async () => {
+  it("throttles guesses without revealing whether a guess was right", async () => {
     const user = await signedInUser(api, org.org_id, "viewer");
     const guesses = await Promise.all(
       Array.from({ length: 14 }, (_, n) =>
@@ -125,7 +125,7 @@ describe("the password grant", () => {
     expect(refused).toHaveLength(4);
     expect(Number(refused[0]?.headers.get("retry-after"))).toBeGreaterThan(0);
     expect((await ask({ grant_type: "password", username: user.email, password: user.password })).status).toBe(429);
-    // Other users of the same place are not locked out, and the sessions of this one go on.
+    // Other users at the same address can still sign in, and existing sessions of this user stay valid.
     expect((await ask({ grant_type: "password", username: admin.email, password: admin.password })).status).toBe(200);
     expect(await works(user.access)).toBe(true);
   });
@@ -134,7 +134,7 @@ describe("the password grant", () => {
     const { email, password } = await signedInUser(api, org.org_id, "viewer");
     const counted = () =>
       api.db.system((db) => db.query("select key, points from rate_limits where points > 0 order by key"));
-    // Its place is known from then on.
+    // The first sign-in makes the client address known.
     expect((await ask({ grant_type: "password", username: email, password })).status).toBe(200);
     const before = await counted();
     expect((await ask({ grant_type: "password", username: email, password })).status).toBe(200);
@@ -143,7 +143,7 @@ describe("the password grant", () => {
 });
 
 describe("the refresh grant", () => {
-  it("gives a new pair and uses the old token up", async () => {
+  it("returns a new token pair and invalidates the old refresh token", async () => {
     const { refresh } = await signedInUser(api, org.org_id, "editor");
     const renewed = await ask({ grant_type: "refresh_token", refresh_token: refresh });
     expect(renewed.status).toBe(200);
@@ -153,11 +153,11 @@ describe("the refresh grant", () => {
       status: 400,
       body: { error: "invalid_grant" },
     });
-    // Repeated at once it may be the client's own repetition: its session goes on.
+    // An immediate repetition may come from the client itself, so the session stays valid.
     expect(await works(renewed.body.access_token)).toBe(true);
   });
 
-  it("lets one of many simultaneous uses win", async () => {
+  it("accepts only one of many simultaneous uses", async () => {
     const { refresh } = await signedInUser(api, org.org_id, "editor");
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => ask({ grant_type: "refresh_token", refresh_token: refresh })),
@@ -165,7 +165,7 @@ describe("the refresh grant", () => {
     expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
   });
 
-  it("revokes every session when a used token is presented again, as it was stolen", async () => {
+  it("revokes every session when a used token is sent again, because it may be stolen", async () => {
     const { user_id, refresh } = await signedInUser(api, org.org_id, "editor");
     const renewed = await ask({ grant_type: "refresh_token", refresh_token: refresh });
     await api.db.system((db) =>
@@ -179,7 +179,7 @@ describe("the refresh grant", () => {
     expect((await ask({ grant_type: "refresh_token", refresh_token: renewed.body.refresh_token })).status).toBe(400);
   });
 
-  it("refuses an expired token", async () => {
+  it("rejects an expired token", async () => {
     const { user_id, access, refresh } = await signedInUser(api, org.org_id, "editor");
     await api.db.system((db) =>
       db.query("update oauth_tokens set expires_at = now() - interval '1 second' where user_id = $1", [user_id]),
@@ -189,13 +189,13 @@ describe("the refresh grant", () => {
   });
 });
 
-it("stores tokens as hashes only", async () => {
+it("stores only hashes of tokens", async () => {
   const { access, refresh } = await signedInUser(api, org.org_id, "viewer");
   const rows = await api.db.system((db) => db.query("select t::text from oauth_tokens t"));
   for (const token of [access, refresh]) expect(JSON.stringify(rows)).not.toContain(token.slice(10));
   expect(api.logs()).not.toContain(access);
 });
 
-it("answers a GET 405", async () => {
+it("returns 405 for a GET", async () => {
   expect((await client(api).get("/token")).status).toBe(405);
 });

@@ -11,13 +11,13 @@ import { asking, echo, openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 
 let api: InProcessApi;
-/** Another process on the same database: it has to find out what the first one is told. */
+/** A second process on the same database, which has to learn of changes made by the first. */
 let elsewhere: InProcessApi;
 let tenant: ApiTenant;
 let project: string;
 let other: string;
 beforeAll(async () => {
-  // Neither has a worker, so no run gets anywhere and every stream stays quiet.
+  // No worker runs, so no run makes progress and streams send nothing.
   const quiet = { env: { MILLRACE_STREAM_KEEP_ALIVE_MS: "300" } };
   api = await startInProcess(quiet);
   elsewhere = await startInProcess({ ...quiet, databaseUrl: api.databaseUrl });
@@ -41,7 +41,7 @@ const rename = (client: TestClient, of: string) => client.patch(`/v2/projects/${
 const status = async (answer: Promise<{ readonly status: number }>): Promise<number> => (await answer).status;
 
 describe("roles in projects", () => {
-  it("are set, listed by project and by user, shown to their user, and taken away", async () => {
+  it("can be set, listed by project and by user, shown to their user, and deleted", async () => {
     const { client, id, grant, path } = await person("member");
     const set = await grant("viewer");
     expect([set.status, set.body]).toEqual([
@@ -71,7 +71,7 @@ describe("roles in projects", () => {
     ["editor", [200, 200, 201, 403]],
     ["admin", [200, 200, 201, 200]],
   ])(
-    "allow a member as %s what that role allows, in that project alone, from the next request on",
+    "allow a member as %s what that role allows, in this project only, from the next request on",
     async (role, expected) => {
       const { client, grant, path } = await person("member");
       const tried = (of: string) =>
@@ -90,7 +90,7 @@ describe("roles in projects", () => {
     },
   );
 
-  it("hold for what has ids of its own: runs and their decisions", async () => {
+  it("apply to runs and their decisions, which have their own IDs", async () => {
     const asked = await tenant.deploy(asking());
     const run = (await tenant.secret.post("/v2/runs", { project_id: asked, inputs: {} })).body.run_id;
     const { client, grant } = await person("member");
@@ -102,7 +102,7 @@ describe("roles in projects", () => {
     expect((await client.post(`/v2/runs/${run}/cancel`)).status).toBeLessThan(300);
   });
 
-  it("raise the role of the organisation, and never lower it", async () => {
+  it("raise the organisation role in the project, and never lower it", async () => {
     const viewer = await person("viewer");
     expect(await status(rename(viewer.client, project))).toBe(403);
     await viewer.grant("editor");
@@ -117,7 +117,7 @@ describe("roles in projects", () => {
     expect(await status(rename(editor.client, project))).toBe(200);
   });
 
-  it("show credentials of a flow to who may edit it", async () => {
+  it("show credentials in a flow only to members who may edit it", async () => {
     const nodes = [
       {
         id: "http-0",
@@ -135,7 +135,7 @@ describe("roles in projects", () => {
     expect(await shown()).toContain("a-key-in-a-flow");
   });
 
-  it("hold for sessions of the console, and streams end soon after a role is gone, in every process", async () => {
+  it("apply to console sessions, and streams end soon after a role is deleted, in every process", async () => {
     const user = await newUser(api.db, { org_id: tenant.org_id, email: `${uuidv7()}@example.test`, role: "member" });
     await tenant.secret.put(`/v2/projects/${project}/members/${user.user_id}`, { role: "viewer" });
     const run = (await tenant.secret.post("/v2/runs", { project_id: project, inputs: { "in-0": "x" } })).body.run_id;
@@ -154,8 +154,8 @@ describe("roles in projects", () => {
   });
 });
 
-describe("who sets roles in a project", () => {
-  it("is an admin of the project too, and nobody with less", async () => {
+describe("the right to set roles in a project", () => {
+  it("also belongs to admins of the project, and to no lower role", async () => {
     const [boss, colleague] = [await person("member"), await person("member")];
     for (const role of ["viewer", "editor"]) {
       await boss.grant(role);
@@ -168,16 +168,16 @@ describe("who sets roles in a project", () => {
     await boss.grant("admin");
     expect(await status(colleague.grant("editor", project, boss.client))).toBe(200);
     expect(await status(colleague.grant("editor", other, boss.client))).toBe(404);
-    // Nothing in the organisation, not even about oneself.
+    // A project admin has no rights in the organisation, not even for the own user.
     expect(await status(boss.client.patch(`/v2/users/${boss.id}`, { role: "admin" }))).toBe(403);
     expect(await status(boss.client.get(`/v2/users/${colleague.id}/projects`))).toBe(403);
     expect(await status(boss.client.post("/v2/api-keys", { name: "a", kind: "secret" }))).toBe(403);
-    // Who leaves cannot come back.
+    // A project admin who leaves the project cannot join it again.
     expect(await status(boss.client.delete(boss.path))).toBe(204);
     expect(await status(boss.grant("admin", project, boss.client))).toBe(404);
   });
 
-  it("is written to the audit log with what the role was and is", async () => {
+  it("is recorded in the audit log with the old and the new role", async () => {
     const { id, grant, path } = await person("member");
     await grant("viewer");
     await grant("admin");
@@ -197,19 +197,19 @@ describe("who sets roles in a project", () => {
   });
 });
 
-describe("who is to be given a role in a project", () => {
+describe("the user lookup for a new role in a project", () => {
   const find = (client: TestClient, email: string, of = project) =>
     client.get(`/v2/projects/${of}/member-candidates`, { query: { email } });
   const addressOf = async (id: string): Promise<string> => (await tenant.secret.get(`/v2/users/${id}`)).body.email;
 
-  it("is found by an admin of the project by the whole address, in upper and lower case", async () => {
+  it("finds a user by the whole address in any case, for an admin of the project", async () => {
     const [boss, wanted] = [await person("member"), await person("viewer")];
     await boss.grant("admin");
     const email = await addressOf(wanted.id);
     const found = { user_id: wanted.id, email, role: null };
     for (const text of [email, email.toUpperCase()]) {
       const { status: code, body } = await find(boss.client, text);
-      // Not the role in the organisation, and not whether the user is locked out.
+      // The result shows neither the role in the organisation nor whether the user is disabled.
       expect([code, body]).toEqual([200, { data: [found] }]);
     }
     await wanted.grant("editor", project, boss.client);
@@ -218,7 +218,7 @@ describe("who is to be given a role in a project", () => {
     expect((await find(tenant.secret, email, other)).body.data).toEqual([{ ...found, role: "viewer" }]);
   });
 
-  it("is found neither by a part of the address nor by a pattern", async () => {
+  it("does not match a part of the address or a pattern", async () => {
     const { id } = await person("viewer");
     const email = await addressOf(id);
     const [name = "", host = ""] = email.split("@");
@@ -229,7 +229,7 @@ describe("who is to be given a role in a project", () => {
     expect(await status(tenant.secret.get(`/v2/projects/${project}/member-candidates`))).toBe(422);
   });
 
-  it("is nobody of another organisation, and is not for who sets no roles", async () => {
+  it("finds no user of another organisation, and is hidden from callers who cannot set roles", async () => {
     const stranger = await openTenant({ ...service(), ...api });
     const theirs = await stranger.deploy(echo());
     const { id } = await person("viewer");
@@ -254,7 +254,7 @@ describe("who is to be given a role in a project", () => {
 });
 
 describe("requests about roles in projects", () => {
-  it("refuse bad input, missing credentials, unknown ids and those of another organisation", async () => {
+  it("reject bad input, missing credentials, unknown IDs and IDs of another organisation", async () => {
     const { id, path } = await person("member");
     for (const body of [{}, { role: "member" }, { role: "owner" }, { role: "viewer", more: 1 }])
       expect(await status(tenant.secret.put(path, body))).toBe(422);
@@ -280,7 +280,7 @@ describe("requests about roles in projects", () => {
     expect(await status(nobody.get(`/v2/users/${id}/projects`, { headers: { authorization: "" } }))).toBe(401);
   });
 
-  it("leave nothing behind of a user or a project that is deleted", async () => {
+  it("leave no roles behind when a user or a project is deleted", async () => {
     const { id, grant } = await person("member");
     const short = await tenant.deploy(echo());
     await grant("viewer", short);
@@ -293,7 +293,7 @@ describe("requests about roles in projects", () => {
     expect(left.data.map((each: { user_id: string }) => each.user_id)).not.toContain(id);
   });
 
-  it("do not make a member of the last admin", async () => {
+  it("do not turn the last admin into a member", async () => {
     const alone = await openTenant({ ...service(), ...api });
     const admin = await alone.user("admin");
     const { body: me } = await admin.get("/v2/me");

@@ -71,18 +71,18 @@ beforeEach(() => {
 const who = ({ issuer, client_id }: OidcServer) => ({ issuer, client_id, client_secret: corp.client_secret });
 type TestBrowser = ReturnType<typeof cookieBrowser>;
 let people = 0;
-/** A new person at the provider, in these groups. */
+/** Creates a person at the provider who is a member of these groups. */
 const person = (groups: string[], more: Partial<Person> = {}): Person => {
   people += 1;
   return { sub: `sub-${people}`, email: `p${people}@corp.test`, email_verified: true, groups, ...more };
 };
 
-/** Goes to the provider and back; answers where the provider leads to. */
+/** Follows the redirects to the provider and back; returns the URL to which the provider redirects. */
 async function begin(browser: TestBrowser, id = "corp", query = ""): Promise<URL> {
   return browser.follow(`${api.url}${PATH}/${id}${query}`, (url) => url.pathname.endsWith("/callback"));
 }
 
-/** Asks for a page as a browser does. */
+/** Opens a page as a browser does. */
 async function open(browser: TestBrowser, url: URL): Promise<Answer> {
   const response = await browser.get(url);
   const answer = { status: response.status, headers: response.headers, body: await response.text() };
@@ -90,7 +90,7 @@ async function open(browser: TestBrowser, url: URL): Promise<Answer> {
   return answer;
 }
 
-/** A whole sign-in of somebody in a new browser. */
+/** Signs a person in with a new browser. */
 async function signIn(someone: Person | null, id = "corp", query = ""): Promise<Answer> {
   const server = id === "partner" ? partner : corp;
   server.person = someone;
@@ -108,7 +108,7 @@ async function auditOf(operation: string): Promise<readonly Record<string, unkno
   return body.data;
 }
 
-describe("signing in by an identity provider", () => {
+describe("signing in with an identity provider", () => {
   it("lists the providers for the sign-in page", async () => {
     const { status, body } = await checkedClient(api).get(PATH);
     expect(status).toBe(200);
@@ -119,7 +119,7 @@ describe("signing in by an identity provider", () => {
     expect((await checkedClient(first).get(PATH)).body).toEqual({ password: true, providers: [] });
   });
 
-  it("makes the user, opens a session in a cookie and goes on to the page that was asked for", async () => {
+  it("creates the user, sets a session cookie and redirects to the requested page", async () => {
     const ada = person(["makers", "others"]);
     const answer = await signIn(ada, "corp", "?return_to=/console/runs%3Fstate=FAILED%26x=%22%3E");
     expect(answer.status).toBe(200);
@@ -147,14 +147,14 @@ describe("signing in by an identity provider", () => {
     ]);
   });
 
-  it("knows the person again by the provider's own id, whatever the address is by then", async () => {
+  it("recognises the person by the provider's ID, even after a change of address", async () => {
     const ada = person(["readers"]);
     const before = (await me(cookieOf(await signIn(ada)))).body;
     const after = (await me(cookieOf(await signIn({ ...ada, email: "renamed@corp.test" })))).body;
     expect(after).toMatchObject({ id: before.id, user: { email: ada.email } });
   });
 
-  it("gives the highest role of the groups, anew at each sign-in; who is no admin any more loses the keys made", async () => {
+  it("sets the highest role of the groups at each sign-in; a user who loses admin loses the created keys", async () => {
     const ada = person(["readers", "owners"]);
     const cookie = cookieOf(await signIn(ada));
     const own = { headers: { cookie, "sec-fetch-site": "same-origin" } };
@@ -174,7 +174,7 @@ describe("signing in by an identity provider", () => {
     });
   });
 
-  it("refuses who is in none of the groups, and ends the sessions of who was", async () => {
+  it("rejects a person in none of the groups, and ends the sessions of a user who left them", async () => {
     const ada = person(["makers"]);
     const cookie = cookieOf(await signIn(ada));
     const { id } = (await me(cookie)).body;
@@ -198,14 +198,14 @@ describe("signing in by an identity provider", () => {
     ["email_unverified", { email_verified: false }],
     ["email_missing", { email: "not an address" }],
     ["email_domain", { email: "ada@corp.test.example" }],
-  ])("refuses a new person with %s: %j, and makes no user", async (code, claims) => {
+  ])("rejects a new person with %s: %j, and creates no user", async (code, claims) => {
     const answer = await signIn(person(["makers"], claims));
     expect([answer.status, codeOf(answer)]).toEqual([403, code]);
     const { body } = await secret().get("/v2/users?page_size=1");
     expect(body.data[0]?.email).not.toBe(claims.email);
   });
 
-  it("does not take over a user with the same address, verified or not, unless the settings link by verified ones", async () => {
+  it("does not sign in as a user with the same address unless the settings link verified addresses", async () => {
     const email = "owner@corp.test";
     const owner = await newUser(api.db, { org_id: org.org_id, email, role: "admin" });
     const thief = person(["owners"], { email: "Owner@corp.test", email_verified: false });
@@ -215,12 +215,12 @@ describe("signing in by an identity provider", () => {
     expect(codeOf(await signIn(verified))).toBe("email_taken");
     const linked = await me(cookieOf(await signIn(verified, "linking")));
     expect(linked.body).toMatchObject({ id: owner.user_id, role: "admin" });
-    // Somebody else who has got the address since.
+    // Another person who has since received the same e-mail address.
     const next = person(["owners"], { email });
     expect(codeOf(await signIn(next, "linking"))).toBe("email_taken");
   });
 
-  it("does not let in who is locked out", async () => {
+  it("rejects a disabled user", async () => {
     const ada = person(["readers"]);
     const { id } = (await me(cookieOf(await signIn(ada)))).body;
     await secret().patch(`/v2/users/${id}`, { disabled: true });
@@ -228,22 +228,22 @@ describe("signing in by an identity provider", () => {
     expect([answer.status, codeOf(answer)]).toEqual([403, "locked_out"]);
   });
 
-  it("keeps two providers apart: organisations, roles, people of the same id", async () => {
+  it("keeps two providers apart: organisations, roles, people with the same ID", async () => {
     const ada = person(["owners"]);
     const here = await me(cookieOf(await signIn(ada)));
-    // Of another shape: claims in the ID token, the secret in the body, no word of verified addresses.
+    // This provider is configured differently: claims in the ID token, the secret in the body, no `email_verified`.
     const there = await me(cookieOf(await signIn({ sub: ada.sub, email: "ada@partner.test" }, "partner")));
     expect(here.body).toMatchObject({ role: "admin", organisation: { org_id: org.org_id } });
     expect(there.body).toMatchObject({ role: "viewer", organisation: { org_id: other.org_id } });
     expect(there.body.id).not.toBe(here.body.id);
   });
 
-  it("says that the organisation is missing rather than to fail", async () => {
+  it("reports a missing organisation with not_set_up", async () => {
     const answer = await signIn(person(["makers"]), "nowhere");
     expect([answer.status, codeOf(answer)]).toEqual([503, "not_set_up"]);
   });
 
-  it("gives nobody a password: the user of a provider cannot sign in by one", async () => {
+  it("sets no password: a user of a provider cannot sign in with one", async () => {
     const ada = person(["readers"]);
     await signIn(ada);
     for (const password of ["none", ""]) {
@@ -253,8 +253,8 @@ describe("signing in by an identity provider", () => {
   });
 });
 
-describe("a sign-in that is not the browser's own", () => {
-  it("is refused in another browser, and stays good for its own", async () => {
+describe("a sign-in started in one browser", () => {
+  it("is rejected in another browser, and still works in its own", async () => {
     corp.person = person(["makers"]);
     const [mine, theirs] = [cookieBrowser(), cookieBrowser()];
     const callback = await begin(mine);
@@ -267,7 +267,7 @@ describe("a sign-in that is not the browser's own", () => {
     expect((await open(mine, callback)).status).toBe(200);
   });
 
-  it("is refused a second time", async () => {
+  it("is rejected the second time", async () => {
     corp.person = person(["makers"]);
     const browser = cookieBrowser();
     const callback = await begin(browser);
@@ -275,7 +275,7 @@ describe("a sign-in that is not the browser's own", () => {
     expect(codeOf(await open(browser, callback))).toBe("sign_in_unknown");
   });
 
-  it("is refused with another state, with another code, at another provider's address, or after ten minutes", async () => {
+  it("is rejected with another state or code, at another provider's URL, or after ten minutes", async () => {
     corp.person = person(["makers"]);
     const browser = cookieBrowser();
     const [own, another, third, late] = [
@@ -287,7 +287,7 @@ describe("a sign-in that is not the browser's own", () => {
     const forged = new URL(own);
     forged.searchParams.set("state", "forged");
     expect(codeOf(await open(browser, forged))).toBe("sign_in_unknown");
-    // The code of one sign-in with the state of another: the provider compares what PKCE has of both.
+    // Combines the code of one sign-in with the state of another; the provider detects it by PKCE.
     const mixed = new URL(own);
     mixed.searchParams.set("code", another.searchParams.get("code") ?? "");
     expect(codeOf(await open(browser, mixed))).toBe("provider_answer");
@@ -297,7 +297,7 @@ describe("a sign-in that is not the browser's own", () => {
     expect(codeOf(await open(browser, late))).toBe("sign_in_unknown");
   });
 
-  it("lets one browser begin in two tabs", async () => {
+  it("can run in two tabs of the browser", async () => {
     corp.person = person(["makers"]);
     const browser = cookieBrowser();
     const [one, two] = [await begin(browser), await begin(browser)];
@@ -305,7 +305,7 @@ describe("a sign-in that is not the browser's own", () => {
     expect((await open(browser, two)).status).toBe(200);
   });
 
-  it("stores no secret of it in clear text but what only the provider can use", async () => {
+  it("stores no plaintext secret, except one that only the provider can use", async () => {
     corp.person = person(["makers"]);
     const browser = cookieBrowser();
     const callback = await begin(browser);
@@ -316,7 +316,7 @@ describe("a sign-in that is not the browser's own", () => {
 });
 
 describe("a provider that fails", () => {
-  it("does not keep the api from starting, and is asked again at the next sign-in", async () => {
+  it("does not stop the API from starting, and is called again at the next sign-in", async () => {
     const provider = await startOidcServer({ thin: true });
     const settings = [{ id: "late", name: "Late", ...who(provider), org_id: org.org_id, default_role: "viewer" }];
     const second = await startInProcess({
@@ -331,14 +331,14 @@ describe("a provider that fails", () => {
       const up = await open(cookieBrowser(), start);
       expect(up.status).toBe(302);
       await open(cookieBrowser(), start);
-      // Nothing came, then an answer, and that is remembered.
+      // The first request failed, the second one got the metadata, which is then cached.
       expect(provider.hits("/.well-known/openid-configuration")).toBe(2);
     } finally {
       await Promise.all([second.close(), provider.close()]);
     }
   });
 
-  it("ends with a page where it is down on the way back", async () => {
+  it("shows an error page if it is down when the person returns", async () => {
     corp.person = person(["makers"]);
     const browser = cookieBrowser();
     const callback = await begin(browser);
@@ -347,7 +347,7 @@ describe("a provider that fails", () => {
     expect([answer.status, codeOf(answer)]).toEqual([502, "provider_unavailable"]);
   });
 
-  it("ends with a page where the person declines, without a word of the provider's", async () => {
+  it("shows an error page if the person declines, without the provider's words", async () => {
     const answer = await signIn(null);
     expect([answer.status, codeOf(answer)]).toEqual([403, "provider_refused"]);
     expect(answer.body).not.toContain("declined");
@@ -365,7 +365,7 @@ describe("a provider that fails", () => {
         return [head, encode({ ...claims, sub: "sub-1" }), signature].join(".");
       },
     ],
-  ])("is not believed an ID token %s", async (_, tamper) => {
+  ])("cannot sign a person in with an ID token %s", async (_, tamper) => {
     corp.tamper = tamper;
     const answer = await signIn(person(["makers"]));
     expect([answer.status, codeOf(answer)]).toEqual([502, "provider_answer"]);
@@ -373,7 +373,7 @@ describe("a provider that fails", () => {
   });
 });
 
-describe("the address of a sign-in", () => {
+describe("the URL that starts a sign-in", () => {
   it.each([
     "https://evil.test/console",
     "//evil.test/console",
@@ -383,7 +383,7 @@ describe("the address of a sign-in", () => {
     "/console/session/providers/corp",
     "/console/\tx",
     "console",
-  ])("goes on to the console alone: %j is refused", async (to) => {
+  ])("accepts only a return path of the console: %j is rejected", async (to) => {
     const answer = await open(
       cookieBrowser(),
       new URL(`${api.url}${PATH}/corp?${new URLSearchParams({ return_to: to }).toString()}`),
@@ -391,14 +391,14 @@ describe("the address of a sign-in", () => {
     expect([answer.status, codeOf(answer)]).toEqual([400, "return_path"]);
   });
 
-  it("answers a provider that is none with a page, at both ends", async () => {
+  it("returns an error page for an unknown provider, at the start and at the callback", async () => {
     for (const path of [`${PATH}/none`, `${PATH}/none/callback`, `${PATH}/__proto__`]) {
       const answer = await open(cookieBrowser(), new URL(`${api.url}${path}`));
       expect([answer.status, codeOf(answer)]).toEqual([404, "provider_unknown"]);
     }
   });
 
-  it("is limited by network", async () => {
+  it("is rate-limited by network", async () => {
     const limited = () =>
       api.db.system((db) =>
         db.query("update rate_limits set points = 1000 where key like 'provider-sign-in:%' returning key"),
@@ -413,7 +413,7 @@ describe("the address of a sign-in", () => {
 });
 
 describe("an installation without passwords", () => {
-  it("refuses them to the console and at /token, and takes links and providers", async () => {
+  it("rejects passwords in the console and at /token, and accepts links and providers", async () => {
     const settings = [{ id: "corp", name: "Corp", ...who(corp), org_id: org.org_id, default_role: "viewer" }];
     const closed = await startInProcess({
       databaseUrl: first.databaseUrl,

@@ -43,7 +43,7 @@ beforeEach(() => {
   Object.assign(corp, { down: false, silent: false, described: {} });
 });
 
-/** A process that has asked the provider nothing yet, and has it twice, by two settings. */
+/** An API that has not contacted the provider yet and has it configured twice. */
 async function another(env: Record<string, string> = {}, at = corp): Promise<InProcessApi> {
   const { issuer, client_id, client_secret } = at;
   const client = { issuer, client_id, client_secret, org_id: org.org_id, scopes: ["openid", "email", "groups"] };
@@ -55,7 +55,7 @@ async function another(env: Record<string, string> = {}, at = corp): Promise<InP
   return startInProcess({ databaseUrl, env: { MILLRACE_OIDC_PROVIDERS: JSON.stringify(providers), ...env } });
 }
 
-/** What `work` gives with such a process. */
+/** Runs `work` with such an API; returns its result. */
 async function withAnother<T>(
   work: (process: InProcessApi) => Promise<T>,
   env?: Record<string, string>,
@@ -82,7 +82,7 @@ const signOut = (cookie: string, at = api): Promise<Answer> =>
 const me = (cookie: string): Promise<Answer> => checkedClient(api).get("/v2/me", own(cookie));
 const admin = () => checkedClient(api, org.secretKey);
 
-/** Our session has ended, and the browser is led nowhere. */
+/** The session has ended, and the browser is not redirected. */
 async function expectAtHome(left: Answer, cookie: string): Promise<void> {
   expect([left.status, left.body]).toEqual([204, ""]);
   expect(left.headers.get("set-cookie")).toContain("Max-Age=0");
@@ -103,12 +103,12 @@ async function keptOf(cookie: string): Promise<{ readonly id: string; read(): Pr
   return { id, read };
 }
 
-it("leads to the provider, whose session ends, and back to the console", async () => {
+it("redirects to the provider, which ends its session and redirects back to the console", async () => {
   const browser = cookieBrowser();
   await signIn("ends", browser);
   const { asked } = corp;
   const cookie = await signIn("ends", browser);
-  // The session at the provider is there.
+  // The provider still has its own session, so it does not ask for a password.
   expect(corp.asked).toBe(asked);
   const left = await signOut(cookie);
   expect(left.headers.get("set-cookie")).toContain("Max-Age=0");
@@ -129,7 +129,7 @@ it("leads to the provider, whose session ends, and back to the console", async (
   expect(corp.asked).toBe(asked + 1);
 });
 
-it("takes no address from whoever asks", async () => {
+it("takes no redirect URL from the request", async () => {
   const elsewhere = "https://elsewhere.test/";
   const headers = {
     host: "elsewhere.test",
@@ -148,7 +148,7 @@ it("takes no address from whoever asks", async () => {
   }
 });
 
-it("leads nowhere where the setting is off, and who has signed in by a link or a password", async () => {
+it("does not redirect if the setting is off, or after a sign-in with a link or a password", async () => {
   const { asked } = corp;
   const browser = cookieBrowser();
   const stayed = await signIn("stays", browser);
@@ -168,21 +168,21 @@ it.each<[string, Partial<OidcServer>]>([
   ["has no end_session_endpoint", { described: { end_session_endpoint: undefined } }],
   ["names a script", { described: { end_session_endpoint: "javascript:alert(1)" } }],
   ["names a file", { described: { end_session_endpoint: "file:///etc/passwd" } }],
-])("ends the session here where the provider %s, and leads nowhere", async (_, fault) => {
+])("ends the local session without a redirect if the provider %s", async (_, fault) => {
   const cookie = await signIn("ends");
   await withAnother(async (process) => {
     Object.assign(corp, fault);
     const since = performance.now();
     const left = await signOut(cookie, process);
-    // A provider has ten seconds when somebody signs in.
+    // At sign-in a provider has ten seconds; sign-out must wait less.
     expect(performance.now() - since).toBeLessThan(5000);
     await expectAtHome(left, cookie);
-    const isSaid = process.logs().includes("signed out here, and not at the identity provider");
+    const isSaid = process.logs().includes("signed out locally; the identity provider session is still active");
     expect(isSaid).toBe(fault.described === undefined || fault.described["end_session_endpoint"] !== undefined);
   });
 });
 
-it("leads to a provider that has been asked before without asking it again", async () => {
+it("redirects without calling a provider whose endpoints are already known", async () => {
   const cookie = await signIn("ends");
   corp.silent = true;
   const hits = corp.hits("/.well-known/openid-configuration");
@@ -190,7 +190,7 @@ it("leads to a provider that has been asked before without asking it again", asy
   expect(corp.hits("/.well-known/openid-configuration")).toBe(hits);
 });
 
-it("keeps the ID token encrypted, as long as the session, and only where it is used", async () => {
+it("stores the ID token encrypted, as long as the session lasts, and only if sign-out needs it", async () => {
   const stayed = await keptOf(await signIn("stays"));
   expect(await stayed.read()).toBeNull();
   const cookie = await signIn("ends");
@@ -212,7 +212,7 @@ it("keeps the ID token encrypted, as long as the session, and only where it is u
   }
 });
 
-it("removes the ID token of a session that an admin ends, and of a user who is locked out", async () => {
+it("deletes the ID token when an admin ends the session or disables the user", async () => {
   const ended = await keptOf(await signIn("ends"));
   const cookie = await signIn("ends");
   const locked = await keptOf(cookie);
@@ -225,7 +225,7 @@ it("removes the ID token of a session that an admin ends, and of a user who is l
   expect((await admin().patch(`/v2/users/${user_id}`, { disabled: false })).status).toBe(200);
 });
 
-it("removes the ID token of a session that nobody has used for two days", async () => {
+it("deletes the ID token of a session that was not used for two days", async () => {
   const [idle, used] = [await keptOf(await signIn("ends")), await keptOf(await signIn("ends"))];
   const age = "update sessions set last_seen_at = now() - interval '2 days 1 second' where session_id = $1::uuid";
   await api.db.system((db) => db.query(age, [idle.id]));
@@ -234,7 +234,7 @@ it("removes the ID token of a session that nobody has used for two days", async 
   expect(await used.read()).toBeInstanceOf(Buffer);
 });
 
-it("encrypts ID tokens anew with another master key, and does without one that it cannot read", async () => {
+it("re-encrypts ID tokens with a new master key, and signs out without a token it cannot decrypt", async () => {
   const [old, fresh] = [Buffer.from(MASTER_KEY, "base64"), randomBytes(32)];
   const [cookie, unread] = [await signIn("ends"), await signIn("ends")];
   const env = { MILLRACE_MASTER_KEY: fresh.toString("base64") };
@@ -250,7 +250,7 @@ it("encrypts ID tokens anew with another master key, and does without one that i
   await resealSecrets(api.db, createSecretBox([old, fresh]));
 });
 
-it("sends no ID token to another issuer, which the provider has by now", async () => {
+it("sends no ID token to the provider after its issuer has changed", async () => {
   const moved = await startOidcServer({ thin: false });
   onTestFinished(() => moved.close());
   moved.register([], [console_]);
@@ -266,7 +266,7 @@ it("sends no ID token to another issuer, which the provider has by now", async (
   );
 });
 
-it("keeps no ID token that is too long for an address", async () => {
+it("does not store an ID token that is too long for a URL", async () => {
   const groups = Array.from({ length: 300 }, (_, at) => `a group with a long name ${at}`);
   corp.person = { sub: "ada", email: "ada@corp.test", email_verified: true, groups };
   const sent = sentIn(await signOut(await signIn("ends")));

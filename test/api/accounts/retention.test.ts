@@ -20,7 +20,7 @@ const policy = (run_days: number | null, max_run_days: number | null, effective_
   effective_run_days,
 });
 
-it("is set for the organisation and for a project, within what is above", async () => {
+it("can be set for the organisation and for a project, within the limit above it", async () => {
   const org = await createOrganisation(bounded);
   const api = checkedClient(bounded, org.secretKey);
   const { body: project } = await api.post("/v2/projects", { name: "P" });
@@ -29,25 +29,25 @@ it("is set for the organisation and for a project, within what is above", async 
   expect((await api.get(ofProject)).body).toEqual(policy(null, 30, 30));
   const tooMany = await api.patch(PATH, { run_days: 31 });
   expect([tooMany.status, tooMany.body.detail[0].loc]).toEqual([422, ["body", "run_days"]]);
-  expect(tooMany.body.detail[0].msg).toContain("30 days at most");
+  expect(tooMany.body.detail[0].msg).toContain("at most 30 days");
   expect((await api.patch(PATH, { run_days: 20 })).body).toEqual(policy(20, 30, 20));
   expect((await api.patch(ofProject, { run_days: 21 })).status).toBe(422);
   expect((await api.patch(ofProject, { run_days: 20 })).body).toEqual(policy(20, 20, 20));
-  // What is set below may become more than what is above: the fewest days count.
+  // A project may keep more days than its organisation; the smaller number applies.
   expect((await api.patch(PATH, { run_days: 7 })).status).toBe(200);
   expect((await api.get(ofProject)).body).toEqual(policy(20, 7, 7));
   expect((await api.patch(PATH, { run_days: null })).body).toEqual(policy(null, 30, 30));
   expect((await api.get(ofProject)).body).toEqual(policy(20, 30, 20));
-  // One is unset without the other.
+  // Clearing the days of one policy leaves the other unchanged.
   expect((await api.patch(PATH, { run_days: 25 })).status).toBe(200);
   expect((await api.patch(ofProject, { run_days: null })).body).toEqual(policy(null, 25, 25));
   expect((await api.get(PATH)).body).toEqual(policy(25, 30, 25));
   expect((await api.patch(PATH, {})).body).toEqual(policy(25, 30, 25));
-  // Of no bounds: any number, and nothing is set.
+  // An organisation without limits, which has set no days.
   expect((await mine.secret.get(PATH)).body).toEqual(policy(null, null, null));
 });
 
-it("is changed by admins alone, for the state that they have seen, and never of another organisation", async () => {
+it("can be changed only by admins with a current ETag, and never for another organisation", async () => {
   const other = await openTenant();
   const project = await mine.deploy(echo());
   const ofProject = `/v2/projects/${project}/retention`;

@@ -26,15 +26,15 @@ const nobody = () => checkedClient(api);
 const signIn = (body: object, headers: Record<string, string> = {}): Promise<Answer> =>
   nobody().post("/console/session", body, { headers });
 const cookieOf = (answer: Answer): string => (answer.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
-/** A new session of a user, without the cost of a password. */
+/** Creates a session of a user without the cost of a password check. */
 async function sessionOf(user: { org_id: string; user_id: string }): Promise<string> {
   return cookieOf(await signIn({ link: await createSignInLink(api.db, user) }));
 }
-/** What a page of the service sends. */
+/** The headers that a page of the console sends. */
 const own = (cookie: string) => ({ headers: { cookie, "sec-fetch-site": "same-origin" } });
 
 describe("signing in to the console", () => {
-  it("opens a session by password, in a cookie that no script can read", async () => {
+  it("opens a session with a password, in a cookie that scripts cannot read", async () => {
     const answer = await signIn({ email: "ADMIN@example.test", password: admin.password });
     expect(answer.status).toBe(201);
     expect(answer.body).toMatchObject({
@@ -53,7 +53,7 @@ describe("signing in to the console", () => {
     expect(JSON.stringify(rows)).not.toContain("mr_ss_");
   });
 
-  it("answers a wrong password and an unknown address alike, and counts both with /token", async () => {
+  it("returns the same response for a wrong password and an unknown address, and counts both with /token", async () => {
     const wrong = await signIn({ email: viewer.email, password: "wrong" });
     const unknown = await signIn({ email: "nobody@example.test", password: "wrong" });
     expect(wrong.status).toBe(401);
@@ -64,13 +64,13 @@ describe("signing in to the console", () => {
   });
 
   it.each([{}, { email: "a@example.test" }, { email: "", password: "x" }, { link: 1 }, { link: "x", password: "y" }])(
-    "refuses %j",
+    "rejects %j",
     async (body) => {
       expect((await signIn(body)).status).toBe(422);
     },
   );
 
-  it("takes a link once, and not after its time", async () => {
+  it("accepts a link once, and not after it has expired", async () => {
     const link = await createSignInLink(api.db, viewer);
     const first = await signIn({ link });
     expect(first).toMatchObject({ status: 201, body: { user: { email: viewer.email } } });
@@ -81,7 +81,7 @@ describe("signing in to the console", () => {
     expect((await signIn({ link: "mr_ln_nonsense" })).status).toBe(401);
   });
 
-  it("is Secure and bound to the host where the service is reached by https", async () => {
+  it("sets a Secure, host-bound cookie if the public URL uses HTTPS", async () => {
     const https = await startInProcess({
       databaseUrl: api.databaseUrl,
       env: { MILLRACE_PUBLIC_URL: "https://millrace.example/" },
@@ -99,34 +99,37 @@ describe("signing in to the console", () => {
 });
 
 describe("a session", () => {
-  it("serves all of /v2 with the role of its user, and nothing else", async () => {
+  it("allows all of /v2 with the role of its user, and nothing else", async () => {
     const cookie = await sessionOf(viewer);
     expect((await nobody().get("/v2/runs", { headers: { cookie } })).status).toBe(200);
     const refused = await nobody().post("/v2/projects", { name: "x" }, own(cookie));
-    expect(refused).toMatchObject({ status: 403, body: { detail: "This needs the role editor; yours is viewer." } });
+    expect(refused).toMatchObject({
+      status: 403,
+      body: { detail: "This requires the role editor; your role is viewer." },
+    });
     const address = `/inference/v0/run/${org.org_id}/0197f0a0-0000-7000-8000-000000000000`;
     expect((await nobody().post(address, {}, own(cookie))).status).toBe(401);
-    // Its secret is no bearer token, and a token no cookie.
+    // The secret of a cookie is not a bearer token, and a token is not a cookie.
     const secret = cookie.replace("millrace_session=", "");
     expect((await checkedClient(api, secret).get("/v2/me")).status).toBe(401);
     const asCookie = { headers: { cookie: `millrace_session=${org.secretKey}` } };
     expect((await nobody().get("/v2/me", asCookie)).status).toBe(401);
   });
 
-  it("is refused beside an Authorization header", async () => {
+  it("is rejected together with an Authorization header", async () => {
     const cookie = await sessionOf(admin);
     const both = await checkedClient(api, org.secretKey).get("/v2/me", { headers: { cookie } });
     expect(both).toMatchObject({ status: 401, body: { code: "unauthorized" } });
   });
 
-  it("console-csrf: changes nothing for a page of another origin", async () => {
+  it("console-csrf: cannot change anything from a page of another origin", async () => {
     const cookie = await sessionOf(admin);
     const create = (headers: Record<string, string>) =>
       nobody().post("/v2/projects", { name: "csrf" }, { headers: { cookie, ...headers } });
     const { host } = new URL(api.url);
     const foreign: Array<Record<string, string>> = [
       { "sec-fetch-site": "cross-site" },
-      // Another port of the machine is the same site: SameSite lets it through.
+      // Another port of the same host counts as the same site, so SameSite cookies are sent.
       { "sec-fetch-site": "same-site", origin: "http://127.0.0.1:1" },
       { "sec-fetch-site": "none" },
       { "sec-fetch-site": "cross-site", origin: api.url },
@@ -146,13 +149,13 @@ describe("a session", () => {
     expect(rows).toHaveLength(0);
     expect((await create({ "sec-fetch-site": "same-origin" })).status).toBe(201);
     expect((await create({ origin: api.url })).status).toBe(201);
-    // Nor is anybody signed in by another page.
+    // Another site cannot sign anyone in.
     const link = await createSignInLink(api.db, viewer);
     expect((await signIn({ link }, { "sec-fetch-site": "cross-site" })).status).toBe(403);
     expect((await signIn({ link }, { "sec-fetch-site": "same-origin" })).status).toBe(201);
   });
 
-  it("keeps an answer with a secret for the same session alone", async () => {
+  it("replays a response with a secret only to the same session", async () => {
     const [one, other] = [await sessionOf(admin), await sessionOf(admin)];
     const create = (cookie: string) =>
       nobody().post(
@@ -165,7 +168,7 @@ describe("a session", () => {
     expect((await create(other)).status).toBe(409);
   });
 
-  it("is listed to its user, and everybody's to an admin", async () => {
+  it("is listed for its user, and for an admin with all others", async () => {
     const [mine, others] = [await sessionOf(viewer), await sessionOf(admin)];
     const list = async (cookie: string, query = "") =>
       (await nobody().get(`/v2/sessions${query}`, { headers: { cookie, "user-agent": "ours" } })).body.data;
@@ -181,7 +184,7 @@ describe("a session", () => {
     expect((await checkedClient(api, org.secretKey).get("/v2/sessions?page_size=0")).status).toBe(422);
   });
 
-  it("of a client that renews its tokens is one, is listed and ends as any other", async () => {
+  it("of a client that renews its tokens counts as one, is listed and can be ended", async () => {
     const token = (form: Record<string, string>) =>
       nobody().post("/token", new URLSearchParams(form), { headers: { "user-agent": "a script" } });
     const password = { grant_type: "password", username: viewer.email, password: viewer.password };
@@ -208,7 +211,7 @@ describe("a session", () => {
     expect((await nobody().delete(path, own(cookie))).status).toBe(204);
     expect((await nobody().delete(path, own(cookie))).status).toBe(404);
     expect(await works(second.body.access_token)).toBe(401);
-    // Long after: who still has a token of a session that somebody has ended is no thief.
+    // Long after a session was ended, reuse of its token does not count as theft.
     await api.db.system((db) =>
       db.query(
         "update oauth_tokens set revoked_at = revoked_at - interval '1 hour', expires_at = expires_at - interval '1 hour' where revoked_at = expires_at",
@@ -219,7 +222,7 @@ describe("a session", () => {
     expect(await list(cookie)).toHaveLength(1);
   });
 
-  it("ends by its user, by an admin, and for nobody else", async () => {
+  it("can be ended by its user and by an admin only", async () => {
     const cookie = await sessionOf(viewer);
     const idOf = async (cookie: string): Promise<string> =>
       (await nobody().get("/v2/me", { headers: { cookie } })).body.session_id;
@@ -242,7 +245,7 @@ describe("a session", () => {
     expect(log.body.data).toMatchObject([{ actor: { type: "user", id: admin.user_id }, changes }]);
   });
 
-  it("ends after 12 hours without a request, and after 7 days", async () => {
+  it("expires after 12 hours without a request, and after 7 days", async () => {
     const ages = [
       "last_seen_at = now() - interval '12 hours 1 second'",
       "created_at = now() - interval '7 days 1 second'",
@@ -250,7 +253,7 @@ describe("a session", () => {
     for (const age of ages) {
       const cookie = await sessionOf(viewer);
       await api.db.system((db) => db.query(`update sessions set ${age}`));
-      // Another process, which has not seen it yet.
+      // A new process has not cached the session.
       const fresh = await startInProcess({ databaseUrl: api.databaseUrl });
       try {
         expect((await checkedClient(fresh).get("/v2/me", { headers: { cookie } })).status).toBe(401);
@@ -260,7 +263,7 @@ describe("a session", () => {
     }
   });
 
-  it("ends with a new password, a lock-out and the user's deletion", async () => {
+  it("ends when its user gets a new password, is disabled or is deleted", async () => {
     const mine = checkedClient(api, org.secretKey);
     for (const [index, end] of [
       (id: string) => mine.patch(`/v2/users/${id}`, { password: "another long passphrase" }),
@@ -279,7 +282,7 @@ describe("a session", () => {
   });
 });
 
-it("tells a key whose it is", async () => {
+it("tells a key which organisation and role it has", async () => {
   const { body } = await checkedClient(api, org.secretKey).get("/v2/me");
   expect(body).toMatchObject({ type: "org_api_key", role: "admin", user: null, session_id: null });
   expect((await checkedClient(api, org.publicKey).get("/v2/me")).status).toBe(403);

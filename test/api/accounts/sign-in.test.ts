@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 let networks = 0;
-/** The address of a client that nobody else has. */
+/** A client address that no other test uses. */
 const elsewhere = (): string => `198.51.100.${++networks}`;
 
 async function signIn(
@@ -38,7 +38,7 @@ async function signIn(
 
 const newUser = (email: string, org_id = org.org_id) => putUser(api.db, { org_id, email, role: "viewer" });
 
-/** As if so many wrong guesses had been made where there was one; to make them takes 200 ms each. */
+/** Multiplies the counted wrong guesses, because each real guess takes 200 ms. */
 const countGuesses = (limiter: string, points: number) =>
   api.db.system((db) =>
     db.query("update rate_limits set points = $2::int where key like $1::text || ':%' and points > 0", [
@@ -48,8 +48,8 @@ const countGuesses = (limiter: string, points: number) =>
   );
 const forgetGuesses = () => api.db.system((db) => db.query("delete from rate_limits"));
 
-describe("sign-in-flood", () => {
-  it("checks two passwords at once, whatever number of sign-ins there is", async () => {
+describe("sign-in-flood: the sign-in", () => {
+  it("checks at most two passwords at the same time, however many sign-ins arrive", async () => {
     const user = await newUser("flood@example.test");
     const under = new Set<number>();
     let most = 0;
@@ -69,14 +69,14 @@ describe("sign-in-flood", () => {
     expect(most).toBe(2);
   });
 
-  it("counts guesses by the user, however the address is spelled", async () => {
+  it("counts guesses per user, however the address is spelled", async () => {
     const user = await newUser("editor@example.test");
     const from = elsewhere();
     expect((await signIn(from, "EDITOR@example.test", "wrong")).status).toBe(400);
     await countGuesses("sign-in", 10);
     for (const spelling of ["editor@example.test", "Editor@EXAMPLE.test"])
       expect((await signIn(from, spelling, user.password)).status).toBe(429);
-    // No other letter is taken for one of these.
+    // Letters that look alike do not match.
     expect((await signIn(from, "ed\u0130tor@example.test", user.password)).body.error).toBe("invalid_grant");
     expect((await signIn(from, "ed\u0131tor@example.test", user.password)).body.error).toBe("invalid_grant");
   });
@@ -89,7 +89,7 @@ describe("sign-in-flood", () => {
     expect((await signIn("2001:db8:1:3::1", user.email, user.password)).status).toBe(200);
   });
 
-  it("slows an office with a guesser in it down, and locks nobody out", async () => {
+  it("slows down an office that contains a guesser, and locks no one out", async () => {
     await forgetGuesses();
     const office = elsewhere();
     const [known, fresh] = [await newUser("known@example.test"), await newUser("fresh@example.test")];
@@ -107,7 +107,7 @@ describe("sign-in-flood", () => {
     expect((await signIn(elsewhere(), "third@example.test", "wrong")).status).toBe(400);
   });
 
-  it("slows guesses from everywhere at one user down, but not the user's own places", async () => {
+  it("slows down guesses at one user from everywhere, but not from networks the user has used", async () => {
     await forgetGuesses();
     const user = await newUser("target@example.test");
     const home = elsewhere();
@@ -122,7 +122,7 @@ describe("sign-in-flood", () => {
 });
 
 describe("an address in several organisations", () => {
-  it("does not tell one organisation who is a user of another", async () => {
+  it("does not reveal to one organisation who is a user of another", async () => {
     const others = await createOrganisation(api);
     const create = (key: string, password: string) =>
       checkedClient(api, key).post("/v2/users", { email: "Both@example.test", password, role: "viewer" });
@@ -130,7 +130,7 @@ describe("an address in several organisations", () => {
     const made = [await create(org.secretKey, passwords[0]), await create(others.secretKey, passwords[1])];
     expect(made.map(({ status }) => status)).toEqual([201, 201]);
     expect((await create(others.secretKey, passwords[1])).body.code).toBe("name_taken");
-    // One derivation for both: the time of a sign-in does not tell how many there are.
+    // Both users share one salt, so the duration of a sign-in does not reveal how many users have the address.
     const salts = await api.db.system((db) =>
       db.query("select distinct split_part(password_hash, '$', 4) from users where email = 'Both@example.test'"),
     );
@@ -149,12 +149,12 @@ describe("an address in several organisations", () => {
     expect(await whose(passwords[1])).toBe(others.org_id);
     expect(await whose(passwords[0], { org_id: others.org_id })).toBe(400);
     expect(await whose(passwords[0], { org_id: "nonsense" })).toBe(400);
-    // The same password in both: the one that was set last, unless the organisation is named.
+    // With the same password in both organisations, the one that set it last wins, unless the request names one.
     const { user_id } = made[0]?.body ?? {};
     await checkedClient(api, org.secretKey).patch(`/v2/users/${user_id}`, { password: passwords[1] });
     expect(await whose(passwords[1])).toBe(org.org_id);
     expect(await whose(passwords[1], { org_id: others.org_id })).toBe(others.org_id);
-    // A locked user does not hide the other.
+    // A disabled user does not hide the other user.
     await checkedClient(api, org.secretKey).patch(`/v2/users/${user_id}`, { disabled: true });
     expect(await whose(passwords[1])).toBe(others.org_id);
   });

@@ -8,7 +8,7 @@ import { checkedClient } from "../http/conformance.ts";
 import { startInProcess } from "../in-process.ts";
 import type { InProcessApi } from "../in-process.ts";
 
-describe("users", () => {
+describe("the users API", () => {
   let api: InProcessApi;
   let org: TestOrganisation;
   let mine: TestClient;
@@ -39,7 +39,7 @@ describe("users", () => {
     expect(seen.headers.get("etag")).toBe(created.headers.get("etag"));
   });
 
-  it("keeps no trace of the password", async () => {
+  it("stores no plaintext of the password", async () => {
     await mine.post(
       "/v2/users",
       { email: "trace@example.test", password: "sesame-open-42", role: "viewer" },
@@ -52,7 +52,7 @@ describe("users", () => {
     expect(api.logs()).not.toContain("sesame");
   });
 
-  it("refuses an address that is taken in the organisation, in any case", async () => {
+  it("rejects an address that exists in the organisation, in any case", async () => {
     await mine.post("/v2/users", { email: "taken@example.test", password: PASSWORD, role: "viewer" });
     const stranger = checkedClient(api, (await createOrganisation(api)).secretKey);
     const again = { email: "TAKEN@example.test", password: PASSWORD, role: "viewer" };
@@ -67,17 +67,17 @@ describe("users", () => {
     ...["password", "12345678", "elevenchars", "password1234", "PasswordPassword", "qwertyuiop123", "abababababab"].map(
       (password): [object, string[]] => [{ email: "a@example.test", password, role: "viewer" }, ["password"]],
     ),
-    // Full-width letters are hashed as the plain ones.
+    // Full-width letters are hashed like plain letters.
     [{ email: "a@example.test", password: "ｐａｓｓｗｏｒｄ１２３４", role: "viewer" }, ["password"]],
     [{ email: "a@example.test", password: PASSWORD, role: "root" }, ["role"]],
     [{ email: "a@example.test", password: PASSWORD, role: "viewer", user_id: "x" }, ["user_id"]],
-  ])("refuses %j", async (body, places) => {
+  ])("rejects %j", async (body, places) => {
     const answer = await mine.post("/v2/users", body);
     expect(answer.status).toBe(422);
     expect(answer.body.detail.map((issue: { loc: string[] }) => issue.loc[1])).toEqual(places);
   });
 
-  it("changes a role, which holds for tokens given before", async () => {
+  it("changes a role, which applies to existing tokens too", async () => {
     const user = await signedInUser(api, org.org_id, "viewer");
     const theirs = checkedClient(api, user.access);
     expect((await theirs.post("/v2/projects", { name: "A" })).status).toBe(403);
@@ -85,7 +85,7 @@ describe("users", () => {
     expect((await theirs.post("/v2/projects", { name: "A" })).status).toBe(201);
   });
 
-  it("refuses a change of a state that is no more", async () => {
+  it("rejects a change with an outdated ETag", async () => {
     const user = await signedInUser(api, org.org_id, "viewer");
     const path = `/v2/users/${user.user_id}`;
     const etag = (await mine.get(path)).headers.get("etag") ?? "";
@@ -94,7 +94,7 @@ describe("users", () => {
     expect((await mine.get(path)).body.role).toBe("editor");
   });
 
-  it("revokes all sessions on a new password", async () => {
+  it("revokes all sessions when the password changes", async () => {
     const user = await signedInUser(api, org.org_id, "editor");
     expect((await mine.patch(`/v2/users/${user.user_id}`, { password: "another passphrase" })).status).toBe(200);
     expect((await checkedClient(api, user.access).get("/v2/limits")).status).toBe(401);
@@ -102,7 +102,7 @@ describe("users", () => {
     expect(await signIn(user.email, "another passphrase")).toBe(200);
   });
 
-  it("locks a user out and in again", async () => {
+  it("disables and enables a user", async () => {
     const user = await signedInUser(api, org.org_id, "editor");
     const path = `/v2/users/${user.user_id}`;
     expect((await mine.patch(path, { disabled: true })).body.disabled).toBe(true);
@@ -123,14 +123,14 @@ describe("users", () => {
     expect((await mine.post("/v2/users", { email: user.email, password: PASSWORD, role: "viewer" })).status).toBe(201);
   });
 
-  it("refuses to change a password to a common one", async () => {
+  it("rejects a common password", async () => {
     const user = await signedInUser(api, org.org_id, "viewer");
     const answer = await mine.patch(`/v2/users/${user.user_id}`, { password: "1q2w3e4r5t6y" });
     expect([answer.status, answer.body.detail?.[0]?.loc]).toEqual([422, ["body", "password"]]);
     expect(await signIn(user.email, user.password)).toBe(200);
   });
 
-  it("lets a password from before the rule sign in", async () => {
+  it("accepts a short password that was set before the length rule", async () => {
     const user = await createUser(api.db, {
       org_id: org.org_id,
       email: "old@example.test",
@@ -140,7 +140,7 @@ describe("users", () => {
     expect(await signIn(user.email, "12345678")).toBe(200);
   });
 
-  it("keeps the last admin", async () => {
+  it("does not disable, demote or delete the last admin", async () => {
     const fresh = await createOrganisation(api);
     const theirs = checkedClient(api, fresh.secretKey);
     const first = await theirs.post("/v2/users", { email: "first@example.test", password: PASSWORD, role: "admin" });

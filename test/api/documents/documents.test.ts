@@ -42,7 +42,7 @@ const address = (user_id: string, flow_id = flowId, org = tenant.org_id, node = 
 const names = (answer: Answer): string[] => answer.body.data.map((each: { filename: string }) => each.filename);
 
 describe("listing documents", () => {
-  it("shows what was uploaded under exactly that handle, in pages", async () => {
+  it("shows the uploads of exactly that user ID, page by page", async () => {
     for (const name of ["a.txt", "b.txt", "c.txt"]) await upload("list-1", name);
     await upload("list-10", "other.txt");
     expect(names(await tenant.public.get(address("list-1")))).toEqual(["c.txt", "b.txt", "a.txt"]);
@@ -59,7 +59,7 @@ describe("listing documents", () => {
     expect(elsewhere.body.code).toBe("cursor_mismatch");
   });
 
-  it("show whether they have been read, and why not", async () => {
+  it("shows whether each document was read, and why not", async () => {
     await upload("read-1", "good.txt");
     await upload("read-1", "bad.pdf", "%PDF-1.7 nothing");
     const list = async () => (await tenant.public.get(address("read-1"), { query: { order: "asc" } })).body.data;
@@ -71,7 +71,7 @@ describe("listing documents", () => {
     expect(bad).toMatchObject({ error: { code: expect.any(String), message: expect.any(String) }, indexed_at: null });
   });
 
-  it("takes handles and names that look like something else", async () => {
+  it("accepts user IDs and names that look like paths, encodings or SQL", async () => {
     for (const [user_id, filename] of [
       ["a/b-1", "x.txt"],
       ["../..-1", "../x.txt"],
@@ -86,8 +86,8 @@ describe("listing documents", () => {
   });
 });
 
-describe("removing documents", () => {
-  it("removes one by its name, then all; runs do not see them any more", async () => {
+describe("deleting documents", () => {
+  it("deletes one by name, then all; runs no longer see them", async () => {
     for (const name of ["a.txt", "b.txt", "c.txt"]) await upload("gone-1", name);
     await upload("gone-2", "a.txt");
     const path = address("gone-1");
@@ -103,7 +103,7 @@ describe("removing documents", () => {
     expect(names(await tenant.public.get(address("gone-2")))).toEqual(["a.txt"]);
   });
 
-  it("keeps what a later version of the flow has no node for within reach", async () => {
+  it("still lists and deletes documents after the flow has lost their node", async () => {
     const changing = await tenant.deploy(reading());
     await upload("late-1", "a.txt", "text", tenant, changing);
     const without = flow([{ id: "out-0", type: "output", config: { value: "x" } }], []);
@@ -114,7 +114,7 @@ describe("removing documents", () => {
 });
 
 describe("cross-tenant: documents of another organisation", () => {
-  it("are a 404 in the same bytes, and stay", async () => {
+  it("return the same 404 bytes as unknown ones, and are kept", async () => {
     const other = await openTenant(tenant.target);
     const theirs = await other.deploy(reading());
     await upload("theirs-1", "secret.txt", "text", other, theirs);
@@ -136,8 +136,8 @@ describe("cross-tenant: documents of another organisation", () => {
   });
 });
 
-describe("permissions to see and remove documents", () => {
-  it("lets a viewer see and an editor remove them", async () => {
+describe("access to documents", () => {
+  it("lets a viewer see and an editor delete them", async () => {
     await upload("roles-1", "a.txt");
     const viewer: TestClient = await tenant.user("viewer");
     expect((await viewer.get(address("roles-1"))).status).toBe(200);
@@ -145,7 +145,7 @@ describe("permissions to see and remove documents", () => {
     expect((await (await tenant.user("editor")).delete(address("roles-1"))).status).toBe(204);
   });
 
-  it("is a 422 for parameters that cannot be", async () => {
+  it("returns 422 for invalid parameters", async () => {
     expect((await tenant.public.get(address("u".repeat(257)))).status).toBe(422);
     expect((await tenant.public.get(address("a\nb"))).status).toBe(422);
     expect((await tenant.public.get(address("a"), { query: { filename: "n".repeat(256) } })).status).toBe(422);

@@ -14,7 +14,7 @@ import type { ApiTenant } from "../tenant.ts";
 let own: OwnService;
 let worker: ServiceProcess | undefined;
 beforeAll(async () => {
-  // Nothing is read before there is a worker.
+  // Without a worker, no document is processed.
   own = await startService({ workers: 0 });
 });
 afterAll(async () => {
@@ -49,7 +49,7 @@ async function isStarted(fileId: string): Promise<boolean> {
   }
 }
 
-it("upload-flood: twenty documents of an organisation are read at once; the others wait, and nobody else does", async () => {
+it("upload-flood: twenty documents of an organisation are read at the same time, and only its other documents wait", async () => {
   const [flooding, other] = await Promise.all([openTenant(own), openTenant(own)]);
   const flowId = await flooding.deploy(document);
   const flooded: string[] = [];

@@ -18,14 +18,14 @@ let tenant: ApiTenant;
 let flowId: string;
 
 beforeAll(async () => {
-  // A separate service with a small limit and its own blobs.
+  // A separate installation with a small upload limit and its own blobs.
   own = await startService({ env: { MILLRACE_UPLOAD_LIMIT_BYTES: String(LIMIT) } });
   tenant = await openTenant(own);
   flowId = await tenant.deploy(reading());
 });
 afterAll(() => own.close());
 
-/** Answers what it reads from its documents. */
+/** A flow that outputs the text of its documents. */
 function reading(more: Record<string, unknown> = {}) {
   return flow(
     [
@@ -72,7 +72,7 @@ function send(
   const all = { org: tenant.org_id, user_id: "ada-1", flow_id: flowId, node_id: "doc-0", ...query };
   return by.post(path, body, { query: all, headers });
 }
-/** A multipart body written by hand: `headers` of each part, then its content. */
+/** Builds a multipart body by hand: the headers of each part, then its content. */
 function parts(...list: ReadonlyArray<readonly [headers: string, content: string | Buffer]>): {
   body: Uint8Array;
   headers: Record<string, string>;
@@ -81,7 +81,7 @@ function parts(...list: ReadonlyArray<readonly [headers: string, content: string
   const body = Buffer.concat([...chunks, "--XX--\r\n"].map((chunk) => Buffer.from(chunk)));
   return { body, headers: { "content-type": "multipart/form-data; boundary=XX" } };
 }
-/** Files in the blob store, drafts included. */
+/** Number of files in the blob store, including drafts. */
 function blobs(): number {
   const names = readdirSync(own.blobDir, { recursive: true }) as string[];
   return names.filter((name) => statSync(join(own.blobDir, name)).isFile()).length;
@@ -96,7 +96,7 @@ const read = async (user_id: string): Promise<Answer["body"]> => {
 };
 
 describe("uploading a document", () => {
-  it("answers what it is, and a run under its handle reads it", async () => {
+  it("returns its properties, and a run with the same user ID reads it", async () => {
     const content = "The answer is 42.";
     const { status, body } = await upload(content, { query: { user_id: "grace-7" } });
     expect([status, body]).toEqual([
@@ -122,14 +122,14 @@ describe("uploading a document", () => {
       expect((await read(other)).documents).toEqual([]);
   });
 
-  it("answers the same under its older name, to secret keys and to editors", async () => {
+  it("works the same at its older path, and for secret keys and editors", async () => {
     expect((await upload("x", { path: "/upload_to_supabase_user" })).status).toBe(200);
     expect((await upload("x", { by: tenant.secret })).status).toBe(200);
     expect((await upload("x", { by: await tenant.user("editor") })).status).toBe(200);
     expect((await upload("x", { by: await tenant.user("viewer") })).status).toBe(403);
   });
 
-  it("finds the only node, and asks where there are several", async () => {
+  it("uses the only document node, and requires node_id if there are several", async () => {
     expect((await upload("x", { query: { node_id: undefined } })).body.node_id).toBe("doc-0");
     const several = await tenant.deploy(twoNodes());
     const unnamed = await upload("x", { query: { flow_id: several, node_id: undefined } });
@@ -137,7 +137,7 @@ describe("uploading a document", () => {
     expect((await upload("x", { query: { flow_id: several, node_id: "doc-1" } })).body.node_id).toBe("doc-1");
   });
 
-  it("takes the type from the content, not from what it is called", async () => {
+  it("takes the type from the content, not from the file name", async () => {
     expect((await upload("%PDF-1.4 not really", { name: "a.bin", type: "text/plain" })).body.mime_type).toBe(
       "application/pdf",
     );
@@ -149,7 +149,7 @@ describe("uploading a document", () => {
     expect([refused.status, refused.body.code]).toEqual([415, "unsupported_media_type"]);
   });
 
-  it("reads a file in the charset that its part declares, or that it is in", async () => {
+  it("reads a file in the declared or detected charset", async () => {
     const query = { user_id: "charsets-1" };
     await upload(Buffer.from("a420a6", "hex"), { query, name: "a.txt", type: "text/plain; charset=ISO-8859-15" });
     await upload(Buffer.from("8365", "hex"), { query, name: "b.txt", type: 'text/plain; charset="Shift_JIS"' });
@@ -158,14 +158,14 @@ describe("uploading a document", () => {
     expect(documents.map(({ text }: { text: string }) => text)).toEqual(["€ Š", "テ", "€ “”"]);
   });
 
-  it("takes only what the node accepts", async () => {
+  it("accepts only the types that the node accepts", async () => {
     const csv = await tenant.deploy(reading({ accept: ["text/csv", "application/*"] }));
     expect((await upload("a,b\n1,2", { name: "a.csv", query: { flow_id: csv } })).status).toBe(200);
     expect((await upload("{}", { name: "a.json", query: { flow_id: csv } })).status).toBe(200);
     expect((await upload("# x", { name: "a.md", query: { flow_id: csv } })).status).toBe(415);
   });
 
-  it("replaces the file of the same name under the same handle", async () => {
+  it("replaces the file of the same name and user ID", async () => {
     const user_id = "replace-1";
     const first = await upload("first", { query: { user_id } });
     await read(user_id);
@@ -178,7 +178,7 @@ describe("uploading a document", () => {
     expect(blobs()).toBe(before + 1);
   });
 
-  it("does not hide others when one cannot be read", async () => {
+  it("does not hide other documents when one cannot be read", async () => {
     const user_id = "broken-1";
     await upload("%PDF-1.7 broken", { query: { user_id }, name: "a.pdf" });
     await upload("fine", { query: { user_id }, name: "b.txt" });
@@ -203,7 +203,7 @@ describe("uploading a document", () => {
   });
 });
 
-describe("what cannot be uploaded", () => {
+describe("the checks of an upload", () => {
   it.each([
     ["no handle", { user_id: undefined }, ["query", "user_id"]],
     ["an empty handle", { user_id: "" }, ["query", "user_id"]],
@@ -213,19 +213,19 @@ describe("what cannot be uploaded", () => {
     ["an unknown node", { node_id: "doc-9" }, ["query", "node_id"]],
     ["a node of another kind", { node_id: "out-0" }, ["query", "node_id"]],
     ["a parameter we do not know", { folder: "x" }, ["query", "folder"]],
-  ])("is a 422 for %s", async (_, query, loc) => {
+  ])("return 422 for %s", async (_, query, loc) => {
     const before = blobs();
     const { status, body } = await upload("x", { query });
     expect([status, body.detail[0].loc]).toEqual([422, loc]);
     expect(blobs()).toBe(before);
   });
 
-  it("is a 422 for a flow without a document node", async () => {
+  it("return 422 for a flow without a document node", async () => {
     const { status, body } = await upload("x", { query: { flow_id: await tenant.deploy(echo()), node_id: undefined } });
     expect([status, body.detail[0].loc]).toEqual([422, ["query", "flow_id"]]);
   });
 
-  it("cross-tenant: is the same 404 for an unknown flow, a foreign one and another organisation's address", async () => {
+  it("cross-tenant: return the same 404 for an unknown flow, another organisation's flow and another organisation's URL", async () => {
     const other = await openTenant(own);
     const theirs = await other.deploy(reading());
     const answers = await Promise.all(
@@ -242,12 +242,12 @@ describe("what cannot be uploaded", () => {
     expect(new Set(answers.map(problemText)).size).toBe(1);
   });
 
-  it("is a 401 without a credential", async () => {
+  it("return 401 without a credential", async () => {
     const { status } = await fetch(`${own.url}/upload_to_storage_user`, { method: "POST" });
     expect(status).toBe(401);
   });
 
-  it("content-confusion: is a 415 for anything but multipart, regardless of the body", async () => {
+  it("content-confusion: return 415 for anything but multipart, regardless of the body", async () => {
     const posing = { file: { filename: "/etc/passwd", path: "/etc/passwd" }, files: [{ filepath: "/etc/passwd" }] };
     expect((await send(posing)).status).toBe(415);
     expect((await send("--XX\r\n", {}, tenant.public, undefined, { "content-type": "text/plain" })).status).toBe(415);
@@ -273,7 +273,7 @@ describe("what cannot be uploaded", () => {
     ],
     ["a name with U+0000", [['Content-Disposition: form-data; name="file"; filename="a\u0000.txt"', "x"]]],
     ["no parts", []],
-  ] as const)("is a 422 for %s, with nothing left behind", async (_, list) => {
+  ] as const)("return 422 for %s, and store nothing", async (_, list) => {
     const before = blobs();
     const { body: content, headers } = parts(...list);
     const { status, body } = await send(content, {}, tenant.public, undefined, headers);
@@ -281,16 +281,16 @@ describe("what cannot be uploaded", () => {
     expect(blobs()).toBe(before);
   });
 
-  it("does not say of a file whose name cannot be read that it is not there", async () => {
+  it("report an invalid file name, not a missing file", async () => {
     const { body: content, headers } = parts([
       "Content-Disposition: form-data; name=\"file\"; filename*=UTF-8''%00%0aevil.txt",
       "x",
     ]);
     const { status, body } = await send(content, {}, tenant.public, undefined, headers);
-    expect([status, body.detail[0].msg]).toEqual([422, "A file name has no control characters"]);
+    expect([status, body.detail[0].msg]).toEqual([422, "A file name cannot contain control characters"]);
   });
 
-  it("is a 422 for a body that breaks off, with nothing left behind", async () => {
+  it("return 422 for an incomplete body, and store nothing", async () => {
     const before = blobs();
     const content = '--XX\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhalf a fi';
     const { status } = await send(content, {}, tenant.public, undefined, {
@@ -300,7 +300,7 @@ describe("what cannot be uploaded", () => {
     await expect.poll(blobs).toBe(before);
   });
 
-  it("ignores other fields, however they are called", async () => {
+  it("ignore other fields, whatever their names", async () => {
     const { body: content, headers } = parts(
       ['Content-Disposition: form-data; name="__proto__"', "x"],
       ['Content-Disposition: form-data; name="constructor"', "x"],
@@ -322,7 +322,7 @@ describe("what cannot be uploaded", () => {
     "/etc/passwd",
     "__proto__.txt",
     "a'b\u{1F600}.txt",
-  ])("path-traversal: keeps the name %s as a name only", async (filename) => {
+  ])("path-traversal: never use the name %s as a path", async (filename) => {
     const { body: content, headers } = parts([
       `Content-Disposition: form-data; name="file"; filename="${filename.replaceAll("\\", "\\\\")}"`,
       "some text",
@@ -333,7 +333,7 @@ describe("what cannot be uploaded", () => {
     expect(documents.every(({ text }: { text: string }) => text === "some text")).toBe(true);
   });
 
-  it("is a 413 over the limit, with nothing left behind, also where the length is not declared", async () => {
+  it("return 413 over the limit and store nothing, also without a declared length", async () => {
     const before = blobs();
     expect((await upload("x".repeat(LIMIT))).status).toBe(200);
     const stored = before + 1;
@@ -351,7 +351,7 @@ describe("what cannot be uploaded", () => {
     await expect.poll(blobs).toBe(stored);
   });
 
-  it("leaves nothing behind when the client disconnects, and the service keeps running", async () => {
+  it("store nothing when the client disconnects, and the service keeps running", async () => {
     const before = blobs();
     const { port, hostname } = new URL(own.url);
     const socket = connect(Number(port), hostname);
@@ -367,7 +367,7 @@ describe("what cannot be uploaded", () => {
   });
 });
 
-/** Uploads in chunks until there is an answer; resolves with its first line. */
+/** Uploads chunks until the server responds; resolves with the first line of the response. */
 function endless(url: string, path: string, key: string): Promise<string> {
   const { port, hostname } = new URL(url);
   return new Promise((resolve, reject) => {

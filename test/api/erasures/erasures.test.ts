@@ -15,9 +15,10 @@ import type { OwnService } from "../../support/service.ts";
 import { doJob, importInto, makeDataset, makeEvaluator, makeExperiment, rowsPath } from "../evals/evals.ts";
 import { asking, echo, openTenant, slow } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
+import { placesOf } from "./places.ts";
 
 const PATH = "/v2/erasures";
-/** The user that is erased, and another one; who is called the same in another organisation stays as well. */
+/** The erased user and another one; a user with the same ID in another organisation must stay, too. */
 const ERASED = { user: "erased-user-5c1e7d", marker: "erased-text-83b0af" };
 const KEPT = { user: "kept-user-0f92b4", marker: "kept-text-64de1a" };
 
@@ -61,7 +62,7 @@ interface Flows {
   readonly trigger: string;
 }
 
-/** What an organisation has before any user comes. */
+/** The data that an organisation has before any user appears. */
 async function prepare(tenant: ApiTenant): Promise<Flows> {
   const { connection_id } = await made(tenant, "/v2/connections", {
     name: "stub",
@@ -119,7 +120,7 @@ async function prepare(tenant: ApiTenant): Promise<Flows> {
   };
 }
 
-/** Everything that is made of a user's runs, each with the marker in it. Answers what is to be asked for later. */
+/** Creates everything that derives from a user's runs, each item with the marker in it. Returns what the checks need later. */
 async function use(tenant: ApiTenant, flows: Flows, { user, marker }: typeof ERASED) {
   const { secret, org_id } = tenant;
   const run = (project_id: string, more: object = {}, options: object = {}) =>
@@ -159,7 +160,7 @@ async function use(tenant: ApiTenant, flows: Flows, { user, marker }: typeof ERA
   const read = await run(flows.reading, { inputs: {}, mode: "sync" });
   expect(read["state"]).toBe("COMPLETED");
 
-  // The kept answer has the comment, and names the run but not the user.
+  // The stored response contains the comment and the run, but not the user.
   const given = { name: "tone", data_type: "categorical", value: marker, comment: marker };
   const score = await made(tenant, `/v2/evals/runs/${plain["run_id"]}/scores`, given, {
     headers: { "idempotency-key": randomUUID() },
@@ -177,30 +178,6 @@ async function use(tenant: ApiTenant, flows: Flows, { user, marker }: typeof ERA
   return { plain, long, deep, paused, answered, under_way, later, upload, score, read };
 }
 
-/** Rows of tables with one of the texts, but for those of another organisation: `table.column`. */
-async function placesOf(texts: readonly string[], otherOrg: string): Promise<string[]> {
-  return mine.withDatabase((database) =>
-    database.system(async (db) => {
-      const tables = await db.query<{ name: string }>(
-        "select relname as name from pg_class where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace",
-      );
-      expect(tables.length).toBeGreaterThan(60);
-      const found: string[] = [];
-      for (const { name } of tables) {
-        const rows = await db.query<{ column: string }>(
-          `select distinct c.key as column from "${name}" t cross join jsonb_each_text(to_jsonb(t)) c
-           where exists (select from unnest($1::text[]) as x where strpos(c.value, x) > 0
-             or strpos(case when c.value ~ '^\\\\x([0-9a-f]{2})*$' then encode(decode(substr(c.value, 3), 'hex'), 'escape') else '' end, x) > 0)
-           and coalesce(to_jsonb(t) ->> 'org_id', '') <> $2`,
-          [texts, otherOrg],
-        );
-        found.push(...rows.map(({ column }) => `${name}.${column}`));
-      }
-      return found.toSorted();
-    }),
-  );
-}
-
 function blobsOf(texts: readonly string[], org: string): string[] {
   const files = readdirSync(own.blobDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return files
@@ -209,7 +186,7 @@ function blobsOf(texts: readonly string[], org: string): string[] {
     .filter((file) => texts.some((text) => readFileSync(file).includes(text)));
 }
 
-/** Ids of Temporal's workflows whose histories have one of the texts. */
+/** IDs of the Temporal workflows whose histories contain one of the texts. */
 async function historiesWith(texts: readonly string[]): Promise<string[]> {
   const queues = ["runs", "nodes", "ingest", "background", "webhooks"].map(
     (name) => `TaskQueue = '${own.taskQueue}-${name}'`,
@@ -240,7 +217,7 @@ async function ended(tenant: ApiTenant, id: string): Promise<Made> {
   );
 }
 
-it("removes everything of one user from every table, the blobs and Temporal, and nothing of anybody else", async () => {
+it("erases all data of one user from every table, the blobs and Temporal, and no one else's data", async () => {
   const [flows, foreign] = await Promise.all([prepare(mine), prepare(theirs)]);
   const made_of = await use(mine, flows, ERASED);
   const kept = await use(mine, flows, KEPT);
@@ -264,7 +241,7 @@ it("removes everything of one user from every table, the blobs and Temporal, and
     });
     return body.data.length > 10;
   });
-  const before = await placesOf([ERASED.marker, ERASED.user], theirs.org_id);
+  const before = await placesOf(mine, [ERASED.marker, ERASED.user], theirs.org_id);
   expect(before).toEqual(
     expect.arrayContaining([
       "audit_log.changes",
@@ -299,10 +276,10 @@ it("removes everything of one user from every table, the blobs and Temporal, and
   expect([again.status, again.body.erasure_id]).toEqual([202, erasure_id]);
   const report = await ended(mine, erasure_id);
 
-  // These first: what is removed in the background is soon gone, whether it was waited for or not.
+  // Checked first, because work in the background could remove these soon even if the erasure does not wait for it.
   const left = (await historiesWith([ERASED.marker, ERASED.user])).filter((id) => histories.includes(id));
-  expect(await placesOf([ERASED.marker, ERASED.user], theirs.org_id)).toEqual([]);
-  expect(await placesOf([hash], theirs.org_id)).toEqual(["audit_log.changes", "erasures.user_hash"]);
+  expect(await placesOf(mine, [ERASED.marker, ERASED.user], theirs.org_id)).toEqual([]);
+  expect(await placesOf(mine, [hash], theirs.org_id)).toEqual(["audit_log.changes", "erasures.user_hash"]);
   expect(blobsOf([ERASED.marker], mine.org_id)).toEqual([]);
   const ofOthers = await mine.withDatabase((database) =>
     database.org(theirs.org_id, (db) => db.query<{ id: string }>("select 'run-' || run_id as id from runs")),
@@ -322,12 +299,12 @@ it("removes everything of one user from every table, the blobs and Temporal, and
     monitor_filters: 1,
     run_job_filters: 1,
   });
-  // The user's nine runs, the sub-flow's, the replay, and what triggers and the experiment have made of them.
+  // The user's nine runs, the child run, the rerun, and the runs that triggers and the experiment derived from them.
   expect(removed.runs).toBeGreaterThan(14);
   for (const run of Object.values(made_of))
     if (run["run_id"]) expect((await mine.secret.get(`/v2/runs/${run["run_id"]}`)).status).toBe(404);
 
-  // Everybody else's is as it was, and works.
+  // The data of all other users is unchanged and still works.
   const stays: ReadonlyArray<readonly [ApiTenant, Flows, Awaited<ReturnType<typeof use>>, string]> = [
     [mine, flows, kept, KEPT.user],
     [theirs, foreign, others, ERASED.user],

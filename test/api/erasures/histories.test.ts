@@ -4,7 +4,7 @@ import { historiesOf, withTemporal } from "../../support/histories.ts";
 import { service } from "../../support/service.ts";
 import { echo, openTenant } from "../tenant.ts";
 
-it("removes no history before what was found in it is kept: a process may end in between", async () => {
+it("deletes a Temporal history only after its findings are stored, because the process may die in between", async () => {
   const tenant = await openTenant();
   const project_id = await tenant.deploy(echo());
   const { body } = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": "found in it" } });

@@ -20,11 +20,11 @@ it.each([
   { user_id: 1 },
   { user_id: "u", project_id: "none" },
   { user_id: "u", more: 1 },
-])("%j is refused", async (body) => {
+])("rejects %j", async (body) => {
   expect((await mine.secret.post(PATH, body)).status).toBe(422);
 });
 
-it("is for admins and keys without limits alone, and of no other organisation", async () => {
+it("allows erasures only to admins and unrestricted keys of the organisation", async () => {
   const body = { user_id: "nobody" };
   const { body: erasure } = await mine.secret.post(PATH, body);
   const one = `${PATH}/${erasure.erasure_id}`;
@@ -56,7 +56,7 @@ it("is for admins and keys without limits alone, and of no other organisation", 
   expect((await mine.secret.get(`${PATH}/${randomUUID()}`)).status).toBe(404);
 });
 
-it("ends at once for a user who has nothing, is listed, and is in the audit log without the user's id", async () => {
+it("completes an erasure for a user without data, lists it, and records it in the audit log without the user's ID", async () => {
   const user_id = `nobody-${randomUUID()}`;
   const { body: asked } = await mine.secret.post(PATH, { user_id });
   const done = await eventually("the end", async () => {
@@ -78,7 +78,7 @@ it("ends at once for a user who has nothing, is listed, and is in the audit log 
   expect(JSON.stringify(log.data)).not.toContain(user_id);
 });
 
-it("is narrowed to a project: what the user has in others stays", async () => {
+it("keeps the user's data in other projects if the erasure is limited to one project", async () => {
   const [here, there] = [await mine.deploy(echo()), await mine.deploy(echo())];
   const user_id = `of-two-${randomUUID()}`;
   const runs = await Promise.all(

@@ -7,7 +7,7 @@ import { startService } from "../../support/service.ts";
 import { makeDataset, rowsPath } from "../evals/evals.ts";
 import { echo, openTenant } from "../tenant.ts";
 
-it("does not end while it cannot read a kept answer in the blob store", async () => {
+it("an erasure does not complete while a stored response in the blob store is unreadable", async () => {
   const own = await startService({ env: { MILLRACE_SEAL_BLOBS: "off" } });
   onTestFinished(() => own.close());
   const mine = await openTenant(own);
@@ -19,7 +19,7 @@ it("does not end while it cannot read a kept answer in the blob store", async ()
     inputs: { "in-0": "x" },
     mode: "sync",
   });
-  // From 1 MiB on an answer is in the blob store.
+  // Responses of 1 MiB and more are stored in the blob store.
   const row = { inputs: { "in-0": `As in ${run.run_id}. ${"text ".repeat(100_000)}` } };
   const add = () =>
     mine.secret.post(rowsPath(dataset), { rows: [row, row, row] }, { headers: { "idempotency-key": key } });
@@ -31,7 +31,7 @@ it("does not end while it cannot read a kept answer in the blob store", async ()
     .map((entry) => join(entry.parentPath, entry.name))
     .filter((path) => readFileSync(path).includes(run.run_id));
   if (file === undefined) throw new Error("The answer is not in the blob store");
-  // A folder in its place is there, and cannot be read.
+  // A folder with the name of the file exists but cannot be read.
   renameSync(file, `${file}.away`);
   mkdirSync(file);
   const { body: asked } = await mine.secret.post("/v2/erasures", { user_id });

@@ -23,7 +23,7 @@ const csv = (text: string, rest: Record<string, unknown> = {}) => ({
 });
 
 describe("a dataset", () => {
-  it("is created, listed by project and tag, changed against its ETag, and deleted", async () => {
+  it("is created, listed by project and tag, updated with its ETag, and deleted", async () => {
     const project_id = await tenant.deploy(echo());
     const answer = await tenant.secret.post("/v2/evals/datasets", {
       name: "Golden",
@@ -46,14 +46,14 @@ describe("a dataset", () => {
     expect((await tenant.secret.get(path)).status).toBe(404);
   });
 
-  it("refuses a project that is not there, and a schema that cannot be used", async () => {
+  it("rejects an unknown project and an invalid schema", async () => {
     const create = (body: object) => tenant.secret.post("/v2/evals/datasets", { name: "x", ...body });
     expect((await create({ project_id: randomUUID() })).status).toBe(404);
     const { status, body } = await create({ input_schema: { type: "nonsense" } });
     expect([status, body.detail[0].loc]).toEqual([422, ["body", "input_schema"]]);
   });
 
-  it("keeps each version's rows for ever", async () => {
+  it("keeps each version's rows forever", async () => {
     const id = await makeDataset(tenant);
     const path = rowsPath(id);
     const { body: first } = await tenant.secret.post(path, {
@@ -81,7 +81,7 @@ describe("a dataset", () => {
     });
   });
 
-  it("changes nothing where nothing is to be changed, and has no version that it has not come to", async () => {
+  it("does not change for an update without effect, and returns 404 for a version it has not reached", async () => {
     const id = await makeDataset(tenant);
     const path = `/v2/evals/datasets/${id}`;
     const { body: row } = await tenant.secret.post(rowsPath(id), { inputs: { "in-0": "a" }, tags: ["t", "t"] });
@@ -102,7 +102,7 @@ describe("a dataset", () => {
     }
   });
 
-  it("restores the rows of an earlier version as its next one", async () => {
+  it("restores the rows of an earlier version as a new version", async () => {
     const id = await makeDataset(tenant);
     const path = rowsPath(id);
     const rows = ["a", "b", "c"].map((text) => ({ inputs: { "in-0": text }, external_id: text }));
@@ -128,7 +128,7 @@ describe("a dataset", () => {
     expect((await other.secret.post(`/v2/evals/datasets/${id}/restore`, { version: 1 })).status).toBe(404);
   });
 
-  it("narrows rows by split, tag, status and external id", async () => {
+  it("filters rows by split, tag, status and external ID", async () => {
     const id = await makeDataset(tenant);
     const rows = [
       { inputs: { "in-0": "1" }, split: "test", tags: ["hard"] },
@@ -144,7 +144,7 @@ describe("a dataset", () => {
     expect(await found({ external_id: "two" })).toEqual([{ "in-0": "2" }]);
   });
 
-  it("refuses rows that break the schema or take an external id, each at its place", async () => {
+  it("rejects rows that break the schema or reuse an external ID, each with its location", async () => {
     const input_schema = {
       type: "object",
       properties: { "in-0": { $ref: "#/$defs/long" } },
@@ -162,7 +162,7 @@ describe("a dataset", () => {
     expect([shapeless.status, shapeless.body.detail[0].loc]).toEqual([422, ["body", "inputs", "in 0"]]);
   });
 
-  it("repeats nothing with the same Idempotency-Key, and holds a row's change against its ETag", async () => {
+  it("adds a row once per Idempotency-Key, and rejects a row update with an outdated ETag", async () => {
     const id = await makeDataset(tenant);
     const headers = { "idempotency-key": randomUUID() };
     const row = { inputs: { "in-0": "x" } };
@@ -176,7 +176,7 @@ describe("a dataset", () => {
 });
 
 describe("an import into a dataset", () => {
-  it("makes rows of a CSV text by a mapping, as one version, with an error for each line that is none", async () => {
+  it("adds rows from mapped CSV text as one version, with an error for each invalid line", async () => {
     const id = await makeDataset(tenant);
     const text = 'id,q,a\n1,"What, now?",Yes\n2,only two\n1,again,No\n3,"=1+1",Two\n';
     const dry = await importInto(tenant, id, csv(text, { dry_run: true }));
@@ -199,7 +199,7 @@ describe("an import into a dataset", () => {
     ]);
   });
 
-  it("appends, updates by external id, or replaces; unchanged rows stay as they are", async () => {
+  it("appends, updates by external ID, or replaces; unchanged rows stay as they are", async () => {
     const id = await makeDataset(tenant);
     await importInto(tenant, id, csv("id,q,a\n1,one,1\n2,two,2\n"));
     const appended = await importInto(tenant, id, csv("id,q,a\n1,uno,1\n3,three,3\n"));
@@ -220,7 +220,7 @@ describe("an import into a dataset", () => {
     expect(nothing).toMatchObject({ version: 4, counts: { updated: 0, skipped: 1 } });
   });
 
-  it("replace-empties: a mistyped column or a file without a row removes nothing, and empties nothing", async () => {
+  it("replace-empties: rejects a mistyped column or a file without rows, and neither deletes nor empties anything", async () => {
     const id = await makeDataset(tenant);
     await importInto(tenant, id, csv("id,q,a\n1,one,1\n2,two,2\n"));
     const before = await contentOf(tenant, id);
@@ -248,7 +248,7 @@ describe("an import into a dataset", () => {
     });
     expect(await importInto(tenant, id, upsert)).toMatchObject({ status: "failed", version: null });
     expect(await contentOf(tenant, id)).toEqual(before);
-    // What a record of JSON lacks here and there is no mistake.
+    // JSON records may lack fields.
     const text = '{"q":"x","a":"y","id":"1"}\n{"q":"z","id":"2"}\n';
     const sparse = {
       source: { type: "jsonl", text },
@@ -262,7 +262,7 @@ describe("an import into a dataset", () => {
     ]);
   });
 
-  it("replaces nothing where most records fail, unless that is asked for", async () => {
+  it("replaces nothing if most records fail, unless the request allows it", async () => {
     const id = await makeDataset(tenant);
     await importInto(tenant, id, csv("id,q,a\n1,one,1\n2,two,2\n3,three,3\n"));
     const before = await contentOf(tenant, id);
@@ -283,7 +283,7 @@ describe("an import into a dataset", () => {
     expect(appended).toMatchObject({ status: "completed", counts: { created: 1, failed: 2 } });
   });
 
-  it("leaves archived rows archived in an upsert, and makes them active in a replace", async () => {
+  it("keeps archived rows archived in an upsert, and makes them active in a replace", async () => {
     const id = await makeDataset(tenant);
     await importInto(tenant, id, csv("id,q,a\n1,one,1\n2,two,2\n"));
     const { data } = (await tenant.secret.get(rowsPath(id), { query: { external_id: "1" } })).body;
@@ -300,7 +300,7 @@ describe("an import into a dataset", () => {
     expect(await archived()).toEqual([]);
   });
 
-  it("upserts what the record speaks of, and leaves the rest as it is", async () => {
+  it("changes only the fields in the record when it upserts a row", async () => {
     const id = await makeDataset(tenant);
     const row = {
       external_id: "1",
@@ -324,7 +324,7 @@ describe("an import into a dataset", () => {
     const whole = { ...merged, inputs: { "in-0": "R" }, tags: ["u"] };
     expect(await now()).toMatchObject(whole);
     expect((await now()).inputs).toEqual({ "in-0": "R" });
-    // A column that is there and empty is no value; one that is not there says nothing.
+    // An empty cell clears the value; an absent column leaves it unchanged.
     await upsert({ type: "csv", text: "external_id,inputs.in-0,expected_outputs.out-0,split\n1,R,,\n" });
     expect(await now()).toMatchObject({ ...whole, expected_outputs: {}, split: null });
     const same = await upsert({ type: "jsonl", text: '{"external_id":"1","inputs":{"in-0":"R"}}' });
@@ -334,7 +334,7 @@ describe("an import into a dataset", () => {
     expect(await now()).toMatchObject({ inputs: { "in-0": "S" }, metadata: {}, split: null, tags: [] });
   });
 
-  it("reads tables as spreadsheets write them: semicolons, tabs, Latin-1, UTF-16", async () => {
+  it("reads spreadsheet exports: semicolons, tabs, Latin-1, UTF-16", async () => {
     const id = await makeDataset(tenant);
     const sent = async (bytes: Buffer) => {
       const form = new FormData();
@@ -351,14 +351,14 @@ describe("an import into a dataset", () => {
     expect(await sent(wide)).toMatchObject({ preview: [{ inputs: { "in-0": "ñ, ä" } }] });
   });
 
-  it("writes nothing where the first error is to abort it", async () => {
+  it("writes nothing if on_error is abort and a record fails", async () => {
     const id = await makeDataset(tenant);
     const ended = await importInto(tenant, id, csv("id,q,a\n1,one,1\nx\n", { on_error: "abort" }));
     expect(ended).toMatchObject({ status: "failed", version: null, errors: [{ line: 3, code: "unreadable_record" }] });
     expect(await contentOf(tenant, id)).toEqual([]);
   });
 
-  it("takes JSONL and JSON, from a file and from an address, without a mapping as exports have them", async () => {
+  it("reads JSONL and JSON exports without a mapping, from a file and from a URL", async () => {
     const id = await makeDataset(tenant, { input_schema: { properties: { "in-0": { type: "string" } } } });
     const lines = [
       '{"inputs":{"in-0":"a"},"tags":["t"]}',
@@ -386,7 +386,7 @@ describe("an import into a dataset", () => {
     expect(ssrf).toMatchObject({ status: "failed", errors: [{ line: null, code: "http_refused" }] });
   });
 
-  it("makes rows of runs, each once", async () => {
+  it("adds each run as a row once", async () => {
     const project_id = await tenant.deploy(echo());
     const run = async (text: string) =>
       (await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": text }, mode: "sync" })).body.run_id;
@@ -399,7 +399,7 @@ describe("an import into a dataset", () => {
     expect(data).toMatchObject([
       { inputs: { "in-0": "one" }, expected_outputs: { "out-0": "one" }, source: { type: "run", run_id: ids[0] } },
     ]);
-    // Only what somebody has said something bad of.
+    // Only runs with a low score.
     await tenant.secret.post(`/v2/evals/runs/${ids[1]}/scores`, { name: "help", data_type: "numeric", value: 0.2 });
     await tenant.secret.post(`/v2/evals/runs/${ids[0]}/scores`, { name: "help", data_type: "numeric", value: 0.9 });
     const bad = { type: "runs", filter: { project_id, score: { name: "help", max: 0.5 } } };
@@ -407,7 +407,7 @@ describe("an import into a dataset", () => {
     expect(found.preview).toMatchObject([{ inputs: { "in-0": "two" } }]);
     const mapping = { inputs: { "in-9": "out-0" } };
     const mapped = await importInto(tenant, id, {
-      // RFC 3339 has offsets that Postgres refuses.
+      // RFC 3339 allows offsets that Postgres rejects.
       source: { type: "runs", filter: { project_id, created_after: "0000-01-01T00:00:00+17:37" }, limit: 1 },
       mapping,
       dry_run: true,
@@ -415,7 +415,7 @@ describe("an import into a dataset", () => {
     expect(mapped.preview[0]).toMatchObject({ inputs: { "in-9": "two" }, expected_outputs: {} });
   });
 
-  it("csv-formula: exports can be imported again, and no cell of a CSV is run by a spreadsheet", async () => {
+  it("csv-formula: exports can be imported again, and a spreadsheet runs no cell of a CSV", async () => {
     const id = await makeDataset(tenant);
     const rows = [
       {
@@ -446,17 +446,60 @@ describe("an import into a dataset", () => {
     expect((await tenant.secret.get(rowsPath(table), { query: { split: "test" } })).body.data).toMatchObject([
       { metadata: { source: "-1" } },
     ]);
-    // In a table of somebody else an apostrophe is the text's own.
+    // In a CSV file from elsewhere, an apostrophe is part of the text.
     const theirs = await makeDataset(tenant);
     const mapping = { inputs: { "in-0": "q" } };
     await importInto(tenant, theirs, { source: { type: "csv", text: "q\n'=1\n" }, mapping });
     expect(await contentOf(tenant, theirs)).toEqual([[null, { "in-0": "'=1" }, {}]]);
   });
 
-  it("exports every row of any length, and every column or no table", async () => {
+  it("reads rows with empty, null or missing values back unchanged from a CSV export, which opens as UTF-8", async () => {
+    const id = await makeDataset(tenant);
+    const rows = [
+      { inputs: { "in-0": "" }, expected_outputs: { "out-0": null } },
+      { inputs: {}, expected_outputs: { "out-0": "null" }, metadata: { note: "é" } },
+      { inputs: { "in-0": null, "in-1": "" }, expected_outputs: { "out-0": "" } },
+    ];
+    await tenant.secret.post(rowsPath(id), { rows });
+    const bytes = Buffer.from(
+      await (await tenant.secret.raw("GET", `/v2/evals/datasets/${id}/export?format=csv`)).arrayBuffer(),
+    );
+    expect(bytes.subarray(0, 3)).toEqual(Buffer.from([0xef, 0xbb, 0xbf]));
+    const table = await makeDataset(tenant);
+    const text = bytes.toString();
+    expect(await importInto(tenant, table, { source: { type: "csv", text } })).toMatchObject({
+      status: "completed",
+      counts: { created: 3, failed: 0 },
+    });
+    expect(await contentOf(tenant, table)).toEqual(await contentOf(tenant, id));
+    // A mapped cell without a value is an empty text, as in other tables.
+    const mapped = await makeDataset(tenant);
+    await importInto(tenant, mapped, { source: { type: "csv", text }, mapping: { inputs: { q: "inputs.in-1" } } });
+    expect(((await contentOf(tenant, mapped)) as unknown[][]).map(([, inputs]) => inputs)).toEqual([
+      { q: "" },
+      { q: "" },
+      { q: "" },
+    ]);
+  });
+
+  it.each(["append", "upsert", "replace"])(
+    "%s fails if no record is a valid row, with and without dry_run",
+    async (mode) => {
+      const id = await makeDataset(tenant);
+      for (const dry_run of [true, false])
+        expect(await importInto(tenant, id, csv("id,q,a\nx\ny\n", { mode, dry_run }))).toMatchObject({
+          status: "failed",
+          version: null,
+          counts: { read: 2, created: 0, failed: 2 },
+          errors: [{ line: null, code: "nothing_to_import" }, { line: 2, code: "unreadable_record" }, { line: 3 }],
+        });
+    },
+  );
+
+  it("exports every row of any length, and rejects a CSV export with too many columns", async () => {
     const id = await makeDataset(tenant);
     const exported = (format: string) => tenant.secret.get(`/v2/evals/datasets/${id}/export`, { query: { format } });
-    // Some are so long that the rest of a page would be too much at once.
+    // Some rows are so long that a full page of them would be too large.
     const rows = Array.from({ length: 150 }, (_, n) => ({
       inputs: { "in-0": "x".repeat(n === 30 || n >= 100 ? 300_000 : 10) },
       external_id: String(n),
@@ -485,7 +528,8 @@ describe("an import into a dataset", () => {
     const refused = await exported("csv");
     expect(refused).toMatchObject({ status: 422, body: { detail: [{ loc: ["query", "format"] }] } });
     const [first] = (await tenant.secret.get(rowsPath(id), { query: { external_id: "0" } })).body.data;
-    await tenant.secret.patch(`${rowsPath(id)}/${first.row_id}`, { metadata: {} });
+    const metadata = Object.fromEntries(Object.keys(first.metadata).map((name) => [name, null]));
+    await tenant.secret.patch(`${rowsPath(id)}/${first.row_id}`, { metadata });
     const [header = "", ...table] = (await exported("csv")).body.trimEnd().split("\r\n");
     expect([header.split(",").length, table.length]).toEqual([5 + 1 + 900, 150]);
     const unfinished = await tenant.secret.raw("GET", `/v2/evals/datasets/${id}/export?format=jsonl`);
@@ -493,7 +537,7 @@ describe("an import into a dataset", () => {
     await expect(unfinished.text(), "what is left of it does not look whole").rejects.toThrow();
   });
 
-  it("refuses a source without or with too much of a file", async () => {
+  it("rejects a source without content or with two contents", async () => {
     const id = await makeDataset(tenant);
     const post = (body: unknown) => tenant.secret.post(`/v2/evals/datasets/${id}/imports`, body);
     expect((await post({ source: { type: "csv" } })).status).toBe(422);

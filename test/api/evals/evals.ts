@@ -12,7 +12,7 @@ export async function makeDataset(tenant: ApiTenant, body: Record<string, unknow
 
 export const rowsPath = (datasetId: string): string => `/v2/evals/datasets/${datasetId}/rows`;
 
-/** Imports and waits for the end. */
+/** Starts an import and waits until it finishes. */
 export async function importInto(tenant: ApiTenant, datasetId: string, body: unknown): Promise<Answer["body"]> {
   const path = `/v2/evals/datasets/${datasetId}/imports`;
   const answer = await tenant.secret.post(path, body);
@@ -29,13 +29,13 @@ export async function importEnd(tenant: ApiTenant, datasetId: string, importId: 
   }
 }
 
-/** All rows of a version, oldest first, without what differs from run to run. */
+/** All rows of a version, oldest first, without fields that differ from test to test. */
 export async function contentOf(tenant: ApiTenant, datasetId: string, version?: number): Promise<unknown[]> {
   const { body } = await tenant.secret.get(rowsPath(datasetId), { query: { version, order: "asc", page_size: 200 } });
   return body.data.map((row: Record<string, unknown>) => [row["external_id"], row["inputs"], row["expected_outputs"]]);
 }
 
-/** A flow that answers its input in capitals, fails for "fail", pauses for "pause" and counts characters in a second output. */
+/** A flow that outputs its input in capitals, fails for "fail", pauses for "pause", and counts the characters in a second output. */
 export const shouting = () =>
   flow(
     [
@@ -74,7 +74,7 @@ export async function makeExperiment(tenant: ApiTenant, body: Record<string, unk
 
 export const experimentPath = (experimentId: string): string => `/v2/evals/experiments/${experimentId}`;
 
-/** Starts a job and waits for its end. */
+/** Starts a job and waits until it finishes. */
 export async function doJob(
   tenant: ApiTenant,
   experimentId: string,
@@ -83,7 +83,7 @@ export async function doJob(
   return await jobEnd(tenant, experimentId, await startJob(tenant, experimentId, job));
 }
 
-/** Starts a job, and answers its id. */
+/** Starts a job; returns its ID. */
 export async function startJob(tenant: ApiTenant, experimentId: string, job: Record<string, unknown>): Promise<string> {
   const answer = await tenant.secret.post(`${experimentPath(experimentId)}/jobs`, job);
   expect(answer.status, JSON.stringify(answer.body)).toBe(202);

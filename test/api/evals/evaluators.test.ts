@@ -30,7 +30,7 @@ const preview = async (body: object) => {
 const trying = (evaluator: object, sample: object) => preview({ evaluator, sample });
 
 describe("an evaluator", () => {
-  it("is created with its type's defaults, listed, changed into another version against its ETag, deleted", async () => {
+  it("is created with its type's defaults, listed, updated to a new version with its ETag, and deleted", async () => {
     const created = await create({ type: "levenshtein", target: { output: "out-0" }, score: { pass_threshold: 0.9 } });
     expect(created.status).toBe(201);
     expect(created.body).toMatchObject({
@@ -64,7 +64,44 @@ describe("an evaluator", () => {
     expect((await tenant.secret.get(path)).status).toBe(404);
   });
 
-  it("is made of a template, and a composite of evaluators that are there", async () => {
+  it("changes a default threshold with the scale, and requires a new one if it was set by hand", async () => {
+    const scaled = (min: number, max: number) => ({ rubric: "r", scale: { min, max } });
+    const usual = await create({ type: "llm_judge", config: { rubric: "r" } });
+    expect(usual.body.score.pass_threshold).toBe(0.7);
+    const at = (made: { headers: Headers }) => made.headers.get("location") ?? "";
+    const followed = await tenant.secret.patch(at(usual), { config: scaled(1, 10) });
+    expect(followed.body.score.pass_threshold).toBe(7.3);
+    const renamed = await tenant.secret.patch(at(usual), { name: "Renamed" });
+    expect([renamed.body.version, renamed.body.score.pass_threshold]).toEqual([3, 7.3]);
+    const turned = await tenant.secret.patch(at(usual), { score: { direction: "minimize" } });
+    expect(turned.body.score.pass_threshold).toBe(3.7);
+    const back = await tenant.secret.patch(at(usual), { score: { direction: "maximize" } });
+    expect(back.body.score.pass_threshold).toBe(7.3);
+    const chosen = await create({ type: "llm_judge", config: { rubric: "r" }, score: { pass_threshold: 0.9 } });
+    const asked = await tenant.secret.patch(at(chosen), { config: scaled(0, 10) });
+    expect([asked.status, asked.body.detail[0].loc]).toEqual([422, ["body", "score", "pass_threshold"]]);
+    expect((await tenant.secret.patch(at(chosen), { config: { rubric: "s" }, name: "N" })).body.score).toMatchObject({
+      pass_threshold: 0.9,
+    });
+    const both = await tenant.secret.patch(at(chosen), { config: scaled(0, 10), score: { pass_threshold: 9 } });
+    expect(both.body.score.pass_threshold).toBe(9);
+    const part = (evaluator_id: string, config: object) =>
+      create({ type: "composite", config: { parts: [{ name: "j", evaluator_id, config }] } });
+    const composed = await part(usual.body.evaluator_id, scaled(0, 5));
+    expect(composed.body.config.parts[0].score.pass_threshold).toBe(3.5);
+    const refused = await part(both.body.evaluator_id, scaled(0, 5));
+    expect([refused.status, refused.body.detail[0].loc]).toEqual([
+      422,
+      ["body", "config", "parts", 0, "score", "pass_threshold"],
+    ]);
+    const right = await create({ template_id: "composite.right-and-short" });
+    expect([right.status, right.body.score.pass_threshold]).toEqual([201, 1]);
+    const { data } = (await tenant.secret.get("/v2/evals/evaluator-templates")).body;
+    const faithful = data.find((each: { template_id: string }) => each.template_id === "llm_judge.faithfulness");
+    expect(faithful.score.pass_threshold).toBeNull();
+  });
+
+  it("is created from a template, or as a composite of existing evaluators", async () => {
     const { data } = (await tenant.secret.get("/v2/evals/evaluator-templates")).body;
     expect(data.length).toBeGreaterThan(19);
     const made = await create({ template_id: "contains.mentions-one-of", config: { values: ["so"] } });
@@ -101,7 +138,7 @@ describe("an evaluator", () => {
     });
   });
 
-  it("scores a sample, a row, a run, or a run by what a row expects of it; nothing is stored", async () => {
+  it("scores a sample, a row, a run, or a run against a row, and stores nothing", async () => {
     const evaluator = { type: "exact_match" };
     const id = await makeDataset(tenant);
     const { body: row } = await tenant.secret.post(rowsPath(id), {
@@ -134,7 +171,7 @@ describe("an evaluator", () => {
     expect(scores).toEqual([]);
   });
 
-  it("runs code in the sandbox, and says what is wrong with it", async () => {
+  it("runs code in the sandbox, and reports what is wrong with it", async () => {
     const code = (source: string, score = {}) =>
       trying({ type: "code", config: { source, timeout_ms: 500 }, score }, { outputs: { "out-0": "abc" } });
     expect(
@@ -150,7 +187,7 @@ describe("an evaluator", () => {
     expect((await code("function main() { throw new Error('no') }")).error).toMatchObject({ code: "code_failed" });
   });
 
-  it("asks a webhook, signed with the secret that one answer has", async () => {
+  it("calls a webhook, signed with the secret that only the create response shows", async () => {
     let body = "";
     let headers: Readonly<Record<string, string>> = {};
     target.on("/score", (request, response) => {
@@ -196,21 +233,21 @@ describe("an evaluator", () => {
     expect(none.error.code).toBe("embedding_model_not_available");
   });
 
-  it("tells that there is no model for a judge, and what it would be asked", async () => {
+  it("reports a missing judge model, and shows the prompt it would send", async () => {
     const judge = { type: "llm_judge", config: { rubric: "It greets." } };
     const asked = await trying(judge, { inputs: { "in-0": "x" }, outputs: { "out-0": "{{inputs}} hi" } });
     expect(asked).toMatchObject({ value: null, passed: null, error: { code: "model_not_configured" } });
     expect(asked.rendered_prompt).toContain("{{inputs}} hi");
   });
 
-  it("says that a judge's connection is not there", async () => {
+  it("reports a missing connection of a judge", async () => {
     const connection_id = randomUUID();
     const judge = { type: "llm_judge", config: { rubric: "It greets.", connection_id } };
     for (const evaluator of [judge, { type: "composite", config: { parts: [{ name: "a", ...judge }] } }]) {
       const made = await create(evaluator);
-      expect([made.status, made.body.detail]).toEqual([404, "No such connection."]);
+      expect([made.status, made.body.detail]).toEqual([404, "Connection not found."]);
     }
-    // One that goes away later.
+    // A connection that is deleted later.
     const { body } = await tenant.secret.post("/v2/connections", {
       name: "gone",
       provider_id: "openai_compatible",
@@ -223,7 +260,7 @@ describe("an evaluator", () => {
     expect(asked.error).toMatchObject({ code: "connection_not_found" });
   });
 
-  it("scores no run that has failed by code, a webhook or a composite of them, unless it is to", async () => {
+  it("does not score failed runs by code, webhook or composite unless configured to", async () => {
     const failed = await tenant.secret.post("/v2/runs", {
       project_id: await tenant.deploy(failing()),
       inputs: {},
@@ -247,7 +284,7 @@ describe("an evaluator", () => {
     expect(await preview({ evaluator: asked, run_id })).toMatchObject({ value: 0, error: null });
   });
 
-  it("scores outputs that were made elsewhere, and sums up what is said of them", async () => {
+  it("scores outputs that were produced elsewhere, and summarises the scores", async () => {
     const contains = (await create({ type: "contains", name: "says" })).body.evaluator_id;
     const quick = (await create({ type: "latency", score: { pass_threshold: 100 } })).body.evaluator_id;
     const source =
@@ -298,7 +335,7 @@ describe("an evaluator", () => {
     expect(codes).toEqual([404, 404, 422, 403, 404]);
   });
 
-  it("tells code, webhooks and judges the whole of a run: nodes, passages, citations, usage, errors", async () => {
+  it("gives code, webhooks and judges the whole run: nodes, passages, citations, usage, errors", async () => {
     const { body: base } = await tenant.secret.post("/v2/knowledge-bases", {
       name: "hours",
       indexing_params: { embedding_params: { embedding_model: null } },
@@ -363,7 +400,7 @@ describe("an evaluator", () => {
     );
   });
 
-  it("asks a judge, counts what it says and writes down what it cost", async () => {
+  it("calls a judge, counts its scores and records its cost", async () => {
     const server = await startModelStub();
     try {
       const { body: connection } = await tenant.secret.post("/v2/connections", {
@@ -385,7 +422,7 @@ describe("an evaluator", () => {
     }
   });
 
-  it("regex-dos, evaluator-work: what one evaluator costs is bounded, and the others' scores stay", async () => {
+  it("regex-dos, evaluator-work: limits what one evaluator costs, and keeps the scores of the others", async () => {
     const long = "a".repeat(30_000);
     const schema = { type: "array", uniqueItems: true };
     const items = Array.from({ length: 20_000 }, (_, i) => ({ i: { i: [i] } }));

@@ -4,6 +4,7 @@ import { startModelStub } from "../../../src/dev/model-stub.ts";
 import { purgeDatasets } from "../../../src/stores/evals/datasets.ts";
 import { purgeExperiments } from "../../../src/stores/evals/eval-purge.ts";
 import type { Answer } from "../../support/client.ts";
+import { buildRun } from "../../stores/rows.ts";
 import { edges, flow, node } from "../../support/flows.ts";
 import { openTenant, slow } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
@@ -36,7 +37,7 @@ beforeAll(async () => {
   });
 });
 
-/** Inputs with what is expected of them. */
+/** Creates a dataset of inputs and their expected outputs. */
 async function datasetOf(...rows: ReadonlyArray<readonly [string, string, string?]>): Promise<string> {
   const dataset_id = await makeDataset(tenant);
   const body = rows.map(([input, output, split]) => ({
@@ -65,7 +66,7 @@ const eventsOf = (id: string): Promise<Array<{ type: string; data: Record<string
   );
 
 describe("an experiment", () => {
-  it("runs each row as often as wanted, scores it, and tells so once", async () => {
+  it("runs each row as often as configured, scores it, and sends its completed event once", async () => {
     const project = await tenant.deploy(shouting());
     const dataset_id = await datasetOf(["ab", "AB"], ["abcd", "ABCD"], ["x", "Y"], ["fail", ""]);
     const gates = [
@@ -90,7 +91,7 @@ describe("an experiment", () => {
       scores: { expected: 16, done: 16, errored: 4, unscored: 4 },
       eta_seconds: null,
       gates: [
-        // Of the eight scores that there should be.
+        // Counted against the eight scores that are expected.
         { observed: 0.5, passed: true, unscored: 2 },
         { observed: 0.25, passed: true, unscored: 0 },
       ],
@@ -108,7 +109,7 @@ describe("an experiment", () => {
       unscored: 2,
       baseline: null,
     });
-    // 2, 4, 1, twice each.
+    // Values 2, 4 and 1, twice each.
     expect(second).toMatchObject({ n: 6, median: 2, pass_rate: 1 / 3, errors: 2 });
     expect(second.mean).toBeCloseTo(7 / 3);
     expect(second.stddev).toBeCloseTo(1.366_260_1);
@@ -143,10 +144,10 @@ describe("an experiment", () => {
     );
   });
 
-  it("false-green: rows that could not be run or scored count against a gate, and the verdict says how many", async () => {
+  it("false-green: counts rows without a run or score against a gate, and reports how many in the verdict", async () => {
     const dataset_id = await makeDataset(tenant);
     const good = { inputs: { "in-0": "ab" }, expected_outputs: { "out-0": "AB" } };
-    // The first scores of `half` say nothing of passing.
+    // `half` gives a verdict only for the output "AB".
     const half = await makeEvaluator(tenant, {
       type: "code",
       config: {
@@ -168,14 +169,14 @@ describe("an experiment", () => {
     await doJob(tenant, id, { kind: "run" });
     expect(await get(id)).toMatchObject({ state: "COMPLETED", verdict: "failed", unscored: 17 });
     const status = await get(id, "/status");
-    // One of ten is right; nothing is expected of the last row, and eight could not be run.
+    // One of ten is correct; the last row has no expected output, and eight could not run.
     expect(status).toMatchObject({
       unscored: 17,
       counts: { rows: 10, completed: 2, failed: 8 },
       scores: { expected: 20, done: 4, errored: 1, unscored: 17 },
       per_evaluator: [
         { n: 1, passed: 1, pass_rate: 1, expected: 10, unscored: 9 },
-        // Of the scores that pass or fail, which are fewer than those with a number.
+        // Counts scores with a verdict, which are fewer than scores with a number.
         { n: 2, passed: 1, pass_rate: 1, expected: 10, unscored: 8 },
       ],
     });
@@ -188,12 +189,12 @@ describe("an experiment", () => {
       [0.8, true, 0],
     ]);
     expect((await eventsOf(id)).map(({ data }) => [data["verdict"], data["unscored"]])).toEqual([["failed", 17]]);
-    // Nothing but what holds for all rows is left: not passed, and not failed either.
+    // The remaining gate is neither passed nor failed, because scores are missing.
     const { body } = await tenant.secret.patch(experimentPath(id), { gates: gates.slice(2, 3) });
     expect(body).toMatchObject({ verdict: "inconclusive", unscored: 17 });
   });
 
-  it("counts a row whose run was cancelled as cancelled and as ended", async () => {
+  it("counts a row whose run was cancelled as cancelled and as finished", async () => {
     const project = await tenant.deploy(
       flow({
         nodes: [
@@ -236,7 +237,7 @@ describe("an experiment", () => {
     ]);
   });
 
-  it("compares a repetition with the same one of its baseline", async () => {
+  it("compares each repetition with the same repetition of its baseline", async () => {
     const dataset_id = await datasetOf(["ab", "AB"]);
     const wanted = { project_id, dataset_id, evaluator_ids: [right], repetitions: 3 };
     const baseline = await makeExperiment(tenant, wanted);
@@ -280,7 +281,7 @@ describe("an experiment", () => {
       scores: [{ passed: false }],
       baseline: { scores: [{ passed: true }] },
     });
-    // Other gates, another verdict; nothing else can be changed any more.
+    // Changed gates give another verdict; no other field can be changed any more.
     const path = experimentPath(id);
     expect((await tenant.secret.patch(path, { gates: [{ ...gates[0], value: -0.3 }] })).body.verdict).toBe("passed");
     expect((await tenant.secret.patch(path, { repetitions: 2 })).body.code).toBe("conflict");
@@ -289,7 +290,7 @@ describe("an experiment", () => {
     const [{ run_id }] = await rowsOf(id);
     expect((await tenant.secret.delete(path)).status).toBe(204);
     await tenant.secret.post(`/v2/projects/${project_id}/versions/1/publish`);
-    // What a deleted one leaves is removed, its runs and what others say of them are not.
+    // Deleting an experiment deletes its results, but not its runs or the scores from other sources.
     await tenant.secret.post(`/v2/evals/runs/${run_id}/scores`, { name: "n", data_type: "boolean", value: true });
     const left = await tenant.withDatabase((database) =>
       database.system(async (db) => {
@@ -304,7 +305,7 @@ describe("an experiment", () => {
     expect(await get(baseline, "/status")).toMatchObject({ scores: { done: 4 } });
   });
 
-  it("cancels a row that would wait for a decision, and refuses inputs that the flow does not take", async () => {
+  it("fails a row that would wait for an approval or has invalid inputs", async () => {
     const dataset_id = await makeDataset(tenant);
     await tenant.secret.post(rowsPath(dataset_id), {
       rows: [{ inputs: { "in-0": "pause" } }, { inputs: {} }, { inputs: { "in-0": "ok" } }],
@@ -323,12 +324,12 @@ describe("an experiment", () => {
       pauses: [],
     });
     expect(rows[1].run_id).toBeNull();
-    // Scored again is what has run.
+    // Only rows that have run are scored again.
     const { progress } = await doJob(tenant, id, { kind: "score_only" });
     expect([progress.done, progress.total < rows.length]).toEqual([progress.total, true]);
   });
 
-  it("runs failed or chosen rows again, scores again, and exports", async () => {
+  it("reruns failed or chosen rows, rescores, and exports", async () => {
     const dataset_id = await datasetOf(["ab", "AB", "a"], ["fail", "", "a"], ["zz", "ZZ", "b"]);
     const namesake = await makeEvaluator(tenant, { name: "right", type: "contains", config: { values: ["never"] } });
     const evaluator_ids = [right, namesake];
@@ -375,7 +376,7 @@ describe("an experiment", () => {
     expect(lines[0]).toMatchObject({ outputs: { "out-0": "AB" }, scores: [{ passed: true }, { passed: false }] });
   });
 
-  it("is cancelled with what is under way; the rest can be run later", async () => {
+  it("can be cancelled with its unfinished runs; the rest can be run later", async () => {
     const project = await tenant.deploy(slow(30));
     const dataset_id = await datasetOf(...Array.from({ length: 6 }, (_, i) => [`r${i}`, ""] as const));
     const id = await makeExperiment(tenant, { project_id: project, dataset_id, max_concurrency: 2 });
@@ -400,7 +401,7 @@ describe("an experiment", () => {
     expect((await tenant.secret.post(`${experimentPath(id)}/jobs`, { kind: "cancel" })).body.code).toBe("conflict");
   });
 
-  it("ends as partial where its budget is spent, and goes on later", async () => {
+  it("ends as partial when its budget is spent, and continues later", async () => {
     const stub = await startModelStub();
     try {
       const connection = { name: "stub", provider_id: "openai_compatible", scheme: "none" };
@@ -427,7 +428,7 @@ describe("an experiment", () => {
       expect(await doJob(tenant, id, { kind: "run" })).toMatchObject({ state: "COMPLETED" });
       expect(await get(id)).toMatchObject({ state: "PARTIAL", verdict: null, budget });
       const { counts, usage } = await get(id, "/status");
-      // Three spend it; two more may have been under way.
+      // Three runs use up the budget; two more may have been running by then.
       expect([counts.completed >= 3, counts.completed <= 5, counts.pending]).toEqual([
         true,
         true,
@@ -439,7 +440,7 @@ describe("an experiment", () => {
     }
   });
 
-  it("is compared with any other one afterwards", async () => {
+  it("can be compared with any other experiment later", async () => {
     const project = await tenant.deploy(shouting());
     const dataset_id = await datasetOf(["ab", "AB"], ["cd", "cd"], ["fail", ""], ["xyz", "XYZ"]);
     const size = await makeEvaluator(tenant, {
@@ -480,7 +481,7 @@ describe("an experiment", () => {
       ],
     });
     const named = new Map(body.per_evaluator.map((each: Answer["body"]) => [each.evaluator_id, each]));
-    // AB and XYZ are no longer right, cd is.
+    // AB and XYZ are no longer correct; cd is now.
     expect(named.get(right)).toMatchObject({
       n: 3,
       improved: 1,
@@ -517,7 +518,7 @@ describe("an experiment", () => {
     expect((await compare(first, "x")).status).toBe(422);
   });
 
-  it("keeps the evaluators that it scores with from being deleted", async () => {
+  it("prevents its evaluators from being deleted", async () => {
     const dataset_id = await datasetOf(["ab", "AB"]);
     const evaluator = await makeEvaluator(tenant, { type: "exact_match" });
     const path = `/v2/evals/evaluators/${evaluator}`;
@@ -537,7 +538,7 @@ describe("an experiment", () => {
     expect((await tenant.secret.get(path)).status).toBe(404);
   });
 
-  it("is taken over where the process that accepted its job died before it started it", async () => {
+  it("starts even if the process that accepted its job died before starting it", async () => {
     const dataset_id = await datasetOf(["ab", "AB"]);
     const id = await makeExperiment(tenant, { project_id, dataset_id, evaluator_ids: [right] });
     const job_id = randomUUID();
@@ -554,7 +555,18 @@ describe("an experiment", () => {
     expect(await get(id)).toMatchObject({ state: "COMPLETED" });
   });
 
-  it("pins what it was made with, and says what is not there", async () => {
+  it("cancels runs left behind by a process that died while creating a job's last runs", async () => {
+    const id = await makeExperiment(tenant, { project_id, dataset_id: await datasetOf(["ab", "AB"]) });
+    const run_id = await tenant.withDatabase(async (database) => {
+      const batch = { run_type: "batch", metadata: { experiment_id: id } } as const;
+      const made = await buildRun(database, { org_id: tenant.org_id, project_id }, batch);
+      await database.system((db) => db.query("update runs set check_at = now() where run_id = $1", [made]));
+      return made;
+    });
+    await tenant.until(run_id, "CANCELLED");
+  });
+
+  it("pins the versions it was created with, and rejects missing ones", async () => {
     const dataset_id = await datasetOf(["ab", "AB"]);
     const evaluator = await makeEvaluator(tenant, { type: "exact_match" });
     const id = await makeExperiment(tenant, { project_id, dataset_id, evaluator_ids: [evaluator] });

@@ -4,7 +4,7 @@ import { startService } from "../../support/service.ts";
 import type { OwnService } from "../../support/service.ts";
 import { create } from "../knowledge/bases.ts";
 import { settled } from "../knowledge/knowledge-bases.ts";
-import { openTenant } from "../tenant.ts";
+import { openTenant, slow } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 import {
   doJob,
@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => own?.close());
 
-/** A table that refuses a write, each time, as one does whose constraint a release has got wrong. */
+/** A trigger that rejects every write to a table, like a constraint that a release has defined wrongly. */
 const refusing = (table: string, event: string, when = "true"): string => `
   create trigger refuse before ${event} on ${table} for each row when (${when}) execute function refuse();`;
 
@@ -41,11 +41,11 @@ async function makeMonitor(project_id: string, evaluator_id: string): Promise<st
 
 const named = (activity: string) => ({
   code: "internal_error",
-  message: `The step ${activity} failed 6 times because of a fault of the service.`,
+  message: `The step ${activity} failed 6 times because of an internal error.`,
 });
 
 it(
-  "ends every job that a fault of the service keeps from its end, with an error that names the step",
+  "ends every job that an internal error stops, with an error that names the failed step",
   { timeout: 180_000 },
   async () => {
     const { secret } = tenant;
@@ -59,25 +59,32 @@ it(
     const row = { inputs: { "in-0": "ab" }, expected_outputs: { "out-0": "AB" } };
     expect((await secret.post(rowsPath(scored), row)).status).toBe(201);
     const experiment = await makeExperiment(tenant, { project_id, dataset_id: scored, evaluator_ids: [evaluator] });
-    // One that is scored, and comes to its end.
+    // An experiment that is scored and finishes.
     const other = await makeEvaluator(tenant, { name: "free", type: "error_free" });
     const ending = await makeExperiment(tenant, { project_id, dataset_id: scored, evaluator_ids: [other] });
+    // An experiment whose first lane fails while other lanes have waiting runs and rows that have not started.
+    const [waiting, many] = await Promise.all([tenant.deploy(slow(60)), makeDataset(tenant)]);
+    const rows = Array.from({ length: 12 }, () => ({ inputs: {}, expected_outputs: {} }));
+    expect((await secret.post(rowsPath(many), { rows })).status).toBe(201);
+    const broken = await makeExperiment(tenant, { project_id: waiting, dataset_id: many, max_concurrency: 8 });
     const watched = await makeMonitor(project_id, evaluator);
     await administer(
       own.databaseUrl,
       `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'not today'; end $$;
     ${refusing("eval_import_rows", "insert")}
     ${refusing("scores", "insert", `new.evaluator_id = '${evaluator}'`)}
+    ${refusing("experiment_rows", "update", `new.experiment_id = '${broken}' and new.place = 4 and new.state = 'running'`)}
     ${refusing("experiments", "update", "new.state = 'COMPLETED'")}
     ${refusing("eval_monitors", "update", "new.alert_state is distinct from old.alert_state")}
     ${refusing("knowledge_resources", "update", "new.status = 'indexed'")}
     ${refusing("knowledge_syncs", "update", "new.position is distinct from old.position")}`,
     );
 
-    const [imported, job, ended, resource, sync] = await Promise.all([
+    const [imported, job, ended, lane, resource, sync] = await Promise.all([
       importInto(tenant, empty, { source: { type: "jsonl", text: '{"inputs":{"in-0":"x"}}\n' } }),
       doJob(tenant, experiment, { kind: "run" }),
       doJob(tenant, ending, { kind: "run" }),
+      doJob(tenant, broken, { kind: "run" }),
       secret.post(`${path}/resources`, { text: "Weirs hold water.", name: "weirs" }).then(({ status, body }) => {
         expect(status, JSON.stringify(body)).toBeLessThan(300);
         return settled(tenant, base.knowledge_base_id, body.resource_id);
@@ -97,6 +104,20 @@ it(
       state: "FAILED",
       error: named("scoreRows"),
     });
+    // Finished rows are reported even if they could not be scored, and nothing runs forever.
+    const counts = async (id: string) => (await secret.get(`${experimentPath(id)}/status`)).body.counts;
+    const none = { pending: 0, running: 0, completed: 0, failed: 0, cancelled: 0 };
+    expect(await counts(experiment)).toEqual({ ...none, rows: 1, completed: 1 });
+    expect(lane).toMatchObject({ state: "FAILED", errors: [named("nextRows")] });
+    expect(await counts(broken)).toEqual({ ...none, rows: 12, cancelled: 12 });
+    await vi.waitFor(
+      async () => {
+        const { body } = await secret.get("/v2/runs", { query: { project_id: waiting, page_size: 200 } });
+        const states = body.data.map(({ state }: { state: string }) => state);
+        expect(states).toEqual(Array.from({ length: 9 }, () => "CANCELLED"));
+      },
+      { timeout: 60_000, interval: 200 },
+    );
     expect(ended).toMatchObject({ state: "FAILED", errors: [named("endExperiment")] });
     expect((await secret.get(experimentPath(ending))).body).toMatchObject({
       state: "FAILED",
@@ -105,7 +126,7 @@ it(
     });
     expect(resource).toMatchObject({ status: "error", error: named("indexResource") });
     expect(sync).toMatchObject({ state: "failed", error: named("listSync") });
-    // A monitor goes on, and says what kept it from its work as long as that does.
+    // A monitor continues, and reports the error as long as it lasts.
     const monitor = async () => (await secret.get(watched)).body;
     await vi.waitFor(async () => expect((await monitor()).last_error).toBe(named("checkAlert").message), {
       timeout: 90_000,

@@ -8,7 +8,7 @@ import type { ApiTenant } from "../tenant.ts";
 import { doJob, makeDataset, makeEvaluator, makeExperiment, rowsPath, shouting } from "./evals.ts";
 
 const MONITORS = "/v2/evals/monitors";
-/** The relay looks around every few seconds, and a monitor every second. */
+/** The relay polls every few seconds, and a monitor every second. */
 const SOON = { timeout: 60_000, interval: 200 };
 
 let tenant: ApiTenant;
@@ -20,7 +20,7 @@ beforeAll(async () => {
   tenant = await openTenant();
   project_id = await tenant.deploy(shouting());
   loud = await makeEvaluator(tenant, { name: "loud", type: "contains", config: { values: ["GOOD"] } });
-  // No model is configured: it can never tell.
+  // No model is configured, so this judge always fails.
   judge = await makeEvaluator(tenant, { name: "kind", type: "llm_judge", config: { rubric: "Is it kind?" } });
 });
 
@@ -43,7 +43,7 @@ async function run(input: string, body: Record<string, unknown> = {}): Promise<s
 
 const statsOf = async (id: string): Promise<Record<string, number>> => (await get(id)).stats;
 
-/** Waits until a monitor has scored so many runs. */
+/** Waits until a monitor has scored this many runs. */
 async function scored(id: string, count: number): Promise<void> {
   await vi.waitFor(async () => expect((await statsOf(id))["scored"]).toBe(count), SOON);
 }
@@ -60,11 +60,11 @@ const eventsOf = (id: string): Promise<Array<{ type: string; data: Record<string
   );
 
 describe("monitors", () => {
-  it("are refused versions that the flow does not have", async () => {
+  it("reject versions that the flow does not have", async () => {
     const body = { name: "M", project_id, evaluator_ids: [loud], flow_versions: [1, 900, 901] };
     const refused = [
-      { loc: ["body", "flow_versions", 1], msg: "The flow has no version 900" },
-      { loc: ["body", "flow_versions", 2], msg: "The flow has no version 901" },
+      { loc: ["body", "flow_versions", 1], msg: "The flow does not have version 900" },
+      { loc: ["body", "flow_versions", 2], msg: "The flow does not have version 901" },
     ];
     const created = await tenant.secret.post(MONITORS, body);
     expect([created.status, created.body.detail]).toMatchObject([422, refused]);
@@ -75,7 +75,7 @@ describe("monitors", () => {
     expect((await tenant.secret.patch(path, { flow_versions: null })).status).toBe(200);
   });
 
-  it("sample runs by rate, cap and filter, and score them; what cannot be scored is an error", async () => {
+  it("sample runs by rate, cap and filter, and score them; a failed score is stored as an error", async () => {
     const all = await makeMonitor({ sampling_rate: 1, evaluator_ids: [loud, judge] });
     const half = await makeMonitor({ sampling_rate: 0.5 });
     const capped = await makeMonitor({ sampling_rate: 1, max_per_hour: 2 });
@@ -98,14 +98,14 @@ describe("monitors", () => {
     await doJob(tenant, await makeExperiment(tenant, { project_id, dataset_id }), { kind: "run" });
 
     await scored(all, 8);
-    // The judge has no model, and one run failed.
+    // Every run has an error, because the judge has no model.
     expect(await statsOf(all)).toEqual({ eligible: 8, sampled: 8, scored: 8, errored: 8 });
     const sample = runs.filter((id) => isSampled(id, 0.5));
     await scored(half, sample.length);
     const halves = (await get(half, "/sampled-runs")).data.map((each: { run_id: string }) => each.run_id);
     expect(halves.toSorted()).toEqual(sample.toSorted());
     const cap = await statsOf(capped);
-    // Two, or four where an hour has ended meanwhile.
+    // The cap is two per hour, so four if a new hour begins during the test.
     expect([cap["eligible"], [2, 4].includes(cap["sampled"] ?? 0)]).toEqual([8, true]);
     await scored(tagged, 1);
     await scored(failed, 1);
@@ -115,7 +115,7 @@ describe("monitors", () => {
     for (const id of [other, off])
       expect(await statsOf(id)).toEqual({ eligible: 0, sampled: 0, scored: 0, errored: 0 });
     expect([(await get(off)).status, (await get(all)).status]).toEqual(["disabled", "active"]);
-    // Only the monitor gets the end of an experiment's row.
+    // Only the monitor receives the end of an experiment's run; no webhook event is written for it.
     const told = await tenant.withDatabase((database) =>
       database.system((db) =>
         db.query("select type from outbox where org_id = $1 and data->>'run_type' = 'batch'", [tenant.org_id]),
@@ -155,7 +155,7 @@ describe("monitors", () => {
     ).toEqual([2, 5, 8, 1, 5, 2, 0]);
 
     const stats = await get(all, "/score-stats", { granularity: "day", evaluator_id: loud });
-    // Two of seven: percentiles of 0 0 0 0 0 1 1.
+    // Two of seven passed, so the percentiles are those of 0 0 0 0 0 1 1.
     const figures = { n: 7, mean: 2 / 7, p10: 0, p50: 0, p90: 1, pass_rate: 2 / 7, errors: 1, eligible: 8, sampled: 8 };
     expect(stats.totals).toMatchObject(figures);
     expect(stats.totals.stddev).toBeCloseTo(0.487_950_036);
@@ -173,14 +173,15 @@ describe("monitors", () => {
       evaluator_id: loud,
     });
     expect(versions.groups).toMatchObject([{ group: "1", totals: { n: 7, eligible: null } }]);
-    // What had no place in this hour stays unsampled.
+    expect(versions.totals).toMatchObject(figures);
+    // The period is extended to whole hours, and an hour without samples has no mean.
     const later = await get(all, "/score-stats", { from: "2020-01-01T00:00:00Z", to: "2020-01-01T01:30:00Z" });
     expect(later).toMatchObject({ from: "2020-01-01T00:00:00.000Z", to: "2020-01-01T02:00:00.000Z" });
     expect(later.buckets.map(({ n, mean }: Answer["body"]) => [n, mean])).toEqual([
       [0, null],
       [0, null],
     ]);
-    // RFC 3339 has offsets that Postgres refuses, and this bucket ends after the last year.
+    // RFC 3339 allows offsets that Postgres rejects, and this bucket ends after the last supported year.
     const far = await get(all, "/score-stats", { from: "9999-12-31T00:00:00+17:37", to: "9999-12-31T23:30:00Z" });
     expect(far.buckets).toHaveLength(42);
     const scores = (await tenant.secret.get(`/v2/evals/runs/${runs[0]}/scores`)).body.data;
@@ -188,7 +189,7 @@ describe("monitors", () => {
     expect(scores.length).toBe(2);
   });
 
-  it("tell once that an alert begins, with its runs, and once that it ends", async () => {
+  it("notify once when an alert begins, with its runs, and once when it ends", async () => {
     const own = await tenant.deploy(shouting());
     const id = await makeMonitor({ project_id: own, sampling_rate: 1 });
     const alert = `${MONITORS}/${id}/alert`;
@@ -197,8 +198,14 @@ describe("monitors", () => {
     const set = await tenant.secret.patch(alert, { enabled: true, conditions: [condition] });
     expect(set.status, JSON.stringify(set.body)).toBe(200);
     await vi.waitFor(async () => expect((await get(id, "/alert")).state.severity).toBe("no_data"), SOON);
-    // Off meanwhile, so that it does not begin with the first score.
+    // Disabled for now, so that the alert does not begin with the first score.
     await tenant.secret.patch(alert, { enabled: false });
+    // Returns a verdict for one run of three, and only a score for the others.
+    const source = "function main({ output }) { return output === 'GOOD' ? { value: 1, passed: true } : 0.2; }";
+    const rare = await makeEvaluator(tenant, { name: "rare", type: "code", config: { source } });
+    const few = await makeMonitor({ project_id: own, sampling_rate: 1, evaluator_ids: [rare] });
+    const needed = { ...condition, evaluator_id: rare, min_samples: 2 };
+    await tenant.secret.patch(`${MONITORS}/${few}/alert`, { enabled: true, conditions: [needed] });
     const bad = [await run("bad", { project_id: own }), await run("bad", { project_id: own })];
     const good = await run("good", { project_id: own });
     await scored(id, 3);
@@ -207,6 +214,11 @@ describe("monitors", () => {
     expect((await get(id, "/alert")).state.observed).toEqual([
       { evaluator_id: loud, metric: "pass_rate", value: 1 / 3, samples: 3, breached: true },
     ]);
+    const seldom = { evaluator_id: rare, metric: "pass_rate", value: 1, samples: 1, breached: null };
+    await vi.waitFor(
+      async () => expect((await get(few, "/alert")).state).toMatchObject({ severity: "no_data", observed: [seldom] }),
+      SOON,
+    );
     const [event, ...more] = await eventsOf(id);
     expect(more).toEqual([]);
     expect(event).toMatchObject({
@@ -216,23 +228,23 @@ describe("monitors", () => {
     const named = event?.data["run_ids"] as string[];
     expect(named.toSorted()).toEqual(bad.toSorted());
     expect(named).not.toContain(good);
-    // An hour of good runs later: the same condition, met.
+    // The same condition with a threshold that the runs meet.
     const better = await tenant.secret.patch(alert, { conditions: [{ ...condition, threshold: 0.3 }] });
-    // Begins anew; the watcher may have looked already.
+    // A changed condition resets the state; the watcher may already have checked it.
     expect(["unknown", "ok"]).toContain(better.body.state.severity);
     await vi.waitFor(async () => expect((await get(id, "/alert")).state.severity).toBe("ok"), SOON);
     expect((await eventsOf(id)).map(({ type }) => type)).toEqual([
       "evals.monitor.alert.triggered",
       "evals.monitor.alert.resolved",
     ]);
-    // A silenced alert is not reported.
+    // A silenced alert sends no events.
     const silenced_until = new Date(Date.now() + 3_600_000).toISOString();
     await tenant.secret.patch(alert, { silenced_until, conditions: [condition] });
     await vi.waitFor(async () => expect((await get(id, "/alert")).state.severity).toBe("alert"), SOON);
     expect((await eventsOf(id)).length).toBe(2);
   });
 
-  it("are changed, listed and deleted, with their limits", async () => {
+  it("can be changed, listed and deleted, with their limits", async () => {
     const before = (await tenant.secret.get("/v2/evals/monitor-limits")).body;
     expect(before).toMatchObject({ max_monitors: 20, max_evaluators_per_monitor: 10, max_sampled_runs_per_hour: 1000 });
     const id = await makeMonitor();

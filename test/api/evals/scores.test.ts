@@ -14,14 +14,14 @@ beforeAll(async () => {
 });
 
 const scoresPath = (runId: string): string => `/v2/evals/runs/${runId}/scores`;
-/** The path of the scores of a new run. */
+/** Starts a run; returns the path of its scores. */
 async function newRun(): Promise<string> {
   const { body } = await mine.secret.post("/v2/runs", { project_id, inputs: { "in-0": "a" }, mode: "sync" });
   return scoresPath(body.run_id);
 }
 const good = { name: "good", data_type: "boolean", value: true };
 
-it("keeps what programs and people say of a run and its nodes", async () => {
+it("stores scores from programs and people for a run and its nodes", async () => {
   const path = await newRun();
   const editor = await mine.user("editor");
   const metadata = { rubric: { version: 2 }, tags: ["x"] };
@@ -55,7 +55,7 @@ it("keeps what programs and people say of a run and its nodes", async () => {
   expect([other.status, other.body.code]).toEqual([400, "cursor_mismatch"]);
 });
 
-it("shows what evaluators and feedback say beside them", async () => {
+it("lists scores from evaluators and feedback too", async () => {
   const dataset_id = await makeDataset(mine);
   await mine.secret.post(rowsPath(dataset_id), { inputs: { "in-0": "a" } });
   const evaluator_id = await makeEvaluator(mine, { type: "contains", config: { values: ["A"] } });
@@ -72,7 +72,7 @@ it("shows what evaluators and feedback say beside them", async () => {
 });
 
 describe("scores across runs", () => {
-  it("are listed by what they are of, page by page", async () => {
+  it("can be filtered by project, run, name, source, node, result and time, with paging", async () => {
     const own = await openTenant();
     const project = await own.deploy(shouting());
     const give = async (value: number, body: object = {}) => {
@@ -104,7 +104,7 @@ describe("scores across runs", () => {
     const later = new Date(Date.parse(first.created_at) + 1).toISOString();
     expect(await ids({ created_after: later, name: "help" })).toEqual([]);
     expect(await ids({ created_before: third.created_at, passed: true })).toEqual([first.score_id]);
-    // RFC 3339 has offsets and years that Postgres refuses.
+    // RFC 3339 allows offsets and years that Postgres rejects.
     const [early, late] = ["0000-01-01T00:00:00+17:37", "9999-12-31T23:59:59-23:59"];
     expect(await ids({ created_after: early, created_before: late })).toEqual(all);
     expect(await ids({ evaluator_id: randomUUID() })).toEqual([]);
@@ -115,7 +115,7 @@ describe("scores across runs", () => {
     expect((await mine.secret.get("/v2/evals/scores", { query: { run_id: second.run_id } })).body.data).toEqual([]);
   });
 
-  it("are corrected against their ETag, with what was said first, and deleted", async () => {
+  it("can be corrected with a current ETag, keeping the original value, and deleted", async () => {
     const path = await newRun();
     const given = { name: "help", data_type: "numeric", value: 1, comment: "Good." };
     const { body: score } = await mine.secret.post(path, given);
@@ -154,7 +154,7 @@ describe("scores across runs", () => {
     expect([(await mine.secret.get(at)).status, (await mine.secret.delete(at)).status]).toEqual([404, 404]);
   });
 
-  it("of an evaluator that are corrected stay so, and its experiment and monitor follow", async () => {
+  it("keep a correction of an evaluator's score, and update its experiment and monitor", async () => {
     const own = await openTenant();
     const project = await own.deploy(shouting());
     const dataset_id = await makeDataset(own);
@@ -189,7 +189,7 @@ describe("scores across runs", () => {
       passed: true,
       source: "evaluator",
     });
-    // What could not be scored is, by a person.
+    // A person can set a score that the evaluator failed to compute.
     expect(await correct(3, { value: 0.6 })).toMatchObject({ passed: true, error: null, corrected: { value: null } });
     expect((await own.secret.get(at)).body).toMatchObject({ verdict: "passed", unscored: 0 });
     const status = async () => (await own.secret.get(`${at}/status`)).body.per_evaluator[0];
@@ -204,7 +204,7 @@ describe("scores across runs", () => {
   });
 });
 
-it("are given once for an Idempotency-Key", async () => {
+it("are stored once per Idempotency-Key", async () => {
   const path = await newRun();
   const headers = { "idempotency-key": randomUUID() };
   const first = await mine.secret.post(path, good, { headers });
@@ -214,7 +214,7 @@ it("are given once for an Idempotency-Key", async () => {
   expect((await mine.secret.get(path)).body.data).toEqual([first.body]);
 });
 
-it("are refused with what is wrong with them", async () => {
+it("are rejected with a reason if they are invalid", async () => {
   const path = await newRun();
   const wrong: [object, string][] = [
     [{ value: 1 }, "value"],
@@ -237,7 +237,7 @@ it("are refused with what is wrong with them", async () => {
   expect((await mine.secret.get(path)).body.data).toEqual([]);
 });
 
-it("need a credential and a role, and are hidden from other organisations, as their runs are", async () => {
+it("need a credential and a role, and are hidden from other organisations, like their runs", async () => {
   const path = await newRun();
   const score = `/v2/evals/scores/${(await mine.secret.post(path, good)).body.score_id}`;
   const [viewer, others] = [await mine.user("viewer"), await openTenant()];

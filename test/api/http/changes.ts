@@ -4,17 +4,17 @@ import { echo } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 import { makeDataset, makeEvaluator, makeExperiment, rowsPath, shouting } from "../evals/evals.ts";
 
-/** A request that changes some members, and what shows that it was done where that is not the request itself. */
+/** A request that changes some fields, and the fields of the response that prove it if they differ from the request. */
 export interface Change {
   readonly send: Readonly<Record<string, unknown>>;
   readonly shown?: object;
 }
 
-/** How a PATCH operation is tried. */
+/** How a PATCH operation is tested. */
 export interface Changed {
-  /** Makes a resource; answers its address. */
+  /** Creates a resource; returns its path. */
   readonly make: (tenant: ApiTenant) => Promise<string>;
-  /** Changes that several callers make at once in a round, of different members; each round has other values. */
+  /** Changes of different fields that several callers make at the same time; each round uses other values. */
   readonly changes: (round: number) => readonly Change[];
 }
 
@@ -46,7 +46,7 @@ const knowledgeBase = (tenant: ApiTenant): Promise<string> =>
     "knowledge_base_id",
   );
 const modelConnection = (tenant: ApiTenant): Promise<string> =>
-  // Nothing listens there.
+  // No server listens at this address.
   made(
     tenant,
     "/v2/connections",
@@ -79,7 +79,7 @@ function settings(): Changed {
   };
 }
 
-/** Every operation that changes a resource, by its id in the document. */
+/** Every operation that changes a resource, by operation ID. */
 export const CHANGES: Readonly<Record<string, readonly Changed[]>> = {
   changeProject: [
     {
@@ -93,7 +93,7 @@ export const CHANGES: Readonly<Record<string, readonly Changed[]>> = {
       changes: changing(name, description, (round) => ({ sync: { schedule_cron: `${round} 3 * * *` } })),
     },
     {
-      // Members of one member.
+      // Changes different fields of one nested object.
       make: knowledgeBase,
       changes: changing(
         (round) => ({ indexing_params: { chunker_params: { chunk_size: 800 + round } } }),
@@ -138,7 +138,7 @@ export const CHANGES: Readonly<Record<string, readonly Changed[]>> = {
           await made(tenant, `${path}/versions`, { ...skill, instructions }, "version");
         return path;
       },
-      // It has one member alone.
+      // The resource has only one field.
       changes: changing((round) => ({ default_version: (round % 3) + 1 })),
     },
   ],
@@ -183,7 +183,7 @@ export const CHANGES: Readonly<Record<string, readonly Changed[]>> = {
       ),
     },
     {
-      // A schema is compiled in another process: the check takes a while.
+      // The API compiles a schema in another process, so the check takes a while.
       make: async (tenant) =>
         `/v2/evals/evaluators/${await makeEvaluator(tenant, { type: "json_schema", config: { schema: {} } })}`,
       changes: changing(

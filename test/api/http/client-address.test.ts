@@ -6,7 +6,7 @@ function from(remoteAddress: string, forwarded?: string): IncomingMessage {
   return { socket: { remoteAddress }, headers: { "x-forwarded-for": forwarded } } as unknown as IncomingMessage;
 }
 
-describe("trusted-header: the address a request comes from", () => {
+describe("trusted-header: the client address of a request", () => {
   it.each([
     ["the socket's, regardless of headers", "203.0.113.9", "10.0.0.1", [], "203.0.113.9"],
     ["the socket's when that is no proxy", "203.0.113.9", "10.0.0.1", ["10.0.0.0/8"], "203.0.113.9"],

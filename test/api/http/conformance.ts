@@ -13,13 +13,13 @@ type Response = { readonly $ref?: string; readonly content?: Media };
 type Paths = Record<string, Record<string, { responses: Record<string, Response> }>>;
 
 export const operations = describeOperations(loadConfig({ DATABASE_URL: "postgres://nowhere/" }));
-/** As it is published: to generate it in each process takes seconds. That it is up to date is tested by openapi.test.ts. */
+/** The published document; generating it would take seconds in each process. openapi.test.ts checks that it is up to date. */
 export const document = JSON.parse(readFileSync(new URL("../../../openapi.json", import.meta.url), "utf8")) as {
   paths: Paths;
   components: { schemas: object; responses: Record<string, Response> };
 };
 
-// What operations share is compiled once, and as it is: most of it judges a few answers.
+// Schemas shared by operations are compiled once, without optimisation, because most of them check few responses.
 const ajv = new Ajv2020({
   strict: false,
   allErrors: true,
@@ -35,7 +35,7 @@ const routes = Object.keys(document.paths).map((path) => ({
   pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`),
 }));
 
-/** Fails unless the document says that this operation can answer so: the status, the content type, the shape. */
+/** Fails unless the document allows this response of the operation: status, content type, and schema. */
 export function expectDocumented(method: string, path: string, answer: Answer): void {
   const name = path.replace(/\?.*$/, "");
   const route = routes.find(({ pattern }) => pattern.test(name))?.path;
@@ -70,7 +70,7 @@ function escape(part: string): string {
   return encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"));
 }
 
-/** A client that checks every answer against the document. */
+/** A client that checks every response against the OpenAPI document. */
 export function checkedClient(target: { readonly url: string }, credential?: string): TestClient {
   const plain = client(target, credential);
   const check = async (method: string, path: string, work: Promise<Answer>): Promise<Answer> => {

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** Path and word of every issue. */
+/** Path and type of every issue. */
 function issues({ body }: Answer): unknown[] {
   return body.detail.map(({ loc, type }: { loc: unknown; type: string }) => [loc, type]);
 }
@@ -28,8 +28,8 @@ function issues({ body }: Answer): unknown[] {
 const post = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
   client.post("/v2/projects", body, { headers: { "content-type": "application/json", ...headers } });
 
-describe("addresses and methods", () => {
-  it("answers an unknown address as a problem", async () => {
+describe("paths and methods", () => {
+  it("return a problem for an unknown path", async () => {
     const { status, headers, body } = await client.get("/v3/nothing");
     expect(status).toBe(404);
     expect(headers.get("content-type")).toBe("application/problem+json");
@@ -41,19 +41,19 @@ describe("addresses and methods", () => {
     });
   });
 
-  it("answers a known address with another method 405 and what it allows", async () => {
+  it("return 405 and the allowed methods for another method", async () => {
     const { status, headers, body } = await client.put("/v2/projects", {});
     expect(status).toBe(405);
     expect(body.code).toBe("method_not_allowed");
     expect(headers.get("allow")?.split(", ").toSorted()).toEqual(["GET", "HEAD", "OPTIONS", "POST"]);
   });
 
-  it("answers OPTIONS with what it allows", async () => {
+  it("return the allowed methods for OPTIONS", async () => {
     const answer = await client.raw("OPTIONS", "/v2/projects");
     expect([answer.status, answer.headers.get("allow")]).toEqual([204, expect.stringContaining("POST")]);
   });
 
-  it("answers HEAD as GET, without a body", async () => {
+  it("handle HEAD like GET, without a body", async () => {
     const answer = await client.raw("HEAD", "/v2/projects");
     expect([answer.status, await answer.text()]).toEqual([200, ""]);
     expect(answer.headers.get("content-type")).toBe("application/json");
@@ -66,13 +66,13 @@ describe("addresses and methods", () => {
     "/v2/projects/../projects",
     "/v2//projects",
     "/v2/%70rojects",
-  ])("does not take %s for another address", async (path) => {
+  ])("do not treat %s as a known path", async (path) => {
     const headers = { authorization: `Bearer ${org.secretKey}` };
     expect((await rawRequest(api, { method: "GET", path, headers })).status).toBe(404);
   });
 });
 
-describe("path-traversal, redos-in-path: ids are only data", () => {
+describe("path-traversal, redos-in-path: an ID in a path", () => {
   const odd = [
     "nope",
     "..",
@@ -85,7 +85,7 @@ describe("path-traversal, redos-in-path: ids are only data", () => {
     "__proto__",
     "0197a1c4-7c5e-7d1f-9a3b-2f4e6a8c0b1d'--",
   ];
-  it.each(odd)("refuses the id %.40s, and does not repeat it", async (id) => {
+  it.each(odd)("is rejected as invalid if it is %.40s, and is not repeated in the response", async (id) => {
     const headers = { authorization: `Bearer ${org.secretKey}` };
     const start = performance.now();
     const answer = await rawRequest(api, { method: "GET", path: `/v2/projects/${id}`, headers });
@@ -105,7 +105,7 @@ describe("path-traversal, redos-in-path: ids are only data", () => {
   });
 
   it.each(["0", "-2", "abc", "1e3", "99999999999", "1.5"])(
-    "answers the version %s as an unknown one",
+    "that is the unknown version %s returns 404",
     async (version) => {
       const { body: project } = await client.post("/v2/projects", { name: "A" });
       const answer = await client.get(`/v2/projects/${project.project_id}/versions/${version}`);
@@ -114,22 +114,25 @@ describe("path-traversal, redos-in-path: ids are only data", () => {
   );
 });
 
-describe("request ids", () => {
-  it("takes the client's", async () => {
+describe("request IDs", () => {
+  it("are taken from the client", async () => {
     const answer = await client.get("/v2/limits", { headers: { "X-Request-Id": "abc.DEF_1-2" } });
     expect(answer.headers.get("x-request-id")).toBe("abc.DEF_1-2");
   });
 
-  it.each(["a b", "<script>", "x".repeat(129), "a\tb", "ü"])("crlf: makes one of its own instead of %j", async (id) => {
-    const answer = await rawRequest(api, {
-      method: "GET",
-      path: "/healthz",
-      headers: { "x-request-id": Buffer.from(id).toString("latin1") },
-    });
-    expect(answer.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
-  });
+  it.each(["a b", "<script>", "x".repeat(129), "a\tb", "ü"])(
+    "crlf: are generated if the client sends %j",
+    async (id) => {
+      const answer = await rawRequest(api, {
+        method: "GET",
+        path: "/healthz",
+        headers: { "x-request-id": Buffer.from(id).toString("latin1") },
+      });
+      expect(answer.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
+    },
+  );
 
-  it("puts it into the log line, which names the operation and not the query", async () => {
+  it("appear in a log line that names the operation, without the query", async () => {
     await client.get("/v2/projects", { query: { page_size: 7 }, headers: { "X-Request-Id": "find-me" } });
     await expect.poll(() => api.logs()).toContain('"request_id":"find-me"');
     const line = JSON.parse(
@@ -149,7 +152,7 @@ describe("request ids", () => {
     expect(api.logs()).not.toContain(org.secretKey);
   });
 
-  it("trigger-forgery: leaves the address of an inbound webhook out of the log", async () => {
+  it("trigger-forgery: appear in a log line without the URL of an inbound webhook", async () => {
     const token = "T0ken-of-an-address-that-nobody-else-may-know";
     for (const path of [`/hooks/${token}`, `/hooks/${token}/more`, `/Hooks/${token}`]) {
       await client.post(path, {}, { headers: { "X-Request-Id": "a-hook" } });
@@ -159,8 +162,8 @@ describe("request ids", () => {
   });
 });
 
-describe("an upload that its client cuts off", () => {
-  it("is no error of the service", async () => {
+describe("an upload that its client aborts", () => {
+  it("is not logged as an internal error", async () => {
     const { hostname, port } = new URL(api.url);
     const head = [
       `POST /upload_to_storage_user?org=${org.org_id}&user_id=u&flow_id=${randomUUID()}&node_id=n HTTP/1.1`,
@@ -172,12 +175,12 @@ describe("an upload that its client cuts off", () => {
     ];
     connect(Number(port), hostname).end(`${head.join("\r\n")}\r\n\r\n--b\r\n`);
     await expect.poll(() => api.logs()).toContain('"request_id":"cut-off"');
-    expect(api.logs()).not.toContain("broken off");
+    expect(api.logs()).not.toContain("response aborted");
   });
 });
 
 describe("an operation with a query", () => {
-  it("refuses undeclared members, and reports all issues at once", async () => {
+  it("rejects undeclared fields, and reports all issues together", async () => {
     const answer = await client.get("/v2/projects?page_size=x&order=up&limit=3&direction=next");
     expect(answer.status).toBe(422);
     expect(issues(answer)).toEqual([
@@ -195,12 +198,12 @@ describe("an operation with a query", () => {
     ["page_size=1&page_size=2", "value_error"],
     ["order=%00", "string_unicode"],
     ["__proto__=1", "extra_forbidden"],
-  ])("refuses ?%s as %s", async (query, type) => {
+  ])("rejects ?%s as %s", async (query, type) => {
     const answer = await client.get(`/v2/projects?${query}`);
     expect([answer.status, issues(answer)]).toEqual([422, [[["query", query.split("=")[0]], type]]]);
   });
 
-  it("refuses parameters where none are declared", async () => {
+  it("rejects parameters if it declares none", async () => {
     expect(issues(await client.get("/v2/limits?a=1"))).toEqual([[["query", "a"], "extra_forbidden"]]);
   });
 });
@@ -211,13 +214,13 @@ describe("an operation with a body", () => {
     ["null", "null"],
     ["a list", "[]"],
     ["a string", '"x"'],
-  ])("refuses %s where an object is needed", async (_, text) => {
+  ])("rejects %s if an object is required", async (_, text) => {
     const answer = await post(text);
     expect([answer.status, answer.body.detail[0].loc]).toEqual([422, ["body"]]);
   });
 
   it.each(["{", '{"name":"a",}', "{'name':'a'}", '{"name":"a"} x', "\ufeff{}x", "NaN"])(
-    "refuses %j as no JSON",
+    "rejects %j as invalid JSON",
     async (text) => {
       const answer = await post(text);
       expect(answer.status).toBe(422);
@@ -227,7 +230,7 @@ describe("an operation with a body", () => {
     },
   );
 
-  it("refuses bytes that are not UTF-8", async () => {
+  it("rejects bytes that are not UTF-8", async () => {
     expect(issues(await post(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])))).toEqual([[["body"], "json_invalid"]]);
   });
 
@@ -235,7 +238,7 @@ describe("an operation with a body", () => {
     expect((await post('{"password":"hunter2" oops}')).body).not.toEqual(expect.stringContaining("hunter2"));
   });
 
-  it("proto-pollution: refuses __proto__ at any depth, and nothing is changed by it", async () => {
+  it("proto-pollution: rejects __proto__ at any depth, and changes no prototype", async () => {
     const answer = await post('{"name":"a","flow":{"nodes":[{"__proto__":{"polluted":true}}]}}');
     expect(issues(answer)).toEqual([[["body", "flow", "nodes", 0, "__proto__"], "value_error"]]);
     expect(issues(await post(String.raw`{"name":"a","\u005f_proto__":{"x":1}}`))).toEqual([
@@ -247,13 +250,13 @@ describe("an operation with a body", () => {
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   });
 
-  it("refuses text that the database cannot hold", async () => {
+  it("rejects text that the database cannot store", async () => {
     expect(issues(await post(String.raw`{"name":"a\u0000b"}`))).toEqual([[["body", "name"], "string_unicode"]]);
     expect(issues(await post(String.raw`{"name":"a\ud800b"}`))).toEqual([[["body", "name"], "string_unicode"]]);
     expect((await post(String.raw`{"name":"\ud83d\ude00 \u00e9"}`)).body.name).toBe("😀 é");
   });
 
-  it("deep-json: refuses deep nesting without parsing it", async () => {
+  it("deep-json: rejects deep nesting without parsing it", async () => {
     const start = performance.now();
     const answer = await post(`{"name":"a","flow":${"[".repeat(4_000_000)}`);
     expect(issues(answer)).toEqual([[["body"], "json_too_complex"]]);
@@ -262,7 +265,7 @@ describe("an operation with a body", () => {
     expect(issues(await post(`${"[".repeat(100)}${"]".repeat(100)}`))).toEqual([[["body"], "dict_type"]]);
   });
 
-  it("huge-list: refuses a million values without parsing them", async () => {
+  it("huge-list: rejects a million values without parsing them", async () => {
     expect(issues(await post(`{"name":"a","flow":[${"{},".repeat(1_000_001)}{}]}`))).toEqual([
       [["body"], "json_too_complex"],
     ]);
@@ -276,7 +279,7 @@ describe("an operation with a body", () => {
     ["/v2/runs", 130_000],
     ["/v2/api-keys", 9_500],
   ])(
-    "huge-list: of all unknown members of POST %s, %i, lists a hundred and counts the others",
+    "huge-list: lists a hundred unknown fields of POST %s with %i fields, and counts the others",
     async (path, length) => {
       const wrong = Object.fromEntries(Array.from({ length }, (_, n) => [`m${n}`, 1]));
       const { status, body } = await client.post(path, wrong);
@@ -286,7 +289,7 @@ describe("an operation with a body", () => {
     },
   );
 
-  it("refuses a body over the limit, announced or not", async () => {
+  it("rejects a body over the limit, with and without a declared length", async () => {
     const megabyte = Buffer.alloc(1024 * 1024, "x");
     const announced = await post(Buffer.alloc(11 * 1024 * 1024, " "));
     expect(announced).toMatchObject({
@@ -308,14 +311,14 @@ describe("an operation with a body", () => {
     ["application/json; charset=UTF-8", 201],
     ["application/vnd.millrace+json", 201],
     ["APPLICATION/JSON", 201],
-  ])("answers content type %j with %i", async (type, status) => {
+  ])("responds to content type %j with %i", async (type, status) => {
     const headers = { authorization: `Bearer ${org.secretKey}`, ...(type !== "" && { "content-type": type }) };
     expect(
       (await rawRequest(api, { method: "POST", path: "/v2/projects", headers, body: ['{"name":"a"}'] })).status,
     ).toBe(status);
   });
 
-  it("refuses a compressed body", async () => {
+  it("rejects a compressed body", async () => {
     expect(await post("{}", { "content-encoding": "gzip" })).toMatchObject({
       status: 415,
       body: { code: "unsupported_media_type" },
@@ -323,8 +326,8 @@ describe("an operation with a body", () => {
   });
 });
 
-describe("host-header, trusted-header: headers of the client steer nothing", () => {
-  it("builds no address from the Host header", async () => {
+describe("host-header, trusted-header: request headers", () => {
+  it("do not influence URLs in responses", async () => {
     const { body: project } = await client.post("/v2/projects", {
       name: "A",
       flow: {
@@ -354,7 +357,7 @@ describe("host-header, trusted-header: headers of the client steer nothing", () 
     }
   });
 
-  it("lets no header change the caller or the checks", async () => {
+  it("do not change the caller or the checks", async () => {
     const headers = {
       authorization: `Bearer ${org.publicKey}`,
       "x-org-id": org.org_id,
@@ -368,8 +371,8 @@ describe("host-header, trusted-header: headers of the client steer nothing", () 
   });
 });
 
-describe("failures of our own", () => {
-  it("answers 503 and when to try again while Postgres is away, and nothing about it", async () => {
+describe("internal failures", () => {
+  it("return 503 with Retry-After and without details while Postgres is unavailable", async () => {
     const broken = await startInProcess({ databaseUrl: "postgres://postgres@127.0.0.1:9/nowhere" });
     const answer = await checkedClient(broken, org.secretKey).get("/v2/projects");
     expect(answer).toMatchObject({ status: 503, body: { code: "service_unavailable" } });
@@ -379,7 +382,7 @@ describe("failures of our own", () => {
     await broken.close();
   });
 
-  it("answers a bare 500 for what it did not foresee, and logs it", async () => {
+  it("return a plain 500 for an unexpected error, and log it", async () => {
     const broken = await startInProcess();
     const key = (await createOrganisation(broken)).secretKey;
     await broken.db.system((db) => db.query("alter table projects rename to projects_gone"));
@@ -391,7 +394,7 @@ describe("failures of our own", () => {
   });
 });
 
-it("sends no answer that others may cache, sniff or frame", async () => {
+it("sends headers that forbid caching, content sniffing and framing", async () => {
   for (const path of ["/v2/projects", "/v2/projects/nope", "/healthz"]) {
     const { headers } = await client.get(path);
     expect(headers.get("cache-control")).toBe("no-store");
@@ -404,7 +407,7 @@ it("sends no answer that others may cache, sniff or frame", async () => {
   }
 });
 
-it("asks browsers to come by https, where the public address does", async () => {
+it("sends Strict-Transport-Security if the public URL uses HTTPS", async () => {
   const secure = await startInProcess({ env: { MILLRACE_PUBLIC_URL: "https://api.example.com" } });
   const { headers } = await checkedClient(secure).get("/healthz");
   expect(headers.get("strict-transport-security")).toBe("max-age=31536000");

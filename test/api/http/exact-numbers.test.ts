@@ -5,7 +5,7 @@ import { importInto } from "../evals/evals.ts";
 import type { Answer } from "../../support/client.ts";
 
 const BIG = "12345678901234567890";
-/** What JSON.stringify cannot write: the text of a body with numbers that JSON.parse would change. */
+/** The text of a body with numbers that JSON.parse would change and JSON.stringify cannot write. */
 const NUMBERS = `{"id":${BIG},"least":-9007199254740993,"huge":1e400,"safe":9007199254740991,"part":0.1,"text":"\\"${BIG}"}`;
 const KEPT = {
   id: BIG,
@@ -27,7 +27,7 @@ beforeAll(async () => {
 const post = (path: string, text: string): Promise<Answer> => tenant.secret.post(path, text, options);
 
 describe("a number in a request that a double cannot hold", () => {
-  it("is kept with all its digits in the metadata of a run, also of a long body", async () => {
+  it("keeps all its digits in the metadata of a run, also in a long body", async () => {
     const create = (long: string) =>
       post("/v2/runs", `{"project_id":"${project_id}","metadata":${NUMBERS},"inputs":{"in-0":"${long}"}}`);
     const { status, body } = await create("a");
@@ -35,7 +35,7 @@ describe("a number in a request that a double cannot hold", () => {
     expect((await create(`${"e123 \\\\".repeat(80_000)}`)).body.metadata).toEqual(KEPT);
   });
 
-  it("is kept in the answer to a pause", async () => {
+  it("keeps all its digits in the answer to a pause", async () => {
     const started = await tenant.secret.post("/v2/runs", { project_id: await tenant.deploy(asking()), inputs: {} });
     const { run_id } = started.body;
     await tenant.until(run_id, "PAUSED");
@@ -43,7 +43,7 @@ describe("a number in a request that a double cannot hold", () => {
     expect((await tenant.until(run_id, "COMPLETED")).outputs["out-0"]).toContain(`"id":"${BIG}"`);
   });
 
-  it("is kept in rows of a dataset, written or imported", async () => {
+  it("keeps all its digits in dataset rows, written or imported", async () => {
     const { dataset_id } = (await tenant.secret.post("/v2/evals/datasets", { name: "Numbers" })).body;
     const path = `/v2/evals/datasets/${dataset_id}/rows`;
     const { body } = await post(path, `{"inputs":{"in-0":"a"},"expected_outputs":{"out-0":${NUMBERS}}}`);
@@ -54,7 +54,7 @@ describe("a number in a request that a double cannot hold", () => {
     expect(rows.body.data[1].metadata).toEqual({ id: BIG });
   });
 
-  it("is kept in the payload of an inbound webhook", async () => {
+  it("keeps all its digits in the payload of an inbound webhook", async () => {
     const { body: trigger } = await tenant.secret.post("/v2/triggers", {
       project_id,
       provider_id: "millrace",
@@ -67,7 +67,7 @@ describe("a number in a request that a double cannot hold", () => {
     expect((await tenant.until(body.run_id, "COMPLETED")).outputs).toEqual({ "out-0": BIG });
   });
 
-  it("is still refused where a number is asked for, and changes nothing where only texts are taken", async () => {
+  it("is rejected if a number is required, and changes nothing if only text is accepted", async () => {
     const { status, body } = await post(
       "/v2/runs",
       `{"project_id":"${project_id}","inputs":{},"timeout_seconds":1e400}`,

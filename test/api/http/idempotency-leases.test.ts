@@ -15,7 +15,7 @@ import { checkedClient } from "./conformance.ts";
 import { startInProcess } from "../in-process.ts";
 import type { InProcessApi } from "../in-process.ts";
 
-// A request that stalls past its lease has lost its key: what it does afterwards must not touch that of the next one.
+// A request that outlasts its lease has lost its key, so it must not change what the next request stores under it.
 
 let api: InProcessApi;
 let org: TestOrganisation;
@@ -51,7 +51,7 @@ function request(): IdempotentRequest {
 
 const rendered = (body: string, status = 200) => ({ status, headers: { "Content-Type": "text/plain" }, body });
 
-/** A request in flight until the test ends it. */
+/** A request that stays in flight until the test ends it. */
 async function served(asked: IdempotentRequest) {
   let started = (_hold: KeyHold): void => undefined;
   const hold = new Promise<KeyHold>((resolve) => (started = resolve));
@@ -68,7 +68,7 @@ async function served(asked: IdempotentRequest) {
   return { hold: await hold, end, fail, answer };
 }
 
-/** What a stall looks like from outside: nobody renews. */
+/** Simulates a stall: no one renews the lease. */
 const expire = ({ key }: IdempotentRequest) =>
   system("update idempotency_keys set locked_until = now() - interval '1 second' where key = $1", [key]);
 
@@ -80,7 +80,7 @@ async function rowOf({ key }: IdempotentRequest) {
   return row;
 }
 
-/** The first request stalls, and the second one has taken its key over. */
+/** The first request stalls, and the second one takes over its key. */
 async function takenOver() {
   const asked = request();
   const first = await served(asked);
@@ -90,8 +90,8 @@ async function takenOver() {
   return { asked, first, second };
 }
 
-describe("a request that has lost its lease", () => {
-  it("stores no answer: the second one's is the answer, to everybody", async () => {
+describe("a request that lost its lease to a second one", () => {
+  it("stores no response; later callers get the response of the second request", async () => {
     const { asked, first, second } = await takenOver();
     first.end("of the first");
     await expect(first.answer).rejects.toMatchObject({ code: "idempotency_in_progress" });
@@ -101,7 +101,7 @@ describe("a request that has lost its lease", () => {
     expect((await record().once(asked, async () => rendered("of the third"))).body).toBe("of the second");
   });
 
-  it("answers what the second one has answered, where that is known", async () => {
+  it("returns the second request's response if it is already stored", async () => {
     const { first, second } = await takenOver();
     second.end("of the second", 201);
     await second.answer;
@@ -113,25 +113,28 @@ describe("a request that has lost its lease", () => {
     });
   });
 
-  it.each(["an error", "an answer that is not final"])("does not release the second one's claim by %s", async (how) => {
-    const { asked, first, second } = await takenOver();
-    if (how === "an error") {
-      first.fail(new Error("it went away"));
-      await expect(first.answer).rejects.toThrow("it went away");
-    } else {
-      first.end("later", 503);
-      expect((await first.answer).status).toBe(503);
-    }
-    expect(await rowOf(asked)).toEqual({ locked: true, body: null });
-    // Otherwise a third would run beside the second.
-    await expect(record().once(asked, async () => rendered("beside it"))).rejects.toMatchObject({
-      code: "idempotency_in_progress",
-    });
-    second.end("of the second");
-    await second.answer;
-  });
+  it.each(["an error", "an answer that is not final"])(
+    "does not release the second request's lease by %s",
+    async (how) => {
+      const { asked, first, second } = await takenOver();
+      if (how === "an error") {
+        first.fail(new Error("it went away"));
+        await expect(first.answer).rejects.toThrow("it went away");
+      } else {
+        first.end("later", 503);
+        expect((await first.answer).status).toBe(503);
+      }
+      expect(await rowOf(asked)).toEqual({ locked: true, body: null });
+      // Otherwise a third request could run at the same time as the second.
+      await expect(record().once(asked, async () => rendered("beside it"))).rejects.toMatchObject({
+        code: "idempotency_in_progress",
+      });
+      second.end("of the second");
+      await second.answer;
+    },
+  );
 
-  it("does not renew the second one's claim", async () => {
+  it("does not renew the second request's lease", async () => {
     const { asked, first, second } = await takenOver();
     await expire(asked);
     const renew = ({ lease }: KeyHold) =>
@@ -146,7 +149,7 @@ describe("a request that has lost its lease", () => {
     await second.answer;
   });
 
-  it("has no effect that replaces the second one's; the one that holds the key lets nobody in meanwhile", async () => {
+  it("cannot write over the second request, whose transaction blocks any new lease", async () => {
     const { asked, first, second } = await takenOver();
     const inTransaction = (hold: KeyHold | null, then: () => Promise<void> = async () => undefined) =>
       api.db.orgTransaction(org.org_id, async (db) => {
@@ -180,8 +183,8 @@ describe("a request that has lost its lease", () => {
   });
 });
 
-describe("an answer that is kept of a key that only fixes an id", () => {
-  it.each(["first", "second"])("is that of the first of them to end: the %s that came", async (which) => {
+describe("the stored response of a key that only fixes an ID", () => {
+  it.each(["first", "second"])("comes from the first request to finish: the %s that was sent", async (which) => {
     const asked = request();
     const holds = [await record().claimOnly(asked), await record().claimOnly(asked)];
     const [ends, late] = which === "first" ? holds : holds.toReversed();
@@ -192,7 +195,7 @@ describe("an answer that is kept of a key that only fixes an id", () => {
     expect((await again.kept?.replay("digest"))?.body).toBe("of the first to end");
   });
 
-  it("is not that of a request from before the key was forgotten", async () => {
+  it("does not come from a request made before the key expired", async () => {
     const asked = request();
     const old = await record().claimOnly(asked);
     await system("update idempotency_keys set created_at = now() - interval '25 hours' where key = $1", [asked.key]);
@@ -205,8 +208,8 @@ describe("an answer that is kept of a key that only fixes an id", () => {
   });
 });
 
-describe("a secret that only one answer has", () => {
-  it("is written by nobody who has lost the key", async () => {
+describe("a secret that is shown in only one response", () => {
+  it("is not written by a request that lost its lease", async () => {
     await system("create table key_writes (name text)", []);
     await system(
       `create function note_key_write() returns trigger language plpgsql security definer set search_path from current
@@ -223,7 +226,7 @@ describe("a secret that only one answer has", () => {
       mine.post("/v2/api-keys", { name: "Slow", kind: "secret" }, { headers: { "Idempotency-Key": key } });
     let both: Promise<Awaited<ReturnType<typeof post>>[]> = Promise.resolve([]);
     await api.db.systemTransaction(async (db) => {
-      // Stalls who makes a key before anything is written.
+      // The lock stalls the key's request before it has written anything.
       await db.query("lock table users in exclusive mode");
       const first = post();
       await expect.poll(waiting).toBe(1);
@@ -239,7 +242,7 @@ describe("a secret that only one answer has", () => {
   });
 });
 
-/** How many statements of this database wait for a lock. */
+/** Number of statements in this database that wait for a lock. */
 async function waiting(): Promise<number> {
   return (
     await system("select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'", [])

@@ -32,7 +32,7 @@ const projectCount = async (): Promise<number> =>
   (await mine.get("/v2/projects", { query: { page_size: 200 } })).body.data.length;
 
 describe("a request with an Idempotency-Key", () => {
-  it("takes effect once and gets its first answer again, headers included", async () => {
+  it("takes effect once and gets its first response again, headers included", async () => {
     const before = await projectCount();
     const first = await mine.post("/v2/projects", { name: "Once", flow: echoFlow() }, withKey("k1"));
     const again = await mine.post("/v2/projects", { name: "Once", flow: echoFlow() }, withKey("k1"));
@@ -48,7 +48,7 @@ describe("a request with an Idempotency-Key", () => {
     expect(await projectCount()).toBe(before + 1);
   });
 
-  it("gets it from another process, and after a restart", async () => {
+  it("gets the first response from another process, and after a restart", async () => {
     const first = await mine.post("/v2/projects", { name: "Durable" }, withKey("k2"));
     const second = await startInProcess({ databaseUrl: api.databaseUrl });
     const again = await checkedClient(second, org.secretKey).post("/v2/projects", { name: "Durable" }, withKey("k2"));
@@ -56,7 +56,7 @@ describe("a request with an Idempotency-Key", () => {
     expect(again.body).toEqual(first.body);
   });
 
-  it("is refused when anything of it is another request", async () => {
+  it("is rejected if any part of the request differs", async () => {
     const { body: project } = await mine.post("/v2/projects", { name: "First", flow: echoFlow() }, withKey("k3"));
     const answers = [
       await mine.post("/v2/projects", { name: "Second" }, withKey("k3")),
@@ -68,7 +68,7 @@ describe("a request with an Idempotency-Key", () => {
     for (const answer of answers) expect(answer).toMatchObject({ status: 409, body: { code: "idempotency_conflict" } });
   });
 
-  it("is refused with another query, also where the query is loose", async () => {
+  it("is rejected with a different query, even on a path that ignores unknown parameters", async () => {
     const { body: project } = await mine.post("/v2/projects", { name: "Called", flow: echoFlow() });
     const path = `/inference/v0/run/${org.org_id}/${project.project_id}`;
     const headers = { ...withKey("k-query").headers, prefer: "respond-async" };
@@ -80,7 +80,7 @@ describe("a request with an Idempotency-Key", () => {
     expect(await call("?version=1")).toMatchObject({ status: 202, body: { run_id: first.body.run_id } });
   });
 
-  it("gets a refusal again too, for that was the answer", async () => {
+  it("gets an error response again too, because it was the response", async () => {
     const { body: project } = await mine.post("/v2/projects", { name: "Later" });
     const path = `/v2/projects/${project.project_id}/versions/1/publish`;
     const first = await mine.post(path, undefined, withKey("k4"));
@@ -92,12 +92,12 @@ describe("a request with an Idempotency-Key", () => {
     expect((await mine.post(path, undefined, withKey("k5"))).status).toBe(200);
   });
 
-  it("keeps nothing of a request that was not even valid", async () => {
+  it("stores nothing if the request is invalid", async () => {
     expect((await mine.post("/v2/projects", { name: 1 }, withKey("k6"))).status).toBe(422);
     expect((await mine.post("/v2/projects", { name: "one" }, withKey("k6"))).status).toBe(201);
   });
 
-  it("belongs to its organisation", async () => {
+  it("is separate for each organisation", async () => {
     const stranger = checkedClient(api, (await createOrganisation(api)).secretKey);
     const first = await mine.post("/v2/projects", { name: "Same" }, withKey("k7"));
     const theirs = await stranger.post("/v2/projects", { name: "Same" }, withKey("k7"));
@@ -105,7 +105,7 @@ describe("a request with an Idempotency-Key", () => {
     expect(theirs.body.project_id).not.toBe(first.body.project_id);
   });
 
-  it.each(["", " ", "x".repeat(256), "ключ"])("is refused with the key %j", async (key) => {
+  it.each(["", " ", "x".repeat(256), "ключ"])("is rejected with the key %j", async (key) => {
     const answer = await client(api, org.secretKey).post(
       "/v2/projects",
       { name: "Odd" },
@@ -115,8 +115,8 @@ describe("a request with an Idempotency-Key", () => {
     expect(answer.body.detail[0].loc).toEqual(["header", "Idempotency-Key"]);
   });
 
-  // As to two processes, which test/kill/clients.test.ts has.
-  it("sent 200 times at once to two APIs of one database has one effect", async () => {
+  // This test uses two APIs in one process; test/kill/clients.test.ts uses two processes.
+  it("sent 200 times simultaneously to two APIs of one database has one effect", async () => {
     const other = await startInProcess({ databaseUrl: api.databaseUrl });
     const own = await createOrganisation(api);
     const clients = [api, other].map((each) => checkedClient(each, own.secretKey));
@@ -137,7 +137,7 @@ describe("a request with an Idempotency-Key", () => {
   });
 });
 
-describe("the record of a key", () => {
+describe("the stored record of an Idempotency-Key", () => {
   let blobs: BlobStore & { close(): void };
   const logger = createLogger({ level: "silent", service: "test" });
   beforeAll(async () => {
@@ -162,7 +162,7 @@ describe("the record of a key", () => {
     (body: string, status = 200) =>
     async () => ({ status, headers: { "Content-Type": "text/plain" }, body });
 
-  it("is given back when the request fails, and gives the same id to the next attempt", async () => {
+  it("is released when the request fails, and gives the same ID to the next attempt", async () => {
     const asked = request();
     const holds: KeyHold[] = [];
     const fail = async (hold: KeyHold): Promise<never> => {
@@ -187,7 +187,7 @@ describe("the record of a key", () => {
     ]);
   });
 
-  it("is kept of a failed run, which has happened", async () => {
+  it("is kept for a failed run, because the run took place", async () => {
     const asked = request();
     let runs = 0;
     const run = async () => ({ status: 502, headers: {}, body: `${++runs}`, settled: true });
@@ -199,7 +199,7 @@ describe("the record of a key", () => {
     });
   });
 
-  it("of a killed process can be taken when its lease has expired, not before", async () => {
+  it("of a killed process can be claimed when its lease has expired, not before", async () => {
     const asked = request();
     let release = (): void => undefined;
     const never = record().once(
@@ -217,13 +217,13 @@ describe("the record of a key", () => {
       db.query("update idempotency_keys set locked_until = now() - interval '1 second' where key = $1", [asked.key]),
     );
     expect((await record().once(asked, answer("taken over"))).body).toBe("taken over");
-    // The first answer that was kept stays.
+    // The response that was stored first is kept.
     release();
     await never;
     expect((await record().once(asked, answer("x"))).body).toBe("taken over");
   });
 
-  it("keeps long answers in the blob store, byte for byte, and the purge says which to remove", async () => {
+  it("stores long responses in the blob store, byte for byte, and the purge names their blobs", async () => {
     const asked = request();
     const long = "ü\u0000".repeat(600_000);
     await record().once(asked, answer(long));
@@ -237,7 +237,7 @@ describe("the record of a key", () => {
     expect((await record().once(asked, answer("anew"))).body).toBe("anew");
   });
 
-  it("is forgotten after a day, also before the purge comes", async () => {
+  it("expires after a day, also before the purge", async () => {
     const asked = request();
     await record().once(asked, answer("old"));
     await api.db.system((db) =>
@@ -247,7 +247,7 @@ describe("the record of a key", () => {
     expect((await record().once(other, answer("new"))).body).toBe("new");
   });
 
-  it("seals an answer that shows a secret", async () => {
+  it("encrypts a response that shows a secret", async () => {
     const asked = request({ credential: "Bearer mr_sec_mine" });
     await record().once(asked, answer("the secret"));
     const rows = await api.db.system((db) =>
@@ -260,7 +260,7 @@ describe("the record of a key", () => {
     });
   });
 
-  it("can only fix an id: the same for every call with the key", async () => {
+  it("can only fix an ID, which is the same for every call with the key", async () => {
     const asked = request();
     const holds = await Promise.all(Array.from({ length: 10 }, () => record().claimOnly(asked)));
     expect(new Set(holds.map((hold) => hold.resourceId)).size).toBe(1);
@@ -271,7 +271,7 @@ describe("the record of a key", () => {
     expect((await record().claimOnly(request({ key: uuidv7() }))).repeated).toBe(false);
   });
 
-  it("fixes an id for one that began before the first, too", async () => {
+  it("gives the first claim's ID to a transaction that began earlier and claims later", async () => {
     const { key, orgId: org_id } = request();
     const claim = {
       org_id,
@@ -284,7 +284,7 @@ describe("the record of a key", () => {
     };
     const first = uuidv7();
     await api.db.orgTransaction(org_id, async (early) => {
-      // The time of a transaction is that of its beginning.
+      // now() returns the start time of a transaction, so this one is older than the claim.
       await early.query("select now()");
       await api.db.org(org_id, (db) => claimKey(db, { ...claim, resource_id: first }));
       expect(await claimKey(early, { ...claim, resource_id: uuidv7() })).toMatchObject({

@@ -37,7 +37,7 @@ describe("lists", () => {
     };
   }
 
-  /** Every page from one end to the other. */
+  /** Reads all pages from one end of a list to the other. */
   async function walk(query: Query): Promise<string[][]> {
     const pages: string[][] = [];
     let cursor: string | undefined;
@@ -52,7 +52,7 @@ describe("lists", () => {
 
   const hasCurl = spawnSync("curl", ["--version"]).status === 0;
 
-  it.skipIf(!hasCurl)("are read to their end by the loop of docs/http.md", async () => {
+  it.skipIf(!hasCurl)("can be read to the end by the loop in docs/http.md", async () => {
     const page = readFileSync(new URL("../../../docs/http.md", import.meta.url), "utf8");
     const [loop = ""] = /^cursor=""\n[^]*?^done$/m.exec(page) ?? [];
     const script = loop
@@ -65,7 +65,7 @@ describe("lists", () => {
     expect(stdout.trim().split("\n")).toEqual(names.toReversed());
   });
 
-  it("begin with the newest, 50 on a page", async () => {
+  it("start with the newest item, 50 on a page", async () => {
     const { names: found, more } = await page({});
     expect([found, more]).toEqual([names.toReversed(), false]);
   });
@@ -73,18 +73,18 @@ describe("lists", () => {
   it.each([
     ["desc", names.toReversed()],
     ["asc", names],
-  ])("go through everything once, in order %s", async (order, expected) => {
+  ])("return every item once, in order %s", async (order, expected) => {
     const pages = await walk({ order, page_size: 5 });
     expect(pages.map((each) => each.length)).toEqual([5, 5, 5, 5, 3]);
     expect(pages.flat()).toEqual(expected);
   });
 
-  it("end exactly at a full page", async () => {
+  it("have no further page after a full last page", async () => {
     expect((await walk({ page_size: 23 })).length).toBe(1);
     expect(await page({ page_size: 23 })).toMatchObject({ cursor: null, more: false });
   });
 
-  it.each(["asc", "desc"])("go back the way they came, in order %s", async (order) => {
+  it.each(["asc", "desc"])("go back through the same pages, in order %s", async (order) => {
     const query = { order, page_size: 6 };
     const first = await page(query);
     const second = await page({ ...query, cursor: first.cursor });
@@ -98,11 +98,11 @@ describe("lists", () => {
     expect(await page({ ...query, cursor: back.cursor, direction: "next" })).toMatchObject({ names: second.names });
   });
 
-  it("begin at the other end when going back without a cursor", async () => {
+  it("start at the other end when going back without a cursor", async () => {
     expect((await page({ direction: "prev", page_size: 4, order: "asc" })).names).toEqual(names.slice(-4));
   });
 
-  it("neither repeat nor lose anything while items come and go", async () => {
+  it("neither repeat nor lose items while others are added and deleted", async () => {
     const first = await page({ page_size: 10 });
     const { body: extra } = await mine.post("/v2/projects", { name: "late" });
     const second = await page({ page_size: 10, cursor: first.cursor });
@@ -111,12 +111,12 @@ describe("lists", () => {
     expect([...first.names, ...second.names, ...third.names]).toEqual(names.toReversed());
   });
 
-  it("take another page size under way", async () => {
+  it("accept another page size between pages", async () => {
     const first = await page({ page_size: 3 });
     expect((await page({ page_size: 200, cursor: first.cursor })).names).toEqual(names.toReversed().slice(3));
   });
 
-  it("refuse a cursor under another order, of another list and of another organisation", async () => {
+  it("reject a cursor from another order, another list or another organisation", async () => {
     const { cursor } = await page({ page_size: 3 });
     const answers = await Promise.all([
       mine.get("/v2/projects", { query: { cursor, order: "asc" } }),
@@ -126,7 +126,7 @@ describe("lists", () => {
     for (const answer of answers) expect(answer).toMatchObject({ status: 400, body: { code: "cursor_mismatch" } });
   });
 
-  it("refuse what is no cursor of ours", async () => {
+  it("reject an invalid cursor", async () => {
     const { cursor } = await page({ page_size: 3 });
     const hash = hashFilters({});
     const made = [
@@ -148,13 +148,13 @@ describe("lists", () => {
     expect((await mine.get("/v2/projects?cursor=")).status).toBe(422);
   });
 
-  it("seek in the index: no page costs more than the first", async () => {
+  it("use the index, so no page costs more than the first", async () => {
     const { body } = await mine.get("/v2/limits");
     expect(body.page_size).toBe(200);
     const { org_id } = (
       await api.db.system((db) => db.query<{ org_id: string }>("select org_id from projects limit 1"))
     )[0] ?? { org_id: "" };
-    // Also while the table is small: a plan is kept when it grows.
+    // The plan must use the index even for a small table, because Postgres keeps plans when tables grow.
     const plan = await api.db.org(org_id, (db) =>
       db.query(
         "explain select * from projects where org_id = current_org() and deleted_at is null and project_id < 'ffffffff-ffff-ffff-ffff-ffffffffffff' order by project_id desc limit 51",
@@ -163,7 +163,7 @@ describe("lists", () => {
     expect(JSON.stringify(plan)).toMatch(/Index (Only )?Scan.*projects.*Index Cond: .*project_id </s);
   });
 
-  it("of versions go by number", async () => {
+  it("of versions are sorted by number", async () => {
     const { body: project } = await mine.post("/v2/projects", { name: "Many" });
     for (let n = 1; n <= 12; n++)
       await mine.post(`/v2/projects/${project.project_id}/versions`, { flow: echoFlow(`v${n}`) });

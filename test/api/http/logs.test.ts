@@ -16,7 +16,7 @@ afterAll(async () => {
   await service.close();
 });
 
-it("all that a process writes is lines of JSON, also what Temporal's own code has to say", async () => {
+it("a process writes only lines of JSON, including messages from Temporal's native code", async () => {
   const bench = await openBench(service);
   const release = target.hold("/held");
   const asking = flow(
@@ -29,7 +29,7 @@ it("all that a process writes is lines of JSON, also what Temporal's own code ha
   const { run_id } = await bench.start(await bench.deploy(asking));
   await expect.poll(() => target.requests.length).toBe(1);
   await bench.api.post(`/v2/runs/${run_id}/cancel`, { mode: "terminate" });
-  // The node settles only after its run.
+  // The node finishes only after its run has ended.
   release();
   await expect.poll(() => service.logs()).toContain("Activity not found on completion");
   for (const each of [...service.api, ...service.worker]) expect(await each.terminate()).toBe("exit code 0");

@@ -13,13 +13,13 @@ beforeAll(async () => {
   tenant = await openTenant();
 });
 
-it("is tried of every operation that changes a resource", () => {
+it("covers every operation that changes a resource", () => {
   expect(patches.length).toBeGreaterThan(0);
   expect(Object.keys(CHANGES).toSorted()).toEqual(patches.toSorted());
 });
 
-describe("requests that change one resource at once", () => {
-  it.each(rows)("are all done: $operation", async ({ make, changes }) => {
+describe("simultaneous changes of one resource", () => {
+  it.each(rows)("all take effect: $operation", async ({ make, changes }) => {
     const path = await make(tenant);
     for (const round of ROUNDS) {
       const wanted = changes(round);
@@ -33,10 +33,10 @@ describe("requests that change one resource at once", () => {
     }
   });
 
-  it.each(rows)("with one If-Match, one is done: $operation", async ({ make, changes }) => {
+  it.each(rows)("with the same If-Match, only one takes effect: $operation", async ({ make, changes }) => {
     const path = await make(tenant);
     for (const round of ROUNDS) {
-      // Whichever comes first changes something.
+      // Sets other values first, so that either of the two requests changes something.
       for (const { send } of changes(round + 1)) expect((await tenant.secret.patch(path, send)).status).toBe(200);
       const { headers } = await tenant.secret.get(path);
       const etag = { "if-match": headers.get("etag") ?? "" };
@@ -49,7 +49,7 @@ describe("requests that change one resource at once", () => {
   });
 });
 
-it("takes a tag as a proxy that compresses has marked it, and no other", async () => {
+it("accepts an ETag that a compressing proxy has marked, and no other variant", async () => {
   const path = "/v2/retention";
   const { headers } = await tenant.secret.get(path);
   const tag = headers.get("etag") ?? "";

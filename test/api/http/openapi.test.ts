@@ -52,14 +52,14 @@ describe("the OpenAPI document", () => {
     expect(document).toMatchObject({ openapi: "3.1.0", info: { version: "0.1.0" } });
   });
 
-  it("has every operation once, under an id of its own", () => {
+  it("contains every operation once, with a unique ID", () => {
     expect([...documented.keys()].toSorted()).toEqual(
       operations.map((operation) => `${operation.method} ${operation.path}`).toSorted(),
     );
     expect(byId.size).toBe(operations.length);
   });
 
-  it("refers to nothing that is missing", () => {
+  it("has no dangling references", () => {
     const missing: string[] = [];
     const visit = (value: unknown): void => {
       if (typeof value !== "object" || value === null) return;
@@ -77,7 +77,7 @@ describe("the OpenAPI document", () => {
     expect(missing).toEqual([]);
   });
 
-  it.each([...documented])("%s answers every status it can", (_, operation) => {
+  it.each([...documented])("%s declares every status it can return", (_, operation) => {
     const statuses = Object.keys(operation.responses).map(Number);
     expect(statuses.some((status) => status < 400)).toBe(true);
     expect(statuses).toEqual(expect.arrayContaining([405, 500]));
@@ -88,7 +88,7 @@ describe("the OpenAPI document", () => {
       expect(statuses).toContain(409);
   });
 
-  it("has examples that are accepted, for every JSON body", () => {
+  it("has examples that the API accepts, for every JSON body", () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true });
     formats.default(ajv);
     ajv.addSchema({ ...document, $id: "api" });
@@ -104,13 +104,13 @@ describe("the OpenAPI document", () => {
         validate(value);
         expect(validate.errors ?? [], name).toEqual([]);
         const schema = operations.find((each) => each.id === operation.operationId)?.body;
-        // What a handler reads itself has no schema.
+        // Operations whose handler reads the body itself have no schema.
         expect(schema?.safeParse(value).success ?? true, name).toBe(true);
       }
     }
   });
 
-  it("has a description of every operation, and an example of every JSON answer that its schema takes", () => {
+  it("describes every operation, and has a valid example of every JSON response", () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true });
     formats.default(ajv);
     ajv.addSchema({ ...document, $id: "api" });
@@ -125,7 +125,7 @@ describe("the OpenAPI document", () => {
         const validate = ajv.compile({ $ref: pointer });
         validate(media.example);
         expect([operationId, validate.errors ?? []]).toEqual([operationId, []]);
-        // Documents of others' shapes apart, examples show what is in an answer.
+        // Every example of a response has content, except the OpenAPI document itself.
         if (operationId !== "getOpenApi") expect(JSON.stringify(media.example).length, operationId).toBeGreaterThan(10);
         examples++;
       }
@@ -133,13 +133,13 @@ describe("the OpenAPI document", () => {
     expect(examples).toBeGreaterThan(120);
   });
 
-  it("has schemas whose names are words, and bounds that are some", () => {
+  it("names schemas with words, and has no meaningless bounds", () => {
     const names = Object.keys(document.components.schemas);
     expect(names.filter((name) => !/^[A-Z][A-Za-z0-9]+$/.test(name))).toEqual([]);
     expect(JSON.stringify(document)).not.toContain("9007199254740991");
   });
 
-  it("has no schema with a member of its own name, which generated clients would take for one variable", () => {
+  it("has no schema with a property of its own name, which generated clients would confuse", () => {
     const snakeCase = (name: string): string => name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
     const schemas = Object.entries(document.components.schemas as Record<string, { properties?: object }>);
     expect(
@@ -147,7 +147,7 @@ describe("the OpenAPI document", () => {
     ).toEqual([]);
   });
 
-  it("has links that lead to operations, with parameters of theirs", () => {
+  it("has links to existing operations, with existing parameters", () => {
     let links = 0;
     for (const { responses } of documented.values()) {
       for (const response of Object.values(responses)) {
@@ -164,7 +164,7 @@ describe("the OpenAPI document", () => {
     expect(links).toBeGreaterThan(3);
   });
 
-  it("declares the password flow with token URL `token` and no scopes, alone where public keys may call", () => {
+  it("declares the password flow with token URL `token` and no scopes, only for operations of public keys", () => {
     const { securitySchemes } = document.components as unknown as { securitySchemes: Record<string, unknown> };
     expect(securitySchemes["OAuth2PasswordBearer"]).toEqual({
       type: "oauth2",
@@ -177,7 +177,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("has no parameters so long that, together, the service cannot read them", async () => {
+  it("has no parameters so long that the service cannot read them together", async () => {
     const addresses = [...documented].map(([operation, { parameters }]) => {
       const texts = parameters.flatMap(({ name, schema }) =>
         schema !== undefined && "maxLength" in schema
@@ -191,7 +191,7 @@ describe("the OpenAPI document", () => {
     expect(await client(service()).get(longest)).toMatchObject({ status: 401 });
   });
 
-  it("has interface.md's shape of a validation error", () => {
+  it("has the shape of a validation error from interface.md", () => {
     expect(document.components.schemas).toMatchObject({
       HTTPValidationError: {
         properties: { detail: { type: "array", items: { $ref: "#/components/schemas/ValidationError" } } },
@@ -209,10 +209,10 @@ describe("the OpenAPI document", () => {
   });
 });
 
-describe("the document as it is served", () => {
+describe("the served document", () => {
   const api = service();
 
-  it("is the same document, with a tag to ask by", async () => {
+  it("is the same document, with an ETag", async () => {
     const answer = await client(api).get("/openapi.json");
     expect([answer.status, answer.body]).toEqual([200, document]);
     const again = await client(api).get("/openapi.json", {
@@ -221,7 +221,7 @@ describe("the document as it is served", () => {
     expect([again.status, again.body]).toEqual([304, ""]);
   });
 
-  it("has a page that loads nothing from elsewhere and runs no inline script", async () => {
+  it("has a page that loads nothing from other sites and runs no inline script", async () => {
     const page = await client(api).get("/docs");
     expect(page.status).toBe(200);
     const policy = page.headers.get("content-security-policy") ?? "";
@@ -239,7 +239,7 @@ describe("the document as it is served", () => {
     }
   });
 
-  it("path-traversal: serves these files only", async () => {
+  it("path-traversal: exposes no other files", async () => {
     for (const file of [
       "package.json",
       "..%2fpackage.json",
@@ -253,13 +253,13 @@ describe("the document as it is served", () => {
     }
   });
 
-  it("serves the built page's own bytes, which are the console's", async () => {
+  it("has the page of the console, byte for byte", async () => {
     const page = await client(api).get("/docs");
     expect(page.body).toBe(readFileSync("dist/web/index.html", "utf8"));
     expect((await client(api).get("/console")).body).toBe(page.body);
   });
 
-  it("is compressed for who takes it", async () => {
+  it("is compressed if the client accepts it", async () => {
     const plain = await rawRequest(api, { method: "GET", path: "/openapi.json", headers: {} });
     const zipped = await rawRequest(api, {
       method: "GET",

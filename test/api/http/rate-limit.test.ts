@@ -36,7 +36,7 @@ describe("the rate limit", () => {
     );
   });
 
-  it("is one key's, not the organisation's: what one uses up is another's still", async () => {
+  it("applies to one key, not to the organisation: other keys keep their own allowance", async () => {
     const org = await createOrganisation(first);
     const spent = checkedClient(first, org.secretKey);
     for (let n = 0; n < 10; n++) expect((await spent.get("/v2/limits")).status).toBe(200);

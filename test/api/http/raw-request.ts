@@ -7,7 +7,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** Sends a request exactly as written: no normalised path, any header, a body in chunks. */
+/** Sends a request exactly as given: the path is not normalised, any header is allowed, the body is sent in chunks. */
 export function rawRequest(
   target: { readonly url: string },
   options: { method: string; path: string; headers?: Record<string, string>; body?: Iterable<string | Buffer> },

@@ -20,8 +20,8 @@ afterAll(async () => {
   await target?.close();
 });
 
-describe("an api process that is asked to stop", () => {
-  it("answers waiting calls, closes streams cleanly, and lets the runs continue", async () => {
+describe("an API process that is asked to stop", () => {
+  it("completes waiting calls, closes streams cleanly, and lets the runs continue", async () => {
     const release = target.hold("/held");
     const http = { id: "http-0", type: "http", config: { url: `${target.url}/held` } };
     const flowId = await tenant.deploy(flow([http, { id: "out-0", type: "output" }], ["http-0>out-0"]));
@@ -32,7 +32,7 @@ describe("an api process that is asked to stop", () => {
     const ended = own.api[0]?.terminate();
     const { status, body, headers } = await call;
     expect([status, body.state]).toEqual([202, "PENDING"]);
-    // Cut between two lines: `framesOf` fails on a partial line.
+    // A stream must end between two lines: `framesOf` fails on a partial line.
     for await (const line of framesOf(stream)) JSON.parse(line);
     expect(Date.now() - asked).toBeLessThan(30_000);
     expect(await ended).toBe("exit code 0");

@@ -9,7 +9,7 @@ import { serveOperation } from "../../../src/api/http/serve-operation.ts";
 import type { ServeDeps } from "../../../src/api/http/serve-operation.ts";
 import { loadConfig } from "../../../src/config.ts";
 
-it("a stream that waits is told that its client has gone", async () => {
+it("a waiting stream is notified when its client disconnects", async () => {
   let told = false;
   async function* texts(signal: AbortSignal): AsyncGenerator<string, void> {
     yield serverSentEvent(1, null, "first");
@@ -29,7 +29,7 @@ it("a stream that waits is told that its client has gone", async () => {
   });
   const serve = serveOperation(operation, { config: loadConfig({ DATABASE_URL: "postgres://unused" }) } as ServeDeps);
   const app = new Koa<RequestState>();
-  // The end of a connection is an error to Koa.
+  // Koa would log the closed connection as an error.
   app.silent = true;
   app.use(async (ctx) => serve(Object.assign(ctx, { params: {} }) as never));
   const server = createServer(app.callback());

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** Sends these bytes and answers all that comes until the server closes the connection. */
+/** Sends these bytes; returns everything that arrives until the server closes the connection. */
 function exchange(text: string): Promise<string> {
   const { hostname, port } = new URL(api.url);
   return new Promise((resolve, reject) => {
@@ -54,7 +54,7 @@ describe("a malformed request", () => {
       417,
       "expectation_failed",
     ],
-  ])("is answered with a problem and an id that the log has, where it %s", async (_, text, status, code) => {
+  ])("gets a problem response with a logged request ID, if it %s", async (_, text, status, code) => {
     const [head = "", body = ""] = (await exchange(text)).split("\r\n\r\n");
     expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     expect(head).toMatch(/^content-type: application\/problem\+json$/im);
@@ -65,7 +65,7 @@ describe("a malformed request", () => {
     expect(api.logs()).not.toContain("mr_sec_unreadable");
   });
 
-  it("is not answered into the midst of another answer", async () => {
+  it("gets no error response in the middle of another response", async () => {
     const server = createApiServer((_, res) => void res.write("first"), pino({ enabled: false }));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
@@ -79,7 +79,7 @@ describe("a malformed request", () => {
     server.close();
   });
 
-  it("does not include HTTP/1.0 requests or `Expect: 100-continue`", async () => {
+  it("is not an HTTP/1.0 request or one with `Expect: 100-continue`", async () => {
     expect(await exchange("GET /healthz HTTP/1.0\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 /);
     const waiting = "GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nConnection: close\r\n\r\n";
     expect(await exchange(waiting)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /);

@@ -10,7 +10,7 @@ import type { ApiTenant } from "../tenant.ts";
 export const PATH = "/v2/knowledge-bases";
 export const KEYWORDS = { embedding_params: { embedding_model: null } };
 
-/** A knowledge base without embeddings; its address. */
+/** Creates a knowledge base without embeddings; returns its path. */
 export async function create(
   { secret }: ApiTenant,
   members: Record<string, unknown> = {},
@@ -20,7 +20,7 @@ export async function create(
   return { path: `${PATH}/${body.knowledge_base_id}`, body };
 }
 
-/** Adds an indexed resource of these chunks, as the worker does; answers its id. */
+/** Adds an indexed document with these chunks, as the worker does; returns its ID. */
 export async function index(
   { target, org_id, withDatabase }: ApiTenant,
   knowledge_base_id: string,

@@ -40,7 +40,7 @@ describe.skipIf("no" in program)(`buckets${"no" in program ? `: ${program.no}` :
 
   const sync = (path: string, body: Record<string, unknown> = {}): Promise<Answer["body"]> => run(tenant, path, body);
 
-  it("are a source: what is new, changed, unreadable and gone", async () => {
+  it("are a source: a sync reports added, changed, unreadable and deleted objects", async () => {
     await put("docs/a b.md", "# Refunds\n\nRefunds take five days.");
     await put("docs/b.txt", "The office is closed on Sundays.");
     await put("docs/broken.pdf", "%PDF-1.4 this is none");
@@ -63,7 +63,7 @@ describe.skipIf("no" in program)(`buckets${"no" in program ? `: ${program.no}` :
     expect(left.data.map((each: { source_url: string }) => each.source_url)).toEqual(["s3://blobs/docs/b.txt"]);
   });
 
-  it("that cannot be listed fail the sync, and delete nothing", async () => {
+  it("fail the sync if they cannot be listed, and no document is deleted", async () => {
     await put("kept/a.txt", "Kept.");
     const { path } = await create(tenant, { connection_id, connection_source_ids: ["blobs/kept"] });
     expect((await sync(path)).counts).toMatchObject({ added: 1 });
@@ -76,7 +76,7 @@ describe.skipIf("no" in program)(`buckets${"no" in program ? `: ${program.no}` :
     await tenant.secret.patch(`/v2/connections/${connection_id}`, { disabled: false });
   });
 
-  it("keep their connection, which has to be one of theirs", async () => {
+  it("require an S3 connection of the organisation, and prevent its deletion", async () => {
     const { path, body } = await create(tenant, { connection_id, connection_source_ids: ["blobs"] });
     const refused = await tenant.secret.delete(`/v2/connections/${connection_id}`);
     expect([refused.status, refused.body.code]).toEqual([409, "in_use"]);
@@ -93,8 +93,20 @@ describe.skipIf("no" in program)(`buckets${"no" in program ? `: ${program.no}` :
     expect(places(await others.secret.post(PATH, theirs))).toEqual([["body", "connection_id"]]);
     const wrong = { connection_id: mail.body.connection_id };
     expect(places(await tenant.secret.patch(path, wrong))).toEqual([["body", "connection_id"]]);
-    const upper = { connection_source_ids: ["blobs", "Not A Bucket"] };
-    expect(places(await tenant.secret.patch(path, upper))).toEqual([["body", "connection_source_ids", 1]]);
+    for (const [source, problem] of [
+      ["Blobs/docs", /"Blobs" .* capital letters/],
+      ["s3://blobs/docs/", /is a URL.*"blobs\/docs\/"/],
+      ["https://blobs.s3.amazonaws.com/Über docs", /"blobs.s3.amazonaws.com\/Über docs"/],
+      ["s3:///docs", /is a URL. Write bucket\/prefix/],
+      ["/blobs/docs", /begins with "\/"/],
+      ["ab", /2 characters/],
+      ["blobs_2/docs", /"blobs_2" .* letters a to z/],
+      ["-blobs", /at both ends/],
+    ] as const) {
+      const refused = await tenant.secret.patch(path, { connection_source_ids: ["blobs", source] });
+      expect(places(refused)).toEqual([["body", "connection_source_ids", 1]]);
+      expect(refused.body.detail[0].msg).toMatch(problem);
+    }
     expect(places(await tenant.secret.patch(path, { connection_id: null }))).toEqual([
       ["body", "connection_source_ids"],
     ]);

@@ -37,7 +37,7 @@ const run = async (nodes: ReadonlyArray<Parameters<typeof flow>[0][number]>, edg
 };
 const heard = (): string => JSON.stringify(stub.calls.at(-1)?.body.messages);
 
-it("a model that is fed by searches has numbered sources, and the run the citations that it uses", async () => {
+it("a model with search results in its prompt sees numbered sources, and the run lists those it cites", async () => {
   stub.next({ text: ["Blue on ", "Mondays [2]."] });
   const prompt = "{{kb-0}}\n{{kb-1.text}}\nWhich hat?";
   const nodes = [
@@ -65,7 +65,7 @@ it("a model that is fed by searches has numbered sources, and the run the citati
   expect((await run(typed, ["kb-0>llm-0", "llm-0>out-0"])).citations).toMatchObject([{ index: 1, resource_id: hats }]);
 });
 
-it("so does a model that searches by a tool", async () => {
+it("a model that searches with a tool sees numbered sources, and the run lists those it cites", async () => {
   const call = (at: number, query: string) => ({ id: `call_${at}`, name: "look", input: { query } });
   stub.next(
     { tools: [call(0, "gloves"), call(1, "nothing-of-the-kind")] },

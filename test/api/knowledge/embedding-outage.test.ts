@@ -9,7 +9,7 @@ import { create } from "./bases.ts";
 import { settled } from "./knowledge-bases.ts";
 
 const API_KEY = "model-key-1";
-/** Tries of one call of the model. */
+/** Attempts per call of the embedding model. */
 const TRIES = 5;
 
 let models: ModelServer;
@@ -48,7 +48,7 @@ async function found(query: string): Promise<string[]> {
   return body.results.map((result: { text: string }) => result.text);
 }
 
-it("waits as long as a busy model says, and then indexes", async () => {
+it("waits as long as a busy model asks, and then indexes", async () => {
   models.failNext(1, 429, { "retry-after": "2" });
   const before = models.askedAt.length;
   const { status } = await settled(tenant, base, await add("busy", "The wheel turns slowly."));
@@ -58,7 +58,7 @@ it("waits as long as a busy model says, and then indexes", async () => {
   expect(await found("wheel")).toEqual(["The wheel turns slowly."]);
 });
 
-it("tries again after breaks and failures, each text once in the index", async () => {
+it("retries after lost connections and errors, and indexes each text once", async () => {
   models.failNext(1, 0);
   models.failNext(1, 500);
   const resource = await settled(tenant, base, await add("shaky", "The race brings water."));
@@ -66,7 +66,7 @@ it("tries again after breaks and failures, each text once in the index", async (
   expect((await found("water")).filter((text) => text === "The race brings water.")).toHaveLength(1);
 });
 
-it("says with a code that the model was away too long, keeps the text, and indexes it when it is added again", async () => {
+it("reports a long outage of the model with a code, keeps the text, and indexes it when added again", async () => {
   models.failNext(2 * TRIES, 503);
   const id = await add("away", "The miller sleeps.");
   const failed = await settled(tenant, base, id);
@@ -81,14 +81,14 @@ it("says with a code that the model was away too long, keeps the text, and index
   expect(await found("miller")).toContain("The miller sleeps.");
 });
 
-it("refused by the model, is an error at once", async () => {
+it("reports an error immediately if the model rejects the request", async () => {
   models.failNext(1, 400);
   const failed = await settled(tenant, base, await add("refused", "Something else."));
   expect(failed).toMatchObject({ status: "error", error: { code: "embedding_refused" } });
 });
 
-it("replaced while it waits for the model, only the last text is found", async () => {
-  // Seconds of tries: the first text is being embedded when the second one comes.
+it("indexes only the last text if a document is replaced while it waits for the model", async () => {
+  // The retries take seconds, so the first text is still being embedded when the second one arrives.
   const before = models.askedAt.length;
   models.failNext(3, 503);
   const id = await add("replaced", "Barley is ground first.");

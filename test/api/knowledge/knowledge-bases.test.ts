@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 
 describe("creating a knowledge base", () => {
-  it("needs a name only", async () => {
+  it("requires only a name", async () => {
     const created = await mine.secret.post(PATH, { name: " Handbook " });
     expect([created.status, created.body]).toEqual([
       201,
@@ -31,7 +31,7 @@ describe("creating a knowledge base", () => {
         website_sources: [],
         indexing_params: {
           ocr: false,
-          // Where the local model is installed it is the default.
+          // If the local model is installed, it is the default.
           embedding_params: { embedding_model: expect.toBeOneOf(["local", null]) },
           chunker_params: { chunk_size: 1500, chunk_overlap: 500, chunker_type: "sentence" },
         },
@@ -66,7 +66,7 @@ describe("creating a knowledge base", () => {
     expect(page.data).toEqual([{ ...created.body, sync: listed }]);
   });
 
-  it("is done once for an Idempotency-Key", async () => {
+  it("happens once per Idempotency-Key", async () => {
     const options = { headers: { "Idempotency-Key": "kb-once" } };
     const first = await mine.secret.post(PATH, { name: "once" }, options);
     const again = await mine.secret.post(PATH, { name: "once" }, options);
@@ -98,11 +98,11 @@ describe("creating a knowledge base", () => {
     ],
     [{ connection_id: "0197f0a0-0000-7000-8000-000000000000" }, [["body", "connection_id"]]],
     [{ connection_source_ids: ["bucket/prefix"] }, [["body", "connection_source_ids"]]],
-  ])("%j is refused", async (members, expected) => {
+  ])("rejects %j", async (members, expected) => {
     expect(places(await mine.secret.post(PATH, { name: "test", ...members }))).toEqual(expected);
   });
 
-  it("model-file: refuses character recognition where no data for it is installed, with a code", async () => {
+  it("model-file: rejects character recognition with a code if its data is not installed", async () => {
     const { databaseUrl } = mine.target;
     const api = await startInProcess({ databaseUrl, env: { MILLRACE_OCR_DATA_DIR: "/nowhere" } });
     try {
@@ -125,7 +125,7 @@ describe("creating a knowledge base", () => {
 });
 
 describe("changing a knowledge base", () => {
-  it("changes what is given, for whoever has read it last", async () => {
+  it("changes only the given fields, and rejects an outdated ETag", async () => {
     const { path, body } = await create(mine, { description: "first" });
     const etag = (await mine.secret.get(path)).headers.get("etag") ?? "";
     const headers = { "If-Match": etag };
@@ -144,7 +144,7 @@ describe("changing a knowledge base", () => {
     [{ chunk_size: 400 }, { chunk_size: 400, chunk_overlap: 133 }],
     [{ chunk_size: 4000 }, { chunk_size: 4000, chunk_overlap: 500 }],
     [{ chunk_overlap: 0 }, { chunk_size: 1500, chunk_overlap: 0 }],
-  ])("takes chunker_params %j alone", async (chunker_params, expected) => {
+  ])("accepts chunker_params %j without other settings", async (chunker_params, expected) => {
     const indexing_params = { ...KEYWORDS, chunker_params };
     const created = await create(mine, { indexing_params });
     expect(created.body.indexing_params.chunker_params).toMatchObject(expected);
@@ -153,7 +153,7 @@ describe("changing a knowledge base", () => {
     expect(changed.body.indexing_params.chunker_params).toMatchObject(expected);
   });
 
-  it("says that resources have to be indexed anew after other settings, and takes them at once without resources", async () => {
+  it("reports that documents need reindexing after a settings change, unless there are none", async () => {
     const { path, body } = await create(mine);
     const settings = { indexing_params: { chunker_params: { chunk_size: 900 } } };
     const empty = await mine.secret.patch(path, settings);
@@ -187,7 +187,7 @@ describe("querying a knowledge base", () => {
     await index(mine, id, ["Parcels are refunded when lost."], { path: "parcels.txt", user_metadata: { year: 2020 } });
   });
 
-  it("finds by words, with places, scores and highlights", async () => {
+  it("finds documents by words, with positions, scores and highlights", async () => {
     const { status, body } = await viewer.post(`${path}/query`, { query: "receipt for a refund", neighbors: 1 });
     expect([status, body]).toMatchObject([
       200,
@@ -210,7 +210,7 @@ describe("querying a knowledge base", () => {
     expect(first.neighbors.map((each: { chunk_index: number }) => each.chunk_index)).toEqual([0, 2]);
   });
 
-  it("takes every option", async () => {
+  it("accepts every option", async () => {
     const { status, body } = await mine.secret.post(`${path}/query`, {
       query: ["refund", "receipt"],
       query_strategy: "keyword",
@@ -230,12 +230,13 @@ describe("querying a knowledge base", () => {
     [{}, [["body", "query"]]],
     [{ query: " " }, [["body", "query"]]],
     [{ query: "x", top_k: 101 }, [["body", "top_k"]]],
+    [{ query: "x", keyword_weight: 1.1 }, [["body", "keyword_weight"]]],
     [{ query: "x", query_strategy: "semantic" }, [["body", "query_strategy"]]],
     [{ query: "x", rerank: true }, [["body", "rerank"]]],
     [{ query: "x", filter: { field: "yaer", op: "eq", value: 1 } }, [["body", "filter", "field"]]],
     [{ query: "x", filter: { field: "year", op: "eq", value: "1" } }, [["body", "filter", "value"]]],
     [{ query: "x", offset: 3 }, [["body", "offset"]]],
-  ])("%j is refused", async (body, expected) => {
+  ])("rejects %j", async (body, expected) => {
     const answer = await mine.secret.post(`${path}/query`, body);
     expect(
       places(answer)
@@ -244,7 +245,7 @@ describe("querying a knowledge base", () => {
     ).toEqual(expected);
   });
 
-  it("lists the fields that a filter may name", async () => {
+  it("lists the fields that a filter can use", async () => {
     const { body } = await viewer.get(`${path}/metadata-schemas`);
     expect(body).toMatchObject({
       user_metadata_schema: { properties: { year: { type: "number", description: "", order: 0 } } },
@@ -255,7 +256,7 @@ describe("querying a knowledge base", () => {
 });
 
 describe("deleting a knowledge base", () => {
-  it("takes it away with everything in it", async () => {
+  it("deletes everything in it", async () => {
     const { path, body } = await create(mine);
     await index(mine, body.knowledge_base_id, ["Something."], { path: "a.txt" });
     expect((await mine.secret.delete(path)).status).toBe(204);
@@ -286,16 +287,16 @@ describe("access to knowledge bases", () => {
       api.post(`${at}/query`, { query: "x" }),
     ]);
 
-  it("needs a credential that is not public", async () => {
+  it("requires a credential, and rejects public keys", async () => {
     expect((await all(checkedClient(mine.target), path)).map((each) => each.status)).toEqual(Array(7).fill(401));
     expect((await all(mine.public, path)).map((each) => each.status)).toEqual(Array(7).fill(403));
   });
 
-  it("lets viewers read and query, not change", async () => {
+  it("lets viewers read and query, but not change", async () => {
     expect((await all(viewer, path)).map((each) => each.status)).toEqual([200, 403, 200, 403, 403, 200, 200]);
   });
 
-  it("shows an organisation nothing of another one", async () => {
+  it("hides the knowledge bases of another organisation", async () => {
     const [theirs, unknown] = [await all(others.secret, path), await all(others.secret, UNKNOWN)];
     expect(theirs.map((each) => each.status)).toEqual([200, 201, 404, 404, 404, 404, 404]);
     expect(theirs.slice(2).map((each) => each.body.detail)).toEqual(unknown.slice(2).map((each) => each.body.detail));

@@ -7,7 +7,7 @@ import { insertKnowledgeBase } from "../../../src/stores/knowledge/knowledge-bas
 import type { Answer } from "../../support/client.ts";
 import type { ApiTenant } from "../tenant.ts";
 
-/** A knowledge base with keyword search, made behind the API; answers its id. */
+/** Creates a knowledge base with keyword search directly in the database; returns its ID. */
 export async function makeBase(
   tenant: Pick<ApiTenant, "org_id" | "withDatabase">,
   fields: MetadataSchema["properties"] = {},
@@ -50,7 +50,7 @@ export function upload(filename: string, bytes: Uint8Array | string, fields: Rec
   return form;
 }
 
-/** Waits until a resource is indexed or cannot be, and answers it with its text. */
+/** Waits until a document is indexed or has failed; returns it with its text. */
 export async function settled(
   { secret }: Pick<ApiTenant, "secret">,
   knowledgeBaseId: string,

@@ -19,7 +19,7 @@ beforeAll(async () => {
   await index(mine, base, ["Lost parcels: a refund."], { path: "parcels.txt", user_metadata: { topic: "post" } });
 });
 
-/** Searches with the run's text; further nodes and edges go beside. */
+/** A flow that searches with the run's text, plus the given nodes and edges. */
 function searching(
   config: Record<string, unknown>,
   nodes: readonly unknown[] = [],
@@ -40,7 +40,7 @@ async function call(definition: FlowDefinition, text: string) {
 }
 
 describe("a knowledge node", () => {
-  it("gives an output its text, and the run its citations", async () => {
+  it("passes its text to an output, and its citations to the run", async () => {
     const { status, body } = await call(searching({ neighbors: 1, top_k: 1 }), "receipt");
     expect([status, body.outputs]).toEqual([
       200,
@@ -68,7 +68,7 @@ describe("a knowledge node", () => {
     expect(node.output.results).toHaveLength(1);
   });
 
-  it("renders what it asks, filters included, and hands on results to templates and expressions", async () => {
+  it("renders its query and filters, and passes its results to templates and expressions", async () => {
     const nodes = [
       { id: "set-0", type: "set", config: { values: { paths: "nodes['kb-0'].results.map(r, r.resource_path)" } } },
     ];
@@ -78,18 +78,18 @@ describe("a knowledge node", () => {
     expect(body.outputs).toEqual({ "out-0": { paths: ["parcels.txt"] } });
   });
 
-  it("lists a passage once, whichever nodes have found it", async () => {
+  it("lists a chunk once, even if several nodes found it", async () => {
     const nodes = [{ id: "kb-1", type: "knowledge", config: { knowledge_base_id: base, query: "receipt" } }];
     const { body } = await call(searching({}, nodes, ["in-0>kb-1", "kb-0>out-0", "kb-1>out-0"]), "receipt");
     expect(body.citations.map((each: { resource_id: string }) => each.resource_id)).toEqual([refunds]);
   });
 
-  it("finds nothing without failing", async () => {
+  it("returns no results without failing", async () => {
     const { body } = await call(searching({}), "zebra");
     expect([body.state, body.outputs, body.citations]).toEqual(["COMPLETED", { "out-0": "" }, []]);
   });
 
-  it("fails with a reason where it cannot be asked", async () => {
+  it("fails with a reason if it cannot search", async () => {
     const blank = await call(searching({ query: "{{ inputs['no'] }}" }), "x");
     expect([blank.status, blank.body.error.code]).toEqual([500, "invalid_query"]);
     const semantic = await call(searching({ query_strategy: "semantic" }), "x");
@@ -101,7 +101,7 @@ describe("a knowledge node", () => {
 });
 
 describe("a flow that names a knowledge base", () => {
-  it("is refused where it is not there, or is another organisation's", async () => {
+  it("is rejected if it does not exist or belongs to another organisation", async () => {
     const other = await openTenant();
     const theirs = (await create(other)).body.knowledge_base_id;
     for (const knowledge_base_id of [UNKNOWN, theirs]) {
@@ -114,11 +114,11 @@ describe("a flow that names a knowledge base", () => {
     }
   });
 
-  it("keeps it from being deleted, as long as it is published", async () => {
+  it("prevents it from being deleted while the flow is published", async () => {
     const used = await create(mine);
     const { knowledge_base_id } = used.body;
     const first = await mine.deploy(searching({ knowledge_base_id: knowledge_base_id.toUpperCase() }));
-    // Inside a map as well.
+    // A knowledge base used inside a map also counts as used.
     const inside = {
       id: "map-0",
       type: "map",
@@ -143,7 +143,7 @@ describe("a flow that names a knowledge base", () => {
     const versions = `/v2/projects/${first}/versions`;
     expect((await mine.secret.post(versions, { flow: searching({}) })).status).toBe(201);
     expect((await mine.secret.delete(used.path)).status).toBe(204);
-    // The version that searches it cannot be published again.
+    // The version that uses the deleted knowledge base cannot be published again.
     const again = await mine.secret.post(`${versions}/1/publish`);
     expect([again.status, again.body.code]).toEqual([409, "conflict"]);
     expect((await mine.secret.get(`${PATH}/${knowledge_base_id}`)).status).toBe(404);

@@ -11,7 +11,7 @@ beforeAll(async () => {
   tenant = await openTenant();
 });
 
-it("answers for a resource whose stored files are gone", async () => {
+it("a document whose stored files are lost is shown without text, and its download returns 404", async () => {
   const { path, body } = await create(tenant);
   const added = await tenant.secret.post(`${path}/resources`, { name: "a.txt", text: "Weirs hold water." });
   const { resource_id } = await settled(tenant, body.knowledge_base_id, added.body.resource_id);
@@ -30,23 +30,23 @@ it("answers for a resource whose stored files are gone", async () => {
   expect((await tenant.secret.get(`${one}/download`)).status).toBe(404);
 });
 
-describe("a stored file that a new revision removes while it is asked for", () => {
+describe("a stored file that a new revision deletes during a request", () => {
   const row = (key: string) => ({ blob_key: key, text_blob_key: `${key} text` });
   const read = async ({ blob_key }: { blob_key: string }): Promise<string> => {
     if (blob_key !== "third") throw new BlobNotFound();
     return `content of ${blob_key}`;
   };
 
-  it("is read of the latest revision", async () => {
+  it("is read from the latest revision", async () => {
     const later = ["second", "third"];
     expect(await readCurrent(row("first"), async () => row(later.shift() ?? ""), read)).toBe("content of third");
   });
 
-  it("is gone where there is no other revision", async () => {
+  it("returns null if no newer revision exists", async () => {
     expect(await readCurrent(row("first"), async () => row("first"), read)).toBeNull();
   });
 
-  it("fails for any other reason", async () => {
+  it("fails for any other error", async () => {
     const failing = readCurrent(
       row("first"),
       async () => row("second"),

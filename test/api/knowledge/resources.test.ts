@@ -37,7 +37,7 @@ interface StoredChunk {
   readonly page_start: number | null;
 }
 
-/** The chunks that can be found of a resource. */
+/** The searchable chunks of a document. */
 function chunksOf(resourceId: string): Promise<StoredChunk[]> {
   return tenant.withDatabase((database) =>
     database.org(tenant.org_id, (db) =>
@@ -50,7 +50,7 @@ function chunksOf(resourceId: string): Promise<StoredChunk[]> {
   );
 }
 
-/** Types of the events of a resource. */
+/** Types of the events of a document. */
 function eventsOf(resourceId: string): Promise<string[]> {
   return tenant.withDatabase((database) =>
     database.system(async (db) => {
@@ -71,8 +71,8 @@ async function add(body: unknown): Promise<string> {
 
 const GUIDE = `# Mills\n\nA mill grinds grain between two stones. ${"The wheel turns as long as the river runs. ".repeat(8)}\n\n## Races\n\nThe race leads water to the wheel.\n`;
 
-describe("resources of a knowledge base", () => {
-  it("reads pictures, and scanned pages with their numbers, where character recognition is on", async () => {
+describe("documents of a knowledge base", () => {
+  it("are read from pictures and scanned pages, with page numbers, if character recognition is on", async () => {
     const scan = drawText(["The mill grinds grain"], "image/jpeg");
     const refused = await tenant.secret.post(path, upload("scan.jpg", scan));
     expect(refused.status).toBe(415);
@@ -91,7 +91,7 @@ describe("resources of a knowledge base", () => {
     expect(new Set(pages)).toEqual(new Set([null, 2]));
   });
 
-  it("indexes an upload: its text, chunks with places and headings, and an event", async () => {
+  it("are indexed from an upload: text, chunks with positions and headings, and an event", async () => {
     const fields = { user_metadata: '{"topic":"mills","year":1790}', external_id: "guide" };
     const answer = await tenant.secret.post(path, upload("guide.md", GUIDE, fields));
     expect(answer.status).toBe(202);
@@ -123,7 +123,7 @@ describe("resources of a knowledge base", () => {
     ["a.csv", "name,height\nweir,2\n", "text/csv"],
     ["a.json", '{"weir": "A low dam."}', "application/json"],
     ["a.pdf", buildPdf(["A weir is a low dam.", "It holds water."]), "application/pdf"],
-  ])("reads %s", async (name, bytes, mime) => {
+  ])("are read from %s", async (name, bytes, mime) => {
     const { body } = await tenant.secret.post(path, upload(name, bytes));
     const resource = await settled(tenant, base, body.resource_id);
     expect(resource).toMatchObject({
@@ -136,7 +136,7 @@ describe("resources of a knowledge base", () => {
     expect(resource.text.toLowerCase()).toContain("weir");
   });
 
-  it("lists what one request adds in the order of the request", async () => {
+  it("are listed in the order of the request that added them", async () => {
     const names = [
       "ordered/e.txt",
       "ordered/b.txt",
@@ -153,7 +153,7 @@ describe("resources of a knowledge base", () => {
     expect(idsIn(data)).toEqual(idsIn(body.resources));
   });
 
-  it("adds texts and addresses, one or several, or none of them where one is not in order", async () => {
+  it("are added from texts and URLs, one or several, and none if one of them is invalid", async () => {
     target.on("/page", (_, response) => {
       response
         .writeHead(200, { "content-type": "text/html" })
@@ -192,7 +192,7 @@ describe("resources of a knowledge base", () => {
     ).toBe(1);
   });
 
-  it("says why a resource cannot be indexed, and goes on with the others", async () => {
+  it("report why they cannot be indexed, and the others are still indexed", async () => {
     target.on("/gone", (_, response) => void response.writeHead(404).end("no"));
     const encrypted = await readFile(new URL("../../fixtures/documents/encrypted.pdf", import.meta.url));
     const locked = (await tenant.secret.post(path, upload("locked.pdf", encrypted))).body.resource_id;
@@ -215,7 +215,7 @@ describe("resources of a knowledge base", () => {
     expect(data.map((each: { resource_id: string }) => each.resource_id)).toEqual([gone, locked]);
   });
 
-  it("tries a document again that could not be indexed, when it is added again", async () => {
+  it("are retried after a failure when they are added again", async () => {
     let isThere = false;
     target.on("/late", (_, response) => void response.writeHead(isThere ? 200 : 404).end("A late page about fords."));
     const url = `${target.url}/late`;
@@ -225,7 +225,7 @@ describe("resources of a knowledge base", () => {
     const again = await tenant.secret.post(path, { url });
     expect(again.body).toMatchObject({ resource_id: id, status: "pending" });
     expect(await settled(tenant, base, id)).toMatchObject({ status: "indexed", error: null });
-    // One that is indexed is left as it is.
+    // A document that is indexed is not indexed again.
     expect((await tenant.secret.post(path, { url })).body).toMatchObject({ resource_id: id, status: "indexed" });
     const broken = upload("broken.pdf", "%PDF-1.4 nothing follows");
     const first = (await tenant.secret.post(path, broken)).body.resource_id;
@@ -237,7 +237,7 @@ describe("resources of a knowledge base", () => {
     await settled(tenant, base, first);
   });
 
-  it("knows what documents and servers say of them, by declared fields too, and filters by it", async () => {
+  it("get metadata from their content and server, declared fields too, and can be filtered by it", async () => {
     const declared = {
       properties: { department: { type: "string" }, chapters: { type: "number" }, reviewed: { type: "boolean" } },
     };
@@ -276,7 +276,7 @@ describe("resources of a knowledge base", () => {
     expect(ford.metadata).toMatchObject({ title: "On fords", headings: ["Fords"] });
     expect(await find({ field: "modified", op: "gte", value: "2025-01-01" })).toHaveLength(1);
     expect(await find({ field: "chapters", op: "gt", value: 12 })).toEqual([]);
-    // A content type is that with any parameters.
+    // A content type matches with any parameters.
     for (const value of ["text/html", "text/html; charset=iso-8859-1"])
       expect(await find({ field: "content_mime", op: "eq", value })).toHaveLength(1);
     expect(await find({ field: "content_mime", op: "in", value: ["text/html", "text/csv"] })).toHaveLength(1);
@@ -285,7 +285,7 @@ describe("resources of a knowledge base", () => {
     expect(listed).toMatchObject([{ content_mime: "text/html; charset=utf-8" }]);
   });
 
-  it("replaces by external_id, and lets the old text be found until the new one is indexed", async () => {
+  it("are replaced by external_id, and the old text stays searchable until the new one is indexed", async () => {
     const first = await add({ text: "The first edition.", name: "book.txt", external_id: "book" });
     await settled(tenant, base, first);
     const again = await tenant.secret.post(path, { text: "The first edition.", name: "book.txt", external_id: "book" });
@@ -309,14 +309,14 @@ describe("resources of a knowledge base", () => {
     );
   });
 
-  it("knows the same content again", async () => {
+  it("are recognised by the same content", async () => {
     const first = await add({ text: "Said once.", name: "once.txt" });
     const form = (): FormData => upload("copy.txt", "Said once.");
     expect((await tenant.secret.post(path, form())).body.resource_id).toBe(first);
     expect((await tenant.secret.post(path, upload("copy.txt", "Said once.", { on_duplicate: "error" }))).status).toBe(
       409,
     );
-    // Under a name of its own it is another resource.
+    // With its own external ID, it is another document.
     const named = await tenant.secret.post(path, upload("copy.txt", "Said once.", { external_id: "copy" }));
     expect(named.body.resource_id).not.toBe(first);
   });
@@ -332,29 +332,32 @@ describe("resources of a knowledge base", () => {
       }),
     ],
     ["a file", (text = "A file, once.") => upload("once.txt", text, { external_id: "once" })],
-  ])("adds %s once under one Idempotency-Key, and gives the first answer again", async (what, body) => {
-    const headers = { "idempotency-key": `resources-${uuidv7()}` };
-    const first = await tenant.secret.post(path, body(), { headers });
-    expect([first.status, first.headers.get("idempotent-replayed")]).toEqual([202, null]);
-    const ids: string[] = (first.body.resources ?? [first.body]).map(
-      (each: { resource_id: string }) => each.resource_id,
-    );
-    for (const id of ids) await settled(tenant, base, id);
-    const again = await tenant.secret.post(path, body(), { headers });
-    expect([again.status, again.body, again.headers.get("idempotent-replayed")]).toEqual([202, first.body, "true"]);
-    // What has been deleted since is not made again.
-    for (const id of ids) expect((await tenant.secret.delete(`${path}/${id}`)).status).toBe(204);
-    expect((await tenant.secret.post(path, body(), { headers })).body).toEqual(first.body);
-    for (const id of ids) expect((await tenant.secret.get(`${path}/${id}`)).status).toBe(404);
-    const other = what === "texts" ? { text: "Another.", name: "3" } : body("Another file.");
-    const refused = await tenant.secret.post(path, other, { headers });
-    expect([refused.status, refused.body.code]).toEqual([409, "idempotency_conflict"]);
-  });
+  ])(
+    "are added once per Idempotency-Key if sent as %s, and the first response is returned again",
+    async (what, body) => {
+      const headers = { "idempotency-key": `resources-${uuidv7()}` };
+      const first = await tenant.secret.post(path, body(), { headers });
+      expect([first.status, first.headers.get("idempotent-replayed")]).toEqual([202, null]);
+      const ids: string[] = (first.body.resources ?? [first.body]).map(
+        (each: { resource_id: string }) => each.resource_id,
+      );
+      for (const id of ids) await settled(tenant, base, id);
+      const again = await tenant.secret.post(path, body(), { headers });
+      expect([again.status, again.body, again.headers.get("idempotent-replayed")]).toEqual([202, first.body, "true"]);
+      // A repeated request does not recreate documents that were deleted since.
+      for (const id of ids) expect((await tenant.secret.delete(`${path}/${id}`)).status).toBe(204);
+      expect((await tenant.secret.post(path, body(), { headers })).body).toEqual(first.body);
+      for (const id of ids) expect((await tenant.secret.get(`${path}/${id}`)).status).toBe(404);
+      const other = what === "texts" ? { text: "Another.", name: "3" } : body("Another file.");
+      const refused = await tenant.secret.post(path, other, { headers });
+      expect([refused.status, refused.body.code]).toEqual([409, "idempotency_conflict"]);
+    },
+  );
 
-  it("is indexed anew where a dead process has left it", async () => {
+  it("are indexed again if the process that indexed them died", async () => {
     const id = await add({ text: "Left in the middle.", name: "left.txt" });
     await settled(tenant, base, id);
-    // A new revision without a workflow.
+    // Starts a new revision without a workflow.
     const revision = await tenant.withDatabase((database) =>
       database.org(tenant.org_id, (db) => restartResource(db, id)),
     );
@@ -363,7 +366,7 @@ describe("resources of a knowledge base", () => {
     expect((await chunksOf(id)).length).toBe(1);
   });
 
-  it("changes what is said of a resource without reading it again", async () => {
+  it("can have their metadata changed without being read again", async () => {
     const options = { user_metadata: { topic: "mills", year: 1790 } };
     const id = await add({ text: "Pentstocks carry water.", name: "pentstock.txt", ...options });
     const before = await settled(tenant, base, id);
@@ -395,7 +398,7 @@ describe("resources of a knowledge base", () => {
       ).body.results;
     expect(await find("mills")).toEqual([]);
     expect(await find("rivers")).toMatchObject([{ metadata: { topic: "rivers" } }]);
-    // Two changes at once are both there, and null removes.
+    // Two concurrent changes both take effect, and null removes a field.
     const both = await Promise.all([
       tenant.secret.patch(one, { user_metadata: { year: null } }),
       tenant.secret.patch(one, { user_metadata: { topic: "mills" } }),
@@ -422,7 +425,7 @@ describe("resources of a knowledge base", () => {
     expect((await tenant.secret.patch(`${path}/${uuidv7()}`, {})).status).toBe(404);
   });
 
-  it("gives the original back, whole or in part", async () => {
+  it("can be downloaded in the original, whole or in part", async () => {
     const bytes = Buffer.from("0123456789".repeat(1000));
     const { body } = await tenant.secret.post(path, upload('../e\u0301t\u00e9 "x".txt', bytes));
     const get = (headers: Record<string, string> = {}): Promise<Response> =>
@@ -453,7 +456,60 @@ describe("resources of a knowledge base", () => {
     expect((await get({ range: "lines=1-2" })).status).toBe(200);
   });
 
-  it("content-confusion: shows what is no page where that is asked for, and saves everything else", async () => {
+  it("keep every name: in uploads, lists, ranges and both kinds of download", async () => {
+    const names: readonly (readonly [name: string, likeness: string])[] = [
+      ["café.txt", "cafe.txt"],
+      ["cafe\u0301 2.txt", "cafe 2.txt"],
+      ["日本語.txt", "___.txt"],
+      ['die "große" Liste.txt', "die _gro_e_ Liste.txt"],
+      ["it's 100%25 (v2); a=b.txt", "it's 100_25 (v2); a=b.txt"],
+      ["back\\slash.txt", "back_slash.txt"],
+      ["\u{1F600}\u{1F468}\u200d\u{1F469}.txt", "____.txt"],
+      ["שלום דוח.txt", "____ ___.txt"],
+      [`${"ü".repeat(250)}.txt`, `${"u".repeat(250)}.txt`],
+      ["plain name.txt", "plain name.txt"],
+    ];
+    for (const [index, [name, likeness]] of names.entries()) {
+      const { body } = await tenant.secret.post(path, upload(name, `A text of its own, number ${index}.`));
+      const resource = `${path}/${body.resource_id}`;
+      expect((await tenant.secret.get(resource)).body.resource_path).toBe(name);
+      const { data } = (await tenant.secret.get(`${path}?path_prefix=${encodeURIComponent(name)}`)).body;
+      expect(data.map((each: { resource_path: string }) => each.resource_path)).toEqual([name]);
+      const star = encodeURIComponent(name).replace(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+      const named = `filename="${likeness}"${name === likeness ? "" : `; filename*=UTF-8''${star}`}`;
+      for (const [query, headers, kind] of [
+        ["", {}, "attachment"],
+        ["?disposition=inline", {}, "inline"],
+        ["?disposition=inline", { range: "bytes=0-1" }, "inline"],
+      ] as const) {
+        const answer = await fetch(`${tenant.target.url}${resource}/download${query}`, {
+          headers: { authorization: `Bearer ${tenant.secretKey}`, ...headers },
+        });
+        expect(answer.headers.get("content-disposition")).toBe(`${kind}; ${named}`);
+      }
+    }
+  });
+
+  it("are rejected in a form for the same reasons as in JSON", async () => {
+    const refusal = async (user_metadata: string): Promise<unknown> => {
+      const form = upload("form.txt", "A text with metadata.");
+      form.append("user_metadata", user_metadata);
+      const { status, body } = await tenant.secret.post(path, form);
+      return [status, body.detail?.[0]?.loc];
+    };
+    for (const member of ['"topic":"\\ud800"', '"topic":"a\\u0000"', '"topic\\udc00":"x"', '"__proto__":{"x":1}']) {
+      const json = `{"text":"x","name":"json.txt","user_metadata":{${member}}}`;
+      const { status, body } = await tenant.secret.post(path, json, {
+        headers: { "content-type": "application/json" },
+      });
+      expect(status, member).toBe(422);
+      expect(await refusal(`{${member}}`)).toEqual([422, body.detail[0].loc]);
+    }
+    const [status] = (await refusal(`{"topic":${"[".repeat(101)}${"]".repeat(101)}}`)) as [number];
+    expect(status).toBe(422);
+  });
+
+  it("content-confusion: are shown inline only if requested and not a web page, and are downloaded otherwise", async () => {
     const pdf = Buffer.from(
       "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Count 0/Kids[]>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF",
     );
@@ -482,7 +538,7 @@ describe("resources of a knowledge base", () => {
     expect((await tenant.secret.get(`${path}/${uuidv7()}/download?disposition=frame`)).status).toBe(422);
   });
 
-  it("deletes a resource with all that is left of it", async () => {
+  it("are deleted with all their data", async () => {
     const id = await add({ text: "Soon forgotten.", name: "forgotten.txt" });
     await settled(tenant, base, id);
     expect((await other.secret.delete(`${path}/${id}`)).status).toBe(404);
@@ -504,25 +560,25 @@ describe("resources of a knowledge base", () => {
     [{ text: "x", name: "y", user_metadata: { height: 1 } }, ["body", "user_metadata", "height"]],
     [{ text: "x", name: "y", user_metadata: { year: "1790" } }, ["body", "user_metadata", "year"]],
     [{ text: "x", name: "y", user_metadata: { year: 2 ** 53 } }, ["body", "user_metadata", "year"]],
-  ])("refuses %j", async (body, loc) => {
+  ])("are rejected if the request is %j", async (body, loc) => {
     const answer = await tenant.secret.post(path, body);
     expect(answer.status).toBe(422);
     expect(answer.body.detail[0].loc).toEqual(loc);
   });
 
-  it("refuses uploads that are none, content-confusion included", async () => {
+  it("are rejected in malformed uploads, content-confusion included", async () => {
     expect((await tenant.secret.post(path, upload("a.exe", "MZ\u0090\u0000"))).status).toBe(415);
     expect((await tenant.secret.post(path, upload("a.txt", ""))).status).toBe(422);
     const wrong = await tenant.secret.post(path, upload("a.txt", "x", { user_metadata: "{" }));
     expect(wrong.body.detail[0].loc).toEqual(["body", "user_metadata"]);
     expect((await tenant.secret.post(path, upload("a.txt", "x", { user_metadata: '{"year":true}' }))).status).toBe(422);
     expect((await tenant.secret.post(path, upload("a.txt", "x", { surprise: "1" }))).status).toBe(422);
-    // A body that says where a file would lie on the server is JSON, and no file.
+    // A JSON body that looks like the server's record of an uploaded file is not a file.
     const posing = { file: { filepath: "/etc/passwd", originalFilename: "passwd", size: 1 } };
     expect((await tenant.secret.post(path, posing)).status).toBe(422);
   });
 
-  it("belongs to one organisation, and is nothing for public keys", async () => {
+  it("belong to one organisation, and are not accessible to public keys", async () => {
     const id = await add({ text: "Ours alone.", name: "ours.txt" });
     for (const each of [path, `${path}/${id}`, `${path}/${id}/download`]) {
       expect((await tenant.public.get(each)).status).toBe(403);

@@ -19,7 +19,7 @@ type Body = Answer["body"];
 
 const baseOf = (path: string): string => path.split("/").at(-1) ?? "";
 
-/** Answers a path with this text, once it is let go. */
+/** Serves this text at a path once the returned function is called. */
 function held(target: HttpTarget, path: string, text: string): () => void {
   let release = (): void => undefined;
   const released = new Promise<void>((resolve) => (release = resolve));
@@ -31,7 +31,7 @@ function held(target: HttpTarget, path: string, text: string): () => void {
 }
 
 describe("a sync", () => {
-  it("reads each of the documents that have one address, listed or not", async () => {
+  it("reads each document that shares a URL, whether listed in a source or not", async () => {
     const site = await startWebsite({ "/a": "Punts are flat." });
     const { path } = await create(tenant);
     for (const external_id of ["one", "two"]) {
@@ -55,7 +55,7 @@ describe("a sync", () => {
     await site.close();
   });
 
-  it("counts the pages whose address is too long to be read, and takes nothing else for missing", async () => {
+  it("counts the pages whose URL is too long, and does not treat other pages as missing", async () => {
     const site = await startWebsite({ "/a": "Punts are flat.", "/b": "Skiffs are light." });
     const long = (name: string): string => `/${name}?${"x".repeat(2048)}`;
     site.others.push(long("a-1"), long("a-2"), long("c"));
@@ -69,7 +69,7 @@ describe("a sync", () => {
         address: site.address("/sitemaps/pages.xml.gz"),
         resource_id: null,
         code: "addresses_too_long",
-        message: expect.stringMatching(/^Addresses longer than 2048 characters are not read: 2, .*\/a-1\?x{20,200}…$/),
+        message: expect.stringMatching(/^URLs longer than 2048 characters are not read: 2, .*\/a-1\?x{20,200}…$/),
       },
     ]);
     site.pages.delete("/b");
@@ -77,7 +77,7 @@ describe("a sync", () => {
     await site.close();
   });
 
-  it("reads as many documents as one may have, of all sources together, and takes none of the rest for missing", async () => {
+  it("reads up to the limit of documents over all sources, and does not treat the rest as missing", async () => {
     const pages = (name: string, count: number): Record<string, string> =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`/${name}-${n}`, `Page ${n} of ${name}.`]));
     const sites = [await startWebsite(pages("one", 100)), await startWebsite(pages("two", 60))];
@@ -99,7 +99,7 @@ describe("a sync", () => {
     for (const site of sites) await site.close();
   });
 
-  it("reads a sitemap once that robots.txt names twice", async () => {
+  it("reads a sitemap once even if robots.txt names it twice", async () => {
     const site = await startWebsite({ "/a": "Punts are flat." });
     const names = `Sitemap: ${site.url}/sitemaps/index.xml\nSitemap: ${site.url}/gone.xml\n`;
     site.override = ({ path: at }) => (at === "/robots.txt" ? { status: 200, body: names + names } : null);
@@ -114,7 +114,7 @@ describe("a sync", () => {
     await site.close();
   });
 
-  it("leaves a listed document that a person has added as well", async () => {
+  it("keeps a document that a person also added when it is no longer listed", async () => {
     const site = await startWebsite({ "/a": "Punts are flat.", "/b": "Barges are long." });
     const selected_resources = [site.address("/a"), site.address("/b")];
     const { path } = await create(tenant, { website_sources: [{ source_type: "manual", selected_resources }] });
@@ -126,7 +126,7 @@ describe("a sync", () => {
     await site.close();
   });
 
-  it("does not bring back a document that is deleted while its address answers", async () => {
+  it("does not restore a document that is deleted while its page is being read", async () => {
     const target = await startHttpTarget();
     held(target, "/page", "Weirs hold water.")();
     const { path } = await create(tenant);
@@ -143,14 +143,14 @@ describe("a sync", () => {
   });
 });
 
-describe("a server of buckets", () => {
+describe("the server of a bucket", () => {
   const listed = (keys: readonly string[], more = ""): string =>
     `<?xml version="1.0"?><ListBucketResult><EncodingType>url</EncodingType>${more}${keys
       .map((key) => `<Contents><Key>${key}</Key><Size>5</Size><ETag>"1"</ETag></Contents>`)
       .join("")}</ListBucketResult>`;
   const TRUNCATED = "<IsTruncated>true</IsTruncated>";
 
-  /** A knowledge base whose bucket's list is what `list` answers, and whose objects are all the same. */
+  /** Creates a knowledge base whose bucket listing comes from `list`, and whose objects all have the same content. */
   async function based(list: { answer: (url: URL) => string | number }) {
     const target = await startHttpTarget();
     target.onEvery(({ url }, response) => {
@@ -172,7 +172,7 @@ describe("a server of buckets", () => {
     ["is cut off without saying where it goes on", listed(["b.txt"], TRUNCATED)],
     ["leads back to itself", listed(["b.txt"], `${TRUNCATED}<NextContinuationToken>x</NextContinuationToken>`)],
     ["says that it is asked too often", 503],
-  ])("whose list %s is not taken for an empty bucket", async (_, answer) => {
+  ])("causes no deletions if its list %s", async (_, answer) => {
     const list: { answer: (url: URL) => string | number } = { answer: () => listed(["a.txt", "b.txt"]) };
     const { target, path } = await based(list);
     expect((await run(tenant, path)).counts).toEqual(counts({ added: 2 }));
@@ -186,7 +186,7 @@ describe("a server of buckets", () => {
     await target.close();
   });
 
-  it("is read at the places that the knowledge base had when the sync began", async () => {
+  it("is read at the locations that the knowledge base had when the sync began", async () => {
     const target = await startHttpTarget();
     const gate: { closed?: Promise<void>; open?: () => void } = {};
     target.onEvery(async ({ url, path }, response) => {
@@ -211,7 +211,7 @@ describe("a server of buckets", () => {
     await target.close();
   });
 
-  it("that answers again after a moment is read, page by page", async () => {
+  it("is read page by page after a short outage", async () => {
     let refused = 0;
     const { target, path } = await based({
       answer: ({ searchParams }) => {
@@ -226,7 +226,7 @@ describe("a server of buckets", () => {
     await target.close();
   });
 
-  it("that is away fails the sync, and says so", async () => {
+  it("fails the sync with an error if it is unreachable", async () => {
     const { target, path } = await based({ answer: () => listed(["a.txt"]) });
     expect((await run(tenant, path)).counts).toEqual(counts({ added: 1 }));
     await target.close();
@@ -237,7 +237,7 @@ describe("a server of buckets", () => {
     });
   });
 
-  it("may have names that no database can hold", async () => {
+  it("may list object names that the database cannot store", async () => {
     const { target, path } = await based({ answer: () => listed(["a.txt", "b%00.txt"]) });
     expect(await run(tenant, path)).toMatchObject({
       state: "completed",

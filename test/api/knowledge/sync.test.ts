@@ -24,7 +24,7 @@ type Body = Answer["body"];
 const sync = (path: string, body: Record<string, unknown> = {}): Promise<Body> => run(tenant, path, body);
 const ended = (path: string, syncId: string): Promise<Body> => endedSync(tenant, path, syncId);
 
-/** The first line of the best result, or undefined. */
+/** The first line of the best result; undefined without results. */
 async function search(path: string, query: string): Promise<string | undefined> {
   const { body } = await tenant.secret.post(`${path}/query`, { query });
   return body.results[0]?.text;
@@ -58,12 +58,12 @@ describe("a sync with a site", () => {
   });
   afterAll(() => site.close());
 
-  it("indexes the pages of its sitemaps, and says what it could not read", async () => {
+  it("indexes the pages of its sitemaps, and reports what it could not read", async () => {
     site.pages.set("/private/wages", "Nobody reads this.");
     site.others.push("/broken", "/inward", "/picture");
     site.override = ({ path: at }) => {
       if (at === "/broken") return { status: 500 };
-      // Loopback is allowed to these tests; other inner networks are not.
+      // These tests allow loopback, but no other private network.
       if (at === "/inward") return { status: 302, headers: { location: "http://169.254.169.254/latest/meta-data/" } };
       if (at === "/picture")
         return { status: 200, headers: { "content-type": "application/octet-stream" }, body: "MZ\u0090\u0000" };
@@ -98,7 +98,7 @@ describe("a sync with a site", () => {
     const told = await tenant.withDatabase((database) =>
       database.system((db) => db.query("select data from outbox where data->>'sync_id' = $1", [done.sync_id])),
     );
-    // Counts and nothing else of the row.
+    // The event contains counts only, nothing else from the row.
     expect(told[0]?.["data"]).toEqual({
       knowledge_base_id: done.knowledge_base_id,
       sync_id: done.sync_id,
@@ -118,7 +118,7 @@ describe("a sync with a site", () => {
     site.pages.delete("/private/wages");
   });
 
-  it("asks only whether anything has changed", async () => {
+  it("downloads only pages that have changed", async () => {
     const before = site.served("/locks");
     const whole = before.whole;
     expect((await sync(path)).counts).toEqual(counts({ unchanged: 3 }));
@@ -126,7 +126,7 @@ describe("a sync with a site", () => {
     expect(site.served("/locks").unchanged).toBeGreaterThan(0);
   });
 
-  it("tells in a dry run what it would do, and does nothing", async () => {
+  it("reports in a dry run what it would do, and changes nothing", async () => {
     site.pages.set("/mills", `Mills saw wood. ${"They also grind corn, as they always did. ".repeat(6)}`);
     site.pages.set("/new", "Sluices let water pass.");
     site.pages.delete("/locks");
@@ -146,7 +146,7 @@ describe("a sync with a site", () => {
     expect(await search(path, "boats")).toContain("Locks lift boats.");
   });
 
-  it("leaves missing pages where that is wanted, and takes none for missing while the sitemap cannot be read", async () => {
+  it("keeps missing pages if configured, and deletes none while the sitemap is unreadable", async () => {
     expect((await sync(path, { delete_missing: false })).counts).toEqual(
       counts({ added: 1, updated: 1, unchanged: 1 }),
     );
@@ -164,7 +164,7 @@ describe("a sync with a site", () => {
     site.override = null;
   });
 
-  it("deletes what the site lists no longer, or has no longer, but no uploads and texts", async () => {
+  it("deletes pages that the site no longer lists or has, but no uploads and texts", async () => {
     const text = await tenant.secret.post(`${path}/resources`, { name: "note.txt", text: "Ours to keep." });
     await settled(tenant, path.split("/").at(-1) ?? "", text.body.resource_id);
     site.others.push("/new");
@@ -176,7 +176,7 @@ describe("a sync with a site", () => {
     site.others.length = 0;
   });
 
-  it("says that a sitemap lists more than it may, and takes nothing for missing that may be among the rest", async () => {
+  it("reports that a sitemap exceeds its limit, and deletes no page that may be in the rest", async () => {
     const long = await startWebsite({ "/late-first": "Early.", "/late": "Nobody forgets marigolds." });
     const source = { source_type: "sitemap", original_search_term: long.url, selected_resources: [`${long.url}/late`] };
     const base = await create(tenant, { website_sources: [source] });
@@ -193,7 +193,7 @@ describe("a sync with a site", () => {
     await long.close();
   });
 
-  it("indexes everything again by new settings, and answers throughout", async () => {
+  it("reindexes everything with new settings, and stays searchable meanwhile", async () => {
     const whole = site.served("/mills").whole;
     const changed = await tenant.secret.patch(path, {
       indexing_params: { chunker_params: { chunk_size: 90, chunk_overlap: 10 } },
@@ -210,7 +210,7 @@ describe("a sync with a site", () => {
     expect(await search(path, "saw")).toContain("Mills saw wood.");
     expect(await search(path, "keep")).toContain("Ours to keep.");
     expect((await tenant.secret.get(path)).body).toMatchObject({ reindex_required: false, total_indexed_files: 3 });
-    // As many chunks as the new index has.
+    // The document has as many chunks as the new index.
     const mills = (await resources(path)).find((each) => each.source_url === site.address("/mills"));
     const last = await tenant.withDatabase((database) =>
       database.system((db) =>
@@ -224,7 +224,7 @@ describe("a sync with a site", () => {
     expect(mills.chunk_count).toBeGreaterThan(1);
   });
 
-  it("runs one at a time, and can be cancelled", async () => {
+  it("runs once at a time, and can be cancelled", async () => {
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => (release = resolve));
     site.target.onEvery(async (_, response) => {
@@ -249,7 +249,7 @@ describe("a sync with a site", () => {
 });
 
 describe("a sync", () => {
-  it("reads chosen pages, and tries again what could not be indexed", async () => {
+  it("reads chosen pages, and retries documents that could not be indexed", async () => {
     const site = await startWebsite({ "/a": "Punts are flat.", "/b": "Barges are long.", "/c": "Skiffs are light." });
     const selected_resources = [site.address("/a"), site.address("/b")];
     const { path } = await create(tenant, { website_sources: [{ source_type: "manual", selected_resources }] });
@@ -262,13 +262,13 @@ describe("a sync", () => {
     site.override = null;
     expect((await sync(path)).counts).toEqual(counts({ added: 1, updated: 1, unchanged: 1 }));
     expect(await search(path, "light")).toContain("Skiffs are light.");
-    // A single address that somebody added is never missing.
+    // A URL that a person added individually is never missing from the sources.
     await tenant.secret.patch(path, { website_sources: [] });
     expect((await sync(path)).counts).toEqual(counts({ deleted: 2, unchanged: 1 }));
     await site.close();
   });
 
-  it("asks robots.txt about the page that a redirect leads to, too", async () => {
+  it("checks robots.txt for the target page of a redirect too", async () => {
     const site = await startWebsite({ "/a": "Punts are flat.", "/private/wages": "Nobody reads this." });
     const selected_resources = [site.address("/a"), site.address("/moved"), site.address("/within")];
     const { path } = await create(tenant, { website_sources: [{ source_type: "manual", selected_resources }] });
@@ -285,7 +285,7 @@ describe("a sync", () => {
     await site.close();
   });
 
-  it("asks robots.txt about each step of a redirect before it takes it, of sitemaps too", async () => {
+  it("checks robots.txt before each step of a redirect, for sitemaps too", async () => {
     const site = await startWebsite({ "/a": "Punts are flat." });
     const asked: string[] = [];
     site.override = ({ path: at }) => {
@@ -308,7 +308,7 @@ describe("a sync", () => {
     await site.close();
   });
 
-  it("asks a site that has only dates whether a page has changed since, and takes what has", async () => {
+  it("sends If-Modified-Since if a page has only a date, and reads a changed page", async () => {
     const site = await startWebsite({});
     const { path } = await create(tenant, {
       website_sources: [{ source_type: "manual", selected_resources: [site.address("/dated")] }],
@@ -332,7 +332,7 @@ describe("a sync", () => {
     await site.close();
   });
 
-  it("ends with its knowledge base", async () => {
+  it("stops when its knowledge base is deleted", async () => {
     const target = await startHttpTarget();
     const release = target.hold("/robots.txt");
     const website_sources = [{ source_type: "sitemap", original_search_term: target.url }];
@@ -354,7 +354,7 @@ describe("a sync", () => {
     await target.close();
   });
 
-  it("starts once under one Idempotency-Key", async () => {
+  it("starts once per Idempotency-Key", async () => {
     const { path } = await create(tenant);
     const headers = { "idempotency-key": `sync-${uuidv7()}` };
     const first = await tenant.secret.post(`${path}/sync`, {}, { headers });
@@ -364,7 +364,7 @@ describe("a sync", () => {
     expect((await tenant.secret.get(`${path}/syncs`)).body.data.length).toBe(1);
   });
 
-  it("indexes uploads anew in a full sync", async () => {
+  it("reindexes uploads in a full sync", async () => {
     const { path } = await create(tenant);
     const { body } = await tenant.secret.post(`${path}/resources`, upload("a.md", "# Fords\n\nFords are shallow."));
     const id = path.split("/").at(-1) ?? "";
@@ -378,14 +378,14 @@ describe("a sync", () => {
     [{ mode: "some" }, ["body", "mode"]],
     [{ delete_missing: "no" }, ["body", "delete_missing"]],
     [{ surprise: 1 }, ["body"]],
-  ])("refuses %j", async (body, loc) => {
+  ])("rejects %j", async (body, loc) => {
     const { path } = await create(tenant);
     const answer = await tenant.secret.post(`${path}/sync`, body);
     expect(answer.status).toBe(422);
     expect(answer.body.detail[0].loc.slice(0, loc.length)).toEqual(loc);
   });
 
-  it("belongs to one organisation, and is nothing for public keys", async () => {
+  it("belongs to one organisation, and is not accessible to public keys", async () => {
     const { path } = await create(tenant);
     const { sync_id } = await sync(path);
     for (const each of [`${path}/syncs`, `${path}/syncs/${sync_id}`, `${path}/syncs/${sync_id}/items`]) {
@@ -397,14 +397,14 @@ describe("a sync", () => {
     expect((await other.secret.post(`${path}/sync`, {})).status).toBe(404);
     expect((await other.secret.post(`${path}/syncs/${sync_id}/cancel`)).status).toBe(404);
     expect((await (await tenant.user("viewer")).post(`${path}/sync`, {})).status).toBe(403);
-    // Of another knowledge base it is none either.
+    // The sync is not found under another knowledge base.
     const { path: second } = await create(tenant);
     expect((await tenant.secret.get(`${second}/syncs/${sync_id}`)).status).toBe(404);
   });
 });
 
 describe("the schedule of syncs", () => {
-  /** What Temporal has, and what is noted of that. */
+  /** The state of the schedule in Temporal, and what the database records about it. */
   const applied = (id: string): Promise<unknown> =>
     tenant.withDatabase((database) =>
       database.system(async (db) => {
@@ -413,7 +413,7 @@ describe("the schedule of syncs", () => {
       }),
     );
 
-  it("is kept in Temporal, mended where it was lost, and goes with the knowledge base", async () => {
+  it("is kept in Temporal, restored if lost there, and deleted with the knowledge base", async () => {
     const { path, body } = await create(tenant, { sync: { schedule_cron: "0 3 * * mon" } });
     expect(body.sync).toEqual({
       schedule_cron: "0 3 * * mon",
@@ -424,11 +424,11 @@ describe("the schedule of syncs", () => {
       warnings: [],
     });
     const both = await tenant.secret.patch(path, { sync: { schedule_cron: "0 3 13 * fri" } });
-    expect(both.body.sync.warnings).toEqual([expect.stringContaining("both have to hold")]);
+    expect(both.body.sync.warnings).toEqual([expect.stringContaining("both match")]);
     await tenant.secret.patch(path, { sync: { schedule_cron: "0 3 * * mon" } });
     const id = body.knowledge_base_id;
     expect(await applied(id)).toBe("0 3 * * mon");
-    // As if the process that changed it had died before it called Temporal.
+    // As if a process had died between changing the row and calling Temporal.
     await tenant.withDatabase((database) =>
       database.system((db) =>
         db.query("update knowledge_bases set schedule_cron = '5 4 * * *' where knowledge_base_id = $1", [id]),
@@ -442,7 +442,7 @@ describe("the schedule of syncs", () => {
     expect([null, "gone"]).toContain(await applied(id));
   });
 
-  it("begins syncs", async () => {
+  it("starts syncs", async () => {
     const { path, body } = await create(tenant, { sync: { schedule_cron: "0 0 1 1 *" } });
     await withTemporal(tenant.target.temporalAddress, (client) =>
       client.schedule.getHandle(syncScheduleId(body.knowledge_base_id)).trigger(),
@@ -453,7 +453,7 @@ describe("the schedule of syncs", () => {
   });
 
   it.each(["", "* * * *", "60 * * * *", "* * * * * *", "1-0 * * * *", "@daily", "*/0 * * * *", "a b c d e"])(
-    "refuses %j",
+    "rejects %j",
     async (schedule_cron) => {
       const answer = await tenant.secret.post(PATH, { name: "x", indexing_params: KEYWORDS, sync: { schedule_cron } });
       expect([answer.status, answer.body.detail[0].loc]).toEqual([422, ["body", "sync", "schedule_cron"]]);

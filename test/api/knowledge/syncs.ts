@@ -5,7 +5,7 @@ import type { ApiTenant } from "../tenant.ts";
 type Body = Answer["body"];
 type Tenant = Pick<ApiTenant, "secret">;
 
-/** Requests a sync of the knowledge base at this path; answers its id. */
+/** Requests a sync of the knowledge base at this path; returns its ID. */
 export async function begin({ secret }: Tenant, path: string, body: Record<string, unknown> = {}): Promise<string> {
   const accepted = await secret.post(`${path}/sync`, body);
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(202);
@@ -13,7 +13,7 @@ export async function begin({ secret }: Tenant, path: string, body: Record<strin
   return accepted.body.sync_id;
 }
 
-/** A sync as it is at its end. */
+/** The sync after it has finished. */
 export async function ended({ secret }: Tenant, path: string, syncId: string): Promise<Body> {
   const get = async (): Promise<Body> => (await secret.get(`${path}/syncs/${syncId}`)).body;
   await vi.waitFor(async () => expect((await get()).state).toMatch(/^(completed|failed|cancelled)$/), {
@@ -23,7 +23,7 @@ export async function ended({ secret }: Tenant, path: string, syncId: string): P
   return await get();
 }
 
-/** Runs a sync to its end; answers it as it is then. */
+/** Runs a sync until it finishes; returns it. */
 export async function run(tenant: Tenant, path: string, body: Record<string, unknown> = {}): Promise<Body> {
   return await ended(tenant, path, await begin(tenant, path, body));
 }
@@ -37,7 +37,7 @@ export const counts = (of: Partial<Record<string, number>>) => ({
   ...of,
 });
 
-/** All resources of a knowledge base, up to a page's. */
+/** The documents of a knowledge base, up to one page. */
 export async function resources({ secret }: Tenant, path: string): Promise<Body[]> {
   return (await secret.get(`${path}/resources`, { query: { page_size: 200 } })).body.data;
 }

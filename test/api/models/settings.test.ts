@@ -13,7 +13,7 @@ async function connect(provider_id: string, credential: object, scheme: string):
   const { body } = await mine.secret.post("/v2/connections", { name: "it", provider_id, scheme, credential });
   return body.connection_id;
 }
-// Nothing listens there.
+// No server listens at this address.
 const models = () => connect("openai_compatible", { base_url: "http://127.0.0.1:9/v1" }, "none");
 
 const asking = (config: object = {}) =>
@@ -22,7 +22,7 @@ const asking = (config: object = {}) =>
     edges: edges("llm-0 > out-0"),
   });
 
-it("are read and changed, without losing a change of somebody else", async () => {
+it("the model settings can be read and changed, and an outdated ETag is rejected", async () => {
   const first = await mine.secret.get("/v2/settings");
   expect([first.status, first.body]).toEqual([200, NOTHING]);
   const etag = { headers: { "if-match": first.headers.get("etag") ?? "" } };
@@ -34,18 +34,18 @@ it("are read and changed, without losing a change of somebody else", async () =>
   );
   expect([set.status, set.body]).toEqual([200, { default_connection_id: connection, default_model: "tiny" }]);
   expect((await mine.secret.patch("/v2/settings", { default_model: "other" }, etag)).status).toBe(412);
-  // What is left out stays.
+  // Omitted fields stay unchanged.
   expect((await mine.secret.patch("/v2/settings", { default_model: null })).body).toEqual({
     ...set.body,
     default_model: null,
   });
   expect((await mine.secret.get("/v2/settings")).body.default_connection_id).toBe(connection);
-  // A connection that is deleted is nobody's default any more.
+  // Deleting a connection also clears it as the default.
   expect((await mine.secret.delete(`/v2/connections/${connection}`)).status).toBe(204);
   expect((await mine.secret.get("/v2/settings")).body).toEqual(NOTHING);
 });
 
-it("take connections to models only, and are changed by admins", async () => {
+it("the model settings accept only model connections, and only admins change them", async () => {
   const other = await connect("http", { base_url: "http://127.0.0.1:9", token: "t" }, "bearer");
   const wrong = await mine.secret.patch("/v2/settings", { default_connection_id: other });
   expect([wrong.status, wrong.body.detail[0].loc]).toEqual([422, ["body", "default_connection_id"]]);
@@ -59,7 +59,7 @@ it("take connections to models only, and are changed by admins", async () => {
   expect((await mine.public.get("/v2/settings")).status).toBe(403);
 });
 
-it("are missed by the validation of a flow that asks a model", async () => {
+it("a flow that calls a model gets a warning if the settings name no model", async () => {
   const validate = async (definition: unknown) =>
     (await mine.secret.post("/v2/flows/validate", { flow: definition })).body;
   const { valid, problems } = await validate(asking());
@@ -73,7 +73,7 @@ it("are missed by the validation of a flow that asks a model", async () => {
   expect((await validate(asking({ connection_id, model: "tiny" }))).problems).toEqual([]);
 });
 
-it("know the connections of published flows, which are not deleted", async () => {
+it("a connection that a published flow uses cannot be deleted, and an unknown one is an error", async () => {
   const connection_id = await models();
   const gone = await mine.secret.post("/v2/flows/validate", {
     flow: asking({ model: "m", connection_id: "0197f0a0-0000-7000-8000-000000000000" }),

@@ -35,7 +35,7 @@ async function run(project: string) {
   return (await mine.public.post(`/inference/v0/run/${mine.org_id}/${project}`, {})).body;
 }
 
-it("is that of the node, of the run, and of the runs around it", async () => {
+it("usage is counted for the node, its run, and the parent runs", async () => {
   const asked = await mine.deploy(asking(PRICED, PRICED));
   const both = { input_tokens: 2 * COUNTED.input, output_tokens: 2 * COUNTED.output, total_tokens: 2 * TOTAL };
   const { metadata, run_id } = await run(asked);
@@ -64,7 +64,7 @@ it("the usage of a run that is cancelled while a model writes counts what was wr
   const calls = stub.calls.length;
   const { body: started } = await mine.secret.post("/v2/runs", { project_id: asked, inputs: {} });
   await expect.poll(() => stub.calls.length).toBeGreaterThan(calls);
-  // Some words of two hundred have come then, whatever the machine does.
+  // By then, some of the two hundred words have arrived, however slow the machine is.
   await new Promise((resolve) => setTimeout(resolve, 1000));
   await mine.secret.post(`/v2/runs/${started.run_id}/cancel`, {});
   await mine.until(started.run_id, "CANCELLED");
@@ -73,7 +73,7 @@ it("the usage of a run that is cancelled while a model writes counts what was wr
   expect((await usage()).estimated).toBe(true);
 });
 
-it("has no cost where a model has no price, and is estimated where an endpoint does not count", async () => {
+it("cost is null if a model has no price, and usage is estimated if the endpoint reports none", async () => {
   const { metadata } = await run(await mine.deploy(asking("of-our-own", PRICED)));
   expect(metadata.usage).toMatchObject({ total_tokens: 2 * TOTAL, cost_usd: null, estimated: false });
   const chunk = (delta: object, finish_reason: string | null) =>
@@ -83,7 +83,7 @@ it("has no cost where a model has no price, and is estimated where an endpoint d
   expect(uncounted.metadata.usage).toMatchObject({ output_tokens: 2, estimated: true });
 });
 
-it("is summed by project, model and day", async () => {
+it("usage is summed by project, model and day", async () => {
   const other = await openTenant();
   expect((await other.secret.get("/v2/usage")).body.data).toEqual([]);
   const project = await mine.deploy(asking("summed", "summed"));
@@ -106,13 +106,13 @@ it("is summed by project, model and day", async () => {
   expect((await mine.public.get("/v2/usage")).status).toBe(403);
 });
 
-it("is limited by the flow: the next model is not asked", async () => {
+it("a flow's cost limit stops the run before the next model call", async () => {
   const definition = { ...asking(PRICED, PRICED, PRICED), settings: { max_cost_usd: 1.5 * COST } };
   const before = stub.calls.length;
   const { error, state } = await run(await mine.deploy(definition));
   expect([state, error.code, error.node_id, error.retryable]).toEqual(["FAILED", "budget_exceeded", "llm-2", false]);
   expect(stub.calls.length - before).toBe(2);
-  // The budget of a run is that of its sub-runs too.
+  // Child runs share the budget of their run.
   const asked = await mine.deploy(asking(PRICED, PRICED));
   const calling = flow({
     nodes: [node("sub-0", "subflow", { project_id: asked, inputs: {} }), node("out-0", "output")],
@@ -123,7 +123,7 @@ it("is limited by the flow: the next model is not asked", async () => {
   expect(within.error.message).toContain("max_cost_usd");
 });
 
-it("is never limited in vain: a model without a price is not asked, and the flow's check says so", async () => {
+it("a cost limit rejects a model without a price, and the flow's validation warns of it", async () => {
   const definition = { ...asking(PRICED, "of-our-own"), settings: { max_cost_usd: 1 } };
   const { body: checked } = await mine.secret.post("/v2/flows/validate", { flow: definition });
   const found = checked.problems.map((each: Record<string, string>) => [

@@ -26,7 +26,7 @@ async function newProject(flow?: unknown): Promise<string> {
 const idOf = (path: string): string => path.split("/").at(-1) ?? "";
 
 describe("flow versions", () => {
-  it("count from 1, are published by default, and keep what was sent", async () => {
+  it("are numbered from 1, are published by default, and keep what was sent", async () => {
     const path = await newProject();
     const first = await mine.post(`${path}/versions`, { flow: echoFlow("one {{in-0}}"), notes: "first" });
     expect(first).toMatchObject({ status: 201, body: { version: 1, published: true, notes: "first" } });
@@ -39,7 +39,7 @@ describe("flow versions", () => {
     expect((await mine.get(path)).body).toMatchObject({ published_version: 1, latest_version: 2 });
   });
 
-  it("of the same content are the same version", async () => {
+  it("are not duplicated for the same content", async () => {
     const path = await newProject(echoFlow("a {{in-0}}"));
     await mine.post(`${path}/versions`, { flow: echoFlow("b {{in-0}}") });
     const flow = echoFlow("a {{in-0}}");
@@ -50,7 +50,7 @@ describe("flow versions", () => {
     expect(unpublished).toMatchObject({ status: 200, body: { version: 2, published: false } });
   });
 
-  it("of other settings or examples are other versions; of another layout alone they are not", async () => {
+  it("are added for new settings or examples, but not for a new layout alone", async () => {
     const { body: project } = await mine.post("/v2/projects", { name: "Settings", flow: echoFlow() });
     const deploy = async (more: object): Promise<[number, number]> => {
       const flow = { ...echoFlow(), ...more };
@@ -64,7 +64,7 @@ describe("flow versions", () => {
     expect(await deploy({ ui: { positions: { "in-0": { x: 1, y: 2 } } } })).toEqual([200, 1]);
   });
 
-  it("deployed at the same time get numbers of their own, and the same content one number", async () => {
+  it("deployed at the same time get different numbers, and the same content gets one number", async () => {
     const path = await newProject();
     const texts = ["a", "b", "c", "d", "a", "b", "c", "d"];
     const answers = await Promise.all(texts.map((text) => mine.post(`${path}/versions`, { flow: echoFlow(text) })));
@@ -77,7 +77,7 @@ describe("flow versions", () => {
     expect(answers.filter((answer) => answer.status === 200)).toHaveLength(4);
   });
 
-  it("are published forward and back", async () => {
+  it("can be published in any order", async () => {
     const path = await newProject(echoFlow("one"));
     await mine.post(`${path}/versions`, { flow: echoFlow("two") });
     const back = await mine.post(`${path}/versions/1/publish`);
@@ -92,7 +92,26 @@ describe("flow versions", () => {
     expect((await mine.post(`${path}/versions/2/publish`)).body.published).toBe(true);
   });
 
-  it("that do not exist are 404 flow_version_not_found", async () => {
+  it("cannot be published again if a flow that they call was deleted", async () => {
+    const called = await newProject(echoFlow());
+    const nodes = [
+      { id: "sub-0", type: "subflow", config: { project_id: idOf(called), inputs: { "in-0": "'a'" } } },
+      { id: "out-0", type: "output" },
+    ];
+    const path = await newProject({
+      ...echoFlow(),
+      examples: [],
+      nodes,
+      edges: [{ source: "sub-0", target: "out-0" }],
+    });
+    await mine.post(`${path}/versions`, { flow: echoFlow("two") });
+    expect((await mine.delete(called)).status).toBe(204);
+    const back = await mine.post(`${path}/versions/1/publish`);
+    expect(back).toMatchObject({ status: 409, body: { code: "conflict", detail: expect.stringContaining("sub-0") } });
+    expect((await mine.get(path)).body.published_version).toBe(2);
+  });
+
+  it("return 404 flow_version_not_found if they do not exist", async () => {
     const path = await newProject();
     const answers = await Promise.all([
       mine.get(`${path}/versions/1`),
@@ -106,7 +125,7 @@ describe("flow versions", () => {
       expect(answer).toMatchObject({ status: 404, body: { code: "flow_version_not_found" } });
   });
 
-  it("with problems are refused, each at its place", async () => {
+  it("with problems are rejected, each problem with its location", async () => {
     const path = await newProject();
     const flow = { ...echoFlow("{{ unclosed"), surplus: true };
     const answer = await mine.post(`${path}/versions`, { flow });
@@ -119,7 +138,7 @@ describe("flow versions", () => {
     ]);
   });
 
-  it("that call projects which do not exist are refused", async () => {
+  it("that call missing projects are rejected", async () => {
     const path = await newProject();
     const stranger = checkedClient(api, (await createOrganisation(api)).secretKey);
     const { body: theirs } = await stranger.post("/v2/projects", { name: "Theirs", flow: echoFlow() });
@@ -167,7 +186,7 @@ describe("flow versions", () => {
     expect((await mine.post(`${path}/versions`, { flow: flowCalling(idOf(called), 1) })).status).toBe(201);
   });
 
-  it("wide-flow: with too many nodes are refused quickly", async () => {
+  it("wide-flow: with too many nodes are rejected quickly", async () => {
     const nodes = Array.from({ length: 100_000 }, (_, n) => ({ id: `in-${n}`, type: "input" }));
     const start = performance.now();
     const answer = await mine.post("/v2/flows/validate", {
@@ -178,8 +197,8 @@ describe("flow versions", () => {
   });
 });
 
-describe("how a flow is called", () => {
-  it("is described by JSON Schemas", async () => {
+describe("the description of how to call a flow", () => {
+  it("contains JSON Schemas", async () => {
     const path = await newProject(echoFlow());
     const { status, body } = await mine.get(`${path}/io-schema`);
     expect(status).toBe(200);
@@ -198,7 +217,7 @@ describe("how a flow is called", () => {
     });
   });
 
-  it("is described as OpenAPI and as a tool", async () => {
+  it("contains an OpenAPI document and a tool definition", async () => {
     const path = await newProject(echoFlow());
     const openapi = await mine.get(`${path}/io-schema?format=openapi&version=1`);
     expect(Object.keys(openapi.body.paths)).toEqual([`/inference/v0/run/${org.org_id}/${idOf(path)}`]);
@@ -213,7 +232,7 @@ describe("how a flow is called", () => {
     ]);
   });
 
-  it("comes in three languages, with the flow's example filled in", async () => {
+  it("contains snippets in three languages, with the flow's example filled in", async () => {
     const path = await newProject(echoFlow());
     const { body } = await mine.get(`${path}/snippets`);
     for (const snippet of [body.curl, body.python, body.javascript]) {
@@ -223,7 +242,7 @@ describe("how a flow is called", () => {
     }
   });
 
-  it("names the configured address", async () => {
+  it("uses the configured public URL", async () => {
     const configured = await startInProcess({
       databaseUrl: api.databaseUrl,
       env: { MILLRACE_PUBLIC_URL: "https://flows.example/api/" },
@@ -235,14 +254,14 @@ describe("how a flow is called", () => {
   });
 });
 
-describe("checking a flow", () => {
-  it("confirms a valid one, and stores nothing", async () => {
+describe("validating a flow", () => {
+  it("accepts a valid one, and stores nothing", async () => {
     const before = (await mine.get("/v2/projects")).body.data.length;
     expect((await mine.post("/v2/flows/validate", { flow: echoFlow() })).body).toEqual({ valid: true, problems: [] });
     expect((await mine.get("/v2/projects")).body.data.length).toBe(before);
   });
 
-  it("reports all problems of one", async () => {
+  it("reports all problems together", async () => {
     const flow = {
       ...echoFlow(),
       nodes: [
@@ -257,7 +276,7 @@ describe("checking a flow", () => {
     );
   });
 
-  it("reports unknown flows that it calls, another organisation's among them, as a deployment does", async () => {
+  it("reports missing flows that it calls, another organisation's among them, like a deployment", async () => {
     const stranger = checkedClient(api, (await createOrganisation(api)).secretKey);
     const { body: foreign } = await stranger.post("/v2/projects", { name: "Foreign", flow: echoFlow() });
     for (const project_id of [org.org_id, foreign.project_id, "p"]) {
@@ -277,7 +296,7 @@ describe("checking a flow", () => {
     }
   });
 
-  it("finds errors of syntax in code, without executing it, and says in which node and line", async () => {
+  it("reports syntax errors in code with node and line, without executing it", async () => {
     const code = (source: string) => ({
       ...echoFlow(),
       examples: [],
@@ -351,7 +370,7 @@ describe("checking a flow", () => {
       valid: true,
       problems: [{ code: "calls_itself", severity: "warning", node_id: "sub-0", node_path: "map-0/sub-0" }],
     });
-    expect(body.problems[0].message).toMatch(/nested 10 deep/);
+    expect(body.problems[0].message).toMatch(/nested more than 10 levels/);
     expect((await mine.post(`${path}/versions`, { flow })).status).toBe(201);
     for (const project_id of [idOf(other), undefined]) {
       const answer = await mine.post("/v2/flows/validate", { flow, project_id });
@@ -360,15 +379,124 @@ describe("checking a flow", () => {
     expect((await mine.post("/v2/flows/validate", { flow, project_id: "p" })).status).toBe(422);
   });
 
-  it("publishes the format's schema", async () => {
+  it("returns what each node can read with expand=scope", async () => {
+    const flow = echoFlow("{{ in-0.name }}");
+    const { body } = await mine.post("/v2/flows/validate?expand=scope", { flow });
+    expect(body).toMatchObject({ valid: true, problems: [{ code: "reads_unknown_field", severity: "warning" }] });
+    expect(body.scope.nodes[1]).toEqual({ node_path: "tpl-0", path: ["nodes", 1], sees: ["in-0", "$inputs", "$run"] });
+    expect(body.scope.values[0]).toMatchObject({ kind: expect.any(String), schema: expect.any(Object) });
+    expect(body.scope.edges).toHaveLength(flow["edges"] instanceof Array ? flow["edges"].length : 0);
+    expect((await mine.post("/v2/flows/validate?expand=all", { flow })).status).toBe(422);
+    expect((await mine.post("/v2/flows/validate", { flow })).body).not.toHaveProperty("scope");
+  });
+
+  it("knows what actions and called flows return, of visible projects only", async () => {
+    const called = idOf(await newProject(echoFlow()));
+    const nodes = [
+      { id: "act-0", type: "action", config: { provider_id: "slack", action_id: "post_message" } },
+      { id: "sub-0", type: "subflow", config: { project_id: called, inputs: { "in-0": "1" } } },
+      { id: "gone-0", type: "subflow", config: { project_id: idOf(await newProject()), inputs: {} } },
+      { id: "out-0", type: "output", config: { value: "{{ act-0.ts }}{{ sub-0.out-9 }}{{ gone-0.any }}" } },
+    ];
+    const flow = { ...echoFlow(), nodes, edges: nodes.slice(0, 3).map(({ id }) => ({ source: id, target: "out-0" })) };
+    const schemas = async (who: TestClient): Promise<Record<string, unknown>> => {
+      const { body } = await who.post("/v2/flows/validate?expand=scope", { flow });
+      const values: Array<{ key: string; schema: unknown }> = body.scope.values;
+      return Object.fromEntries(values.map(({ key, schema }) => [key, schema]));
+    };
+    expect(await schemas(mine)).toMatchObject({
+      "act-0": { properties: { channel: { type: "string" } } },
+      "sub-0": { properties: { "out-0": { type: "string" } } },
+      "gone-0": { type: "object" },
+    });
+    const other = await createOrganisation(api);
+    expect((await schemas(checkedClient(api, other.secretKey)))["sub-0"]).toEqual({ type: "object" });
+  });
+
+  it("lists the node types for editors, and returns 304 for a current ETag", async () => {
+    const { status, body, headers } = await mine.get("/v2/flows/node-kinds");
+    expect(status).toBe(200);
+    expect(body.data.find(({ type }: { type: string }) => type === "condition")).toMatchObject({
+      title: "Condition",
+      group: "logic",
+      handles: [{ handle: "case:{id}", each: "cases" }, { handle: "else" }, { handle: "error" }],
+      config: { properties: { cases: { items: { properties: { when: { "x-language": "cel" } } } } } },
+    });
+    const kept = (tag: string) => mine.get("/v2/flows/node-kinds", { headers: { "if-none-match": tag } });
+    const tag = headers.get("etag") ?? "";
+    expect(await kept(`"other", W/${tag}`)).toMatchObject({ status: 304, body: "" });
+    expect((await kept('"other"')).status).toBe(200);
+    expect((await checkedClient(api).get("/v2/flows/node-kinds")).status).toBe(401);
+    expect((await checkedClient(api, org.publicKey).get("/v2/flows/node-kinds")).status).toBe(403);
+    expect((await mine.get("/v2/flows/node-kinds?group=logic")).status).toBe(422);
+  });
+
+  it("publishes the schema of the flow format", async () => {
     const answer = await mine.get("/v2/flows/schema");
     expect(answer.headers.get("content-type")).toBe("application/schema+json");
     expect(answer.body).toMatchObject({ $schema: "https://json-schema.org/draft/2020-12/schema", type: "object" });
   });
 });
 
+describe("evaluating an expression", () => {
+  const evaluate = (body: object, by = mine) => by.post("/v2/flows/evaluate", body);
+
+  it("returns what a node would, with the given values only", async () => {
+    const values = { nodes: { "in-0": "Ada", "http-0": { body: [1, 2] } }, inputs: { "in-0": "Ada" }, index: 3 };
+    for (const [language, source, value] of [
+      ["liquid", "Dear {{ in-0 }}, {{ nodes['http-0'].body.size }}{% if missing %}!{% endif %}", "Dear Ada, 2"],
+      ["cel", 'size(nodes["http-0"].body) + index', 5],
+      ["cel", "inputs", { "in-0": "Ada" }],
+      ["cel", "run.user_id", null],
+    ] as const) {
+      const { status, body } = await evaluate({ language, source, ...values });
+      expect([source, status, body]).toEqual([source, 200, { value, error: null }]);
+    }
+    const { body } = await evaluate({ language: "cel", source: "item * last", item: 2, last: 4 });
+    expect(body).toEqual({ value: 8, error: null });
+  });
+
+  it("returns the error that a node would have, also for work without an end", async () => {
+    for (const [language, source, code] of [
+      ["liquid", "{{ in-0 | nofilter }}", "template_failed"],
+      ["cel", 'nodes["in-0"].name', "expression_failed"],
+      ["cel", "1 +", "expression_failed"],
+      [
+        "liquid",
+        "{% for a in (1..9999) %}{% for b in (1..9999) %}{% for c in (1..9999) %}{% endfor %}{% endfor %}{% endfor %}",
+        "template_failed",
+      ],
+    ] as const) {
+      const { status, body } = await evaluate({ language, source });
+      expect([source, status, body.value, body.error?.code]).toEqual([source, 200, null, code]);
+    }
+  });
+
+  it("says how long a result is that it does not return as a whole", async () => {
+    const nodes = { "in-0": "é".repeat(200_000) };
+    const { body } = await evaluate({ language: "liquid", source: "{{ in-0 }}", nodes });
+    expect(body.value).toMatchObject({ $truncated: true, size: 400_000 });
+    expect(body.value.preview).toHaveLength(10_000);
+  });
+
+  it("rejects bad input and callers without a key, and shows viewers no other organisation's values", async () => {
+    for (const body of [
+      { language: "sql", source: "" },
+      { language: "cel" },
+      { language: "cel", source: "1", nodes: { "not an id": 1 } },
+      { language: "cel", source: "1", secret: true },
+    ])
+      expect((await evaluate(body)).status).toBe(422);
+    const ask = { language: "cel", source: "[size(nodes), size(inputs)]" };
+    expect((await evaluate(ask, checkedClient(api))).status).toBe(401);
+    expect((await evaluate(ask, checkedClient(api, org.publicKey))).status).toBe(403);
+    const other = await createOrganisation(api);
+    expect((await evaluate(ask, checkedClient(api, other.secretKey))).body).toEqual({ value: [0, 0], error: null });
+  });
+});
+
 describe("the cache of deployed flows", () => {
-  it("gives the published flow, a given version, and the 404s", async () => {
+  it("returns the published flow, a given version, or a 404", async () => {
     const cache = createFlowCache(api.db, createPlanCache(api.db));
     const path = await newProject(echoFlow("one"));
     await mine.post(`${path}/versions`, { flow: echoFlow("two") });
@@ -383,7 +511,7 @@ describe("the cache of deployed flows", () => {
     ] as const) {
       await expect(cache.get(orgId, projectId, -1)).rejects.toMatchObject({
         code: "not_found",
-        message: "No such flow.",
+        message: "Flow not found.",
       });
     }
     for (const version of [0, 3, 2 ** 40]) {
@@ -396,7 +524,7 @@ describe("the cache of deployed flows", () => {
     });
   });
 
-  it("sees another process's publish and delete within a second, and its own at once", async () => {
+  it("notices another process's publish and delete within a second, and its own immediately", async () => {
     const cache = createFlowCache(api.db, createPlanCache(api.db));
     const path = await newProject(echoFlow("one"));
     const version = () =>
@@ -411,6 +539,6 @@ describe("the cache of deployed flows", () => {
     cache.invalidate(org.org_id, idOf(path));
     expect(await version()).toBe(1);
     await mine.delete(path);
-    await expect.poll(version, { timeout: 1500, interval: 100 }).toBe("No such flow.");
+    await expect.poll(version, { timeout: 1500, interval: 100 }).toBe("Flow not found.");
   });
 });

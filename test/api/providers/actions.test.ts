@@ -37,7 +37,7 @@ async function outcome(action: string, body: Record<string, unknown>): Promise<A
 }
 
 describe("providers", () => {
-  it("are listed and read with what connections need", async () => {
+  it("are listed and read with what their connections need", async () => {
     const { body } = await viewer.get(PATH);
     const ids = body.data.map((each: { provider_id: string }) => each.provider_id);
     expect(ids).toEqual(
@@ -63,7 +63,7 @@ describe("providers", () => {
     });
   });
 
-  it("page by id, in both directions", async () => {
+  it("are paged by ID, in both directions", async () => {
     const { body: first } = await viewer.get(PATH, { query: { page_size: 2 } });
     const { body: second } = await viewer.get(PATH, { query: { page_size: 2, cursor: first.cursor } });
     const { body: back } = await viewer.get(PATH, {
@@ -73,7 +73,7 @@ describe("providers", () => {
     expect(second.data[0].provider_id > first.data[1].provider_id).toBe(true);
   });
 
-  it("have actions that are found by words", async () => {
+  it("have actions that can be searched by words", async () => {
     const { body: all } = await viewer.get(`${PATH}/github/actions`);
     expect(all.data.every((each: { provider_id: string }) => each.provider_id === "github")).toBe(true);
     const { body: found } = await viewer.get(`${PATH}/github/actions`, { query: { query: "create issue" } });
@@ -83,18 +83,18 @@ describe("providers", () => {
     expect(one.annotations).toEqual({ read_only: false, destructive: false, idempotent: false });
   });
 
-  it("have triggers", async () => {
+  it("list their triggers", async () => {
     const { body } = await viewer.get(`${PATH}/http/triggers`);
     expect(body.data.map((each: { trigger_id: string }) => each.trigger_id)).toEqual(["http.changed"]);
     expect((await viewer.get(`${PATH}/http/triggers/http.changed`)).body).toEqual(body.data[0]);
   });
 
   it.each(["/nobody", "/nobody/actions", "/http/actions/none", "/http/triggers/none", "/nobody/triggers"])(
-    "%s is not found",
+    "return 404 for %s",
     async (path) => expect((await viewer.get(PATH + path)).status).toBe(404),
   );
 
-  it("ask for a credential", async () => {
+  it("require a credential and a role", async () => {
     expect((await checkedClient(mine.target).get(PATH)).status).toBe(401);
     expect((await mine.public.get(PATH)).status).toBe(403);
     expect((await viewer.post(`${PATH}/http/actions/get/run`, { inputs: { url: upstream.url } })).status).toBe(403);
@@ -102,7 +102,7 @@ describe("providers", () => {
 });
 
 describe("running an action", () => {
-  it("answers what came of it, and the same later", async () => {
+  it("returns its outcome, immediately and later", async () => {
     const body = await outcome("http/request", {
       inputs: {
         method: "PUT",
@@ -124,7 +124,7 @@ describe("running an action", () => {
     expect([later.status, later.body]).toEqual([200, body]);
   });
 
-  it("reports a failure with 200, and tries again only what does no harm", async () => {
+  it("reports a failure with 200, and retries only requests that are safe to repeat", async () => {
     const failed = await outcome("http/request", {
       inputs: { method: "POST", url: `${upstream.url}/status?code=503` },
     });
@@ -142,7 +142,7 @@ describe("running an action", () => {
     expect((await outcome("http/get", { inputs: { url: `${upstream.url}/flaky?times=2` } })).successful).toBe(true);
   });
 
-  it("says outcome_unknown where a call that must not be repeated broke off", async () => {
+  it("fails with outcome_unknown if a call that must not be repeated was interrupted", async () => {
     for (const url of [`${upstream.url}/reset`, `${upstream.url}/hang`]) {
       const body = await outcome("http/request", { inputs: { method: "POST", url }, timeout_seconds: 1 });
       expect(body.error).toMatchObject({ code: "outcome_unknown", retryable: false });
@@ -154,7 +154,7 @@ describe("running an action", () => {
     expect(unreached.error.code).toBe("http_failed");
   });
 
-  it("is done once for an Idempotency-Key", async () => {
+  it("happens once per Idempotency-Key", async () => {
     const body = { inputs: { method: "POST", url: `${upstream.url}/once` } };
     const first = await run("http/request", body, { "idempotency-key": "action-once" });
     const again = await run("http/request", body, { "idempotency-key": "action-once" });
@@ -162,7 +162,7 @@ describe("running an action", () => {
     expect(upstream.hits("/once")).toBe(1);
   });
 
-  it("answers 202 where it takes longer than is waited for, and goes on", async () => {
+  it("returns 202 if it takes longer than the wait, and continues", async () => {
     const release = upstream.hold("/slow");
     const accepted = await run("http/get", { inputs: { url: `${upstream.url}/slow` } }, { prefer: "wait=1" });
     expect([accepted.status, accepted.body.state, accepted.body.successful]).toEqual([202, "PENDING", null]);
@@ -174,7 +174,7 @@ describe("running an action", () => {
     expect((await other.secret.get(path)).status).toBe(404);
   });
 
-  it("calls nobody in a dry run, and shows no secret in it (secret-by-dry-run)", async () => {
+  it("calls no one in a dry run, and shows no secret in it (secret-by-dry-run)", async () => {
     const credential = { base_url: `${upstream.url}/api`, api_key: TOKEN, in: "query", name: "key" };
     const connection_id = await connect({ provider_id: "http", scheme: "api_key", credential });
     const inputs = { method: "POST", url: "/orders", headers: { "x-copy": `a ${TOKEN}` }, body: { copy: btoa(TOKEN) } };
@@ -186,7 +186,7 @@ describe("running an action", () => {
     expect(upstream.requests).toEqual([]);
   });
 
-  it("masks a credential that comes back (secret-in-error)", async () => {
+  it("masks a credential that the service sends back (secret-in-error)", async () => {
     const credential = { base_url: upstream.url, token: TOKEN };
     const connection_id = await connect({ provider_id: "http", scheme: "bearer", credential });
     upstream.on("/leak", (request, response) => {
@@ -200,7 +200,7 @@ describe("running an action", () => {
     expect(JSON.stringify([failed, echoed])).not.toContain(TOKEN);
   });
 
-  it("sends a credential to its own service only, and leads out of no place", async () => {
+  it("sends a credential only to the connection's base URL, and rejects paths outside it", async () => {
     const credential = { base_url: `${upstream.url}/api/`, token: TOKEN };
     const connection_id = await connect({ provider_id: "http", scheme: "bearer", credential });
     const elsewhere = upstream.url.replace("127.0.0.1", "localhost");
@@ -211,7 +211,7 @@ describe("running an action", () => {
     expect(upstream.requests).toEqual([]);
   });
 
-  it("asks for a new token when the service answers 401 (oauth2)", async () => {
+  it("requests a new token when the service returns 401 (oauth2)", async () => {
     let issued = 0;
     upstream.on("/token", (_, response) => {
       response.writeHead(200, { "content-type": "application/json" });
@@ -232,11 +232,11 @@ describe("running an action", () => {
       expect(
         (await outcome("http/request", { inputs: { method: "POST", url: "x" }, connection_id })).outputs.status,
       ).toBe(200);
-    // One more each where the worker, which has tokens of its own, makes one of the two calls.
+    // One more each if the worker, which caches its own tokens, makes one of the two calls.
     expect([issued, upstream.hits("/api/x")].every((n) => n === 2 || n === 3)).toBe(true);
   });
 
-  it("uses no token that has ended, and none of a credential that was replaced (oauth2)", async () => {
+  it("uses no expired token, and none of a replaced credential (oauth2)", async () => {
     let life = 0.001;
     upstream.on("/token", (request, response) => {
       const [, pair = ""] = (request.headers["authorization"] ?? "").split(" ");
@@ -260,7 +260,7 @@ describe("running an action", () => {
     const issued = upstream.hits("/token");
     expect(await tokens(2)).toEqual([`Bearer c-one-${issued + 1}`, `Bearer c-one-${issued + 2}`]);
     life = 3600;
-    // The api and the worker both execute actions, and each keeps tokens of its own.
+    // The API and the worker both execute actions, and each caches its own tokens.
     const kept = await tokens(5);
     const fresh = [issued + 3, issued + 4].map((n) => `Bearer c-one-${n}`);
     expect([kept.length, kept.filter((token) => !fresh.includes(token))]).toEqual([5, []]);
@@ -272,7 +272,7 @@ describe("running an action", () => {
     expect([keptThen.length, keptThen.filter((token) => !freshThen.includes(token))]).toEqual([5, []]);
   });
 
-  it("keeps the status of its connection up", async () => {
+  it("keeps the status of its connection up to date", async () => {
     const credential = { base_url: upstream.url, token: TOKEN };
     const connection_id = await connect({ provider_id: "http", scheme: "bearer", credential });
     const status = async (): Promise<string> => (await viewer.get(`/v2/connections/${connection_id}`)).body.status;
@@ -292,12 +292,12 @@ describe("running an action", () => {
     [{ inputs: { url: "x", headers: { "a b": "c" } } }, [["body", "inputs", "headers"]]],
     [{ inputs: { url: "x" }, timeout_seconds: 0 }, [["body", "timeout_seconds"]]],
     [{ inputs: { url: "x" }, more: 1 }, [["body", "more"]]],
-  ])("refuses %j", async (body, expected) => {
+  ])("rejects %j", async (body, expected) => {
     const found = places(await run("http/get", body)).map((place) => JSON.stringify(place));
     expect(found).toEqual(expect.arrayContaining(expected.map((place) => JSON.stringify(place))));
   });
 
-  it("refuses a connection of another provider, none where one is needed, and unknown ones", async () => {
+  it("rejects a connection of another provider, a missing one and an unknown one", async () => {
     const connection_id = await connect({
       provider_id: "http",
       scheme: "bearer",
@@ -313,7 +313,7 @@ describe("running an action", () => {
 });
 
 describe("built-in providers", () => {
-  it("github: opens an issue, reads a file", async () => {
+  it("github: opens an issue and reads a file", async () => {
     upstream.on("/repos/acme/shop/issues", (request, response) => {
       response.writeHead(201, { "content-type": "application/json" });
       response.end(JSON.stringify({ number: 7, ...JSON.parse(request.body) }));
@@ -336,7 +336,7 @@ describe("built-in providers", () => {
     expect(upstream.requests.at(-1)?.headers).toMatchObject({ authorization: `Bearer ${TOKEN}` });
   });
 
-  it("slack: posts by token and by webhook, and takes its no for a no", async () => {
+  it("slack: posts by token and by webhook, and treats a negative reply as a failure", async () => {
     upstream.on("/chat.postMessage", (request, response) => {
       const { channel } = JSON.parse(request.body);
       const answer =
@@ -354,7 +354,7 @@ describe("built-in providers", () => {
     expect((await post("#ops")).outputs).toEqual({ channel: "C1", ts: "1.2" });
     expect((await post("#none")).error).toMatchObject({
       code: "action_refused",
-      message: "Slack answers channel_not_found",
+      message: "Slack returned the error channel_not_found",
     });
     const webhook_url = `${upstream.url}/hooks/T1`;
     const hook = await connect({ provider_id: "slack", scheme: "api_key", credential: { webhook_url } });
@@ -390,7 +390,7 @@ describe("built-in providers", () => {
     expect(message.outputs.content[0].text).toBe("hi");
   });
 
-  it("millrace: starts a flow of ours, reads the run, and queries a knowledge base", async () => {
+  it("millrace: starts a run, reads it, and queries a knowledge base of this installation", async () => {
     const project_id = await mine.deploy(echo());
     const started = await outcome("millrace/start_run", { inputs: { project_id, inputs: { "in-0": "hello" } } });
     await mine.until(started.outputs.run_id, "COMPLETED");
@@ -410,7 +410,7 @@ describe("built-in providers", () => {
 });
 
 describe("s3", () => {
-  it("asks nobody in a dry run, whatever it would do", async () => {
+  it("sends no request in a dry run, whatever the action", async () => {
     const credential = { access_key_id: "id", secret_access_key: TOKEN, endpoint: upstream.url };
     const connection_id = await connect({ provider_id: "s3", credential });
     const before = upstream.requests.length;

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => upstream?.close());
 afterEach(() => upstream.reset());
 
-/** Models that take one key. */
+/** Makes the model server accept only this key. */
 function modelsTake(key: string): void {
   upstream.on("/models", (request, response) => {
     response.writeHead(request.headers["authorization"] === `Bearer ${key}` ? 200 : 401).end("{}");
@@ -44,7 +44,7 @@ async function create(members: Record<string, unknown> = models()): Promise<Answ
 }
 
 describe("creating a connection", () => {
-  it("finds the scheme by the credential's members, and names what is missing", async () => {
+  it("finds the scheme by the credential's fields, and names missing fields", async () => {
     modelsTake(KEY);
     const { scheme: _, ...unnamed } = models();
     expect((await create(unnamed)).body.scheme).toBe("api_key");
@@ -59,7 +59,7 @@ describe("creating a connection", () => {
     expect(places(await mine.secret.post(PATH, of({ base_url })))).toEqual([["body", "scheme"]]);
   });
 
-  it("tries the credential and shows none of it, neither then nor later", async () => {
+  it("tests the credential and never shows it, in this response or later", async () => {
     modelsTake(KEY);
     const created = await create();
     expect(created.body).toEqual({
@@ -82,11 +82,11 @@ describe("creating a connection", () => {
     expect(await storedTexts()).not.toContain(KEY);
   });
 
-  it("keeps one that is refused, with the reason, and sends an event", async () => {
+  it("keeps a connection whose credential is rejected, with the reason, and sends an event once", async () => {
     modelsTake("another key");
     const { id, path } = await subscribe(mine.secret, { url: `${upstream.url}/hook`, events: ["connection.error"] });
     const { body } = await create();
-    expect([body.status, body.status_reason]).toEqual(["error", `${upstream.url} answered 401.`]);
+    expect([body.status, body.status_reason]).toEqual(["error", `${upstream.url} returned status 401.`]);
     await expect.poll(() => upstream.hits("/hook")).toBe(1);
     const sent = JSON.parse(upstream.requests.find((request) => request.path === "/hook")?.body ?? "{}");
     expect(sent).toMatchObject({
@@ -94,7 +94,7 @@ describe("creating a connection", () => {
       data: { connection_id: body.connection_id, name: "Models", provider_id: "openai_compatible" },
     });
     expect(JSON.stringify(sent)).not.toContain(KEY);
-    // Told once, however often it is looked at: no second event is written, whose delivery might only be late.
+    // Reported once, however often it is checked: no second event is written, whose delivery might only be late.
     const checks = [1, 2].map(() => mine.secret.post(`${PATH}/${body.connection_id}/check`));
     for (const { body: checked } of await Promise.all(checks)) expect(checked.status).toBe("error");
     const events = await mine.withDatabase((database) =>
@@ -106,7 +106,7 @@ describe("creating a connection", () => {
     );
     const { body: deliveries } = await mine.secret.get(`${path}/deliveries`);
     expect([events.length, deliveries.data.length, id]).toEqual([1, 1, id]);
-    // Good again, and bad once more: that is reported again.
+    // A connection that recovers and fails again is reported again.
     modelsTake(KEY);
     await mine.secret.post(`${PATH}/${body.connection_id}/check`);
     modelsTake("another key");
@@ -114,7 +114,7 @@ describe("creating a connection", () => {
     await expect.poll(() => upstream.hits("/hook")).toBe(2);
   });
 
-  it("asks the token service anew when it is checked, whatever token is kept", async () => {
+  it("requests a new token from the token service on each check, even if one is stored", async () => {
     let good = true;
     upstream.on("/token", (_, response) => {
       response.writeHead(good ? 200 : 400, { "content-type": "application/json" });
@@ -140,12 +140,12 @@ describe("creating a connection", () => {
     ]);
   });
 
-  it("says that it does not know where the service cannot be reached, or has no way to ask", async () => {
+  it("sets status unverified if the service is unreachable or offers no check", async () => {
     upstream.on("/models", (_, response) => void response.writeHead(500).end(KEY));
     const away = await create();
     expect([away.body.status, away.body.status_reason]).toEqual([
       "unverified",
-      `${upstream.url} answered 500: it does not tell.`,
+      `${upstream.url} returned status 500, which does not show whether the credential works.`,
     ]);
     const silent = await create({
       name: "Any",
@@ -158,7 +158,7 @@ describe("creating a connection", () => {
     expect(JSON.stringify(refused.body)).not.toContain(KEY);
   });
 
-  it("reaches no private address that is not allowed (ssrf)", async () => {
+  it("blocks private addresses that are not allowed (ssrf)", async () => {
     const { body } = await create({
       ...models(),
       credential: { base_url: "http://169.254.169.254/latest", api_key: KEY },
@@ -167,7 +167,7 @@ describe("creating a connection", () => {
     expect(body.status_reason).toMatch(/not allowed|private/i);
   });
 
-  it("is done once for an Idempotency-Key", async () => {
+  it("happens once per Idempotency-Key", async () => {
     const options = { headers: { "Idempotency-Key": "connection-once" } };
     const first = await mine.secret.post(PATH, models(), options);
     const again = await mine.secret.post(PATH, models(), options);
@@ -187,7 +187,7 @@ describe("creating a connection", () => {
       [["body", "credential", "api_key"]],
     ],
     [{ credential: { base_url: "https://example.com", api_key: KEY, more: 1 } }, [["body", "credential"]]],
-  ])("refuses %j", async (members, expected) => {
+  ])("rejects %j", async (members, expected) => {
     const answer = await mine.secret.post(PATH, { ...models(), ...members });
     expect(places(answer)).toEqual(expected);
     expect(JSON.stringify(answer.body)).not.toContain(KEY);
@@ -195,7 +195,7 @@ describe("creating a connection", () => {
 });
 
 describe("a connection by oauth2_client_credentials", () => {
-  it("is tried by asking for a token, in the way that the service takes", async () => {
+  it("is tested by requesting a token, in the form that the service accepts", async () => {
     upstream.on("/token", (request, response) => {
       const inForm = new URLSearchParams(request.body).get("client_secret") === KEY;
       response.writeHead(inForm ? 200 : 401, { "content-type": "application/json" });
@@ -214,7 +214,7 @@ describe("a connection by oauth2_client_credentials", () => {
     const { body } = await create({ ...connection, credential: { ...credential, client_secret: "wrong" } });
     expect(body).toMatchObject({
       status: "error",
-      status_reason: `The token service ${upstream.url} gave no token (401: invalid_client).`,
+      status_reason: `The token service ${upstream.url} returned no token (401: invalid_client).`,
     });
   });
 });
@@ -239,7 +239,7 @@ describe("changing a connection", () => {
   });
 });
 
-it("lists by provider and status", async () => {
+it("can be listed by provider and status", async () => {
   const api = await openTenant();
   modelsTake(KEY);
   const { body } = await api.secret.post(PATH, models());
@@ -255,7 +255,7 @@ it("lists by provider and status", async () => {
   }
 });
 
-it("is deleted with its credential", async () => {
+it("deletes the credential with the connection", async () => {
   const { body } = await create();
   const path = `${PATH}/${body.connection_id}`;
   expect((await mine.secret.delete(path)).status).toBe(204);
@@ -267,7 +267,7 @@ it("is deleted with its credential", async () => {
     expect([answer.status, answer.body.code]).toEqual([404, "not_found"]);
 });
 
-it("asks for a credential and a role, and hides other organisations' connections", async () => {
+it("connections require a credential and a role, and are hidden from other organisations", async () => {
   const path = `${PATH}/${(await create()).body.connection_id}`;
   const editor = await mine.user("editor");
   expect((await checkedClient(mine.target).get(PATH)).status).toBe(401);
@@ -283,7 +283,7 @@ it("asks for a credential and a role, and hides other organisations' connections
   }
 });
 
-/** Everything the database holds of connections and events, as text. */
+/** All that the database stores about connections and events, as text. */
 function storedTexts(): Promise<string> {
   return mine.withDatabase((database) =>
     database.system(async (db) => {

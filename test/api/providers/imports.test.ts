@@ -54,8 +54,83 @@ async function imported(members: JsonObject): Promise<Answer> {
   return answer;
 }
 
+describe("silent-digits: an integer beyond 2^53", () => {
+  const LONG = "9007199254740993";
+  const options = { headers: { "content-type": "application/json" } };
+
+  /** A document as FastAPI writes it: int64 parameters, and a body with a nullable field. */
+  async function orders(): Promise<string> {
+    const id = { type: "integer", format: "int64", maximum: "MAX" };
+    const count = { anyOf: [{ type: "integer" }, { type: "null" }] };
+    const schema = { type: "object", properties: { id, count, notes: { type: "object", additionalProperties: id } } };
+    const parameters = [
+      { name: "id", in: "path", required: true, schema: id },
+      { name: "after", in: "query", schema: count },
+    ];
+    const requestBody = {
+      content: { "application/json": { schema: { allOf: [{ $ref: "#/components/schemas/Order" }] } } },
+    };
+    const document = {
+      openapi: "3.1.0",
+      info: { title: "Long orders", version: "1" },
+      servers: [{ url: upstream.url }],
+      paths: { "/orders/{id}": { put: operation("putOrder", { parameters, requestBody }) } },
+      components: { schemas: { Order: schema } },
+    };
+    const text = JSON.stringify({ openapi: document }).replaceAll('"MAX"', "9223372036854775807");
+    const { status, body } = await mine.secret.post(PATH, text, options);
+    expect([200, 201], JSON.stringify(body)).toContain(status);
+    return body.provider_id;
+  }
+  const sent = (): unknown => upstream.requests.map(({ url, body }) => [url, body]);
+
+  it("is sent by a run of an action as a parameter and in the body, digit by digit", async () => {
+    const provider = await orders();
+    const inputs = `{"id":${LONG},"after":-${LONG},"body":{"id":${LONG},"count":null,"notes":{"a":9223372036854775807}}}`;
+    const run = await mine.secret.post(`${PATH}/${provider}/actions/putOrder/run`, `{"inputs":${inputs}}`, options);
+    expect(run.body).toMatchObject({ successful: true });
+    expect(sent()).toEqual([
+      [`/orders/${LONG}?after=-${LONG}`, `{"id":${LONG},"count":null,"notes":{"a":9223372036854775807}}`],
+    ]);
+    const wrong = await mine.secret.post(
+      `${PATH}/${provider}/actions/putOrder/run`,
+      `{"inputs":{"id":1e400}}`,
+      options,
+    );
+    expect([wrong.status, places(wrong)]).toEqual([422, [["body", "inputs", "id"]]]);
+  });
+
+  it("is sent by a node whose templates fill nullable inputs, maps and whole bodies", async () => {
+    const provider_id = await orders();
+    const act = async (inputs: JsonObject): Promise<string> => {
+      const project_id = await mine.deploy(
+        flow({
+          nodes: [
+            node("in-0", "input"),
+            node("act-0", "action", { provider_id, action_id: "putOrder", inputs }),
+            node("out-0", "output"),
+          ],
+          edges: edges("in-0 > act-0 > out-0"),
+        }),
+      );
+      const { body } = await mine.secret.post("/v2/runs", { project_id, inputs: { "in-0": LONG } });
+      return (await mine.until(body.run_id, "COMPLETED")).state;
+    };
+    await act({
+      id: "{{in-0}}",
+      after: "{{in-0}}",
+      body: { id: "{{in-0}}", count: "{{ 'null' }}", notes: { a: "{{in-0 | plus: 1}}" } },
+    });
+    await act({ id: "{{in-0}}", body: '{"id":{{in-0}},"count":{{in-0}}}' });
+    expect(sent()).toEqual([
+      [`/orders/${LONG}?after=${LONG}`, `{"id":${LONG},"count":null,"notes":{"a":9007199254740994}}`],
+      [`/orders/${LONG}`, `{"id":${LONG},"count":${LONG}}`],
+    ]);
+  });
+});
+
 describe("importing an OpenAPI document", () => {
-  it("finds what has the words of a query and few others first", async () => {
+  it("ranks operations by the words of a query", async () => {
     const paths = Object.fromEntries(
       ["listAllGoodsOfOrders", "listGoods", "goodsToList"].map((id) => [`/${id}`, { get: operation(id) }]),
     );
@@ -68,7 +143,7 @@ describe("importing an OpenAPI document", () => {
     ]);
   });
 
-  it("makes its operations actions, which run through a connection", async () => {
+  it("turns its operations into actions, which run through a connection", async () => {
     const { status, body, headers } = await imported({ openapi: shop() });
     expect([status, headers.get("location")]).toEqual([201, `${PATH}/test-shop`]);
     expect(body).toMatchObject({
@@ -117,7 +192,7 @@ describe("importing an OpenAPI document", () => {
     expect((await mine.secret.get(`${PATH}/test-shop/actions/getOrder`)).status).toBe(404);
   });
 
-  it("again under the same id shows what changed", async () => {
+  it("shows what changed when it is repeated with the same ID", async () => {
     await imported({ openapi: shop(), provider_id: "again" });
     const { post } = (shop()["paths"] as Record<string, JsonObject>)["/orders"] ?? {};
     const changed = shop({
@@ -137,7 +212,7 @@ describe("importing an OpenAPI document", () => {
     expect(same.body.import).toEqual({ operations: 2, added: [], changed: [], removed: [] });
   });
 
-  it("never takes another one's place for its title alone", async () => {
+  it("never replaces another provider only because the titles match", async () => {
     const titled = (paths: JsonObject): JsonObject => ({
       ...shop(paths),
       info: { title: "FastAPI", version: "0.1.0" },
@@ -149,16 +224,16 @@ describe("importing an OpenAPI document", () => {
     expect(refused.body.detail).toContain("send another provider_id");
     expect((await mine.secret.get(`${PATH}/fastapi`)).body).toMatchObject({ provider_id: first.body.provider_id });
     expect((await mine.secret.get(`${PATH}/fastapi/actions/listCarts`)).status).toBe(404);
-    // The very same again changes nothing, and is no conflict.
+    // Importing an identical document changes nothing and is not a conflict.
     expect((await mine.secret.post(PATH, { openapi: titled({}) })).status).toBe(200);
     expect((await imported({ openapi: other, provider_id: "fastapi-2" })).status).toBe(201);
-    // From the same address it is the same one.
+    // A document from the same URL counts as the same document.
     upstream.on("/fastapi.json", (_, response) => void response.end(JSON.stringify(other)));
     const byAddress = { openapi: `${upstream.url}/fastapi.json`, name: "By address" };
     expect([(await imported(byAddress)).status, (await imported(byAddress)).status]).toEqual([201, 200]);
   });
 
-  it("shows what it would change, and keeps what a published flow uses unless forced", async () => {
+  it("previews its changes, and keeps actions that a published flow uses unless forced", async () => {
     await imported({ openapi: shop(), provider_id: "kept" });
     const inputs = { id: 1 };
     const { body: own } = await mine.secret.post("/v2/connections", {
@@ -215,7 +290,7 @@ describe("importing an OpenAPI document", () => {
     expect((await mine.secret.get(`${PATH}/nothing`)).status).toBe(404);
   });
 
-  it("tool-rug-pull: removes what nobody sees from what models read, and says so", async () => {
+  it("tool-rug-pull: removes invisible characters from texts for models, and reports them", async () => {
     const hidden = `Lists${String.fromCodePoint(0xe0049, 0xe0067)} \u202Ecarts\u200B`;
     const parameter = { name: "q", in: "query", description: "Words\u2066", schema: { type: "string" } };
     await imported({
@@ -228,7 +303,7 @@ describe("importing an OpenAPI document", () => {
     expect(JSON.stringify(body.input_schema)).toContain('"Words"');
   });
 
-  it("takes the address of a document, in JSON or YAML, through the guarded fetch", async () => {
+  it("accepts the URL of a document, in JSON or YAML, through the guarded fetch", async () => {
     upstream.on("/openapi.yaml", (_, response) => {
       response.writeHead(200, { "content-type": "text/yaml" });
       response.end(
@@ -240,7 +315,7 @@ describe("importing an OpenAPI document", () => {
     expect(ran.body.outputs).toMatchObject({ url: "/api/x" });
     for (const openapi of ["http://169.254.169.254/openapi.json", `${upstream.url}/redirect?to=http://10.0.0.1/`])
       expect(places(await mine.secret.post(PATH, { openapi }))).toEqual([["body", "openapi"]]);
-    // The body of an error is no document, even where it looks like one.
+    // The body of an error response is not accepted as a document, even if it looks like one.
     upstream.on("/gone.json", (_, response) => {
       response.writeHead(404, { "content-type": "application/json" });
       response.end(JSON.stringify(shop()));
@@ -248,11 +323,11 @@ describe("importing an OpenAPI document", () => {
     const gone = await mine.secret.post(PATH, { openapi: `${upstream.url}/gone.json` });
     expect([places(gone), JSON.stringify(gone.body)]).toEqual([
       [["body", "openapi"]],
-      expect.stringContaining("answered 404"),
+      expect.stringContaining("returned status 404"),
     ]);
   });
 
-  it("reads this service's own document, and refuses what is none", async () => {
+  it("reads Millrace's own document, and rejects invalid ones", async () => {
     const openapi = JSON.parse(readFileSync(new URL("../../../openapi.json", import.meta.url), "utf8")) as JsonObject;
     const { body } = await imported({ openapi, provider_id: "ourselves" });
     expect(body.import.operations).toBeGreaterThan(80);
@@ -274,7 +349,7 @@ describe("importing an OpenAPI document", () => {
     ]);
   });
 
-  it("is hidden from other organisations, and not for viewers", async () => {
+  it("creates a provider that other organisations cannot see, and is forbidden for viewers", async () => {
     await imported({ openapi: shop(), provider_id: "hidden" });
     const other = await openTenant();
     for (const path of ["", "/actions", "/actions/getOrder"])
@@ -297,7 +372,7 @@ describe("the action node", () => {
       edges: edges("in-0 > act-0", "act-0 > out-0"),
     });
 
-  it("runs an action with what the run gives it; text for what is no text is read", async () => {
+  it("runs an action with inputs from the run, and parses text for fields that are not text", async () => {
     await imported({ openapi: shop(), provider_id: "in-flow" });
     const made = await mine.secret.post("/v2/connections", {
       name: "c",
@@ -320,14 +395,14 @@ describe("the action node", () => {
     expect(bad.body).toMatchObject({ state: "FAILED", error: { code: "invalid_action_inputs", node_id: "act-0" } });
     const { body: shown } = await mine.secret.get(`/v2/runs/${good.body.run_id}`, { query: { expand: "nodes" } });
     expect(JSON.stringify(shown)).not.toContain(TOKEN);
-    // What a published flow uses stays.
+    // A connection or provider that a published flow uses cannot be deleted.
     for (const path of [`/v2/connections/${connection_id}`, `${PATH}/in-flow`]) {
       const { status, body } = await mine.secret.delete(path);
       expect([status, body.code, body.used_by?.[0]?.project_id]).toEqual([409, "in_use", project_id]);
     }
   });
 
-  it("is refused without a connection that it needs, and with inputs that the action does not have or lacks", async () => {
+  it("is rejected without a required connection, and with unknown or missing inputs", async () => {
     await imported({ openapi: shop(), provider_id: "checked" });
     const problems = async (config: Record<string, unknown>): Promise<unknown> => {
       const flow_ = graph({ provider_id: "checked", action_id: "getOrder", ...config });
@@ -352,7 +427,7 @@ describe("the action node", () => {
       ],
     ]);
     expect(await problems({ connection_id, inputs: { id: 1 } })).toEqual([true, []]);
-    // A model chooses what is not fixed.
+    // A model chooses the inputs that the flow does not fix.
     const tool = { type: "action", provider_id: "checked", action_id: "getOrder" };
     const agent = (more: object) =>
       flow({
@@ -383,7 +458,7 @@ describe("the action node", () => {
     }
   });
 
-  it("does what must not be done twice once, whatever its retry policy says", async () => {
+  it("does not retry a request that must not be repeated, whatever its retry policy", async () => {
     const inputs = { method: "POST", url: `${upstream.url}/status?code=503` };
     const retry = { max_attempts: 5, initial_interval_ms: 10 };
     const definition = graph({ provider_id: "http", action_id: "request", inputs });

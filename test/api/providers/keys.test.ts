@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => upstream?.close());
 
-it("an imported operation sends its cookie parameters beside the key that is a cookie", async () => {
+it("an imported operation sends its cookie parameters together with a cookie key", async () => {
   const cookie = (name: string) => ({ name, in: "cookie", schema: { type: "string" } });
   const openapi = {
     openapi: "3.1.0",
@@ -51,7 +51,7 @@ it("an imported operation sends its cookie parameters beside the key that is a c
   expect(await run({})).toEqual([`sid=${KEY}`]);
 });
 
-it("an imported operation sends all the keys that it wants at once", async () => {
+it("an imported operation sends all the keys that it requires together", async () => {
   const openapi = {
     openapi: "3.1.0",
     info: { title: "Search Shop", version: "1" },

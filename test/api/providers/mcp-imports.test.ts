@@ -40,7 +40,7 @@ const run = (provider: string, action: string, body: Record<string, unknown> = {
   mine.secret.post(`${PATH}/${provider}/actions/${action}/run`, body);
 
 describe("importing an MCP server", () => {
-  it("makes its tools actions, with their annotations where it is trusted, from every page of the list", async () => {
+  it("turns its tools into actions, with trusted annotations, from every page of the list", async () => {
     const wanted = { mcp: { url: open.url }, name: "Open tools", trust_annotations: true };
     const { status, body, headers } = await imported(wanted);
     expect([status, headers.get("location")]).toEqual([201, `${PATH}/open-tools`]);
@@ -75,7 +75,7 @@ describe("importing an MCP server", () => {
     expect((await editor.post(PATH, { ...wanted, provider_id: "theirs" })).status).toBe(403);
   });
 
-  it("tool-rug-pull: again shows what changed, and takes it at an admin's word only", async () => {
+  it("tool-rug-pull: shows what changed when it is repeated, and needs an admin's confirmation", async () => {
     const renewed = { mcp: { url: open.url }, provider_id: "again" };
     await imported({ ...renewed, trust_annotations: true });
     const [add, ...others] = open.tools;
@@ -113,7 +113,7 @@ describe("importing an MCP server", () => {
     ]);
   });
 
-  it("tool-rug-pull: takes no new tool without an admin's word, and no document in the place of a server", async () => {
+  it("tool-rug-pull: accepts no new tool without an admin, and no OpenAPI document in place of a server", async () => {
     const renewed = { mcp: { url: open.url }, provider_id: "grown" };
     await imported(renewed);
     const before = open.tools;
@@ -128,7 +128,7 @@ describe("importing an MCP server", () => {
     expect((await mine.secret.get(`${PATH}/grown`)).body.source).toBe("mcp");
   });
 
-  it("with a credential makes a connection, which alone may use the tools", async () => {
+  it("with a credential creates a connection, which alone can use the tools", async () => {
     const refused = await mine.secret.post(PATH, { mcp: { url: closed.url }, provider_id: "closed" });
     expect([refused.status, places(refused)]).toEqual([422, [["body", "connection"]]]);
     const bad = { scheme: "bearer", credential: { token: "planted-but-wrong-1" } };
@@ -153,7 +153,7 @@ describe("importing an MCP server", () => {
     });
     expect(JSON.stringify(added.body)).not.toContain(TOKEN);
     expect(places(await run("closed", "add", { inputs: { a: 2, b: 3 } }))).toEqual([["body", "connection_id"]]);
-    // For another provider it is not sent.
+    // The credential is not sent to another provider.
     const asked = closed.requests.length;
     const foreign = await mine.secret.post(PATH, {
       mcp: { url: closed.url },
@@ -179,7 +179,7 @@ describe("importing an MCP server", () => {
     ]);
   });
 
-  it("takes keys in headers and parameters", async () => {
+  it("accepts keys in headers and parameters", async () => {
     for (const [place, key] of [
       ["header", "x-mcp-key"],
       ["query", "key"],
@@ -197,7 +197,7 @@ describe("importing an MCP server", () => {
     }
   });
 
-  it("takes OAuth client credentials: a token serves many sessions, and a new one is fetched once on a 401", async () => {
+  it("accepts OAuth client credentials: sessions share a token, and a 401 fetches a new one once", async () => {
     let issued = 0;
     tokens.on("/token", (_, response) => {
       response.writeHead(200, { "content-type": "application/json" });
@@ -221,13 +221,13 @@ describe("importing an MCP server", () => {
       (await run(provider_id, "add", { inputs: { a: 2, b: 3 }, connection_id })).body;
     for (let n = 0; n < 2; n += 1) expect((await add()).outputs.text).toBe("It is 5");
     expect(issued).toBe(1);
-    // The server takes the old token no more, from the second request of a session on.
+    // From the second request of a session on, the server rejects the old token.
     former = { token: current, requests: 1 };
     current = `${TOKEN}-2`;
     const renewed = await add();
     expect([renewed.outputs.text, issued]).toEqual(["It is 5", 2]);
     expect(server.calls).toEqual(["add", "add", "add"]);
-    // Nor the new one: asked for once, and the connection says what is wrong.
+    // The server now rejects the new token, too: it is requested once, and the connection reports the error.
     current = "none";
     const before = server.requests.length;
     const { error } = await add();
@@ -245,7 +245,7 @@ describe("importing an MCP server", () => {
     await server.close();
   });
 
-  it("mcp-stdio: takes no command to start a server with", async () => {
+  it("mcp-stdio: accepts no command to start a server", async () => {
     const command = { command: "sh", args: ["-c", "touch /tmp/planted"] };
     for (const mcp of [
       command,
@@ -257,7 +257,7 @@ describe("importing an MCP server", () => {
       expect((await mine.secret.post(PATH, { mcp })).status, JSON.stringify(mcp)).toBe(422);
   });
 
-  it("mcp-ssrf: refuses what is no MCP server, and addresses that nobody may ask", async () => {
+  it("mcp-ssrf: rejects servers that do not speak MCP, and blocked addresses", async () => {
     for (const url of ["http://169.254.169.254/mcp", `http://127.0.0.1:1/mcp`, `${mine.target.url}/openapi.json`])
       expect(places(await mine.secret.post(PATH, { mcp: { url } })), url).toEqual([["body", "mcp", "url"]]);
     expect(places(await mine.secret.post(PATH, { mcp: { url: "http://a:b@127.0.0.1/mcp" } }))).toEqual([
@@ -277,40 +277,42 @@ describe("importing an MCP server", () => {
   });
 });
 
-describe("a tool", () => {
+describe("an MCP tool", () => {
   beforeAll(() => imported({ mcp: { url: open.url }, provider_id: "tools" }));
 
-  it("that fails is an action that failed, with its words", async () => {
+  it("reports its own error text when it fails", async () => {
     const { body } = await run("tools", "fail");
     expect(body).toMatchObject({ successful: false, error: { code: "action_refused", message: "The shelf is empty" } });
+    const structured = await run("tools", "fail", { inputs: { structured: true } });
+    expect(structured.body.error).toMatchObject({ message: '{"reason":"no_stock","left":0}' });
   });
 
-  it("is asked again in a new session where the server has forgotten the first", async () => {
+  it("is called again in a new session if the server has lost the first", async () => {
     open.forgetAtNextCall();
     const { body } = await run("tools", "place_order");
     expect(body).toMatchObject({ successful: true, outputs: { text: "place order is done" } });
     expect(open.calls.filter((name) => name === "place order")).toHaveLength(1);
   });
 
-  it("that takes too long is cancelled at the server, and nobody claims to know what it did", async () => {
+  it("is cancelled at the server after a timeout, with outcome_unknown", async () => {
     const { body } = await run("tools", "slow", { timeout_seconds: 1 });
     expect(body).toMatchObject({ successful: false, error: { code: "outcome_unknown" } });
     await expect.poll(() => open.cancelled, { timeout: 20_000 }).toBe(1);
     expect(open.calls.filter((name) => name === "slow")).toHaveLength(1);
   });
 
-  it("whose connection breaks is not called again", async () => {
+  it("is not called again if its connection breaks", async () => {
     const { body } = await run("tools", "break");
     expect(body).toMatchObject({ successful: false, error: { code: "outcome_unknown" } });
     expect(open.calls.filter((name) => name === "break")).toHaveLength(1);
   });
 
-  it("cannot answer more than fits", async () => {
+  it("fails if its result is too large", async () => {
     const { body } = await run("tools", "huge");
     expect(body).toMatchObject({ successful: false, error: { code: "value_too_large" } });
   });
 
-  it("is a node of a flow", async () => {
+  it("can be a node of a flow", async () => {
     const inputs = { a: "{{in-0}}", b: 1 };
     const project_id = await mine.deploy(
       flow({
@@ -326,7 +328,7 @@ describe("a tool", () => {
     expect(body).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "It is 42 (42)" } });
   });
 
-  it("that runs the flow that calls it ends where too many have called each other", async () => {
+  it("stops at the depth limit if it runs the flow that calls it", async () => {
     const whole = (between: string[], ...nodes: ReturnType<typeof node>[]) =>
       flow({ nodes: [node("in-0", "input"), ...nodes, node("out-0", "output")], edges: edges(...between) });
     const loop = await mine.deploy(whole(["in-0 > out-0"]));
@@ -346,6 +348,6 @@ describe("a tool", () => {
     expect(first).toMatchObject({ state: "FAILED", error: { code: "action_refused" } });
     const { body: all } = await mine.secret.get("/v2/runs", { query: { project_id: loop } });
     expect(all.data).toHaveLength(9);
-    expect(all.data[0].error.message).toContain("More than 8 runs");
+    expect(all.data[0].error.message).toContain("more than 8 nested runs");
   });
 });

@@ -48,7 +48,7 @@ const query = (sql: string, params?: unknown[], more = {}): Promise<Answer["body
   run("query", reader, { sql, ...(params ? { params } : {}), ...more });
 
 describe("postgres", () => {
-  it("answers rows as JSON, with what is bound", async () => {
+  it("returns rows as JSON, with bound parameters", async () => {
     const { outputs, rendered_request } = await query(
       `select id, note, $2::int8 as big, 2.50::numeric as price, true as yes, null as nothing, now() > $3::timestamptz as later,
         $4::jsonb as doc, array[1, null, 3] as list, $5::text[] as texts, '\\x00ff'::bytea as bytes,
@@ -77,7 +77,7 @@ describe("postgres", () => {
     expect(rendered_request).toMatchObject({ transaction: "read only", params: expect.arrayContaining(["two"]) });
   });
 
-  it("says that there are more rows than wanted, and refuses answers that are too long", async () => {
+  it("reports truncated rows, and rejects results that are too large", async () => {
     const { outputs } = await query("select id from orders order by id", [], { max_rows: 2 });
     expect(outputs).toEqual({ columns: ["id"], rows: [{ id: 1 }, { id: 2 }], row_count: 2, truncated: true });
     const exact = await query("select id from orders", [], { max_rows: 3 });
@@ -100,22 +100,22 @@ describe("postgres", () => {
     "",
     "-- nothing",
     "this is no SQL",
-  ])("a query only reads: %s", async (sql) => {
+  ])("fails an unsupported query, and changes nothing: %s", async (sql) => {
     const path = "/v2/providers/postgres/actions/query/run";
     const { body } = await mine.secret.post(path, { inputs: { sql }, connection_id: reader });
     expect(body.successful ?? false, JSON.stringify(body)).toBe(false);
-    // Nothing of it stays, and the next one works.
+    // The failed statement leaves nothing behind, and the next one works.
     expect((await query("select count(*) as n from orders")).outputs.rows).toEqual([{ n: 3 }]);
   });
 
-  it("gives up where the server takes too long", async () => {
+  it("stops at the statement timeout and at the action timeout", async () => {
     const slow = await query("select pg_sleep(30)", [], { statement_timeout_seconds: 1 });
     expect(slow.error).toMatchObject({ code: "action_refused", message: expect.stringContaining("57014") });
     const cut = await run("query", reader, { sql: "select pg_sleep(30)" }, { timeout_seconds: 1 });
     expect(cut.error.code).toBe("action_timeout");
   });
 
-  it("writes where its connection allows it: all of it or nothing", async () => {
+  it("writes if its connection allows it: everything or nothing", async () => {
     const insert = { sql: "insert into orders values ($1, $2) returning id", params: [10, "new"] };
     expect((await run("execute", reader, insert)).error).toMatchObject({ code: "invalid_action_inputs" });
     const dry = await run("execute", writer, insert, { dry_run: true });
@@ -124,7 +124,7 @@ describe("postgres", () => {
     expect(outputs).toMatchObject({ rows: [{ id: 10 }], row_count: 1 });
     const again = await run("execute", writer, insert);
     expect(again.error).toMatchObject({ code: "action_refused", message: expect.stringContaining("23505") });
-    // Broken off before the end: nothing has happened, so it is no unknown outcome.
+    // The statement is cancelled before it completes, so its outcome is known: nothing has happened.
     const slow = { sql: "insert into orders select 11, 'slow' from pg_sleep(30)" };
     expect((await run("execute", writer, slow, { timeout_seconds: 1 })).error.code).toBe("action_timeout");
     const many = { sql: "update orders set note = 'x' returning id", max_rows: 1 };
@@ -133,19 +133,22 @@ describe("postgres", () => {
     expect(left.outputs.rows).toEqual([{ id: 10, note: "new" }]);
   });
 
-  it("checks the credential, and tells nothing of hosts and passwords", async () => {
+  it("checks the credential, and reveals no hosts or passwords", async () => {
     expect(await create({})).toMatchObject({ status: "active", status_reason: null });
     const gone = await create({ database: "not_there" });
     expect(gone).toMatchObject({ status: "error", status_reason: expect.stringContaining("3D000") });
     const { error } = await run("query", gone.connection_id, { sql: "select 1" });
     expect(error).toMatchObject({ code: "connection_rejected" });
     const inner = await create({ host: "169.254.169.254" });
-    expect(inner).toMatchObject({ status: "unverified", status_reason: expect.stringContaining("not at a public") });
+    expect(inner).toMatchObject({
+      status: "unverified",
+      status_reason: expect.stringContaining("does not have a public"),
+    });
     const socket = await create({ host: "/tmp" });
     expect((await run("query", socket.connection_id, { sql: "select 1" })).successful).toBe(false);
   });
 
-  it("answers in time where a server is mute", async () => {
+  it("ends in time if a server does not respond", async () => {
     const mute = createServer((socket) => void socket.on("error", () => undefined).resume());
     await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
     const { port } = mute.address() as AddressInfo;
@@ -153,7 +156,7 @@ describe("postgres", () => {
     mute.close();
   });
 
-  it.skipIf(!hasOpenssl)("speaks TLS, and looks at the certificate", async () => {
+  it.skipIf(!hasOpenssl)("uses TLS, and verifies the certificate", async () => {
     const certificate = makeCertificate("localhost");
     const { hostname, port } = new URL(database.url);
     const server = await startTlsPostgres({ host: hostname, port: Number(port) }, certificate);
@@ -168,7 +171,7 @@ describe("postgres", () => {
     });
     expect(await asked({ tls: "require" })).toMatchObject({ status: "active", successful: true });
     expect(await asked({ tls: "verify" })).toMatchObject({ status: "unverified", successful: false });
-    // One that speaks no TLS is not spoken to without it.
+    // A server that does not support TLS gets no plaintext connection.
     const plain = await create({ tls: "require" });
     expect(plain).toMatchObject({ status: "unverified", status_reason: expect.stringContaining("TLS") });
     server.close();

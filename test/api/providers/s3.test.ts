@@ -46,7 +46,7 @@ describe.skipIf("no" in program)(`s3${"no" in program ? `: ${program.no}` : ""}`
     return body;
   }
 
-  it("puts, gets and lists objects, whatever they are called", async () => {
+  it("puts, gets and lists objects, whatever their names", async () => {
     const names = ["plain.txt", "with blank+plus&amp <é> 100%.json", "a/b's (1).bin", "a/c.txt"];
     const bodies = [{ body: "text" }, { body: { a: [1] } }, { body_base64: btoa("\x00\x01") }, { body: "c" }];
     for (const [at, key] of names.entries()) {
@@ -68,10 +68,10 @@ describe.skipIf("no" in program)(`s3${"no" in program ? `: ${program.no}` : ""}`
     expect([first.outputs.objects.length, rest.outputs.objects.length, rest.outputs.cursor]).toEqual([3, 1, null]);
   });
 
-  it("tells what is wrong, and nothing of the credential", async () => {
+  it("reports what is wrong, without the credential", async () => {
     const missing = await outcome("get_object", { key: "not/there" });
     expect(missing.error).toMatchObject({ code: "action_refused", upstream_status: 404, retryable: false });
-    expect(missing.error.message).toBe("S3 answered 404 NoSuchKey to GET.");
+    expect(missing.error.message).toBe("S3 returned 404 NoSuchKey for GET.");
     expect((await outcome("list_objects", { bucket: "no-bucket" })).error.message).toContain("NoSuchBucket");
     for (const key of ["../x", "a/./b", ".."]) {
       expect((await outcome("get_object", { key })).error.code).toBe("invalid_action_inputs");
@@ -94,6 +94,9 @@ describe.skipIf("no" in program)(`s3${"no" in program ? `: ${program.no}` : ""}`
     const wrong = await create({ secret_access_key: "another-secret" });
     expect(wrong).toMatchObject({ status: "error", status_reason: expect.stringContaining("SignatureDoesNotMatch") });
     const inner = await create({ endpoint: "http://169.254.169.254" });
-    expect(inner).toMatchObject({ status: "unverified", status_reason: expect.stringContaining("not at a public") });
+    expect(inner).toMatchObject({
+      status: "unverified",
+      status_reason: expect.stringContaining("does not have a public"),
+    });
   });
 });

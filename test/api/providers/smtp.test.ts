@@ -39,7 +39,7 @@ const sent = async (inputs: Record<string, unknown>, more = {}): Promise<Answer[
 };
 
 describe("smtp", () => {
-  it("sends a message with everything it can have, once", async () => {
+  it("sends a message with every field, once", async () => {
     const { outputs, rendered_request } = await sent({
       cc: ["bob@example.com"],
       bcc: ["hidden@example.com", "refused@example.com"],
@@ -72,13 +72,13 @@ describe("smtp", () => {
     [{ from: "A\r\nX: y <us@example.com>" }, "from"],
     [{ attachments: [{ filename: "a\r\nb", content_base64: "" }] }, "attachments"],
     [{ attachments: [{ filename: "a", path: "/etc/passwd" }] }, "attachments"],
-  ])("crlf: refuses %j", async (inputs, place) => {
+  ])("crlf: rejects %j", async (inputs, place) => {
     const found = places(await send(inputs)).map((each) => (each as string[]).slice(0, 3).join("."));
     expect(found).toContain(`body.inputs.${place}`);
     expect(server.mails).toEqual([]);
   });
 
-  it("sends nothing in a dry run, or without a text", async () => {
+  it("sends nothing in a dry run, and rejects a message without text", async () => {
     const dry = await sent({}, { dry_run: true });
     expect(dry).toMatchObject({
       outputs: null,
@@ -88,7 +88,7 @@ describe("smtp", () => {
     expect(server.mails).toEqual([]);
   });
 
-  it("tries again what passes, and tells a no from an unknown outcome", async () => {
+  it("retries temporary errors, and tells a rejection from an unknown outcome", async () => {
     expect((await sent({ subject: "busy" })).error).toMatchObject({ code: "action_refused", retryable: true });
     expect(server.mails.splice(0).length).toBe(3);
     expect((await sent({ subject: "spam" })).error).toMatchObject({ code: "action_refused", retryable: false });
@@ -101,15 +101,18 @@ describe("smtp", () => {
   it("checks the credential (secret-in-error)", async () => {
     expect((await mine.secret.get(`/v2/connections/${connection_id}`)).body.status).toBe("active");
     const wrong = await create({ password: "another-pass" });
-    expect(wrong).toMatchObject({ status: "error", status_reason: "The mail server refused the credential (535)." });
+    expect(wrong).toMatchObject({ status: "error", status_reason: "The mail server rejected the credential (535)." });
     const failed = await sent({}, { connection_id: wrong.connection_id });
     expect(failed.error.code).toBe("connection_rejected");
     expect(JSON.stringify(failed)).not.toContain("another-pass");
     const inner = await create({ host: "169.254.169.254" });
-    expect(inner).toMatchObject({ status: "unverified", status_reason: expect.stringContaining("not at a public") });
+    expect(inner).toMatchObject({
+      status: "unverified",
+      status_reason: expect.stringContaining("does not have a public"),
+    });
   });
 
-  it.skipIf(!hasOpenssl)("speaks TLS from the start or after STARTTLS, and looks at the certificate", async () => {
+  it.skipIf(!hasOpenssl)("uses TLS from the start or STARTTLS, and verifies the certificate", async () => {
     const tls = makeCertificate("localhost");
     for (const kind of ["implicit", "starttls"]) {
       const secured = await startMailServer(LOGIN, { tls, secure: kind === "implicit" });
@@ -121,7 +124,7 @@ describe("smtp", () => {
       expect(secured.mails.length).toBe(1);
       await secured.close();
     }
-    // A server without TLS is not spoken to in clear text.
+    // A server without TLS gets no plaintext connection.
     expect(await create({ tls: "starttls" })).toMatchObject({ status: "unverified" });
   });
 });

@@ -52,7 +52,7 @@ const approvals = (definition: ReturnType<typeof asking>) =>
   definition.nodes.findIndex(({ id }) => id === "approval-0");
 
 describe("assignees of a pause", () => {
-  it("are the only ones who answer it: no other editor, no admin, no API key", async () => {
+  it("are the only ones who can answer it: no other editor, no admin, no API key", async () => {
     const { run_id, pause_id } = await paused({ assignees: { users: [ada.email.toUpperCase()] } });
     for (const by of [bob.api, admin.api, tenant.secret]) {
       for (const action of ["approve", "reject"]) {
@@ -69,7 +69,7 @@ describe("assignees of a pause", () => {
     });
     expect((await answer(ada.api, run_id)).status).toBe(202);
     await tenant.until(run_id, "COMPLETED");
-    // Too late is said before anything else.
+    // A decision that is too late is reported as such, before any other error.
     const late = await bob.api.post(`/v2/runs/${run_id}/resume`, { pause_id, action: "approve" });
     expect(late.body.code).toBe("pause_already_resolved");
   });
@@ -78,21 +78,21 @@ describe("assignees of a pause", () => {
     ["admin", ["admin"], () => [bob.api, tenant.secret], () => admin],
     ["editor, which an admin has too", ["editor"], () => [tenant.secret], () => admin],
     ["editor", ["editor"], () => [tenant.secret], () => bob],
-  ])("can be all of the role %s", async (_, roles, others, may) => {
+  ])("can be everyone with the role %s", async (_, roles, others, may) => {
     const { run_id } = await paused({ assignees: { roles } });
     for (const by of others()) expect((await answer(by, run_id)).body.code).toBe("not_an_assignee");
     expect((await answer(may().api, run_id)).status).toBe(202);
     await tenant.until(run_id, "COMPLETED");
   });
 
-  it("are everybody where none are set, a key too", async () => {
+  it("are all editors and keys if none are set", async () => {
     const { run_id } = await paused({});
     const { body } = await tenant.secret.get(`/v2/runs/${run_id}`);
     expect(body.pauses).toMatchObject([{ assignees: null }]);
     expect((await answer(tenant.secret, run_id)).status).toBe(202);
   });
 
-  it("make the quorum, whatever others say", async () => {
+  it("are the only ones counted in the quorum", async () => {
     const { run_id } = await paused({ required_approvals: 2, assignees: { users: [ada.id], roles: ["admin"] } });
     expect((await answer(ada.api, run_id)).body.state).toBe("PAUSED");
     for (const by of [bob.api, tenant.secret]) expect((await answer(by, run_id)).body.code).toBe("not_an_assignee");
@@ -103,7 +103,7 @@ describe("assignees of a pause", () => {
     await tenant.until(run_id, "COMPLETED");
   });
 
-  it("hold at the run around a sub-flow", async () => {
+  it("also apply at the parent run of a subflow", async () => {
     const child = await tenant.deploy(asking({ assignees: { users: [ada.id] } }));
     const calling = flow(
       [
@@ -118,7 +118,7 @@ describe("assignees of a pause", () => {
     await tenant.until(run_id, "COMPLETED");
   });
 
-  it("hold for the call of a tool", async () => {
+  it("also apply to the approval of a tool call", async () => {
     const { body: connection } = await tenant.secret.post("/v2/connections", {
       name: "stub",
       provider_id: "openai_compatible",
@@ -148,20 +148,20 @@ describe("assignees of a pause", () => {
     expect((await tenant.until(run_id, "COMPLETED")).outputs["out-0"]).toBe("Done.");
   });
 
-  it("hold for who was one once: what counts is the role at the answer", async () => {
+  it("exclude users who no longer have the role when they answer", async () => {
     const carl = await person("admin");
     const { run_id } = await paused({ assignees: { roles: ["admin"] } });
     await admin.api.patch(`/v2/users/${carl.id}`, { role: "editor" });
     expect((await answer(carl.api, run_id)).body.code).toBe("not_an_assignee");
   });
 
-  it("do not keep a pause from its end in time", async () => {
+  it("do not stop a pause from expiring", async () => {
     const config = { assignees: { users: [ada.id] }, expires_in_seconds: 1, on_timeout: "approve" };
     const { run_id } = await paused(config);
     expect((await tenant.until(run_id, "COMPLETED")).outputs["out-0"]).toBe("yes null");
   });
 
-  it("are hidden from callers who may be anybody", async () => {
+  it("are hidden from callers with a public key", async () => {
     const project_id = await tenant.deploy(asking({ assignees: { users: [ada.email] } }));
     const { body } = await tenant.public.post(`/inference/v0/run/${tenant.org_id}/${project_id}`, {});
     expect(body.state).toBe("PAUSED");
@@ -170,7 +170,7 @@ describe("assignees of a pause", () => {
 });
 
 describe("the list of pauses", () => {
-  it("filters pauses that name a person, and pauses that the caller may answer", async () => {
+  it("can be filtered by pauses that name a person, and by pauses that the caller may answer", async () => {
     const own = await openTenant();
     const [me, other, reader] = [await person("editor", own), await person("admin", own), await person("viewer", own)];
     const names: Record<string, Record<string, unknown>> = {
@@ -200,13 +200,13 @@ describe("the list of pauses", () => {
     expect(await list(me.api, "may_answer=true")).toEqual([...mine, "by nothing"]);
     expect(await list(me.api, "may_answer=true&assignee=me")).toEqual(mine);
     expect(await list(me.api, "")).toEqual(Object.keys(names));
-    // Named, but of a role that answers nothing.
+    // The user is an assignee, but has a role that may not decide.
     expect(await list(reader.api, "assignee=me")).toEqual(["by address"]);
     expect(await list(reader.api, "may_answer=true")).toEqual([]);
     expect(await list(own.secret, "may_answer=true")).toEqual(["by nothing"]);
     const ofKey = await own.secret.get("/v2/pauses?assignee=me");
     expect([ofKey.status, ofKey.body.detail[0].loc]).toEqual([422, ["query", "assignee"]]);
-    // Somebody of another organisation is nobody here.
+    // A user of another organisation matches nothing.
     expect(await list(me.api, `assignee=${ada.id}`)).toEqual([]);
     expect((await me.api.get("/v2/pauses?assignee=ada")).status).toBe(422);
 
@@ -216,12 +216,12 @@ describe("the list of pauses", () => {
   });
 });
 
-describe("a deploy", () => {
+describe("a deployment", () => {
   const deploy = (assignees: unknown, more: Record<string, unknown> = {}) =>
     tenant.secret.post("/v2/projects", { name: "test", flow: asking({ assignees, ...more }) });
   const place = ["body", "flow", "nodes", approvals(asking()), "config", "assignees"];
 
-  it("refuses assignees that the organisation does not have", async () => {
+  it("rejects assignees that the organisation does not have", async () => {
     const stranger = await person("editor", await openTenant());
     for (const name of ["nobody@example.test", stranger.id, stranger.email]) {
       const { status, body } = await deploy({ users: [ada.email, name] });
@@ -237,20 +237,20 @@ describe("a deploy", () => {
     ["what is neither an id nor an address", { users: ["ada"] }, ["users", 0]],
     ["too many", { users: Array.from({ length: 101 }, (_, at) => `a${at}@example.test`) }, ["users"]],
     ["other members", { users: ["a@example.test"], teams: ["x"] }, ["teams"]],
-  ])("refuses %s", async (_, assignees, where) => {
+  ])("rejects %s", async (_, assignees, where) => {
     const { status, body } = await deploy(assignees);
     expect(status).toBe(422);
     expect(body.detail.map(({ loc }: { loc: unknown }) => loc)).toEqual([[...place, ...where]]);
   });
 
-  it("refuses a quorum that its people cannot reach: one person is one, however named", async () => {
+  it("rejects a quorum that its assignees cannot reach, counting a person once however named", async () => {
     const { body } = await deploy({ users: [ada.id, ada.email, bob.id] }, { required_approvals: 3 });
     expect(body.detail).toMatchObject([{ loc: [...place, "users"], type: "too_few_assignees" }]);
     expect((await deploy({ users: [ada.id, bob.id, admin.id] }, { required_approvals: 3 })).status).toBe(201);
     expect((await deploy({ users: [ada.id], roles: ["admin"] }, { required_approvals: 3 })).status).toBe(201);
   });
 
-  it("warns of people who cannot answer as things are", async () => {
+  it("warns of assignees who currently cannot answer", async () => {
     const locked = await person("editor");
     await admin.api.patch(`/v2/users/${locked.id}`, { disabled: true });
     const definition = asking({ assignees: { users: [viewer.id, locked.email, ada.id] } });
@@ -263,7 +263,7 @@ describe("a deploy", () => {
     ]);
   });
 
-  it("checks those of tools, and refuses them where nobody is asked", async () => {
+  it("checks assignees of tools, and rejects them on tools without approval", async () => {
     const tool = { type: "subflow", project_id: await tenant.deploy(echo()), assignees: { users: ["x@example.test"] } };
     const deployed = (approval: boolean) =>
       tenant.secret.post("/v2/projects", {

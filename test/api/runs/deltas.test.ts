@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Longer than pieces are gathered: each comes alone. */
+/** Longer than the time for which pieces are gathered, so each piece arrives alone. */
 const PAUSE_MS = 200;
 
 function asking(config: object = {}, value?: string, settings: object = {}) {
@@ -54,7 +54,7 @@ async function stream(flowId: string, query = ""): Promise<Frame[]> {
   return frames;
 }
 
-/** What a client that adds up the frames has of an output, after each that carries it. */
+/** The output as a client has it that concatenates deltas, after each frame with output. */
 function addedUp(frames: readonly Frame[]): unknown[] {
   let text: unknown;
   return frames.flatMap(({ outputs, reset }) => {
@@ -65,8 +65,8 @@ function addedUp(frames: readonly Frame[]): unknown[] {
   });
 }
 
-describe("what a model writes", () => {
-  it("is streamed as outputs that grow, also where templates and inputs stand before it", async () => {
+describe("the text that a model writes", () => {
+  it("is streamed as growing outputs, even if templates and inputs come before it", async () => {
     server.next({ text: ["One ", "two ", "three"], pauseMs: PAUSE_MS });
     const frames = await stream(await asking({}, "Dear {{in-0}}: {{llm-0}}."));
     const texts = addedUp(frames);
@@ -84,7 +84,7 @@ describe("what a model writes", () => {
     expect(whole.at(-1)).toBe("One two three");
   });
 
-  it("begins anew where the model is asked again, or another one", async () => {
+  it("starts again after a retry or with a fallback model", async () => {
     server.next({ text: ["Wrong ", "way "], pauseMs: PAUSE_MS, cut: true }, { text: ["Right", " way"] });
     const retried = await stream(await asking());
     expect(addedUp(retried)[0]).toBe("Wrong ");
@@ -96,7 +96,7 @@ describe("what a model writes", () => {
     expect(addedUp(other).at(-1)).toBe("Right way");
   });
 
-  it("comes as events of the run, to any reader and after a break", async () => {
+  it("is sent as events of the run, to any reader and after a reconnect", async () => {
     server.next({ text: ["One ", "two ", "three"], pauseMs: PAUSE_MS });
     const { body: run } = await tenant.secret.post("/v2/runs", {
       project_id: await asking(),
@@ -130,7 +130,7 @@ describe("what a model writes", () => {
     expect(seen.at(-1)).toBe("run.finished");
   });
 
-  it("comes step by step where the model calls tools", async () => {
+  it("is sent step by step if the model calls tools", async () => {
     const greeting = await tenant.deploy(echo());
     const called = { id: "call_1", name: "greet", input: { "in-0": "Ada" } };
     server.next(
@@ -153,11 +153,11 @@ describe("what a model writes", () => {
       expect(node).toBe("llm-0");
       said.set(step, (said.get(step) ?? "") + text);
     }
-    // Who comes later has the latest step alone.
+    // A client that connects later receives only the latest step.
     expect([...said]).toEqual([[2, "It is Ada."]]);
   });
 
-  it("does not come where settings.redact may reach it, nor where it is JSON", async () => {
+  it("is not streamed if settings.redact may cover it or the output is JSON", async () => {
     const before = await tenant.withDatabase((db) =>
       db.system((c) => c.query("select 1 from run_deltas where org_id = $1", [tenant.org_id])),
     );

@@ -23,7 +23,7 @@ const scores = () =>
     ),
   );
 
-it("is kept with the run as a score, once for a request that is repeated", async () => {
+it("feedback is stored with the run as a score, once per repeated request", async () => {
   const headers = { "idempotency-key": "a-thumb" };
   const thumb = { run_id, feedback: "negative", comment: "Not at all." };
   const first = await mine.public.post(path, thumb, { headers });
@@ -37,7 +37,7 @@ it("is kept with the run as a score, once for a request that is repeated", async
   ]);
 });
 
-it("is refused where it is none, or of a run of another flow", async () => {
+it("feedback is rejected if it is invalid or its run belongs to another flow", async () => {
   const wrong = await mine.public.post(path, { run_id, feedback: "great" });
   expect([wrong.status, wrong.body.detail[0].loc.slice(0, 2)]).toEqual([422, ["body", "feedback"]]);
   const elsewhere = `/inference/v0/feedback/${mine.org_id}/${await mine.deploy(echo())}`;

@@ -28,7 +28,7 @@ async function completed(definition: Flow, inputs: Record<string, unknown> = {})
 }
 const fork = (runId: string, body: unknown) => tenant.secret.post(`/v2/runs/${runId}/resume`, body);
 
-/** Which nodes a run has taken over. */
+/** The nodes that a run has reused. */
 async function reused(runId: string): Promise<string[]> {
   await tenant.until(runId, "COMPLETED");
   const { body } = await tenant.secret.get(`/v2/runs/${runId}`, { query: { expand: "nodes" } });
@@ -36,7 +36,7 @@ async function reused(runId: string): Promise<string[]> {
   return nodes.filter((node) => node.reused).map(({ node_id }) => node_id);
 }
 
-/** Fetches, chooses a branch, and says what came of it. */
+/** A flow that fetches, chooses a branch, and outputs the result. */
 const chain = (path: string, more: object = {}): Flow =>
   flow(
     [
@@ -55,7 +55,7 @@ it.each([
   ["short", 10],
   ["longer than the record shows", 40_000],
   ["carried by reference", 200_000],
-])("takes over what stands before the node, of values that are %s", async (_, length) => {
+])("reuses the nodes before the chosen node, with values that are %s", async (_, length) => {
   long = "x".repeat(length);
   const run = await completed(chain("/long"), { "in-0": "one" });
   const hits = target.hits("/long");
@@ -67,13 +67,13 @@ it.each([
   expect(target.hits("/long")).toBe(hits);
   const found = await tenant.secret.get("/v2/runs", { query: { resumed_from: run.run_id } });
   expect(found.body.data.map((each: { run_id: string }) => each.run_id)).toEqual([body.run_id]);
-  // The run itself stays as it was.
+  // The earlier run itself is unchanged.
   const before = (await tenant.secret.get(`/v2/runs/${run.run_id}`)).body;
   expect(before).toMatchObject({ state: "COMPLETED", outputs: { "out-0": `one ${length}` } });
   expect(await reused(run.run_id)).toEqual([]);
 });
 
-it("runs the node and what comes after it with another version, and is run again itself", async () => {
+it("runs the chosen node and the nodes after it with another version, and can itself be rerun", async () => {
   long = "abc";
   const run = await completed(chain("/long"));
   const other = chain("/long");
@@ -94,7 +94,7 @@ it("runs the node and what comes after it with another version, and is run again
   expect(target.hits("/long")).toBe(hits + 1);
 });
 
-it("takes over nothing that is masked", async () => {
+it("reuses no masked values", async () => {
   long = "planted-secret";
   const masked = { settings: { redact: ['$.nodes["http-0"].output.body'] } };
   const run = await completed(chain("/long", masked));
@@ -105,7 +105,19 @@ it("takes over nothing that is masked", async () => {
   expect(target.hits("/long")).toBe(hits + 1);
 });
 
-it("refuses what cannot be, and says where", async () => {
+it("asks for a masked input again, also with a version that masks nothing", async () => {
+  const run = await completed(chain("/long", { settings: { redact: ["$.inputs.in-0"] } }), { "in-0": "planted" });
+  await tenant.secret.post(`/v2/projects/${run.project_id}/versions`, { flow: chain("/long") });
+  const refused = await fork(run.run_id, { from_node: "yes", flow_version: 2 });
+  expect([refused.status, refused.body.detail?.[0]?.loc]).toEqual([422, ["body", "inputs", "in-0"]]);
+  const { body } = await fork(run.run_id, { from_node: "yes", flow_version: 2, inputs: { "in-0": "sent" } });
+  expect((await tenant.until(body.run_id, "COMPLETED")).outputs).toEqual({ "out-0": `sent ${long.length}` });
+  // A flow that masks nothing may have the mask as an ordinary text.
+  const quoted = await completed(chain("/long"), { "in-0": "[redacted]" });
+  expect((await fork(quoted.run_id, { from_node: "yes" })).status).toBe(202);
+});
+
+it("rejects invalid requests with the location of the error", async () => {
   const run = await completed(echo(), { "in-0": "x" });
   for (const [body, place] of [
     [{ from_node: "nowhere" }, "from_node"],
@@ -135,7 +147,7 @@ it("refuses what cannot be, and says where", async () => {
   expect((await tenant.public.post(`/v2/runs/${run.run_id}/resume`, { from_node: "out-0" })).status).toBe(403);
 });
 
-it("takes over a node that was skipped, and asks a person again who had decided after the node", async () => {
+it("reuses a skipped node, and asks again for a decision made after the chosen node", async () => {
   const skipping = flow(
     [
       { id: "in-0", type: "input", config: { required: false, default: "one" } },

@@ -23,7 +23,7 @@ const address = (flowId: string, org = tenant.org_id): string => `/inference/v0/
 const UNKNOWN = "0197f0a0-0000-7000-8000-000000000000";
 
 describe("running a deployed flow", () => {
-  it("answers always the same members", async () => {
+  it("always returns the same fields", async () => {
     const { status, body } = await tenant.public.post(address(echoFlow), {
       "in-0": "Ada",
       extra: 1,
@@ -53,7 +53,7 @@ describe("running a deployed flow", () => {
     });
   });
 
-  it("ignores query parameters that it does not know, and an empty user_id", async () => {
+  it("ignores unknown query parameters and an empty user_id", async () => {
     const query = { prefix: "x", run_draft: false, user_id: "", verbose: true };
     const { status, body } = await tenant.public.post(address(echoFlow), { "in-0": "Ada", user_id: "" }, { query });
     expect([status, body.outputs, body.metadata.ignored_inputs]).toEqual([200, { "out-0": "Ada" }, []]);
@@ -62,7 +62,7 @@ describe("running a deployed flow", () => {
     expect((await tenant.public.get(path, { query: { ...query, run_id: body.run_id } })).status).toBe(200);
   });
 
-  it("takes ids in either case", async () => {
+  it("accepts IDs in upper and lower case", async () => {
     const path = `/inference/v0/run/${tenant.org_id.toUpperCase()}/${echoFlow.toUpperCase()}`;
     const { status, body } = await tenant.public.post(path, { "in-0": "Ada" });
     expect([status, body.outputs]).toEqual([200, { "out-0": "Ada" }]);
@@ -70,7 +70,7 @@ describe("running a deployed flow", () => {
     expect([metadata.status, metadata.body.run_id]).toEqual([200, body.run_id]);
   });
 
-  it("answers the bare outputs with verbose=false", async () => {
+  it("returns only the outputs with verbose=false", async () => {
     const { status, body } = await tenant.public.post(
       address(echoFlow),
       { "in-0": "Ada" },
@@ -95,7 +95,7 @@ describe("running a deployed flow", () => {
     }
   });
 
-  it("runs the version that is asked for, and the published one by default", async () => {
+  it("runs the requested version, and the published one by default", async () => {
     const flowId = await tenant.deploy(flow([{ id: "out-0", type: "output", config: { value: "one" } }], []));
     const second = flow([{ id: "out-0", type: "output", config: { value: "two" } }], []);
     await tenant.secret.post(`/v2/projects/${flowId}/versions`, { flow: second });
@@ -108,7 +108,7 @@ describe("running a deployed flow", () => {
     expect((await run(0)).code).toBe("flow_version_not_found");
   });
 
-  it("may be done by a user who is an editor, not by a viewer", async () => {
+  it("is allowed for an editor, and forbidden for a viewer", async () => {
     const editor = await tenant.user("editor");
     const { body } = await editor.post(address(echoFlow), { "in-0": "x" });
     expect(body.state).toBe("COMPLETED");
@@ -131,7 +131,7 @@ describe("running a deployed flow", () => {
     await expect.poll(runs).toHaveLength(1);
     gone.abort();
     await expect(call).rejects.toThrow();
-    // Once the api has noticed, the key is given back: the next call finds the very run and waits for it.
+    // Once the API notices the disconnect it releases the key; the next call then waits for the same run.
     const again = () => tenant.public.post(address(flowId), {}, { headers: { "idempotency-key": key } });
     await expect.poll(async () => (await again()).status).toBe(200);
     expect((await again()).body.state).toBe("COMPLETED");
@@ -140,7 +140,7 @@ describe("running a deployed flow", () => {
 });
 
 describe("an invalid call", () => {
-  it("is a 422 that names every offending input", async () => {
+  it("returns 422 with every invalid input", async () => {
     const flowId = await tenant.deploy(
       flow(
         [
@@ -167,7 +167,7 @@ describe("an invalid call", () => {
   it.each([
     ["a version that is no number", { query: { version: "one" } }, ["query", "version"]],
     ["verbose that is neither true nor false", { query: { verbose: "maybe" } }, ["query", "verbose"]],
-  ])("is a 422 for %s", async (_, options, loc) => {
+  ])("returns 422 for %s", async (_, options, loc) => {
     const { status, body } = await tenant.public.post(address(echoFlow), { "in-0": "x" }, options);
     expect([status, body.code, body.detail[0].loc]).toEqual([422, "validation_error", loc]);
   });
@@ -179,13 +179,13 @@ describe("an invalid call", () => {
     ["a user_id that is no text", { "in-0": "x", user_id: 7 }, ["body", "user_id"]],
     ["a user_id with control characters", { "in-0": "x", user_id: "a\tb" }, ["body", "user_id"]],
     ["a user_id of 257 characters", { "in-0": "x", user_id: "u".repeat(257) }, ["body", "user_id"]],
-  ])("is a 422 for %s", async (_, given, loc) => {
+  ])("returns 422 for %s", async (_, given, loc) => {
     const headers = { "content-type": "application/json" };
     const { status, body } = await tenant.public.post(address(echoFlow), given, { headers });
     expect([status, body.detail?.[0].loc]).toEqual([422, loc]);
   });
 
-  it("cross-tenant: is the same 404 for an unknown flow, one of another organisation and another organisation's address", async () => {
+  it("cross-tenant: returns the same 404 for an unknown flow, another organisation's flow and another organisation's URL", async () => {
     const other = await openTenant(tenant.target);
     const theirs = await other.deploy(echo());
     const answers = await Promise.all([
@@ -204,7 +204,7 @@ describe("an invalid call", () => {
     ["run", "org_id", (id: string) => `/inference/v0/run/${id}/${echoFlow}`],
     ["stream", "flow_id", (id: string) => `/inference/v0/stream/${tenant.org_id}/${id}`],
     ["stream", "org_id", (id: string) => `/inference/v0/stream/${id}/${echoFlow}`],
-  ])("is a 422 at path for a malformed id (%s, %s)", async (_, name, pathOf) => {
+  ])("returns 422 with a location in the path for a malformed ID (%s, %s)", async (_, name, pathOf) => {
     for (const id of ["no-uuid", "1", `${UNKNOWN}0`, "a%20b"]) {
       const { status, body } = await tenant.public.post(pathOf(id), { "in-0": "x" });
       expect([status, body.detail[0].loc]).toEqual([422, ["path", name]]);
@@ -212,7 +212,7 @@ describe("an invalid call", () => {
     expect((await tenant.public.get(`${address("no-uuid")}/metadata?run_id=${UNKNOWN}`)).status).toBe(422);
   });
 
-  it("is a 401 without a credential, a 405 with another method and a 415 with another content type", async () => {
+  it("returns 401 without a credential, 405 for another method and 415 for another content type", async () => {
     const path = address(echoFlow);
     const anonymous = await rawRequest(tenant.target, {
       method: "POST",
@@ -229,8 +229,8 @@ describe("an invalid call", () => {
   });
 });
 
-describe("a run that does not end well", () => {
-  it("that fails is a 500 with its id, state, error and the outputs so far", async () => {
+describe("a run that does not complete", () => {
+  it("that fails returns 500 with its ID, state, error and the outputs so far", async () => {
     const flowId = await tenant.deploy(failing());
     const { status, body, headers } = await tenant.public.post(address(flowId), {});
     expect(status).toBe(500);
@@ -244,7 +244,7 @@ describe("a run that does not end well", () => {
     expect((await tenant.secret.get(`/v2/runs/${body.run_id}`)).body).toMatchObject({ state: "FAILED" });
   });
 
-  it("that fails by an upstream service is a 502", async () => {
+  it("that fails because of an upstream service returns 502", async () => {
     const flowId = await tenant.deploy(
       flow(
         [
@@ -263,7 +263,7 @@ describe("a run that does not end well", () => {
     expect([status, body.code, body.error.node_id]).toEqual([502, "upstream_failed", "http-0"]);
   });
 
-  it("that fails by a service that does not speak HTTP is a 502, and called that service once", async () => {
+  it("that fails because of a service that does not speak HTTP returns 502, after one call", async () => {
     target.on("/ssh", (_request, _response, socket) => void socket.end("SSH-2.0-OpenSSH_9\r\n"));
     const flowId = await tenant.deploy(
       flow(
@@ -289,7 +289,7 @@ describe("a run that does not end well", () => {
     ["to an address that is refused", "/redirect?to=http%3A%2F%2F169.254.169.254%2F"],
     ["to what is no address", "/redirect?to=file%3A%2F%2F%2Fetc%2Fpasswd"],
   ])(
-    "that fails by a service that redirects %s is a 502, and a 500 where the flow names such an address",
+    "that fails because a service redirects %s returns 502, or 500 if the flow itself names such a URL",
     async (_, path) => {
       const fetching = (url: string) =>
         flow(
@@ -306,13 +306,13 @@ describe("a run that does not end well", () => {
     },
   );
 
-  it("that runs out of time is a 504", async () => {
+  it("that times out returns 504", async () => {
     const flowId = await tenant.deploy({ ...slow(60), settings: { timeout_seconds: 1 } });
     const { status, body } = await tenant.public.post(address(flowId), {});
     expect([status, body.code, body.error.code]).toEqual([504, "run_timeout", "run_timeout"]);
   });
 
-  it("that is cancelled in the meantime is a 409 with its id", async () => {
+  it("that is cancelled in the meantime returns 409 with its ID", async () => {
     const flowId = await tenant.deploy(slow(60));
     const call = tenant.public.post(address(flowId), {});
     await expect
@@ -325,7 +325,7 @@ describe("a run that does not end well", () => {
     expect(body.detail).toBe("enough");
   });
 
-  it("that pauses is a 200 with the pause, also where the bare outputs were asked for", async () => {
+  it("that pauses returns 200 with the pause, also with verbose=false", async () => {
     const flowId = await tenant.deploy(asking());
     for (const verbose of [true, false]) {
       const { status, body } = await tenant.public.post(address(flowId), {}, { query: { verbose } });
@@ -338,10 +338,10 @@ describe("a run that does not end well", () => {
     }
   });
 
-  it("that pauses at several places shows all of them in the order of their places, the first as the pause", async () => {
+  it("that has several open pauses returns all of them by position in the flow, the first as `pause`", async () => {
     const inner = nested(
       [
-        // The later ones ask first.
+        // Later items of the map pause first.
         {
           id: "delay-0",
           type: "delay",
@@ -380,7 +380,7 @@ describe("a run that does not end well", () => {
     expect(pause).toEqual(pauses[0]);
   });
 
-  it("is answered the same way again under its Idempotency-Key", async () => {
+  it("returns the same response again for its Idempotency-Key", async () => {
     const flowId = await tenant.deploy(failing());
     const options = { headers: { "idempotency-key": crypto.randomUUID() } };
     const first = await tenant.public.post(address(flowId), {}, options);
@@ -394,7 +394,7 @@ describe("a run that does not end well", () => {
 });
 
 describe("a run that takes longer than the wait", () => {
-  it("is a 202 that says where to ask", async () => {
+  it("returns 202 with the URL to poll", async () => {
     const { status, body, headers } = await tenant.public.post(
       address(slowFlow),
       { extra: "x" },
@@ -416,7 +416,7 @@ describe("a run that takes longer than the wait", () => {
     });
   });
 
-  it("or is not waited for at all with respond-async", async () => {
+  it("returns immediately with respond-async", async () => {
     const { status, body, headers } = await tenant.public.post(
       address(slowFlow),
       {},
@@ -426,7 +426,7 @@ describe("a run that takes longer than the wait", () => {
     await tenant.until(body.run_id, "COMPLETED");
   });
 
-  it("is described at its address, failed or not, to its own organisation alone", async () => {
+  it("can be read at its URL, failed or not, by its own organisation only", async () => {
     const flowId = await tenant.deploy(failing());
     const failed = await tenant.public.post(address(flowId), {});
     const path = `${address(flowId)}/metadata`;
@@ -447,7 +447,7 @@ describe("a run that takes longer than the wait", () => {
 });
 
 describe("an Idempotency-Key", () => {
-  it("makes one run of 200 posts at once", async () => {
+  it("creates one run for 200 simultaneous posts", async () => {
     const flowId = await tenant.deploy(slow(0.5));
     const options = { headers: { "idempotency-key": crypto.randomUUID() } };
     const answers = await Promise.all(
@@ -467,7 +467,7 @@ describe("an Idempotency-Key", () => {
     expect((await tenant.secret.get("/v2/runs", { query: { project_id: flowId } })).body.data).toHaveLength(1);
   });
 
-  it("is refused with another body", async () => {
+  it("is rejected with another body", async () => {
     const options = { headers: { "idempotency-key": crypto.randomUUID() } };
     await tenant.public.post(address(echoFlow), { "in-0": "x" }, options);
     const { status, body } = await tenant.public.post(address(echoFlow), { "in-0": "y" }, options);

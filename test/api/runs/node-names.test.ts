@@ -12,7 +12,7 @@ type Flow = Parameters<ApiTenant["deploy"]>[0];
 type FlowNode = Parameters<typeof flow>[0][number];
 const input = { id: "in-0", type: "input", config: { required: false, default: "x" } };
 const output = { id: "out-0", type: "output" };
-/** A flow whose one node fails, is retried, or asks. */
+/** A flow with one node that fails, is retried, or asks for approval. */
 const around = (node: FlowNode): Flow => flow([input, node, output], [`in-0>${node.id}`, `${node.id}>out-0`]);
 const guard = (name: string | undefined): FlowNode => ({
   id: "guard-0",
@@ -26,7 +26,7 @@ const run = async (run_id: string) => (await tenant.secret.get(`/v2/runs/${run_i
 const listed = async (project_id: string) => (await tenant.secret.get("/v2/runs", { query: { project_id } })).body.data;
 
 describe("the name of a node", () => {
-  it("stands beside the id of the one that failed, as it was in the version that ran", async () => {
+  it("is returned with the ID of the node that failed, as in the version that ran", async () => {
     const project = await tenant.deploy(around(guard("Is it allowed?")));
     const first = await start(project, { mode: "sync" });
     await tenant.secret.post(`/v2/projects/${project}/versions`, {
@@ -45,13 +45,13 @@ describe("the name of a node", () => {
     expect([shown(await run(third)), shown(await run(second)), shown(await run(first))]).toEqual(names);
   });
 
-  it("is null where the flow gives none", async () => {
+  it("is null if the flow sets none", async () => {
     const project = await tenant.deploy(around(guard(undefined)));
     const { error } = await run(await start(project, { mode: "sync" }));
     expect(error).toMatchObject({ node_id: "guard-0", node_name: null });
   });
 
-  it("is found inside of maps, and is that of the node, not of what is around it", async () => {
+  it("is found inside maps, and is the name of the inner node", async () => {
     const ends = { nodes: [guard("Inmost"), { ...output, id: "o" }], edges: [{ source: "guard-0", target: "o" }] };
     const inner = { id: "map-1", type: "map", name: "Inner", config: { items: "[1]", flow: ends } };
     const middle = { nodes: [inner, { ...output, id: "o" }], edges: [{ source: "map-1", target: "o" }] };
@@ -61,7 +61,7 @@ describe("the name of a node", () => {
     expect(error).toMatchObject({ path: "map-0[0]/map-1[0]/guard-0", node_name: "Inmost" });
   });
 
-  it("stands beside the id of the one that is retried, and of the one that asks", async () => {
+  it("is returned with the ID of a node that is retried, and of a node that pauses", async () => {
     const retry = { max_attempts: 100, initial_interval_ms: 600_000, backoff: 1 };
     const get = { method: "GET", url: "http://127.0.0.1:9/" };
     const retried = await tenant.deploy(

@@ -20,7 +20,7 @@ async function ended(definition: Flow, inputs: object = {}): Promise<string> {
 const page = (run_id: string, path: string, query: Query = {}, by = tenant.secret) =>
   by.get(`/v2/runs/${run_id}/node/value`, { query: { path, ...query } });
 
-/** All pages of a value, as somebody reads them who knows only `next_offset`. */
+/** All pages of a value, read by a client that follows `next_offset`. */
 async function pagesOf(run_id: string, path: string, query: Query = {}): Promise<string[]> {
   const texts: string[] = [];
   for (let offset: number | null = 0; offset !== null;) {
@@ -34,7 +34,7 @@ async function pagesOf(run_id: string, path: string, query: Query = {}): Promise
   return texts;
 }
 
-/** `{{in-0}}` twice, which is not the value of any input. */
+/** A flow with a text twice as long as its input, so that it differs from the value of any input. */
 const twice = (settings: object = {}): Flow => ({
   ...flow(
     [
@@ -48,8 +48,8 @@ const twice = (settings: object = {}): Flow => ({
 });
 
 describe("the value of a node", () => {
-  it("is read whole, page by page, however long and in whatever script", async () => {
-    // Of 1, 2, 3 and 4 bytes: no page of these lengths ends with a whole character everywhere.
+  it("can be read whole, page by page, whatever its length and script", async () => {
+    // Characters of 1, 2, 3 and 4 bytes, so that pages of these sizes would split characters.
     const text = "aé漢😀\n".repeat(12_000);
     const run_id = await ended(twice(), { "in-0": text });
     const { body } = await tenant.secret.get(`/v2/runs/${run_id}/node`, { query: { path: "tpl-0" } });
@@ -62,7 +62,7 @@ describe("the value of a node", () => {
     }
   });
 
-  it.each([20_000, 40])("is read whole if it is %s characters long", async (length) => {
+  it.each([20_000, 40])("can be read whole if it is %s characters long", async (length) => {
     const text = "x".repeat(length / 2);
     const run_id = await ended(twice(), { "in-0": text });
     expect(JSON.parse((await pagesOf(run_id, "tpl-0", { limit: 9000 })).join(""))).toBe(text + text);
@@ -70,7 +70,7 @@ describe("the value of a node", () => {
     expect(body.long_values).toEqual(length > 16_384 ? ["output"] : []);
   });
 
-  it("is also what the node was given", async () => {
+  it("can also be read for the inputs of the node", async () => {
     const text = "long ".repeat(30_000);
     const code = { source: "function main({ text }) { return text.length }", args: { text: 'nodes["in-0"]' } };
     const run_id = await ended(
@@ -93,7 +93,7 @@ describe("the value of a node", () => {
   it.each([
     ["kept by reference", 100_000],
     ["kept inline in the run", 30_000],
-  ])("has nothing that the flow redacts: %s", async (_, length) => {
+  ])("contains nothing that the flow redacts: %s", async (_, length) => {
     const secret = "planted-secret ";
     const items = flow(
       [
@@ -114,25 +114,25 @@ describe("the value of a node", () => {
     expect((await pagesOf(run_id, "in-0")).join("")).toBe('"[redacted]"');
   });
 
-  it("is a 404 where the record has its beginning only, and where there is no such node", async () => {
+  it("returns 404 if the record has only its beginning, and for an unknown node", async () => {
     const run_id = await ended(twice(), { "in-0": "x".repeat(50_000) });
     expect((await page(run_id, "none")).status).toBe(404);
-    // As an earlier version has recorded it.
+    // As an earlier version recorded it.
     await tenant.withDatabase((database) =>
       database.org(tenant.org_id, (db) =>
         db.query("update node_runs set long_values = null where run_id = $1", [run_id]),
       ),
     );
     const gone = await page(run_id, "tpl-0");
-    expect([gone.status, gone.body.detail]).toEqual([404, "No such value."]);
+    expect([gone.status, gone.body.detail]).toEqual([404, "Value not found."]);
   });
 
-  it("refuses a page that there is not", async () => {
+  it("rejects an invalid page", async () => {
     const run_id = await ended(echo(), { "in-0": "é" });
     expect((await page(run_id, "in-0", { offset: 3 })).body).toMatchObject({ text: '"', next_offset: null });
     const bad: Query[] = [
       { offset: 4 },
-      // Within the character.
+      // An offset inside a character.
       { offset: 2 },
       { offset: -1 },
       { limit: 3 },
@@ -146,7 +146,7 @@ describe("the value of a node", () => {
     expect((await tenant.secret.get(`/v2/runs/${run_id}/node/value`)).status).toBe(422);
   });
 
-  it("is for nobody else: without a credential 401, of another organisation 404", async () => {
+  it("is hidden from others: 401 without a credential, 404 for another organisation", async () => {
     const run_id = await ended(echo(), { "in-0": "Ada" });
     const stranger = await openTenant(tenant.target);
     expect((await page(run_id, "in-0", {}, stranger.secret)).status).toBe(404);

@@ -19,7 +19,7 @@ it("an expired pause accepts no answer, even while no worker can close it", asyn
   await expect.poll(() => Date.now() > Date.parse(expires_at), { timeout: 10_000 }).toBe(true);
   const late = await tenant.secret.post(`/v2/runs/${run.run_id}/resume`, { pause_id, action: "approve" });
   expect([late.status, late.body.code]).toEqual([410, "pause_expired"]);
-  // The pause is still open: the answer was refused, not closed by a worker.
+  // The pause is still open, so the API itself refused the decision, not a worker that had closed the pause.
   const { body } = await tenant.secret.get(`/v2/runs/${run.run_id}`);
   expect([body.state, body.pauses[0].status]).toEqual(["PAUSED", "waiting"]);
 });

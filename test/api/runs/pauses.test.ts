@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 
 describe("the pauses of an organisation", () => {
-  it("are listed over its runs, oldest first where that is asked for, and found one by one", async () => {
+  it("are listed for all runs, oldest first if requested, and can be read one by one", async () => {
     const { status, body } = await tenant.secret.get("/v2/pauses?status=waiting&order=asc&page_size=2");
     expect(status).toBe(200);
     expect(body.data.map((pause: { message: string }) => pause.message)).toEqual([
@@ -35,7 +35,7 @@ describe("the pauses of an organisation", () => {
     expect(one).toMatchObject({ status: 200, body: { ...body.data[0], may_answer: false } });
   });
 
-  it("have their data and form in the order in which they are written, wherever they are shown", async () => {
+  it("show data and form in the order in which they were written, wherever they are returned", async () => {
     const form = {
       type: "object",
       required: ["surname", "name"],
@@ -65,7 +65,7 @@ describe("the pauses of an organisation", () => {
     expect(shown.map((pause) => JSON.stringify([pause.data, pause.form]))).toEqual(shown.map(() => written));
   });
 
-  it("tell how and by whom they were decided, and leave the open ones", async () => {
+  it("show how and by whom they were decided, and are then no longer listed as open", async () => {
     const editor = await tenant.user("editor");
     const [pause] = (await tenant.secret.get(`/v2/runs/${runs[1]}`)).body.pauses;
     await editor.post(`/v2/runs/${runs[1]}/resume`, { pause_id: pause.pause_id, action: "approve", comment: "fine" });
@@ -75,14 +75,14 @@ describe("the pauses of an organisation", () => {
     ]);
     const open = await tenant.secret.get(`/v2/pauses?status=waiting&project_id=${project}`);
     expect(open.body.data.map((each: { run_id: string }) => each.run_id)).toEqual([runs[2], runs[0]]);
-    // The pause of a run that was stopped by force is open no more.
+    // The pause of a terminated run is no longer open.
     await tenant.secret.post(`/v2/runs/${runs[2]}/cancel`, { mode: "terminate" });
     await tenant.until(runs[2] ?? "", "CANCELLED");
     const left = await tenant.secret.get("/v2/pauses?status=waiting");
     expect(left.body.data.map((each: { run_id: string }) => each.run_id)).toEqual([runs[0]]);
   });
 
-  it("are nobody else's", async () => {
+  it("are hidden from other organisations and public keys", async () => {
     const { body } = await tenant.secret.get("/v2/pauses");
     const stranger = await openTenant();
     expect((await stranger.secret.get("/v2/pauses")).body.data).toEqual([]);
@@ -94,7 +94,7 @@ describe("the pauses of an organisation", () => {
 });
 
 describe("the statistics of an organisation's runs", () => {
-  it("count how they ended and how long they took", async () => {
+  it("count runs by state, and summarise their durations", async () => {
     const own = await openTenant();
     const id = await own.deploy(slow(0));
     const { body: run } = await own.secret.post("/v2/runs", { project_id: id, inputs: {}, mode: "sync" });
@@ -112,7 +112,7 @@ describe("the statistics of an organisation's runs", () => {
     expect(body.buckets).toHaveLength(24);
     expect(body.buckets.at(-1)).toMatchObject({ completed: 1, open: 1, paused: 1 });
     expect(body.latency.p50_ms).toBeGreaterThan(0);
-    // Those of before are not counted, however long the list.
+    // Runs from before the period do not count.
     await own.withDatabase((database) =>
       database.system((db) =>
         db.query("update runs set created_at = created_at - interval '2 hours' where org_id = $1::uuid", [own.org_id]),

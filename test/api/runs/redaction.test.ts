@@ -18,7 +18,7 @@ afterAll(() => target.close());
 const CARD = "4111-secret-number";
 const settings = { redact: ["$..card", "$.inputs.in-0", '$.nodes["http-0"].output.body'] };
 
-/** Everything that the database keeps of a run. */
+/** Everything that the database stores about a run. */
 async function kept(runId: string): Promise<Record<string, string>> {
   const tables = ["runs", "node_runs", "run_events", "run_pauses", "run_checkpoints", "outbox"];
   return tenant.withDatabase(async (database) => {
@@ -34,8 +34,8 @@ async function kept(runId: string): Promise<Record<string, string>> {
   });
 }
 
-describe("what a flow redacts", () => {
-  it("is neither in the inputs of nodes nor in the checkpoint of a failed run, and the nodes still get it", async () => {
+describe("a redacted value", () => {
+  it("is absent from node inputs and from the checkpoint of a failed run, and nodes still receive it", async () => {
     const flowId = await tenant.deploy(
       flow(
         [
@@ -63,7 +63,7 @@ describe("what a flow redacts", () => {
     expect(run.state).toBe("FAILED");
     const http = run.nodes.find(({ node_id }: { node_id: string }) => node_id === "http-0");
     expect(http.inputs.body).toEqual({ card: "[redacted]", plain: "shown" });
-    // It did get there.
+    // The redacted value did reach the target.
     expect(JSON.stringify(target.requests.map(({ body }) => body.toString()))).toContain(CARD);
     const tables = await kept(run.run_id);
     expect(tables["run_checkpoints"]).toContain("tpl-0");
@@ -87,19 +87,19 @@ describe("what a flow redacts", () => {
     const { runs = "" } = await kept(waiting);
     expect([runs.includes(waiting), runs.includes("sealed"), runs.includes(card)]).toEqual([true, true, false]);
     await tenant.secret.post(`/v2/runs/${waiting}/cancel`, {});
-    // One that starts is read from its row, and gets what was given.
+    // A starting run reads its inputs from its row, and gets the real values.
     await tenant.until(await start({}), "COMPLETED");
     expect(target.requests.filter(({ path }) => path === "/later").map(({ body }) => body)).toEqual([card]);
   });
 
   it.each(["CARD-2222-quoted", "417"])(
-    "quote-leak: %j is in no error that quotes it, stored or logged",
+    "quote-leak: %j does not appear in an error that quotes it, stored or logged",
     async (card) => {
       const flowId = await tenant.deploy(
         flow(
           [
             { id: "in-0", type: "input" },
-            // By the workflow itself, by a local activity that loads the text, and by an activity.
+            // The text is handled by the workflow itself, by a local activity that loads it, and by an activity.
             { id: "guard-0", type: "guard", config: { check: "false", message: "no {{in-0}}" }, on_error: "continue" },
             {
               id: "guard-1",
@@ -136,14 +136,14 @@ describe("what a flow redacts", () => {
       expect(run.error.message.length).toBeLessThanOrEqual(4096 + "[redacted]".length);
       const tables = await kept(run.run_id);
       for (const [table, text] of Object.entries(tables)) {
-        // Of short ones also the ids have some.
+        // Short values also occur in IDs, so these are searched with their context.
         const found = card.length > 3 ? text.includes(card.slice(0, 6)) : text.includes(`no ${card}`);
         expect([table, found]).toEqual([table, false]);
       }
     },
   );
 
-  it("is in Temporal's history encrypted, as the documentation says in its first lines", async () => {
+  it("is encrypted in Temporal's history, as the first lines of the documentation say", async () => {
     const flowId = await tenant.deploy(
       flow(
         [

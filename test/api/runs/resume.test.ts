@@ -48,7 +48,7 @@ describe("answering a pause", () => {
     expect(ended.outputs).toEqual({ "out-0": 'yes {"a":1}' });
   });
 
-  it("needs an action where there are several, also with the data of a form, but not where there is one", async () => {
+  it("requires an action if there are several, even with form data, but not if there is only one", async () => {
     const several = await start(asking());
     const missing = await resume(several.run_id, {});
     expect([missing.status, missing.body.detail[0].loc]).toEqual([422, ["body", "action"]]);
@@ -72,7 +72,7 @@ describe("answering a pause", () => {
     expect((await resume((await start(only)).run_id, {})).status).toBe(202);
   });
 
-  it("leaves the pause open when the data break its form, and names every place", async () => {
+  it("leaves the pause open when the data does not fit its form, and reports every location", async () => {
     const form = {
       type: "object",
       properties: {
@@ -116,7 +116,7 @@ describe("answering a pause", () => {
     expect(Date.now() - startedAt).toBeLessThan(15_000);
   });
 
-  it("that is resolved already is a 409, under its Idempotency-Key the first answer", async () => {
+  it("after it was resolved returns 409, and the first response for the same Idempotency-Key", async () => {
     const run = await start(asking());
     const { pause_id } = run.pauses[0];
     const key = { "idempotency-key": crypto.randomUUID() };
@@ -131,7 +131,7 @@ describe("answering a pause", () => {
     expect((await resume(run.run_id, { pause_id, action: "reject" })).body.code).toBe("pause_already_resolved");
   });
 
-  it("is decided once, however many answer at the same time", async () => {
+  it("decides it once, however many answers arrive simultaneously", async () => {
     const run = await start(asking());
     const users = await Promise.all([tenant.user("editor"), tenant.user("editor"), tenant.user("admin")]);
     const clients = [tenant.secret, ...users];
@@ -149,7 +149,7 @@ describe("answering a pause", () => {
     );
   });
 
-  it("that needs several approvals counts each principal once", async () => {
+  it("counts each principal once if several approvals are required", async () => {
     const run = await start(asking({ required_approvals: 3 }));
     const [one, two] = [await tenant.user("editor"), await tenant.user("admin")];
     const first = await resume(run.run_id, { action: "approve" }, one);
@@ -168,13 +168,13 @@ describe("answering a pause", () => {
     ]);
   });
 
-  it("that needs several approvals is resolved by one rejection", async () => {
+  it("rejects the pause with one rejection, even if several approvals are required", async () => {
     const run = await start(asking({ required_approvals: 5 }));
     expect((await resume(run.run_id, { action: "reject" })).status).toBe(202);
     expect((await tenant.until(run.run_id, "COMPLETED")).outputs).toEqual({ "out-0": "no" });
   });
 
-  it("that needs several approvals counts those of one action", async () => {
+  it("counts approvals of each action separately if several are required", async () => {
     const actions = [{ id: "approve" }, { id: "accept" }, { id: "reject" }];
     const run = await start(asking({ required_approvals: 2, actions }));
     const [one, two] = [await tenant.user("editor"), await tenant.user("editor")];
@@ -189,7 +189,7 @@ describe("answering a pause", () => {
     expect((await tenant.until(run.run_id, "COMPLETED")).outputs).toEqual({ "out-0": "yes null" });
   });
 
-  it("that has expired is a 410", async () => {
+  it("after it expired returns 410", async () => {
     const run = await start(asking({ expires_in_seconds: 1, on_timeout: "approve" }));
     const { pause_id } = run.pauses[0];
     await tenant.until(run.run_id, "COMPLETED");
@@ -197,7 +197,7 @@ describe("answering a pause", () => {
     expect([late.status, late.body.code]).toEqual([410, "pause_expired"]);
   });
 
-  it("has to be named when several are open", async () => {
+  it("requires pause_id if several are open", async () => {
     const inner = nested(
       [
         { id: "approval-0", type: "approval", config: { message: "{{item}}?" } },
@@ -225,7 +225,7 @@ describe("answering a pause", () => {
     expect((await tenant.until(run.run_id, "COMPLETED")).outputs).toEqual({ "out-0": ["a approve", "b approve"] });
   });
 
-  it("of another run, or of none, is a 422", async () => {
+  it("of another run, or of none, returns 422", async () => {
     const [run, other] = [await start(asking()), await start(asking())];
     for (const pause_id of [other.pauses[0].pause_id, crypto.randomUUID(), "x"]) {
       const { status, body } = await resume(run.run_id, { pause_id, action: "approve" });
@@ -242,7 +242,7 @@ describe("answering a pause", () => {
     expect((await foreign.secret.get(`/v2/runs/${theirs.body.run_id}`)).body.pauses[0].status).toBe("waiting");
   });
 
-  it("is for secret keys and editors", async () => {
+  it("is allowed for secret keys and editors", async () => {
     const run = await start(asking());
     expect((await resume(run.run_id, { action: "approve" }, tenant.public)).status).toBe(403);
     expect((await resume(run.run_id, { action: "approve" }, await tenant.user("viewer"))).status).toBe(403);
@@ -267,7 +267,7 @@ describe("resuming after a failure", () => {
       more,
     );
 
-  it("creates a new run that reuses what had finished", async () => {
+  it("creates a new run that reuses the finished nodes", async () => {
     const failed = await start(chain("over"), { "in-0": "bad" });
     expect(failed.state).toBe("FAILED");
     const hits = target.hits("/counted-over");
@@ -284,7 +284,7 @@ describe("resuming after a failure", () => {
     expect((await tenant.secret.get(`/v2/runs/${failed.run_id}`)).body.state).toBe("FAILED");
   });
 
-  it("names the top-level node it resumes from, and the exact position", async () => {
+  it("returns the top-level node it resumes from, and the exact position", async () => {
     const inner = (node: { id: string; type: string; config: object }) => ({
       nodes: [node, { id: "o", type: "output", config: {} }],
       edges: [{ source: node.id, target: "o" }],
@@ -301,7 +301,7 @@ describe("resuming after a failure", () => {
     const failed = await start(mapOf({ id: "guard-0", type: "guard", config: { check: "item == 1", message: "no" } }));
     const again = await resume(failed.run_id, { from: "failed" });
     expect(again.body.resumed_from).toEqual({ run_id: failed.run_id, node_id: "map-0", path: "map-0[1]/guard-0" });
-    // What is named can itself be named.
+    // Resuming from a named node reports that node, not the failed one inside it.
     expect((await resume(failed.run_id, { from: "map-0" })).body.resumed_from).toMatchObject({ path: "map-0" });
 
     const { body: running } = await tenant.secret.post("/v2/runs", {
@@ -318,7 +318,7 @@ describe("resuming after a failure", () => {
     });
   });
 
-  it("begins with the node that is named, and runs all after it again", async () => {
+  it("starts at the requested node, and runs all nodes after it again", async () => {
     const failed = await start(chain("named"), { "in-0": "bad" });
     const hits = target.hits("/counted-named");
     const { body } = await resume(failed.run_id, { from: "http-0", inputs: { "in-0": "good" } });
@@ -326,7 +326,7 @@ describe("resuming after a failure", () => {
     expect(target.hits("/counted-named")).toBe(hits + 1);
   });
 
-  it("keeps the inputs that are not given anew, and fails again with them", async () => {
+  it("keeps inputs that are not sent again, and fails again with them", async () => {
     const failed = await start(chain("again"), { "in-0": "bad" });
     const { body } = await resume(failed.run_id, { from: "failed" });
     expect(body.inputs).toEqual({ "in-0": "bad" });
@@ -335,7 +335,15 @@ describe("resuming after a failure", () => {
     await tenant.until(third.body.run_id, "COMPLETED");
   });
 
-  it("may resume with another version of the flow", async () => {
+  it("keeps the time limit of the earlier run", async () => {
+    const given = { project_id: await tenant.deploy(slow(60)), inputs: {}, timeout_seconds: 1 };
+    const { body: run } = await tenant.secret.post("/v2/runs", given);
+    await tenant.until(run.run_id, "FAILED");
+    const { body } = await resume(run.run_id, { from: "failed" });
+    expect((await tenant.until(body.run_id, "FAILED")).error.code).toBe("run_timeout");
+  });
+
+  it("can use another version of the flow", async () => {
     const failed = await start(failing());
     const mended = failing("true");
     await tenant.secret.post(`/v2/projects/${failed.project_id}/versions`, { flow: mended });
@@ -345,7 +353,7 @@ describe("resuming after a failure", () => {
     expect((await resume(failed.run_id, { from: "failed", version: 9 })).body.code).toBe("flow_version_not_found");
   });
 
-  it("continues after a cancellation", async () => {
+  it("also works after a cancellation", async () => {
     const { body: run } = await tenant.secret.post("/v2/runs", {
       project_id: await tenant.deploy(slow(1)),
       inputs: {},
@@ -358,7 +366,7 @@ describe("resuming after a failure", () => {
     await tenant.until(body.run_id, "COMPLETED");
   });
 
-  it("asks again for inputs that were not kept", async () => {
+  it("requires inputs that were not stored", async () => {
     const secret = chain("secret", { settings: { redact: ["$.inputs.in-0"] } });
     const failed = await start(secret, { "in-0": "bad" });
     expect(failed.inputs).toEqual({ "in-0": "[redacted]" });
@@ -369,7 +377,7 @@ describe("resuming after a failure", () => {
     await tenant.until(body.run_id, "COMPLETED");
   });
 
-  it("reuses more than fits into a workflow's start", async () => {
+  it("can reuse more data than fits into the start of a workflow", async () => {
     const ids = Array.from({ length: 60 }, (_, i) => `t${i}`);
     const wide = flow(
       [
@@ -387,7 +395,7 @@ describe("resuming after a failure", () => {
     expect((await tenant.until(body.run_id, "COMPLETED")).outputs).toEqual({ "out-0": "t59 x" });
   });
 
-  it("makes one run of one Idempotency-Key", async () => {
+  it("creates one run per Idempotency-Key", async () => {
     const failed = await start(failing());
     const key = { "idempotency-key": crypto.randomUUID() };
     const first = await resume(failed.run_id, { from: "failed" }, tenant.secret, key);
@@ -395,7 +403,7 @@ describe("resuming after a failure", () => {
     expect(again.body.run_id).toBe(first.body.run_id);
   });
 
-  it("is a 422 for what does not fit", async () => {
+  it("returns 422 for an invalid request", async () => {
     const failed = await start(failing());
     for (const [body, loc] of [
       [{}, ["body", "from"]],
@@ -410,7 +418,7 @@ describe("resuming after a failure", () => {
     }
   });
 
-  it("is a 409 for a run with nothing to resume", async () => {
+  it("returns 409 for a run that cannot be resumed", async () => {
     const completed = await start(echo(), { "in-0": "x" });
     const paused = await start(asking());
     for (const [runId, body] of [

@@ -17,7 +17,7 @@ let flowId: string;
 beforeAll(async () => {
   database = await cloneDatabase(inject("millrace"));
   proxy = await startDatabaseProxy(database.url);
-  // The intervals of production: what is counted is what a service does that is left alone.
+  // Production intervals, so that only the statements of an idle installation's requests are counted.
   own = await startService({
     env: {
       DATABASE_URL: proxy.url,
@@ -37,7 +37,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** Statements that do not belong to one request: what is cached for a second or longer. */
+/** Statements whose results are cached for a second or longer, so they do not belong to one request. */
 const SHARED = /set_config\('millrace.org_id'|from (projects|flow_versions v|api_keys) |update api_keys /;
 
 const INSERT_RUN = expect.stringContaining("insert into runs ") as unknown;
@@ -49,12 +49,12 @@ async function statementsOf(headers: Record<string, string> = {}): Promise<strin
   const path = `/inference/v0/run/${org.org_id}/${flowId}`;
   const answer = await client(own, org.publicKey).post(path, { "in-0": "x" }, { headers });
   expect(answer).toMatchObject({ status: 200, body: { state: "COMPLETED" } });
-  // What it leaves for later counts as well.
+  // Statements that a request leaves for later count as well.
   await delay(100);
   return proxy.take().filter((statement) => !SHARED.test(statement));
 }
 
-/** The fewest of some calls: a start that is not eager comes by the task queue, on a machine under load. */
+/** The smallest number of several calls: on a loaded machine, a start that is not eager goes through the task queue. */
 async function fewest(headers: () => Record<string, string>): Promise<string[]> {
   const all: string[][] = [];
   for (let call = 0; call < 8; call += 1) all.push(await statementsOf(headers()));
@@ -66,13 +66,13 @@ describe("round trips to the database", () => {
     expect(await fewest(() => ({}))).toEqual([INSERT_RUN, RECORD_RUN]);
   });
 
-  it("are three with an Idempotency-Key, whose answer is not stored beside the run's outputs", async () => {
+  it("are three with an Idempotency-Key, because its response is not stored beside the run's outputs", async () => {
     let at = 0;
     const statements = await fewest(() => ({ "Idempotency-Key": `key-${(at += 1)}` }));
     expect(statements).toEqual([TAKE_KEY, INSERT_RUN, RECORD_RUN]);
   });
 
-  it("answers a repeated key from the run", async () => {
+  it("for a repeated key read the response from the run", async () => {
     const path = `/inference/v0/run/${org.org_id}/${flowId}`;
     const call = () =>
       client(own, org.publicKey).post(path, { "in-0": "y" }, { headers: { "Idempotency-Key": "again" } });
@@ -91,7 +91,7 @@ describe("round trips to the database", () => {
     expect([other.status, other.body.code]).toEqual([409, "idempotency_conflict"]);
   });
 
-  it("are fewer than two a second while nothing happens", async () => {
+  it("are fewer than two a second while the service is idle", async () => {
     const worker = await startServiceProcess("worker", own.env, inject("millrace").stateDir);
     await delay(3000);
     proxy.take();

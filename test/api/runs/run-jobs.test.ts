@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 type Flow = Parameters<ApiTenant["deploy"]>[0];
 
-/** A project with so many runs, each in this state. */
+/** Creates a project with this many runs in this state. */
 async function runsOf(definition: Flow, state: string, count: number): Promise<{ project_id: string; ids: string[] }> {
   const project_id = await tenant.deploy(definition);
   const ids = [];
@@ -44,7 +44,7 @@ async function list(project_id: string): Promise<Answer["body"][]> {
 }
 
 describe("jobs on runs", () => {
-  it("cancel what a filter finds, and nothing else; a dry run only counts", async () => {
+  it("cancel exactly the runs that a filter finds; a dry run only counts them", async () => {
     const { project_id, ids } = await runsOf(asking(), "PAUSED", 3);
     const other = await runsOf(asking(), "PAUSED", 1);
     const dry = await start({ action: "cancel", filter: { project_id }, dry_run: true });
@@ -64,7 +64,7 @@ describe("jobs on runs", () => {
     expect((await tenant.secret.get(`/v2/runs/${other.ids[0]}`)).body.state).toBe("PAUSED");
   });
 
-  it("refuse a filter with an empty list, which would be all runs", async () => {
+  it("reject a filter with an empty list, which would match all runs", async () => {
     const { project_id, ids } = await runsOf(asking(), "PAUSED", 1);
     for (const name of ["state", "run_id"]) {
       const { status, body } = await start({ action: "cancel", filter: { project_id, [name]: [] } });
@@ -73,7 +73,7 @@ describe("jobs on runs", () => {
     expect((await tenant.secret.get(`/v2/runs/${ids[0]}`)).body.state).toBe("PAUSED");
   });
 
-  it("do nothing where no run is in a state in which the action is possible", async () => {
+  it("do nothing if no run is in a state that allows the action", async () => {
     const { project_id, ids } = await runsOf(asking(), "PAUSED", 1);
     const completed = { project_id, state: ["COMPLETED"] };
     expect(await done({ action: "cancel", filter: completed })).toMatchObject({ counts: { matched: 0, done: 0 } });
@@ -86,12 +86,12 @@ describe("jobs on runs", () => {
     }
   });
 
-  it("go on where a worker died between making a run and noting it, and make no run twice", async () => {
+  it("create no run twice if a worker dies between creating a run and recording it", async () => {
     const { project_id, ids } = await runsOf(echo(), "COMPLETED", 1);
     await done({ action: "replay", filter: { project_id } });
     const made = (await list(project_id)).map(({ run_id }) => run_id).find((id) => id !== ids[0]);
     const job_id = uuidv7();
-    // A job as such a worker leaves it: the run and what is made of it are in hand. The sweeper finds it.
+    // A job whose worker was killed while it processed a run; the sweeper has to find it.
     await tenant.withDatabase((database) =>
       database.org(tenant.org_id, (connection) =>
         connection.query(
@@ -106,7 +106,7 @@ describe("jobs on runs", () => {
     expect((await list(project_id)).map(({ run_id }) => run_id).toSorted()).toEqual([ids[0], made].toSorted());
   });
 
-  it("are kept for a month after their end", async () => {
+  it("are kept for a month after they finish", async () => {
     const { body: job } = await start({ action: "cancel", filter: { tag: "nobody's" } });
     await ended(job.job_id);
     const purge = (): Promise<number> =>
@@ -128,7 +128,7 @@ describe("jobs on runs", () => {
     expect((await tenant.secret.get(`/v2/run-jobs/${job.job_id}`)).status).toBe(404);
   });
 
-  it("replay each run once with its inputs, and not the runs that they make", async () => {
+  it("rerun each run once with its inputs, and not the runs they create", async () => {
     const { project_id, ids } = await runsOf(echo(), "COMPLETED", 7);
     const job = await done({ action: "replay", filter: { project_id } });
     expect(job).toMatchObject({ state: "COMPLETED", counts: { matched: 7, done: 7, skipped: 0, failed: 0 } });
@@ -136,9 +136,14 @@ describe("jobs on runs", () => {
     const made = (await list(project_id)).filter(({ run_id }) => !ids.includes(run_id));
     expect(made.map(({ outputs }) => outputs["out-0"]).toSorted()).toEqual(ids.map((_, n) => `n${n}`));
     expect(made.map(({ tags }) => tags[0]).toSorted()).toEqual(ids.map((_, n) => `t${n}`));
+    expect(made.map(({ resumed_from }) => resumed_from)).toEqual(
+      expect.arrayContaining(ids.map((run_id) => ({ run_id, node_id: null, path: null }))),
+    );
+    const { body } = await tenant.secret.get("/v2/runs", { query: { resumed_from: ids[0] ?? "" } });
+    expect(body.data).toHaveLength(1);
   });
 
-  it("resume failed runs by the version that is published now, where that is asked for", async () => {
+  it("resume failed runs with the currently published version, if requested", async () => {
     const { project_id, ids } = await runsOf(failing(), "FAILED", 2);
     const repaired = await tenant.secret.post(`/v2/projects/${project_id}/versions`, { flow: failing("true") });
     expect(repaired.status, JSON.stringify(repaired.body)).toBe(201);
@@ -149,7 +154,7 @@ describe("jobs on runs", () => {
     for (const { run_id } of made) await tenant.until(run_id, "COMPLETED");
   });
 
-  it("leave runs of sub-flows to the run that has started them, unless the filter names them", async () => {
+  it("skip child runs, unless the filter names their run type", async () => {
     const child = await tenant.deploy(echo());
     const node = { id: "sub-0", type: "subflow", config: { project_id: child, inputs: { "in-0": "'x'" } } };
     const parent = flow([node, { id: "out-0", type: "output" }], ["sub-0>out-0"]);
@@ -161,7 +166,7 @@ describe("jobs on runs", () => {
     expect(await count({ parent_run_id: ids[0] })).toBe(1);
   });
 
-  it("say by run what could not be done, and go on", async () => {
+  it("report errors by run, and continue with the other runs", async () => {
     const redacted = flow(
       [
         { id: "in-0", type: "input" },
@@ -177,7 +182,7 @@ describe("jobs on runs", () => {
     expect(job.errors[0]).toMatchObject({ code: "validation_error", message: expect.stringContaining("not kept") });
   });
 
-  it("begin once for one Idempotency-Key", async () => {
+  it("start once per Idempotency-Key", async () => {
     const { project_id } = await runsOf(echo(), "COMPLETED", 2);
     const request = { action: "replay", filter: { project_id } };
     const key = { "Idempotency-Key": randomUUID() };
@@ -187,13 +192,13 @@ describe("jobs on runs", () => {
     expect(await list(project_id)).toHaveLength(4);
   });
 
-  it("stop where they are aborted: what was done stays, and the rest is left", async () => {
+  it("stop when they are aborted: runs already created stay, and no more are created", async () => {
     const { project_id } = await runsOf({ ...asking(), settings: { max_concurrent_runs: 3 } }, "PAUSED", 3);
     await done({ action: "cancel", filter: { project_id } });
     await eventually("cancelled", async () => (await list(project_id)).every(({ state }) => state === "CANCELLED"));
     const { body: blocking } = await tenant.secret.post("/v2/runs", { project_id, inputs: {} });
     await tenant.until(blocking.run_id, "PAUSED");
-    // Two runs take the places that are left; for the third the job waits.
+    // Two runs take the remaining slots; the job waits with the third.
     const { body: job } = await start({ action: "replay", filter: { project_id, state: ["CANCELLED"] } });
     await eventually("it waits", async () => (await get(job.job_id)).counts.done === 2);
     const abort = await tenant.secret.post(`/v2/run-jobs/${job.job_id}/abort`);
@@ -203,11 +208,11 @@ describe("jobs on runs", () => {
     await tenant.secret.post(`/v2/runs/${blocking.run_id}/cancel`);
     await tenant.until(blocking.run_id, "CANCELLED");
     expect((await list(project_id)).filter(({ state }) => state !== "CANCELLED")).toHaveLength(2);
-    // Aborted twice is aborted.
+    // Aborting an aborted job succeeds.
     expect((await tenant.secret.post(`/v2/run-jobs/${job.job_id}/abort`)).status).toBe(202);
   });
 
-  it("wait for a place where no more runs may be under way, and lose none", async () => {
+  it("wait while the flow's run limit is reached, and skip no run", async () => {
     const { project_id, ids } = await runsOf({ ...asking(), settings: { max_concurrent_runs: 1 } }, "PAUSED", 1);
     await done({ action: "cancel", filter: { project_id } });
     await tenant.until(ids[0] ?? "", "CANCELLED");
@@ -215,7 +220,7 @@ describe("jobs on runs", () => {
     const { body: job } = await start({ action: "replay", filter: { project_id, state: ["CANCELLED"] } });
     await eventually("it is under way", async () => (await get(job.job_id)).state === "RUNNING");
     expect((await get(job.job_id)).counts).toMatchObject({ done: 0, failed: 0 });
-    // It is in the state of the filter from now on, and was not when the job began.
+    // The run matches the filter only now; when the job began it did not.
     await tenant.secret.post(`/v2/runs/${blocking.body.run_id}/cancel`);
     expect((await ended(job.job_id)).counts).toEqual({ matched: 1, done: 1, skipped: 0, failed: 0 });
     expect(await list(project_id)).toHaveLength(3);
@@ -225,7 +230,7 @@ describe("jobs on runs", () => {
     expect(left).toEqual([]);
   });
 
-  it("are listed, refuse what they cannot do, and belong to their organisation", async () => {
+  it("are listed, reject invalid requests, and belong to their organisation", async () => {
     const { body: job } = await start({ action: "cancel", filter: { tag: "none" } });
     await ended(job.job_id);
     const { body: page } = await tenant.secret.get("/v2/run-jobs", { query: { page_size: 1 } });

@@ -34,7 +34,7 @@ describe("listing runs", () => {
     expect(await ids({ project_id: echoes, order: "asc" })).toEqual(made);
   });
 
-  it("pages forth and back by cursor without repeating or omitting any", async () => {
+  it("pages forward and back by cursor without repeating or omitting any", async () => {
     const first = (await list({ project_id: echoes, page_size: 2 })).body;
     expect([first.data.length, first.has_more]).toEqual([2, true]);
     const second = (await list({ project_id: echoes, page_size: 2, cursor: first.cursor })).body;
@@ -46,7 +46,7 @@ describe("listing runs", () => {
     expect(back.data.map((each: { run_id: string }) => each.run_id)).toEqual(all.slice(0, 2));
   });
 
-  it("narrows by every filter, and by all of them together", async () => {
+  it("filters by every field, and by all of them together", async () => {
     const failed = await run(await tenant.deploy(failing()));
     const paused = await run(await tenant.deploy(asking()));
     expect(await ids({ state: "FAILED" })).toEqual([failed]);
@@ -63,7 +63,7 @@ describe("listing runs", () => {
     expect(several.body.data[0].pauses).toMatchObject([{ status: "waiting", message: "Go on?" }]);
   });
 
-  it("narrows to the runs that are named, of one's own organisation", async () => {
+  it("filters by run IDs of the own organisation", async () => {
     const other = await openTenant();
     const { body: theirs } = await other.secret.post("/v2/runs", {
       project_id: await other.deploy(echo()),
@@ -79,7 +79,7 @@ describe("listing runs", () => {
     expect((await tenant.secret.get(`/v2/runs?${many}`)).status).toBe(422);
   });
 
-  it("narrows by time, both ends exclusive", async () => {
+  it("filters by time, both ends exclusive", async () => {
     const { data } = (await list({ project_id: echoes, order: "asc" })).body;
     const at = (index: number): string => data[index].created_at;
     expect(await ids({ project_id: echoes, created_after: at(3) })).toEqual([made[4]]);
@@ -89,7 +89,7 @@ describe("listing runs", () => {
     ).toHaveLength(5);
   });
 
-  it("shows the runs of sub-flows under their parent", async () => {
+  it("shows child runs under their parent", async () => {
     const inner = await tenant.deploy(slow(0.05));
     const outer = await tenant.deploy({
       ...echo(),
@@ -113,11 +113,11 @@ describe("listing runs", () => {
     ["an empty page", { page_size: 0 }],
     ["a page of 201", { page_size: 201 }],
     ["an unknown filter", { project: "x" }],
-  ])("is a 422 for %s", async (_, query) => {
+  ])("returns 422 for %s", async (_, query) => {
     expect((await list(query as Record<string, string | number>)).status).toBe(422);
   });
 
-  it("refuses a cursor that is not one, or belongs to other filters", async () => {
+  it("rejects an invalid cursor, and one of other filters", async () => {
     const { cursor } = (await list({ project_id: echoes, page_size: 1 })).body;
     expect((await list({ cursor: "AAAA" })).body.code).toBe("invalid_cursor");
     expect((await list({ cursor, state: "FAILED" })).body.code).toBe("cursor_mismatch");
@@ -135,7 +135,7 @@ describe("listing runs", () => {
     }
   });
 
-  it("is for secret keys and all users", async () => {
+  it("is allowed for secret keys and all users", async () => {
     expect((await tenant.public.get("/v2/runs")).status).toBe(403);
     expect((await (await tenant.user("viewer")).get("/v2/runs")).status).toBe(200);
   });

@@ -21,7 +21,7 @@ async function ended(definition: Parameters<ApiTenant["deploy"]>[0], inputs = {}
 const nodeAt = (run_id: string, path: string, by = tenant.secret) =>
   by.get(`/v2/runs/${run_id}/node`, { query: { path } });
 
-it("tells each attempt of a node that was tried again: when it began and ended, and why", async () => {
+it("a retried node lists each attempt with its start, end and error", async () => {
   let calls = 0;
   target.on("/flaky", (_, response) => {
     calls += 1;
@@ -55,12 +55,12 @@ it("tells each attempt of a node that was tried again: when it began and ended, 
   ]);
   expect(times).toEqual(times.toSorted());
   expect([times[0], times.at(-1)]).toEqual([body.started_at, body.finished_at]);
-  // The waits are apart from the work.
+  // The wait between attempts is not part of any attempt.
   const [first, second] = body.attempt_log;
   expect(Date.parse(second.started_at) - Date.parse(first.ended_at)).toBeGreaterThanOrEqual(250);
 });
 
-it("leaves values out where they are not asked for", async () => {
+it("node values are omitted with node_values=false", async () => {
   const run_id = await ended(echo(), { "in-0": "Ada" });
   const query = { expand: "nodes", node_values: "false" };
   const { body } = await tenant.secret.get(`/v2/runs/${run_id}`, { query });
@@ -72,7 +72,7 @@ it("leaves values out where they are not asked for", async () => {
   expect((await nodeAt(run_id, "out-0")).body).toMatchObject({ output: "Ada", model_calls: [], citations: [] });
 });
 
-it("names the run of a sub-flow at its node, also inside of a map", async () => {
+it("a subflow node names its child run, even inside a map", async () => {
   const inner = await tenant.deploy(echo());
   const sub = {
     id: "sub-0",
@@ -97,7 +97,7 @@ it("names the run of a sub-flow at its node, also inside of a map", async () => 
   }
 });
 
-it("says in the event of a node's start whether it waits for a person", async () => {
+it("the node.started event says whether the node waits for a person", async () => {
   const { body } = await tenant.secret.post("/v2/runs", { project_id: await tenant.deploy(asking()), inputs: {} });
   await tenant.until(body.run_id, "PAUSED");
   const started = await tenant.withDatabase((database) =>
@@ -115,10 +115,10 @@ it("says in the event of a node's start whether it waits for a person", async ()
   ]);
 });
 
-it("says what helps against an error, at the node, at the run and in their events", async () => {
+it("an error includes a hint at the node, at the run and in their events", async () => {
   const run_id = await ended(failing(), { "in-0": "bad" });
   const { error } = (await nodeAt(run_id, "guard-0")).body;
-  expect(error).toMatchObject({ code: "guard_failed", hint: expect.stringContaining("inputs that its guard checks") });
+  expect(error).toMatchObject({ code: "guard_failed", hint: expect.stringContaining("Check the inputs it tests") });
   expect((await tenant.secret.get(`/v2/runs/${run_id}`)).body.error).toEqual({ ...error, node_name: null });
   const headers = { accept: "text/event-stream" };
   const told = [];
@@ -134,7 +134,7 @@ it("says what helps against an error, at the node, at the run and in their event
   ]);
 });
 
-it("is a 404 for a node that is not there, and for another organisation", async () => {
+it("an unknown node returns 404, and so does a node of another organisation", async () => {
   const run_id = await ended(echo(), { "in-0": "Ada" });
   expect((await nodeAt(run_id, "none")).status).toBe(404);
   const stranger = await openTenant(tenant.target);

@@ -84,11 +84,11 @@ const call = (
   return method === "post" ? client.post(address, more.body ?? body, options) : client[method](address, options);
 };
 
-describe("a burst of runs that nobody waits for", () => {
-  it("is accepted a few at a time; what waits longer than a second is a 429, and makes no run", async () => {
+describe("a burst of asynchronous run requests", () => {
+  it("inserts a few runs at a time; a request that waits longer than a second gets 429 and creates no run", async () => {
     const post = () => checkedClient(api, secret).post("/v2/runs", { project_id: flow, inputs: { "in-0": "x" } });
     const posts = await api.db.systemTransaction(async (db) => {
-      // Nothing can be inserted until this transaction ends.
+      // The lock prevents all inserts until this transaction ends.
       await db.query("lock table runs in share row exclusive mode");
       const all = [post(), post(), post()];
       await Promise.race(all);
@@ -105,20 +105,20 @@ describe("a burst of runs that nobody waits for", () => {
 });
 
 describe("every operation on runs and documents", () => {
-  it("is in this table", () => {
+  it("is listed in this table", () => {
     const tags = ["Run Flow", "Runs", "Documents"];
     const ids = operations.filter(({ tag }) => tags.includes(tag)).map(({ id }) => id);
     expect(ids.toSorted()).toEqual(CASES.map(({ id }) => id).toSorted());
   });
 
-  it.each(CASES)("$id is a 401 without a credential, or with one that is none", async (each) => {
+  it.each(CASES)("$id returns 401 without a credential, or with an invalid one", async (each) => {
     for (const credential of [undefined, "mr_sec_wrong"]) {
       const { status, headers } = await call(each, credential);
       expect([status, headers.get("www-authenticate")]).toEqual([401, expect.stringMatching(/^Bearer/)]);
     }
   });
 
-  it.each(CASES)("$id is a 403 without the required role", async (each) => {
+  it.each(CASES)("$id returns 403 without the required role", async (each) => {
     const operation = operationOf(each.id);
     if (operation?.auth === "secret") expect((await call(each, publicKey)).status).toBe(403);
     const multipart = operation?.multipart !== undefined;
@@ -128,7 +128,7 @@ describe("every operation on runs and documents", () => {
     expect((await call(each, viewer, multipart ? { body: form } : {})).status === 403).toBe(!reads);
   });
 
-  it.each(CASES)("$id is a 405 with another method, and says which there are", async (each) => {
+  it.each(CASES)("$id returns 405 for another method, and names the allowed ones", async (each) => {
     const path = each.path().replace(/\?.*/, "");
     const answer = await checkedClient(api, secret).put(path, {});
     expect([answer.status, answer.headers.get("allow")]).toEqual([
@@ -137,9 +137,9 @@ describe("every operation on runs and documents", () => {
     ]);
   });
 
-  // Existing callers of the inference operations send some that mean nothing here.
+  // The inference operations accept unknown parameters, because existing callers send some.
   it.each(CASES.filter(({ id }) => operationOf(id)?.tag !== "Run Flow"))(
-    "$id is a 422 for a parameter it does not know",
+    "$id returns 422 for an unknown parameter",
     async (each) => {
       const path = `${each.path()}${each.path().includes("?") ? "&" : "?"}unknown=1`;
       const form = new FormData();
@@ -156,7 +156,7 @@ describe("every operation on runs and documents", () => {
   );
 
   it.each(CASES.filter(({ body }) => body !== undefined))(
-    "$id is a 413 over its limit and a 415 for what is not JSON",
+    "$id returns 413 over its limit and 415 for a body that is not JSON",
     async (each) => {
       const long = await call(each, secret, { body: { in: "x".repeat(8192) } });
       expect([long.status, long.body.code]).toEqual([413, "payload_too_large"]);
@@ -166,14 +166,14 @@ describe("every operation on runs and documents", () => {
     },
   );
 
-  it.each(CASES)("$id is a 429 over the rate limit", async (each) => {
+  it.each(CASES)("$id returns 429 over the rate limit", async (each) => {
     const { value } = await createKey(api.db, { org_id: org, name: each.id, kind: "secret" });
     await call({ id: "listRuns", method: "get", path: () => "/v2/runs" }, value, { at: limited });
     const { status, headers } = await call(each, value, { at: limited });
     expect([status, headers.get("retry-after")]).toEqual([429, expect.stringMatching(/^\d+$/)]);
   });
 
-  it("is a 503 where the database does not answer", async () => {
+  it("returns 503 if the database does not respond", async () => {
     const unreachable = await startInProcess({ databaseUrl: `postgres://nobody:x@127.0.0.1:${unused.port}/none` });
     try {
       for (const each of CASES) {
@@ -190,7 +190,7 @@ describe("every operation on runs and documents", () => {
     }
   });
 
-  it("keeps a run that no worker is there for", async () => {
+  it("accepts a run even if no worker is running", async () => {
     const client = checkedClient(api, publicKey);
     const answer = await client.post(
       `/inference/v0/run/${org}/${flow}`,

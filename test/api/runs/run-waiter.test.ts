@@ -29,7 +29,7 @@ const patience = (timeoutMs: number, signal = new AbortController().signal) => (
 const settled = (runId: string) => (): Promise<RunRow | null> =>
   own.database.org(tenant.org_id, (db) => getSettledRun(db, runId));
 
-/** Resolves once a feed hears what another one says: a message that comes before it listens is lost. */
+/** Resolves once the feed receives messages of another feed; messages sent before it listens are lost. */
 async function listens(to: RunFeed): Promise<void> {
   const probe = randomUUID();
   let heard = false;
@@ -44,13 +44,13 @@ async function listens(to: RunFeed): Promise<void> {
 }
 
 describe("a run waiter", () => {
-  it("answers at once if the condition already holds", async () => {
+  it("returns immediately if the condition already holds", async () => {
     const runId = await buildRun(own.database, tenant);
     await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
     expect(await waiter.until(runId, settled(runId), patience(0))).toMatchObject({ state: "COMPLETED" });
   });
 
-  it("answers on a hint of the feed, long before the next poll", async () => {
+  it("returns on a notification of the feed, long before the next poll", async () => {
     const runId = await buildRun(own.database, tenant);
     const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
     const wait = slow.until(runId, settled(runId), patience(60_000));
@@ -70,7 +70,7 @@ describe("a run waiter", () => {
     const runId = await buildRun(own.database, tenant);
     const wait = slow.until(runId, settled(runId), patience(60_000));
     await moveRun(own.database, tenant, runId, "RUNNING", "FAILED");
-    // It learns of the watcher with a delay, and until then sends no progress.
+    // The other process learns of the watcher with a delay, and sends no progress until then.
     const hints = setInterval(() => other.changed(runId, "progress"), 20);
     expect(await wait).toMatchObject({ state: "FAILED" });
     clearInterval(hints);
@@ -78,7 +78,7 @@ describe("a run waiter", () => {
     await other.close();
   });
 
-  it("sends no queries while waiting for a settled run, whether this or another process settles it", async () => {
+  it("sends no queries while waiting for a run to finish, whichever process finishes it", async () => {
     const other = openRunFeed(own.database, () => undefined);
     await listens(other);
     const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
@@ -108,7 +108,7 @@ describe("a run waiter", () => {
     await other.close();
   });
 
-  it("hands on the row that this process has just written, and asks nothing for it", async () => {
+  it("returns the row that this process has just written, without a query", async () => {
     const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
     const runId = await buildRun(own.database, tenant);
     const wait = slow.until(runId, async (written) => written ?? null, {
@@ -123,7 +123,7 @@ describe("a run waiter", () => {
     slow.close();
   });
 
-  it("sends no message of a run watched only here, and one of a run watched elsewhere", async () => {
+  it("sends no message for a run watched only here, and one for a run watched elsewhere", async () => {
     const messages: string[] = [];
     const listener = own.database.listen(
       "millrace_runs",
@@ -135,7 +135,7 @@ describe("a run waiter", () => {
     const unwatch = [feed.watch(alone, () => undefined, true), feed.watch(shared, () => undefined, true)];
     const other = openRunFeed(own.database, () => undefined);
     other.watch(shared, () => undefined);
-    // The first message is the other's, the second announces the watcher of this process.
+    // The first message comes from the other process; the second announces this process's watcher.
     await expect.poll(() => messages.slice(1)).toEqual([`${shared}?`, `${shared}?`]);
     feed.changed(alone, "progress");
     feed.changed(alone, "settled");
@@ -152,14 +152,14 @@ describe("a run waiter", () => {
     expect(await wait).toMatchObject({ state: "COMPLETED" });
   });
 
-  it("answers null when the time is up", async () => {
+  it("returns null when the time is up", async () => {
     const runId = await buildRun(own.database, tenant);
     const start = Date.now();
     expect(await waiter.until(runId, settled(runId), patience(150))).toBeNull();
     expect(Date.now() - start).toBeGreaterThanOrEqual(149);
   });
 
-  it("stops at once when the client disconnects", async () => {
+  it("stops immediately when the client disconnects", async () => {
     const runId = await buildRun(own.database, tenant);
     const gone = new AbortController();
     const wait = waiter.until(runId, settled(runId), patience(60_000, gone.signal));
@@ -168,7 +168,7 @@ describe("a run waiter", () => {
     await expect(waiter.until(runId, settled(runId), patience(60_000, gone.signal))).rejects.toThrow("gone");
   });
 
-  it("answers all waiting calls when the process is about to stop, and lets none wait from then on", async () => {
+  it("ends all waiting calls when the process is about to stop, and accepts none from then on", async () => {
     const runId = await buildRun(own.database, tenant);
     const stopping = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
     const waits = [
@@ -183,7 +183,7 @@ describe("a run waiter", () => {
     expect(await stopping.until(runId, settled(runId), patience(60_000))).toMatchObject({ state: "COMPLETED" });
   });
 
-  it("queries once more for all changes that arrive during a query", async () => {
+  it("queries again only once for all changes that arrive during a query", async () => {
     const runId = await buildRun(own.database, tenant);
     let asked = 0;
     const read = async (): Promise<number | null> => {
@@ -228,7 +228,7 @@ describe("a run waiter", () => {
     };
     const waits = Array.from({ length: 300 }, () => waiter.until(runId, read, patience(60_000)));
     await delay(1200);
-    // Once each at the start, at most once more at the waiter's first look; then only the waiter asks.
+    // Each waiter asks once at the start and at most once at its first check; after that, only the shared waiter asks.
     expect(asked).toBeLessThanOrEqual(600);
     await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
     const rows = await Promise.all(waits);

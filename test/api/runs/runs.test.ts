@@ -18,7 +18,7 @@ const create = (more: Record<string, unknown> = {}) =>
   tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": "Ada" }, ...more });
 
 describe("creating a run", () => {
-  it("answers it at once, with its address", async () => {
+  it("returns it immediately, with its URL", async () => {
     const { status, body, headers } = await create({
       user_id: "ada-1",
       metadata: { order: 17 },
@@ -54,7 +54,7 @@ describe("creating a run", () => {
     expect(ended.temporal.run_id).not.toBeNull();
   });
 
-  it("with mode sync answers it when it has ended, also where it failed", async () => {
+  it("with mode sync returns it when it has finished, even if it failed", async () => {
     expect((await create({ mode: "sync" })).body).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "Ada" } });
     const failed = await tenant.secret.post("/v2/runs", {
       project_id: await tenant.deploy(failing()),
@@ -70,7 +70,7 @@ describe("creating a run", () => {
     expect([paused.status, paused.body.state, paused.body.pauses[0].status]).toEqual([201, "PAUSED", "waiting"]);
   });
 
-  it("with mode sync waits no longer than asked", async () => {
+  it("with mode sync waits no longer than requested", async () => {
     const start = Date.now();
     const { status, body } = await tenant.secret.post("/v2/runs", {
       project_id: await tenant.deploy(slow(60)),
@@ -83,14 +83,14 @@ describe("creating a run", () => {
     await tenant.secret.post(`/v2/runs/${body.run_id}/cancel`, { mode: "terminate" });
   });
 
-  it("takes the flow under either name", async () => {
+  it("accepts the flow under either field name", async () => {
     const { status } = await tenant.secret.post("/v2/runs", { flow_id: project_id, inputs: { "in-0": "x" } });
     expect(status).toBe(201);
     const both = await tenant.secret.post("/v2/runs", { flow_id: project_id, project_id, inputs: { "in-0": "x" } });
     expect(both.status).toBe(201);
   });
 
-  it("starts at its time, not before", async () => {
+  it("starts it at its time, not before", async () => {
     const run_at = new Date(Date.now() + 1500).toISOString();
     const { status, body } = await create({ run_at });
     expect([status, body.state, body.run_at]).toEqual([201, "PENDING", run_at]);
@@ -99,7 +99,7 @@ describe("creating a run", () => {
     expect(run.latency_ms).toBeLessThanOrEqual(Date.parse(run.finished_at) - Date.parse(run_at) + 50);
   });
 
-  it("fails it at its own time-out", async () => {
+  it("fails it at its own timeout", async () => {
     const { body } = await tenant.secret.post("/v2/runs", {
       project_id: await tenant.deploy(slow(60)),
       inputs: {},
@@ -132,13 +132,13 @@ describe("creating a run", () => {
     ["a user_id with a line break", { user_id: "a\nb" }, ["body", "user_id"]],
     ["a member we do not know", { node: {} }, ["body", "node"]],
     ["a flow of its own (run-carries-code)", { flow: { nodes: [] } }, ["body", "flow"]],
-  ])("is a 422 for %s", async (_, more, loc) => {
+  ])("returns 422 for %s", async (_, more, loc) => {
     const { status, body } = await create(more);
     expect(status).toBe(422);
     expect(body.detail.map((issue: { loc: unknown }) => issue.loc)).toContainEqual(loc);
   });
 
-  it("is a 404 for an unknown flow, a foreign one and an unknown version", async () => {
+  it("returns 404 for an unknown flow, another organisation's flow and an unknown version", async () => {
     const other = await openTenant(tenant.target);
     const foreign = await other.deploy(echo());
     const answers = [await create({ project_id: UNKNOWN }), await create({ project_id: foreign })];
@@ -147,14 +147,14 @@ describe("creating a run", () => {
     expect((await create({ version: 7 })).body.code).toBe("flow_version_not_found");
   });
 
-  it("is for secret keys and editors", async () => {
+  it("is allowed for secret keys and editors", async () => {
     const given = { project_id, inputs: { "in-0": "x" } };
     expect((await tenant.public.post("/v2/runs", given)).status).toBe(403);
     expect((await (await tenant.user("viewer")).post("/v2/runs", given)).status).toBe(403);
     expect((await (await tenant.user("editor")).post("/v2/runs", given)).status).toBe(201);
   });
 
-  it("makes one run of one Idempotency-Key", async () => {
+  it("creates one run per Idempotency-Key", async () => {
     const options = { headers: { "idempotency-key": crypto.randomUUID() } };
     const given = { project_id, inputs: { "in-0": "once" } };
     const answers = await Promise.all(Array.from({ length: 20 }, () => tenant.secret.post("/v2/runs", given, options)));
@@ -164,7 +164,7 @@ describe("creating a run", () => {
     expect(new Set([...ids, again.body.run_id]).size).toBe(1);
   });
 
-  it("refuses more than the flow's runs at once, and makes no run then", async () => {
+  it("is rejected at the flow's max_concurrent_runs, and creates no run then", async () => {
     const limited = await tenant.deploy({ ...slow(60), settings: { max_concurrent_runs: 2 } });
     const given = { project_id: limited, inputs: {} };
     const first = [await tenant.secret.post("/v2/runs", given), await tenant.secret.post("/v2/runs", given)];
@@ -178,7 +178,7 @@ describe("creating a run", () => {
     expect((await tenant.secret.post("/v2/runs", given)).status).toBe(201);
   });
 
-  it("counts concurrent ones, and still finds an existing run when the limit is reached", async () => {
+  it("respects the limit under simultaneous requests, and still finds an existing run by its key", async () => {
     const limited = await tenant.deploy({ ...slow(60), settings: { max_concurrent_runs: 3 } });
     const given = { project_id: limited, inputs: {} };
     const answers = await Promise.all(
@@ -199,7 +199,7 @@ describe("creating a run", () => {
 });
 
 describe("getting a run", () => {
-  it("waits until it is terminal, when asked to", async () => {
+  it("waits until it is finished, if requested", async () => {
     const { body } = await tenant.secret.post("/v2/runs", { project_id: await tenant.deploy(slow(2)), inputs: {} });
     const start = Date.now();
     const short = await tenant.secret.get(`/v2/runs/${body.run_id}`, { query: { wait_seconds: 0 } });
@@ -236,7 +236,7 @@ describe("getting a run", () => {
     expect(body.nodes[0]).toMatchObject({ state: "COMPLETED", attempts: 1, error: null, truncated: false });
   });
 
-  it("shows long outputs whole and long inputs by their beginning; lists shorten both", async () => {
+  it("shows long outputs whole and long inputs shortened; lists shorten both", async () => {
     const long = "long ".repeat(40_000);
     const { body: run } = await create({ inputs: { "in-0": long }, mode: "sync" });
     const shortened = { $truncated: true, size: long.length + 2, preview: expect.stringMatching(/^"long long/) };
@@ -249,7 +249,7 @@ describe("getting a run", () => {
     expect(verbose.body.outputs).toEqual({ "out-0": long });
   });
 
-  it("cross-tenant: is the same 404 for one that never was and one of another organisation", async () => {
+  it("cross-tenant: returns the same 404 for an unknown run and another organisation's run", async () => {
     const other = await openTenant(tenant.target);
     const { body: run } = await create();
     const paths = (id: string) => [
@@ -268,7 +268,7 @@ describe("getting a run", () => {
     await tenant.until(run.run_id, "COMPLETED");
   });
 
-  it("is for secret keys and all users, not for public keys", async () => {
+  it("is allowed for secret keys and all users, not for public keys", async () => {
     const { body: run } = await create();
     expect((await tenant.public.get(`/v2/runs/${run.run_id}`)).status).toBe(403);
     expect((await (await tenant.user("viewer")).get(`/v2/runs/${run.run_id}`)).status).toBe(200);
@@ -288,7 +288,7 @@ describe("the events of a run", () => {
     return events;
   };
 
-  it("come as they happen, numbered from 1, up to run.finished", async () => {
+  it("are sent as they happen, numbered from 1, up to run.finished", async () => {
     const { body: run } = await tenant.secret.post("/v2/runs", {
       project_id: await tenant.deploy(slow(0.4)),
       inputs: {},
@@ -326,7 +326,7 @@ describe("the events of a run", () => {
     expect(await follow(run.run_id, { "last-event-id": String(rest.length) })).toHaveLength(Number(seen));
   });
 
-  it("are a 204 for a client that has seen the last, so that an EventSource stops", async () => {
+  it("return 204 to a client that has the last one, so that an EventSource stops", async () => {
     const { body: run } = await create({ mode: "sync" });
     const events = await follow(run.run_id);
     const headers = { accept: "text/event-stream", "last-event-id": String(events.length) };

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => target.close());
 const address = (flowId: string): string => `/inference/v0/stream/${tenant.org_id}/${flowId}`;
 
-/** Two outputs, with a request in between. */
+/** A flow with two outputs and a request between them. */
 const stepwise = (path: string) =>
   flow(
     [
@@ -29,7 +29,7 @@ const stepwise = (path: string) =>
   );
 
 describe("streaming a deployed flow", () => {
-  it("answers lines of the same members, the first at once and the last when it has ended", async () => {
+  it("returns lines with the same fields, the first immediately and the last when the run has finished", async () => {
     const release = target.hold("/held");
     const response = await tenant.public.raw("POST", `${address(await tenant.deploy(stepwise("/held")))}?delta=false`, {
       "in-0": "Ada",
@@ -40,7 +40,7 @@ describe("streaming a deployed flow", () => {
     for await (const line of framesOf(response)) {
       const frame = JSON.parse(line);
       frames.push(frame);
-      // Outputs are sent while the run continues: it cannot complete before this.
+      // The first output is sent while the run continues, because the run cannot complete before this release.
       if ("early" in frame.outputs) release();
     }
     for (const frame of frames) {
@@ -55,8 +55,9 @@ describe("streaming a deployed flow", () => {
         "error",
       ]);
     }
-    expect(frames.at(0)).toMatchObject({ outputs: {}, state: "PENDING", metadata: { ignored_inputs: ["more"] } });
-    expect(frames).toContainEqual(expect.objectContaining({ outputs: { early: "Ada" }, state: "RUNNING" }));
+    expect(frames.at(0)).toMatchObject({ outputs: {}, state: null, metadata: { ignored_inputs: ["more"] } });
+    expect(frames).toContainEqual(expect.objectContaining({ outputs: { early: "Ada" }, state: null }));
+    expect(new Set(frames.map(({ state }) => state))).toEqual(new Set([null, "COMPLETED"]));
     expect(frames.at(-1)).toMatchObject({ outputs: { early: "Ada", late: "done" }, state: "COMPLETED" });
     const address2 = response.headers.get("content-location") ?? "";
     expect((await tenant.public.get(address2)).body).toMatchObject({
@@ -65,7 +66,7 @@ describe("streaming a deployed flow", () => {
     });
   });
 
-  it.each(["", "?delta=true"])("says each output once with %j", async (query) => {
+  it.each(["", "?delta=true"])("sends each output once with %j", async (query) => {
     const response = await tenant.public.raw("POST", address(await tenant.deploy(stepwise("/echo"))) + query, {
       "in-0": "Ada",
     });
@@ -76,10 +77,38 @@ describe("streaming a deployed flow", () => {
     expect(Object.fromEntries(sent)).toEqual({ early: "Ada", late: "done" });
   });
 
+  it("sends each state with states=true, and the name of the current node beside its ID", async () => {
+    const release = target.hold("/named");
+    const definition = stepwise("/named");
+    const nodes = definition.nodes.map((node) => (node.id === "http-0" ? { ...node, name: "Ask the server" } : node));
+    const flowId = await tenant.deploy({ ...definition, nodes });
+    const response = await tenant.public.raw("POST", `${address(flowId)}?states=true`, { "in-0": "Ada" });
+    const frames: Array<{ state: string; run_id: string; progress_data: Record<string, unknown> }> = [];
+    for await (const line of framesOf(response)) {
+      const frame = JSON.parse(line);
+      // After the request was released, the run may already be further than its frame shows.
+      const isHeld = frames.every(({ progress_data }) => progress_data["current_node_id"] !== "http-0");
+      frames.push(frame);
+      if (!isHeld || frame.progress_data.current_node_id !== "http-0") continue;
+      expect(frame).toMatchObject({ state: "RUNNING", progress_data: { current_node: "Ask the server" } });
+      const { body } = await tenant.public.get(`/inference/v0/run/${tenant.org_id}/${flowId}/metadata`, {
+        query: { run_id: frame.run_id },
+      });
+      expect(body).toMatchObject({ state: "RUNNING", progress_data: { current_node: "Ask the server" } });
+      const { body: run } = await tenant.secret.get(`/v2/runs/${frame.run_id}`);
+      expect(run.progress_data.current_node).toBe("http-0");
+      release();
+    }
+    expect(frames.map(({ progress_data }) => progress_data["current_node_id"])).toContain("http-0");
+    expect([frames[0]?.state, frames.at(-1)?.state]).toEqual(["PENDING", "COMPLETED"]);
+    expect(frames.at(-1)?.progress_data).toMatchObject({ current_node: "late", current_node_id: "late" });
+  });
+
   it.each([
     ["sse=true", "?sse=true", {}],
     ["Accept: text/event-stream", "", { accept: "text/event-stream" }],
-  ])("answers server-sent events with %s", async (_, query, headers) => {
+    ["both", "?sse=true", { accept: "text/event-stream" }],
+  ])("returns server-sent events with %s", async (_, query, headers) => {
     const response = await tenant.public.raw(
       "POST",
       address(await tenant.deploy(echo())) + query,
@@ -91,13 +120,16 @@ describe("streaming a deployed flow", () => {
       "text/event-stream",
       "no-store",
     ]);
+    const [own, copy] = [response, response.clone()];
     const events = [];
-    for await (const event of eventsOf(response)) events.push(event);
+    for await (const event of eventsOf(own)) events.push(event);
+    const kinds = new Set((await copy.text()).split("\n").map((line) => line.replace(/:.*/s, "")));
+    expect(kinds).toEqual(new Set(query === "" ? ["data", ""] : ["id", "data", ""]));
     expect(JSON.parse(events.at(-1)?.data ?? "")).toMatchObject({ outputs: { "out-0": "Ada" }, state: "COMPLETED" });
     expect(events.map(({ id }) => Number(id))).toEqual(events.map(({ id }) => Number(id)).toSorted((a, b) => a - b));
   });
 
-  it("closes with the frame of a failure", async () => {
+  it("ends with the frame of a failure", async () => {
     const response = await tenant.public.raw("POST", address(await tenant.deploy(failing())), {});
     const lines = [];
     for await (const line of framesOf(response)) lines.push(line);
@@ -105,7 +137,7 @@ describe("streaming a deployed flow", () => {
   });
 
   it.each(["", "?sse=true"])(
-    "closes with the frame of a pause, and sends the rest to a later stream (%j)",
+    "ends with the frame of a pause, and sends the rest to a later stream (%j)",
     async (query) => {
       const url = address(await tenant.deploy(asking())) + query;
       const options = { headers: { "idempotency-key": crypto.randomUUID() } };
@@ -123,7 +155,7 @@ describe("streaming a deployed flow", () => {
     },
   );
 
-  it("ignores query parameters that it does not know, and an empty user_id", async () => {
+  it("ignores unknown query parameters and an empty user_id", async () => {
     const query = { prefix: "x", run_draft: false, verbose: true, user_id: "" };
     const response = await tenant.public.raw(
       "POST",
@@ -135,7 +167,7 @@ describe("streaming a deployed flow", () => {
     await response.text();
   });
 
-  it("sends an output at once although a parallel node that began first is slow", async () => {
+  it("sends an output immediately even if a parallel node that started earlier is slow", async () => {
     const release = target.hold("/beside");
     const flowId = await tenant.deploy(
       flow(
@@ -169,7 +201,7 @@ describe("streaming a deployed flow", () => {
     gone.abort();
     await frames.return().catch(() => undefined);
     let last = "{}";
-    // Until the api has noticed that the first one has gone, the key is in use.
+    // Until the API notices the disconnect, the key is in use.
     await expect
       .poll(async () => {
         const again = await tenant.public.raw("POST", address(flowId), {}, options);
@@ -181,7 +213,7 @@ describe("streaming a deployed flow", () => {
     expect((await tenant.secret.get("/v2/runs", { query: { project_id: flowId } })).body.data).toHaveLength(1);
   });
 
-  it("says that it is repeated where its Idempotency-Key finds the run, not where the key has made none", async () => {
+  it("sets Idempotent-Replayed only when the key already has a run", async () => {
     const flowId = await tenant.deploy(echo());
     const options = { headers: { "idempotency-key": crypto.randomUUID() }, query: { version: 2 } };
     const call = () => tenant.public.raw("POST", address(flowId), { "in-0": "x" }, options);
@@ -193,13 +225,17 @@ describe("streaming a deployed flow", () => {
     expect(answers.map(({ headers }) => headers.get("idempotent-replayed"))).toEqual([null, "true"]);
   });
 
-  it.each(["", "?sse=true"])("is kept alive by comments (%j)", async (query) => {
-    // There is no worker, so the run does not progress.
+  it.each([
+    ["", {}],
+    ["?sse=true", {}],
+    ["", { accept: "text/event-stream" }],
+  ])("is kept alive by comments or empty lines (%j, %o)", async (query, headers) => {
+    // No worker runs, so the run makes no progress.
     const api = await startInProcess({ env: { MILLRACE_STREAM_KEEP_ALIVE_MS: "50" } });
     const idle = await openTenant({ ...tenant.target, ...api });
     const gone = new AbortController();
     const url = `/inference/v0/stream/${idle.org_id}/${await idle.deploy(echo())}${query}`;
-    const response = await idle.public.raw("POST", url, { "in-0": "x" }, { signal: gone.signal });
+    const response = await idle.public.raw("POST", url, { "in-0": "x" }, { signal: gone.signal, headers });
     let text = "";
     for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
       text += Buffer.from(chunk).toString();
@@ -207,12 +243,13 @@ describe("streaming a deployed flow", () => {
     }
     gone.abort();
     const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith(":"));
-    expect(lines.filter((line) => line.includes('"state":"PENDING"'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('"state":null'))).toHaveLength(1);
     expect(lines).toHaveLength(query === "" ? 1 : 2);
+    if (query === "") expect(text).not.toContain("\n:");
     await api.close();
   });
 
-  it("answers an ordinary problem where no run was made", async () => {
+  it("returns an ordinary problem if no run was created", async () => {
     const flowId = await tenant.deploy(echo());
     expect((await tenant.public.post(address(flowId), {})).status).toBe(422);
     expect((await tenant.public.post(address(flowId), { "in-0": "x" }, { query: { version: 9 } })).body.code).toBe(

@@ -1,4 +1,4 @@
-/** The lines of a streamed answer, as they come. */
+/** The lines of a streamed response, as they arrive. */
 async function* linesOf(response: Response): AsyncGenerator<string, void> {
   let rest = "";
   for await (const text of textsOf(response)) {
@@ -9,7 +9,7 @@ async function* linesOf(response: Response): AsyncGenerator<string, void> {
   if (rest !== "") throw new Error(`the stream was cut within a line: ${rest}`);
 }
 
-/** The frames of a stream of JSON lines, as text; the empty lines that keep it alive are none. */
+/** The frames of a JSON Lines stream, as text, without the empty keep-alive lines. */
 export async function* framesOf(response: Response): AsyncGenerator<string, void> {
   for await (const line of linesOf(response)) if (line !== "") yield line;
 }
@@ -20,7 +20,7 @@ export interface ServerSentEvent {
   readonly data: string;
 }
 
-/** The server-sent events of an answer, without the comments. */
+/** The server-sent events of a response, without comments. */
 export async function* eventsOf(response: Response): AsyncGenerator<ServerSentEvent, void> {
   let fields: Record<string, string> = {};
   for await (const line of linesOf(response)) {

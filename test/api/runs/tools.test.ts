@@ -49,11 +49,11 @@ async function connected(key = mine.secretKey, query = ""): Promise<Client> {
 }
 
 const textOf = (result: unknown): string => (result as { content: Array<{ text: string }> }).content[0]?.text ?? "";
-const runOf = (result: unknown): { run_id: string; state: string } =>
+const runOf = (result: unknown): { run_id: string; state: string; replayed?: true } =>
   (result as { _meta: Record<string, { run_id: string; state: string }> })._meta["millrace/run"] as never;
 
 describe("POST /mcp with the official client", () => {
-  it("lists published flows as tools, no two of the same name", async () => {
+  it("lists published flows as tools with unique names", async () => {
     const client = await connected();
     const { tools } = await client.listTools();
     const longer = `Echo_it_${ids.same.slice(-8)}`;
@@ -64,7 +64,7 @@ describe("POST /mcp with the official client", () => {
       outputSchema: { type: "object", properties: { "out-0": {} } },
     });
     expect(await client.ping()).toEqual({});
-    // The list again, with more flows than a page holds.
+    // Lists again, with more flows than one page holds.
     const other = await openTenant();
     for (let n = 0; n < 51; n += 1) await other.deploy(echo());
     const many = await (await connected(other.secretKey)).listTools();
@@ -93,7 +93,7 @@ describe("POST /mcp with the official client", () => {
     ],
   ])("runs a flow for a client %s", async (_, open) => {
     const client = await open();
-    // With their schemas, the client checks the results.
+    // After listing the tools, the client knows their schemas and checks the results.
     await client.listTools();
     const result = await client.callTool({ name: "Echo_it", arguments: { "in-0": "Ada" } });
     expect(result).toMatchObject({ structuredContent: { "out-0": "Ada" }, content: [{ type: "text", text: "Ada" }] });
@@ -107,7 +107,7 @@ describe("POST /mcp with the official client", () => {
     await client.close();
   });
 
-  it("tells what is wrong: inputs and runs in results, requests by errors", async () => {
+  it("reports invalid inputs and failed runs in results, and invalid requests as errors", async () => {
     const client = await connected();
     const missing = await client.callTool({ name: "Echo_it", arguments: {} });
     expect([missing.isError, textOf(missing)]).toEqual([true, expect.stringContaining("in-0")]);
@@ -122,7 +122,7 @@ describe("POST /mcp with the official client", () => {
     await expect(client.request({ method: "prompts/list" })).rejects.toThrow(/prompts\/list/);
   });
 
-  it("says that a run is paused, and how it goes on", async () => {
+  it("reports that a run is paused, and how to resume it", async () => {
     const client = await connected();
     await client.listTools();
     const paused = await client.callTool({ name: "asking", arguments: {} });
@@ -138,10 +138,10 @@ describe("POST /mcp with the official client", () => {
     const strange = await (
       await connected((await openTenant()).secretKey)
     ).callTool({ name: GET_RUN, arguments: { run_id } });
-    expect([strange.isError, textOf(strange)]).toEqual([true, "run_id: there is no such run"]);
+    expect([strange.isError, textOf(strange)]).toEqual([true, "run_id: run not found"]);
   });
 
-  it("notifies of progress; a call that is cancelled is not waited for, and its run goes on", async () => {
+  it("sends progress; a cancelled call stops waiting, and its run continues", async () => {
     const release = upstream.hold("/held");
     const client = await connected();
     const notes: string[] = [];
@@ -156,13 +156,13 @@ describe("POST /mcp with the official client", () => {
     const held = await client.callTool({ name: GET_RUN, arguments: { run_id } });
     expect([runOf(held).state, textOf(held)]).toEqual([
       expect.stringMatching(/PENDING|RUNNING/),
-      expect.stringContaining("goes on"),
+      expect.stringContaining("continues"),
     ]);
     release();
     expect((await mine.until(run_id, "COMPLETED")).outputs).toEqual({ "out-0": "done" });
   });
 
-  it("runs only what the address names for a public key, and for others where it names something", async () => {
+  it("runs only the flows that the URL names: always for a public key, and if it names any for others", async () => {
     await expect(connected(mine.publicKey)).rejects.toThrow(/flow_id/);
     const client = await connected(mine.publicKey, `?flow_id=${ids.echo}`);
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["Echo_it", GET_RUN]);
@@ -172,7 +172,9 @@ describe("POST /mcp with the official client", () => {
     const narrow = await connected(mine.secretKey, `?flow_id=${ids.echo}&flow_id=${ids.asking}`);
     expect((await narrow.listTools()).tools).toHaveLength(3);
     const foreign = await (await openTenant()).deploy(echo());
-    await expect((await connected(mine.secretKey, `?flow_id=${foreign}`)).listTools()).rejects.toThrow(/No such flow/);
+    await expect((await connected(mine.secretKey, `?flow_id=${foreign}`)).listTools()).rejects.toThrow(
+      /Flow not found/,
+    );
   });
 });
 
@@ -185,7 +187,7 @@ describe("POST /mcp as HTTP", () => {
     params: { name: "Echo_it", arguments: { "in-0": "x" } },
   };
 
-  it("answers JSON where only that is accepted, takes notifications, and serves no other method", async () => {
+  it("returns JSON if only that is accepted, accepts notifications, and serves no other method", async () => {
     const { status, body } = await mine.secret.post("/mcp", call);
     expect([status, body.id, body.result.structuredContent]).toEqual([200, "a", { "out-0": "x" }]);
     expect((await mine.secret.post("/mcp", { jsonrpc: "2.0", method: "notifications/initialized" })).status).toBe(202);
@@ -195,14 +197,14 @@ describe("POST /mcp as HTTP", () => {
     }
   });
 
-  it("ends a stream whose request is cancelled in the same session, and says that the run goes on", async () => {
+  it("ends a stream whose request is cancelled in the same session, and says that the run continues", async () => {
     const release = upstream.hold("/held");
     const session = { "mcp-session-id": "0197f0a0-0000-7000-8000-00000000abcd" };
     const params = { name: "calling", _meta: { progressToken: "p" } };
     const headers = { ...session, accept: "application/json, text/event-stream" };
     const answer = await mine.secret.raw("POST", "/mcp", { ...call, params }, { headers });
     const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "a" } };
-    // Others' requests have the same ids.
+    // Requests of other callers may have the same IDs.
     expect((await mine.secret.post("/mcp", cancelled)).status).toBe(202);
     expect((await mine.secret.post("/mcp", cancelled, { headers: session })).status).toBe(202);
     const events = (await answer.text())
@@ -210,7 +212,7 @@ describe("POST /mcp as HTTP", () => {
       .flatMap((line) => (line.startsWith("data: ") ? [line.slice(6)] : []));
     const [first, last] = [JSON.parse(events[0] ?? ""), JSON.parse(events.at(-1) ?? "")];
     expect([first.method, first.params.progressToken, last.id]).toEqual(["notifications/progress", "p", "a"]);
-    expect(textOf(last.result)).toMatch(/goes on/);
+    expect(textOf(last.result)).toMatch(/continues/);
     release();
     await mine.until(runOf(last.result).run_id, "COMPLETED");
   });
@@ -222,7 +224,19 @@ describe("POST /mcp as HTTP", () => {
       await mine.secret.post("/mcp", call, options),
     ];
     expect(runOf(second.body.result).run_id).toBe(runOf(first.body.result).run_id);
-    // As a client sends it that tries again.
+    const said = [first, second].map(({ headers, body }) => [
+      headers.get("idempotent-replayed"),
+      runOf(body.result).replayed,
+    ]);
+    expect(said).toEqual([
+      [null, undefined],
+      ["true", true],
+    ]);
+    const accept = { ...options.headers, accept: "application/json, text/event-stream" };
+    const streamed = await mine.secret.raw("POST", "/mcp", call, { headers: accept });
+    expect(streamed.headers.get("idempotent-replayed")).toBe("true");
+    expect(await streamed.text()).toContain('"replayed":true');
+    // As a client sends a retry.
     const params = { ...call.params, _meta: { progressToken: "other" } };
     const third = await mine.secret.post("/mcp", { ...call, id: "b", params }, options);
     expect([third.body.id, runOf(third.body.result).run_id]).toEqual(["b", runOf(first.body.result).run_id]);
@@ -232,7 +246,7 @@ describe("POST /mcp as HTTP", () => {
     );
   });
 
-  it("reports progress while nothing has ended, by numbers that rise", async () => {
+  it("reports progress with increasing numbers while no node has finished", async () => {
     const api = await startInProcess({
       databaseUrl: mine.target.databaseUrl,
       env: { MILLRACE_STREAM_KEEP_ALIVE_MS: "50" },
@@ -265,19 +279,19 @@ describe("POST /mcp as HTTP", () => {
     }
   });
 
-  it("runs nothing for a caller that too many runs have led to", async () => {
+  it("rejects a call at the depth limit of nested runs", async () => {
     const from = async (depth: unknown) =>
       (await mine.secret.post("/mcp", { ...call, params: { ...call.params, _meta: { "millrace/depth": depth } } }))
         .body;
     expect((await from(7)).result).toMatchObject({ isError: false });
     expect((await from(8)).result).toMatchObject({
       isError: true,
-      content: [{ text: expect.stringContaining("More than 8 runs") }],
+      content: [{ text: expect.stringContaining("more than 8 nested runs") }],
     });
     for (const depth of ["7", -1, 1.5]) expect((await from(depth)).error.code).toBe(-32_602);
   });
 
-  it("refuses who may not, and what is no message", async () => {
+  it("rejects forbidden callers and invalid messages", async () => {
     expect((await mine.public.post("/mcp", list)).status).toBe(403);
     expect((await (await mine.user("viewer")).post("/mcp", list)).status).toBe(403);
     expect((await (await mine.user("editor")).post("/mcp", list)).status).toBe(200);
@@ -288,7 +302,7 @@ describe("POST /mcp as HTTP", () => {
     expect((await mine.secret.post("/mcp", { ...call, params: { name: 1 } })).body.error.code).toBe(-32_602);
   });
 
-  it("refuses web pages of other origins, but for public keys (DNS rebinding)", async () => {
+  it("rejects web pages of other origins, except with public keys (DNS rebinding)", async () => {
     const from = (origin: string) => ({ headers: { origin } });
     expect((await mine.secret.post("/mcp", list, from("https://evil.example"))).status).toBe(403);
     expect((await mine.secret.post("/mcp", list, from("http://localhost:6274"))).status).toBe(200);

@@ -46,19 +46,19 @@ async function create(name = newName(), extra: Record<string, unknown> = {}): Pr
   return body;
 }
 
-/** As a node of a flow would refer to a skill. */
+/** A reference to a skill, as a node of a flow makes it. */
 function referenceTo(id: string, version?: number): FlowReference {
   const node_id = `${id}@${version ?? "default"}`;
   return { kind: "skill", id, node_id, node_path: node_id, path: [], ...(version === undefined ? {} : { version }) };
 }
 
-/** Places of a 422, with their messages in one text. */
+/** The locations of a 422, and their messages. */
 function refusal({ status, body }: Answer): [number, unknown[]] {
   return [status, body.detail?.map?.(({ loc }: { loc: unknown[] }) => loc)];
 }
 
 describe("uploading a skill", () => {
-  it("takes files, an archive and JSON, and knows the same files again however they are packed", async () => {
+  it("accepts files, an archive and JSON, and recognises the same files however they are packed", async () => {
     const name = newName();
     const head = "license: MIT\ncompatibility: any\nmetadata:\n  version: 1.0\nallowed-tools: Read Bash(git:*)\n";
     const files = { "SKILL.md": skillMd(name, head), "references/more.md": "more", "scripts/run.sh": "echo" };
@@ -81,7 +81,7 @@ describe("uploading a skill", () => {
       `${PATH}/${skill_id}`,
     ]);
     const versions = `${PATH}/${skill_id}/versions`;
-    // In a folder, with what macOS adds.
+    // Inside a folder, with the files that macOS adds.
     const inFolder = Object.fromEntries(Object.entries(files).map(([path, text]) => [`some-folder/${path}`, text]));
     const zip = buildZip({ ...inFolder, "__MACOSX/some-folder/._SKILL.md": "x", "some-folder/.DS_Store": "x" });
     const asBody = await mine.secret.post(versions, zip, ZIP);
@@ -119,7 +119,7 @@ describe("uploading a skill", () => {
     expect((await mine.secret.get(`${versions}/2`)).body.instructions).toBe("# Two");
   });
 
-  it("gives the archive back, in a folder of the skill's name, as the same content", async () => {
+  it("returns the archive with the same content, in a folder with the skill's name", async () => {
     const { skill_id, name, content_hash } = await create(newName(), {
       files: [
         { path: "empty.txt", content_base64: "" },
@@ -147,7 +147,7 @@ describe("uploading a skill", () => {
     expect([again.status, again.body.content_hash]).toEqual([200, content_hash]);
   });
 
-  it("is done once for an Idempotency-Key, and refuses a name that is taken", async () => {
+  it("happens once per Idempotency-Key, and rejects a name that exists", async () => {
     const options = { headers: { "Idempotency-Key": "skill-once" } };
     const files = { "SKILL.md": skillMd("once") };
     const first = await mine.secret.post(PATH, form(files), options);
@@ -160,7 +160,7 @@ describe("uploading a skill", () => {
     expect((await others.secret.post(PATH, form(files))).status).toBe(201);
   });
 
-  it("gives the first answer again for a version, too", async () => {
+  it("returns the first response again for a version, too", async () => {
     const { skill_id, name } = await create();
     const options = { headers: { "Idempotency-Key": `version-${skill_id}` } };
     const post = (text: string) =>
@@ -172,7 +172,7 @@ describe("uploading a skill", () => {
     expect((await post("# Three")).body.code).toBe("idempotency_conflict");
   });
 
-  it("makes one version of what is pushed many times at once", async () => {
+  it("creates one version for many simultaneous uploads of the same content", async () => {
     const { skill_id, name } = await create();
     const body = { name, description: "Test.", instructions: "# Two" };
     const answers = await Promise.all(
@@ -185,7 +185,7 @@ describe("uploading a skill", () => {
   });
 });
 
-describe("refusals name the file and the field", () => {
+describe("an upload error names the file and the field", () => {
   const at = (...rest: unknown[]): unknown[] => ["body", "files", ...rest];
   const fields: [string, string, unknown[]][] = [
     ["no front matter", "# Only Markdown", at("SKILL.md", "front matter")],
@@ -206,7 +206,7 @@ describe("refusals name the file and the field", () => {
     ["a long description", `---\nname: skill\ndescription: ${"x".repeat(1025)}\n---\n`, at("SKILL.md", "description")],
     ["metadata of lists", "---\nname: s\ndescription: x\nmetadata: {a: [b]}\n---\n", at("SKILL.md", "metadata", "a")],
   ];
-  it.each(fields)("%s", async (_, text, place) => {
+  it.each(fields)("for a SKILL.md: %s", async (_, text, place) => {
     expect(refusal(await mine.secret.post(PATH, form({ "SKILL.md": text })))).toEqual([422, [place]]);
   });
 
@@ -225,11 +225,11 @@ describe("refusals name the file and the field", () => {
     ["a device", { "SKILL.md": valid, tty: { content: "", mode: 0o020_666 } }, at("tty")],
     ["more than it claims", { "SKILL.md": valid, bomb: { content: "x".repeat(1e6), claims: 10 } }, at("bomb")],
   ];
-  it.each(archives)("%s", async (_, files, place) => {
+  it.each(archives)("for an archive: %s", async (_, files, place) => {
     expect(refusal(await mine.secret.post(PATH, buildZip(files), ZIP))).toEqual([422, [place]]);
   });
 
-  it("over 200 files or 30 MiB, packed or not, before they are unpacked", async () => {
+  it("for more than 200 files or 30 MiB, packed or not, before unpacking", async () => {
     const many = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`${index}.txt`, "x"]));
     const large = { content: Buffer.alloc(31 * 1024 * 1024) };
     for (const files of [
@@ -244,7 +244,7 @@ describe("refusals name the file and the field", () => {
     expect(refusal(await mine.secret.post(PATH, upload))).toEqual([422, [["body", "files"]]]);
   });
 
-  it("what is no archive, no form and no JSON", async () => {
+  it("for a body that is not a valid archive, form or JSON", async () => {
     expect(refusal(await mine.secret.post(PATH, "not a zip", ZIP))).toEqual([422, [["body"]]]);
     expect((await mine.secret.post(PATH, "x", { headers: { "content-type": "text/plain" } })).status).toBe(415);
     expect((await mine.secret.post(PATH)).status).toBe(415);
@@ -254,7 +254,7 @@ describe("refusals name the file and the field", () => {
     );
   });
 
-  it("files that are not base64; long ones are read", async () => {
+  it("for files that are not valid base64; long valid ones are read", async () => {
     const answers = ["YQ=", "Y Q==", "YWJj".repeat(5_000_000)].map((content_base64) => {
       const files = [{ path: "a", content_base64 }];
       return mine.secret.post(PATH, { name: newName(), description: "x", instructions: "x", files });
@@ -262,7 +262,7 @@ describe("refusals name the file and the field", () => {
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([422, 422, 201]);
   });
 
-  it("a version of another name", async () => {
+  it("for a version with another name", async () => {
     const { skill_id } = await create();
     const answer = await mine.secret.post(`${PATH}/${skill_id}/versions`, form({ "SKILL.md": valid }));
     expect(refusal(answer)).toEqual([422, [at("SKILL.md", "name")]]);
@@ -270,7 +270,7 @@ describe("refusals name the file and the field", () => {
 });
 
 describe("the versions of a skill", () => {
-  it("stay as they are; default is chosen, latest is the last", async () => {
+  it("never change; `default` is chosen by a person, and `latest` is the newest", async () => {
     const { skill_id, name } = await create();
     const path = `${PATH}/${skill_id}`;
     const second = { name, description: "Two.", instructions: "# Two" };
@@ -294,7 +294,7 @@ describe("the versions of a skill", () => {
       expect((await mine.secret.get(`${path}/versions/${version}`)).status, version).toBe(404);
   });
 
-  it("are not deleted while a published flow uses the skill", async () => {
+  it("cannot be deleted while a published flow uses the skill", async () => {
     const { skill_id } = await create();
     const project_id = await mine.deploy(echo());
     const version = { project_id, org_id: mine.org_id, version: 1 };
@@ -325,7 +325,7 @@ describe("the versions of a skill", () => {
     expect((await mine.secret.delete(`${PATH}/${skill_id}`)).status).toBe(204);
   });
 
-  it("send events", async () => {
+  it("send an event when they are created", async () => {
     const { skill_id, name, content_hash } = await create();
     const events = await mine.withDatabase((database) =>
       database.system((db) =>
@@ -352,7 +352,7 @@ describe("access to skills", () => {
     await api.delete(at),
   ];
 
-  it("needs a credential that is not public; viewers read", async () => {
+  it("requires a credential that is not public; viewers can read", async () => {
     const at = `${PATH}/${(await create()).skill_id}`;
     const statuses = async (api: TestClient): Promise<number[]> => (await all(api, at)).map((each) => each.status);
     expect(await statuses(checkedClient(mine.target))).toEqual(Array(8).fill(401));

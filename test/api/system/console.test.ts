@@ -13,7 +13,7 @@ describe("the console's files", () => {
     script = /src="(\/console\/assets\/[^"]+\.js)"/.exec(page)?.[1] ?? "";
   });
 
-  it("answers its page at every address below /console, never kept without asking", async () => {
+  it("include a page at every URL below /console, which browsers must revalidate", async () => {
     for (const path of ["/console", "/console/", "/console/runs/x?node=a", "/console/no/such"]) {
       const page = await get(path);
       expect(page.status, path).toBe(200);
@@ -25,7 +25,7 @@ describe("the console's files", () => {
     expect((await get("/consolex")).status).toBe(404);
   });
 
-  it("console-xss, clickjacking: allows nothing inline, no markup from texts, and no frame", async () => {
+  it("console-xss, clickjacking: allow no inline scripts, no markup from text, and no framing", async () => {
     const policy = (await get("/console")).headers.get("content-security-policy") ?? "";
     expect(policy).toContain("default-src 'self'");
     expect(policy).toContain("frame-ancestors 'none'");
@@ -34,7 +34,7 @@ describe("the console's files", () => {
     expect(await (await get("/console")).text()).not.toMatch(/<style|style=|<script>/);
   });
 
-  it("answers assets for ever, in the coding that is accepted", async () => {
+  it("are cached forever if they are assets, in the accepted encoding", async () => {
     const plain = await get(script, { "accept-encoding": "identity" });
     expect(plain.status).toBe(200);
     expect(plain.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
@@ -50,13 +50,13 @@ describe("the console's files", () => {
     expect((await get("/console/assets/..%2f..%2fpackage.json")).status).toBe(404);
   });
 
-  it("refuses other methods", async () => {
+  it("reject other methods", async () => {
     const answer = await fetch(new URL("/console/runs", service().url), { method: "POST" });
     expect(answer.status).toBe(405);
     expect(answer.headers.get("allow")).toBe("GET, HEAD");
   });
 
-  it("is at most 300 kB, compressed, until the first page is there", async () => {
+  it("are at most 300 kB, compressed, for the first page", async () => {
     const page = await (await get("/console")).text();
     const files = [...page.matchAll(/(?:src|href)="(\/console\/assets\/[^"]+\.(?:js|css))"/g)].map(
       (match) => match[1] ?? "",
@@ -68,7 +68,7 @@ describe("the console's files", () => {
   });
 });
 
-/** The length of what goes over the wire; fetch itself answers what it has unpacked. */
+/** Bytes transferred over the network; fetch itself returns the decompressed content. */
 async function gzipped(path: string): Promise<number> {
   const body = await new Promise<Buffer>((resolve, reject) => {
     const sent = request(new URL(path, service().url), { headers: { "accept-encoding": "gzip" } }, (res) => {

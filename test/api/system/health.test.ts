@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { assertSchema } from "../../../src/services/system/check-schema.ts";
 import { openDatabase } from "../../../src/stores/db.ts";
+import { MIGRATIONS } from "../../support/own-postgres.ts";
 import { createOrganisation } from "../../support/service.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { startInProcess } from "../in-process.ts";
@@ -14,7 +16,7 @@ describe("health", () => {
   });
   afterAll(() => api.close());
 
-  it("is readable without a credential", async () => {
+  it("can be read without a credential", async () => {
     const open = checkedClient(api);
     expect(await open.get("/healthz")).toMatchObject({ status: 200, body: { status: "ok" } });
     expect(await open.get("/readyz")).toMatchObject({
@@ -23,18 +25,18 @@ describe("health", () => {
     });
   });
 
-  it("ignores what probes add to the address", async () => {
+  it("ignores query parameters that probes add", async () => {
     const open = checkedClient(api);
     for (const path of ["/healthz", "/readyz"])
       expect((await open.get(path, { query: { "asked-by": "x", format: "prometheus" } })).status).toBe(200);
   });
 
-  it("leads a browser to the reference", async () => {
+  it("redirects a browser to the reference", async () => {
     const { status, headers } = await checkedClient(api).get("/", { headers: { accept: "text/html" } });
     expect([status, headers.get("location")]).toEqual([302, "/docs"]);
   });
 
-  it("names the part that does not answer", async () => {
+  it("names the part that does not respond", async () => {
     const away = openDatabase({
       url: "postgres://nobody@127.0.0.1:9/nowhere",
       poolSize: 2,
@@ -48,6 +50,26 @@ describe("health", () => {
     });
     await broken.close();
     await away.close();
+  });
+
+  it("stays ready while a newer release has migrated the database, and not if migrations are missing", async () => {
+    const schema = (): Promise<void> => assertSchema(api.db, MIGRATIONS);
+    const checking = await startInProcess({ databaseUrl: api.databaseUrl, readiness: { schema } });
+    const stateAfter = async (statement: string): Promise<unknown> => {
+      await api.db.system((db) => db.query(statement));
+      return (await checkedClient(checking).get("/readyz")).body;
+    };
+    expect(await stateAfter("insert into migrations (name) values ('9999_later.sql')")).toMatchObject({
+      status: "ready",
+      schema: "ok",
+    });
+    const removed = "delete from migrations where name = (select min(name) from migrations) or name = '9999_later.sql'";
+    expect(await stateAfter(removed)).toMatchObject({
+      status: "unavailable",
+      schema: "unavailable",
+      advice: "Run `millrace migrate`.",
+    });
+    await checking.close();
   });
 
   it("does not wait for a part that hangs", async () => {
@@ -64,7 +86,7 @@ describe("health", () => {
     await hanging.close();
   });
 
-  it("metrics-leak: serves no metrics on the public port, but for who has the token", async () => {
+  it("metrics-leak: serves metrics on the public port only with the token", async () => {
     expect((await checkedClient(api).get("/metrics")).status).toBe(404);
     const { secretKey } = await createOrganisation(api);
     expect((await checkedClient(api, secretKey).get("/metrics")).status).toBe(404);
@@ -76,7 +98,7 @@ describe("health", () => {
     await tokened.close();
   });
 
-  it("has metrics by operation, never by address", async () => {
+  it("has metrics by operation, never by URL", async () => {
     const tokened = await startInProcess({ databaseUrl: api.databaseUrl, env: { MILLRACE_METRICS_TOKEN: TOKEN } });
     const mine = checkedClient(tokened, (await createOrganisation(api)).secretKey);
     await mine.get("/v2/projects/0197a1c4-7c5e-7d1f-9a3b-2f4e6a8c0b1d");

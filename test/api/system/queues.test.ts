@@ -1,4 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { taskQueues } from "../../../src/temporal/ids.ts";
+import { describeQueues, withPollers } from "../../../src/temporal/queues.ts";
+import { withTemporal } from "../../support/histories.ts";
 import { createOrganisation } from "../../support/service.ts";
 import { signedInUser } from "../accounts/accounts.ts";
 import { echoFlow } from "../echo-flow.ts";
@@ -43,7 +47,7 @@ describe("the task queues", () => {
   });
   afterAll(() => Promise.all([api, unpolled, silent].map((each) => each.close())));
 
-  it("are listed with the workers that poll them, the same to every organisation", async () => {
+  it("are listed with their workers, and look the same to every organisation", async () => {
     const [mine, other] = await Promise.all([openTenant(), openTenant()]);
     const told = async (tenant: ApiTenant): Promise<Queue[]> => (await tenant.secret.get("/v2/queues")).body.queues;
     const names = (queues: readonly Queue[]) => queues.map(({ queue, type }) => [queue, type]);
@@ -52,7 +56,7 @@ describe("the task queues", () => {
     await expect.poll(async () => (await told(mine)).every(({ workers }) => workers > 0)).toBe(true);
   });
 
-  it("show what nobody takes", async () => {
+  it("show tasks that no worker takes", async () => {
     const mine = checkedClient(unpolled, (await createOrganisation(unpolled)).secretKey);
     const { body: project } = await mine.post("/v2/projects", { name: "Waits", flow: echoFlow() });
     expect((await mine.post("/v2/runs", { project_id: project.project_id, inputs: { "in-0": "x" } })).status).toBe(201);
@@ -61,7 +65,63 @@ describe("the task queues", () => {
     expect((await runs()).workers).toBe(0);
   });
 
-  it("are for admins alone", async () => {
+  it("have no workers once the last one has been silent for longer than a poll lasts", async () => {
+    const prefix = `left-${randomBytes(4).toString("hex")}`;
+    await withTemporal(inject("millrace").temporalAddress, async (client) => {
+      const stops = new AbortController();
+      const polling = client.connection.withAbortSignal(stops.signal, () =>
+        client.connection.withDeadline(Date.now() + 60_000, () =>
+          client.workflowService.pollActivityTaskQueue({
+            namespace: "default",
+            taskQueue: { name: taskQueues(prefix).nodes },
+            identity: "a worker that stops",
+          }),
+        ),
+      );
+      const nodes = async (later: number) =>
+        (await describeQueues(client, "default", prefix, () => Date.now() + later)).find(
+          ({ queue }) => queue === "nodes",
+        );
+      await expect.poll(async () => (await nodes(0))?.pollers).toBe(1);
+      stops.abort();
+      await polling.catch(() => undefined);
+      expect(Math.abs(((await nodes(0))?.polled_at ?? 0) - Date.now())).toBeLessThan(5000);
+      // Temporal still lists the poller.
+      expect(await nodes(80_000)).toMatchObject({ pollers: 0, polled_at: null });
+    });
+  });
+
+  it("count workers without a free slot, and workers whose build has other pollers", () => {
+    const [now, build] = [Date.now(), { deployment: "d", build_id: "new" }];
+    const plain = { deployment: null, build_id: null };
+    const rest = { type: "activity", name: "", backlog: null, backlog_age_seconds: null } as const;
+    const [runs, nodes] = withPollers(
+      [
+        { ...rest, queue: "runs", polls: [{ process: "full", at: now - 1000, ...plain }] },
+        {
+          ...rest,
+          queue: "nodes",
+          polls: [
+            { process: "full", at: now - 200_000, ...plain },
+            { process: "seldom", at: now - 100_000, ...build },
+            { process: "often", at: now - 5000, ...build },
+            { process: "gone", at: now - 100_000, deployment: "d", build_id: "old" },
+          ],
+        },
+      ],
+      now,
+    );
+    expect(runs).toMatchObject({ pollers: 1, polled_at: now - 1000, versions: [] });
+    expect(nodes).toMatchObject({
+      pollers: 3,
+      versions: [
+        { process: "seldom", build_id: "new" },
+        { process: "often", build_id: "new" },
+      ],
+    });
+  });
+
+  it("are visible to admins only", async () => {
     const org = await createOrganisation(api);
     for (const [role, status] of [
       ["viewer", 403],
@@ -76,7 +136,7 @@ describe("the task queues", () => {
     expect((await checkedClient(api, org.secretKey).get("/v2/queues?queue=runs")).status).toBe(422);
   });
 
-  it("are answered 503 while Temporal is silent, and asked for again afterwards", async () => {
+  it("return 503 while Temporal does not respond, and are read again on the next request", async () => {
     const mine = checkedClient(silent, (await createOrganisation(silent)).secretKey);
     expect(await mine.get("/v2/queues")).toMatchObject({ status: 503, body: { code: "service_unavailable" } });
     await mine.get("/v2/queues");

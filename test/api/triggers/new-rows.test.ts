@@ -41,8 +41,8 @@ beforeAll(async () => {
   connection_id = body.connection_id;
   await administer(remote.url, 'create schema "my shop"');
   await administer(remote.url, "create table orders (id int8, at timestamptz default now(), note text)");
-  // As a text, "9" is greater than "12".
-  await administer(remote.url, "insert into orders (id, note) values (9, 'old'), (12, 'old')");
+  // If the values were compared as text, "9" would be greater than "12".
+  await administer(remote.url, "insert into orders (id, note) values (9, 'old'), (null, 'none'), (12, 'old')");
 });
 afterAll(async () => {
   await temporal?.close();
@@ -63,10 +63,10 @@ async function create(config: object, inputs?: object): Promise<string> {
   expect(status, JSON.stringify(body)).toBe(201);
   return body.id;
 }
-/** Makes an empty table, also where a test is repeated. */
+/** Creates an empty table, even when a test is repeated. */
 const recreate = (table: string, columns: string): Promise<unknown> =>
   administer(remote.url, `drop table if exists ${table}; create table ${table} (${columns})`);
-/** When a schedule was last triggered. */
+/** Time of the last trigger of a schedule. */
 let triggered = 0;
 async function poll(id: string): Promise<void> {
   const schedule = temporal.client.schedule.getHandle(triggerScheduleId(id));
@@ -74,11 +74,11 @@ async function poll(id: string): Promise<void> {
   await eventually("the end of the poll before", async () => (await info()).runningActions.length === 0);
   for (let taken = false; !taken;) {
     const before = await info();
-    // Temporal names a workflow by its second: of two in one second the other does not start.
+    // Temporal derives the workflow ID from the second, so a second workflow in the same second does not start.
     await delay(Math.max(0, triggered + 1000 - Date.now()));
     triggered = Date.now();
     await schedule.trigger();
-    // The schedule itself may learn a little later that the one before has ended; until then it skips this one.
+    // The schedule may learn late that the last poll has finished; until then it skips this one.
     const outcome = await eventually("the poll, or that it is skipped", async () => {
       const { numActionsTaken, numActionsSkippedOverlap } = await info();
       if (numActionsTaken > before.numActionsTaken) return "taken";
@@ -93,35 +93,39 @@ const seen = async (id: string): Promise<unknown> =>
   ((await query("select seen from triggers where id = $1", id))[0]?.["seen"] as { value: unknown } | null)?.value;
 const firings = (id: string) => query("select run_id, key from trigger_firings where trigger_id = $1", id);
 
-it("starts one run for each new row, whoever polls how often", { timeout: 120_000 }, async () => {
-  const id = await create({});
-  await poll(id);
-  await eventually("the rows there are", async () => (await seen(id)) === "12");
-  expect(await firings(id)).toEqual([]);
-  // Some of them are the same in everything.
-  await administer(remote.url, "insert into orders (id, note) select n, 'new' from generate_series(13, 16) n");
-  await administer(
-    remote.url,
-    "insert into orders (id, at, note) values (17, '2026-01-01', 'x'), (17, '2026-01-01', 'x')",
-  );
-  await poll(id);
-  await eventually("all rows", async () => (await seen(id)) === "17");
-  await poll(id);
-  await administer(remote.url, "insert into orders (id, note) values (18, 'last'), (null, 'none')");
-  await poll(id);
-  await eventually("the last row", async () => (await seen(id)) === "18");
-  const found = await firings(id);
-  expect(found).toHaveLength(7);
-  const runs = await eventually("their runs", async () => {
-    const text = "select state, inputs from runs where ran_by_id = $1";
-    const rows = await query(text, id);
-    return rows.length === 7 && rows.every(({ state }) => state === "COMPLETED") ? rows : undefined;
-  });
-  expect(JSON.stringify(runs)).toContain("last");
-});
+it(
+  "starts one run for each new row, however often and by whichever worker it is polled",
+  { timeout: 120_000 },
+  async () => {
+    const id = await create({});
+    await poll(id);
+    await eventually("the rows there are", async () => (await seen(id)) === "12");
+    expect(await firings(id)).toEqual([]);
+    // Some of the rows are identical.
+    await administer(remote.url, "insert into orders (id, note) select n, 'new' from generate_series(13, 16) n");
+    await administer(
+      remote.url,
+      "insert into orders (id, at, note) values (17, '2026-01-01', 'x'), (17, '2026-01-01', 'x')",
+    );
+    await poll(id);
+    await eventually("all rows", async () => (await seen(id)) === "17");
+    await poll(id);
+    await administer(remote.url, "insert into orders (id, note) values (18, 'last'), (null, 'none')");
+    await poll(id);
+    await eventually("the last row", async () => (await seen(id)) === "18");
+    const found = await firings(id);
+    expect(found).toHaveLength(7);
+    const runs = await eventually("their runs", async () => {
+      const text = "select state, inputs from runs where ran_by_id = $1";
+      const rows = await query(text, id);
+      return rows.length === 7 && rows.every(({ state }) => state === "COMPLETED") ? rows : undefined;
+    });
+    expect(JSON.stringify(runs)).toContain("last");
+  },
+);
 
 it.runIf(LONG)(
-  "reads on where more rows are new than are read at once, and starts their runs in order",
+  "continues with the next page if there are many new rows, and starts their runs in order",
   LENGTH,
   async () => {
     await recreate("parcels", "no int8, note int, label text");
@@ -129,7 +133,7 @@ it.runIf(LONG)(
     const id = await create({ table: "parcels", column: "no" }, { inputs });
     await poll(id);
     await eventually("an empty table", async () => (await seen(id)) === null);
-    // Seven of each number: some stand on either side of a page's end. Each poll reads ten pages.
+    // Seven rows per number, so that equal values cross the end of a page. Each poll reads ten pages.
     const ends = SHARE < 1 ? [150, 180] : [150, 300, 330];
     const count = 7 * (ends.at(-1) ?? 0);
     const numbered = `select (n + 6) / 7, n, '' from generate_series(1, ${count}) n order by random()`;
@@ -138,7 +142,7 @@ it.runIf(LONG)(
       await poll(id);
       await eventually(`number ${end}`, async () => (await seen(id)) === String(end));
     }
-    // Together longer than an answer may be.
+    // Together these rows are longer than a response may be.
     const long = `select n, n, repeat('x', 240000) from generate_series(${count + 1}, ${count + 60}) n`;
     await administer(remote.url, `insert into parcels ${long}`);
     await poll(id);
@@ -156,7 +160,7 @@ it.runIf(LONG)(
   },
 );
 
-it("says why it sees nothing, and starts with the first row of a table that was empty", async () => {
+it("reports why it can read no rows, and starts with the first row of an empty table", async () => {
   await recreate('"my shop".visits', "at timestamptz");
   const refused = await mine.secret.post("/v2/triggers", await wanted({ table: "my shop.visits" }));
   expect(places(refused)).toEqual([["body", "config", "table"]]);
@@ -182,7 +186,7 @@ it("says why it sees nothing, and starts with the first row of a table that was 
   expect(error).toContain("42P01");
 });
 
-it("keeps nothing of a table that it watches no more when the rows come", async () => {
+it("stores no position of a table that the trigger stops watching during a poll", async () => {
   await recreate("former", "id int8");
   await recreate("present", "id int8");
   await administer(remote.url, "insert into former values (100)");
@@ -194,7 +198,7 @@ it("keeps nothing of a table that it watches no more when the rows come", async 
     accepted: async () => undefined,
     rejected: async () => undefined,
   } as unknown as ResolvedConnection;
-  // Between the look at the trigger and the look at the table.
+  // The configuration changes between reading the trigger and reading the table.
   const resolve = async (): Promise<ResolvedConnection> => {
     const config = { connection_id, table: "present" };
     expect((await mine.secret.patch(`/v2/triggers/${id}`, { config })).status).toBe(200);
@@ -208,7 +212,7 @@ it("keeps nothing of a table that it watches no more when the rows come", async 
   expect(await seen(id)).toBeUndefined();
 });
 
-it("keeps its connection from being deleted", async () => {
+it("prevents its connection from being deleted", async () => {
   const { body } = await mine.secret.post("/v2/connections", { name: "kept", provider_id: "postgres", credential });
   const path = `/v2/connections/${body.connection_id}`;
   const id = await create({ connection_id: body.connection_id });
@@ -222,7 +226,7 @@ it("keeps its connection from being deleted", async () => {
   expect((await mine.secret.delete(path)).status).toBe(204);
 });
 
-it("needs a connection of its provider", async () => {
+it("requires a connection of its provider", async () => {
   const others = await openTenant(service);
   const theirs = { ...(await wanted({})), project_id: await others.deploy(echo()) };
   expect(places(await others.secret.post("/v2/triggers", theirs))).toEqual([["body", "config", "connection_id"]]);

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => receiver?.close());
 
 let paths = 0;
-/** A path of the receiver for one test alone. */
+/** A path of the receiver for one test only. */
 const ownPath = (): string => `/receiver-${++paths}`;
 const arrived = (path: string): ReceivedRequest[] => receiver.requests.filter((each) => each.path === path);
 const ago = (ms: number): string => new Date(Date.now() - ms).toISOString();
@@ -31,7 +31,7 @@ async function run(tenant: ApiTenant, project_id: string): Promise<string> {
   return body.run_id;
 }
 
-/** The receiver has a delivery a moment before its record says so: what is asked of the record waits for this. */
+/** Waits for the record, which shows a delivery a moment after the receiver gets it. */
 async function recorded(tenant: ApiTenant, subscription: string, expected: Array<[string, number]>): Promise<void> {
   await expect
     .poll(async () => {
@@ -41,11 +41,11 @@ async function recorded(tenant: ApiTenant, subscription: string, expected: Array
     .toEqual(expected);
 }
 
-/** The runs of the events that the receiver got on this path, one for each event. */
+/** Run IDs of the events that the receiver got on this path, one per event. */
 const deliveredRuns = (path: string): string[] => arrived(path).map((each) => JSON.parse(each.body).data.run_id);
 
-describe("what is delivered", () => {
-  it("a run's events, in the envelope, signed, to those alone who selected them", async () => {
+describe("a delivery", () => {
+  it("sends a run's events, signed and in the envelope, only to webhooks that selected them", async () => {
     const tenant = await openTenant();
     const [project, other] = [await tenant.deploy(echo()), await tenant.deploy(echo())];
     const [all, narrow, unasked] = [ownPath(), ownPath(), ownPath()];
@@ -83,8 +83,8 @@ describe("what is delivered", () => {
   });
 });
 
-describe("the test of a subscription", () => {
-  it("sends a signed event and answers its delivery", async () => {
+describe("the test of a webhook", () => {
+  it("sends a signed event and returns its delivery", async () => {
     const path = ownPath();
     const subscription = await subscribe(mine.secret, { url: `${receiver.url}${path}` });
     const { status, body } = await mine.secret.post(`${subscription.path}/test`);
@@ -126,7 +126,7 @@ describe("the test of a subscription", () => {
     expect((await mine.secret.get(subscription.path)).body).toMatchObject({ last_success_at: expect.any(String) });
   });
 
-  it("is sent once for an Idempotency-Key, also when its first answer was lost", async () => {
+  it("is sent once per Idempotency-Key, even if its first response was lost", async () => {
     const path = ownPath();
     const subscription = await subscribe(mine.secret, { url: `${receiver.url}${path}` });
     const headers = { "Idempotency-Key": `test-${paths}` };
@@ -150,7 +150,7 @@ describe("the test of a subscription", () => {
   });
 });
 
-describe("the deliveries of a subscription", () => {
+describe("the deliveries of a webhook", () => {
   let tenant: ApiTenant;
   let subscription: Subscribed;
   let list: string;
@@ -163,7 +163,7 @@ describe("the deliveries of a subscription", () => {
     const [works, fails] = [await tenant.deploy(echo()), await tenant.deploy(failing())];
     await run(tenant, works);
     await vi.waitFor(() => expect(arrived(path)).toHaveLength(2), 60_000);
-    // The receiver has them a moment before the record says so.
+    // The receiver gets a delivery a moment before its record shows it.
     await vi.waitFor(async () => expect(await typesBy({ status: "delivered" })).toHaveLength(2), 60_000);
     middle = new Date().toISOString();
     receiver.on(path, (_, response) => void response.writeHead(503).end("not now"));
@@ -177,7 +177,7 @@ describe("the deliveries of a subscription", () => {
     return body.data.map((each: { event_type: string }) => each.event_type).toSorted();
   };
 
-  it("are listed by status, type, event and time", async () => {
+  it("can be filtered by status, type, event and time", async () => {
     expect(await typesBy({})).toEqual(["run.completed", "run.failed", "run.started", "run.started"]);
     expect(await typesBy({ status: "delivered" })).toEqual(["run.completed", "run.started"]);
     expect(await typesBy({ status: "retrying" })).toEqual(["run.failed", "run.started"]);
@@ -195,7 +195,7 @@ describe("the deliveries of a subscription", () => {
     expect(await typesBy({ event: `evt_${UNKNOWN}` })).toEqual([]);
   });
 
-  it("are listed page by page, and a cursor holds for its own filters", async () => {
+  it("are listed page by page, and a cursor works only with its own filters", async () => {
     const seen: string[] = [];
     let cursor: string | undefined;
     do {
@@ -229,11 +229,11 @@ describe("the deliveries of a subscription", () => {
     ["since", "2026-01-01"],
     ["page_size", "0"],
     ["until", "2026-01-01T00:00:00Z"],
-  ])("refuse %s=%s", async (name, value) => {
+  ])("reject %s=%s", async (name, value) => {
     expect(places(await tenant.secret.get(list, { query: { [name]: value } }))).toContainEqual(["query", name]);
   });
 
-  it("tell what went wrong, attempt by attempt, and what is sent", async () => {
+  it("show each attempt with its error, and the content that is sent", async () => {
     const { body } = await tenant.secret.get(list, { query: { event: "run.failed" } });
     const [delivery] = body.data;
     expect(delivery).toMatchObject({
@@ -257,7 +257,7 @@ describe("the deliveries of a subscription", () => {
     expect(shown.body.failed_attempts).toBeGreaterThan(0);
   });
 
-  it("are found at their own subscription only", async () => {
+  it("are found only under their own webhook", async () => {
     const other = await subscribe(tenant.secret, { url: receiver.url, events: ["skill.*"] });
     const { body } = await tenant.secret.get(list, { query: { page_size: 1 } });
     const [{ delivery_id }] = body.data;
@@ -268,16 +268,16 @@ describe("the deliveries of a subscription", () => {
       tenant.secret.post(`${list}/${UNKNOWN}/retry`),
     ]);
     for (const answer of answers)
-      expect(answer).toMatchObject({ status: 404, body: { detail: "No such webhook delivery." } });
+      expect(answer).toMatchObject({ status: 404, body: { detail: "Webhook delivery not found." } });
     expect((await tenant.secret.get(`${list}/nothing`)).status).toBe(422);
     expect(
       (await tenant.secret.get(`/v2/webhooks/subscriptions/${UNKNOWN}/deliveries/${delivery_id}`)).body,
-    ).toMatchObject({ code: "not_found", detail: "No such webhook subscription." });
+    ).toMatchObject({ code: "not_found", detail: "Webhook subscription not found." });
   });
 });
 
 describe("the retry of a delivery", () => {
-  it("sends a failing delivery at once, and a delivered one once more, under the same webhook-id", async () => {
+  it("sends a failing delivery immediately, and a delivered one again, with the same webhook-id", async () => {
     const path = ownPath();
     const { path: at, secret } = await subscribe(mine.secret, { url: `${receiver.url}${path}` });
     receiver.on(path, (_, response) => void response.writeHead(500).end());
@@ -308,7 +308,7 @@ describe("the retry of a delivery", () => {
     expect(requests.map((each) => verifies(each, secret))).toEqual([true, true, true]);
   });
 
-  it("happens once for an Idempotency-Key", async () => {
+  it("happens once per Idempotency-Key", async () => {
     const path = ownPath();
     const { path: at } = await subscribe(mine.secret, { url: `${receiver.url}${path}` });
     const { body: test } = await mine.secret.post(`${at}/test`);
@@ -323,7 +323,7 @@ describe("the retry of a delivery", () => {
 });
 
 describe("a replay of events", () => {
-  it("sends what was missed while a subscription was disabled, and nothing twice", async () => {
+  it("sends what was missed while a webhook was disabled, and nothing twice", async () => {
     const tenant = await openTenant();
     const project = await tenant.deploy(echo());
     const path = ownPath();
@@ -361,7 +361,7 @@ describe("a replay of events", () => {
     expect(arrived(path).every((each) => verifies(each, secret))).toBe(true);
   });
 
-  it("sends what has failed once more, and with only_failed nothing else", async () => {
+  it("resends failed deliveries, and with only_failed nothing else", async () => {
     const tenant = await openTenant();
     const project = await tenant.deploy(echo());
     const path = ownPath();
@@ -391,7 +391,7 @@ describe("a replay of events", () => {
     ]);
   });
 
-  it("keeps to its time and its events, and to the subscription's own", async () => {
+  it("covers only its time range, its events and those the webhook selected", async () => {
     const tenant = await openTenant();
     const project = await tenant.deploy(echo());
     const before = await run(tenant, project);
@@ -402,7 +402,7 @@ describe("a replay of events", () => {
     await pause();
     const after = await run(tenant, project);
     const path = ownPath();
-    // Made after all of them: nothing comes unasked.
+    // The webhook is newer than all runs, so nothing arrives without a replay.
     const { path: at } = await subscribe(tenant.secret, { url: `${receiver.url}${path}`, events: ["run.*"] });
 
     const replay = (body: object) => tenant.secret.post(`${at}/replay`, body);
@@ -413,7 +413,7 @@ describe("a replay of events", () => {
       only_failed: false,
     });
     await expect.poll(() => deliveredRuns(path)).toEqual([between]);
-    // Of the subscription's own there are two a run; the others it has never selected.
+    // Each run has two events that the webhook selects; it never selected the others.
     await tenant.secret.patch(at, { events: ["run.started", "run.failed"] });
     await replay({ since: until, events: ["*"] });
     await expect.poll(() => deliveredRuns(path)).toEqual([between, after]);
@@ -421,7 +421,7 @@ describe("a replay of events", () => {
     expect(deliveredRuns(path)).not.toContain(before);
   });
 
-  it("is ordered once for an Idempotency-Key", async () => {
+  it("happens once per Idempotency-Key", async () => {
     const { path: at } = await subscribe(mine.secret, { url: `${receiver.url}${ownPath()}` });
     const headers = { "Idempotency-Key": randomUUID() };
     const order = { since: ago(1000) };
@@ -445,12 +445,12 @@ describe("a replay of events", () => {
     ["a range of no length", { since: "2999-01-01T00:00:00Z", until: "2999-01-01T01:00:00+01:00" }, [["until"]]],
     ["a time long ago", { since: "0001-01-01T00:00:00+23:59" }, [["since"]]],
     ["the year 9999", { since: "9999-12-31T23:59:59-23:59" }, [["since"]]],
-  ])("refuses %s", async (_, body, expected) => {
+  ])("rejects %s", async (_, body, expected) => {
     const { path: at } = await subscribe(mine.secret, { url: `${receiver.url}${ownPath()}` });
     expect(places(await mine.secret.post(`${at}/replay`, body))).toEqual(expected.map((loc) => ["body", ...loc]));
   });
 
-  it("says how far back events are kept", async () => {
+  it("reports how far back events are kept", async () => {
     const { path: at } = await subscribe(mine.secret, { url: `${receiver.url}${ownPath()}` });
     const { body } = await mine.secret.post(`${at}/replay`, { since: ago(31 * 86_400_000) });
     expect(body.detail[0]).toMatchObject({ loc: ["body", "since"], msg: expect.stringContaining("kept for 30 days") });
@@ -464,7 +464,7 @@ describe("a replay of events", () => {
   });
 });
 
-/** Long enough for two times to differ. */
+/** Waits long enough for two timestamps to differ. */
 function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 20));
 }

@@ -12,7 +12,7 @@ import { SUBSCRIPTIONS, delivered, places, subscribe, verifies } from "./webhook
 const UNKNOWN = "0197f0a0-0000-7000-8000-000000000000";
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/;
 
-/** Bodies and the places where they are wrong, with a title each. */
+/** Invalid bodies and the locations of their errors, each with a title. */
 function titled(
   cases: ReadonlyArray<readonly [Record<string, unknown>, unknown[][]]>,
 ): Array<[string, Record<string, unknown>, unknown[][]]> {
@@ -34,8 +34,8 @@ describe("webhook subscriptions", () => {
 
   const fitting = (more: Record<string, unknown> = {}) => ({ url: `${receiver.url}/in`, events: ["run.*"], ...more });
 
-  describe("a new subscription", () => {
-    it("needs an address and events only, and shows the secret once", async () => {
+  describe("a new webhook", () => {
+    it("requires only a URL and events, and shows its secret once", async () => {
       const created = await mine.secret.post(SUBSCRIPTIONS, fitting());
       expect(created.status).toBe(201);
       const { secret, ...rest } = created.body;
@@ -64,7 +64,7 @@ describe("webhook subscriptions", () => {
       expect([read.status, read.body, read.headers.get("etag")]).toEqual([200, rest, created.headers.get("etag")]);
     });
 
-    it("takes everything there is, each event and project once, and hides the values of headers", async () => {
+    it("accepts every field, removes duplicate events and projects, and hides the values of headers", async () => {
       const { id, path } = await subscribe(mine.secret, {
         url: ` ${receiver.url}/hook?team=a `,
         events: ["run.failed", "*", "run.failed"],
@@ -86,7 +86,7 @@ describe("webhook subscriptions", () => {
       ]);
     });
 
-    it("keeps neither secret nor headers in clear, nor the answer kept for an Idempotency-Key", async () => {
+    it("stores neither secret, headers nor the response for an Idempotency-Key in plaintext", async () => {
       const { status, body } = await mine.secret.post(
         SUBSCRIPTIONS,
         fitting({ headers: { "x-gateway": "open-sesame" } }),
@@ -108,7 +108,7 @@ describe("webhook subscriptions", () => {
       expect(JSON.stringify(rows)).not.toContain("open-sesame");
     });
 
-    it("is made once for an Idempotency-Key, and shows its secret again to the same caller", async () => {
+    it("is created once per Idempotency-Key, and shows its secret again to the same caller", async () => {
       const headers = { "Idempotency-Key": "once" };
       const first = await mine.secret.post(SUBSCRIPTIONS, fitting({ description: "once" }), { headers });
       const again = await mine.secret.post(SUBSCRIPTIONS, fitting({ description: "once" }), { headers });
@@ -120,7 +120,7 @@ describe("webhook subscriptions", () => {
       expect(body.data.filter((each: { description: string }) => each.description === "once")).toHaveLength(1);
     });
 
-    it("whose answer was lost is found by the repeated request, with a secret that holds, unless it was deleted", async () => {
+    it("whose response was lost is found by the repeated request, with a valid secret, unless it was deleted", async () => {
       const headers = { "Idempotency-Key": "lost" };
       const create = () => mine.secret.post(SUBSCRIPTIONS, fitting({ description: "lost" }), { headers });
       const lose = () =>
@@ -143,7 +143,7 @@ describe("webhook subscriptions", () => {
       expect(request && verifies(request, again.body.secret)).toBe(true);
       await mine.secret.delete(`${SUBSCRIPTIONS}/${id}`);
       await lose();
-      expect(await create()).toMatchObject({ status: 404, body: { detail: "No such webhook subscription." } });
+      expect(await create()).toMatchObject({ status: 404, body: { detail: "Webhook subscription not found." } });
     });
 
     it.each(
@@ -208,18 +208,18 @@ describe("webhook subscriptions", () => {
         [{ headers: { "x-a": "x".repeat(5000) } }, [["headers"]]],
         [{ headers: Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`x-${n}`, "v"])) }, [["headers"]]],
       ]),
-    )("refuses %s at its place, once", async (_, members, expected) => {
+    )("rejects %s with one error and its location", async (_, members, expected) => {
       const complete = Object.keys(members).length === 0 ? {} : fitting(members);
       const found = places(await mine.secret.post(SUBSCRIPTIONS, complete)).map((loc) => JSON.stringify(loc));
       expect(found.toSorted()).toEqual(expected.map((loc) => JSON.stringify(["body", ...loc])).toSorted());
     });
 
-    it("says which events there are", async () => {
+    it("lists the known events if one is unknown", async () => {
       const { body } = await mine.secret.post(SUBSCRIPTIONS, fitting({ events: ["runs.*"] }));
       expect(body.detail[0].msg).toContain("run.completed, run.failed");
     });
 
-    it("answers for another organisation's project as for a missing one", async () => {
+    it("returns the same error for another organisation's project as for a missing one", async () => {
       const theirs = await others.deploy(echo());
       const answers = await Promise.all(
         [theirs, UNKNOWN].map((id) =>
@@ -242,16 +242,16 @@ describe("webhook subscriptions", () => {
       "http://[fd00::1]/",
       "http://0.0.0.0/",
       "http:\\\\10.0.0.1\\",
-    ])("refuses the private address %s, also in a change", async (url) => {
+    ])("rejects the private address %s, also in an update", async (url) => {
       const created = await mine.secret.post(SUBSCRIPTIONS, fitting({ url }));
       expect(places(created)).toEqual([["body", "url"]]);
-      expect(created.body.detail[0].msg).toContain("not at a public address");
+      expect(created.body.detail[0].msg).toContain("does not have a public address");
       const { path } = await subscribe(mine.secret, fitting());
       expect(places(await mine.secret.patch(path, { url }))).toEqual([["body", "url"]]);
       await mine.secret.delete(path);
     });
 
-    it("reports faults of the address and of the projects at once", async () => {
+    it("reports errors of the URL and of the projects together", async () => {
       const answer = await mine.secret.post(
         SUBSCRIPTIONS,
         fitting({ url: "http://10.0.0.1/", filter: { project_id: [UNKNOWN] } }),
@@ -262,11 +262,11 @@ describe("webhook subscriptions", () => {
       ]);
     });
 
-    it("takes a name that cannot be resolved now", async () => {
+    it("accepts a host name that cannot be resolved yet", async () => {
       await subscribe(mine.secret, { url: "https://receiver.invalid/hook" });
     });
 
-    it("stops at 100 subscriptions, also when they come at once", async () => {
+    it("is rejected after 100 webhooks, also for simultaneous requests", async () => {
       const full = checkedClient(mine.target, (await createOrganisation(mine.target)).secretKey);
       const statuses: number[] = [];
       for (let n = 0; n < 105; n += 15) {
@@ -282,7 +282,7 @@ describe("webhook subscriptions", () => {
     });
   });
 
-  describe("access to subscriptions", () => {
+  describe("access to webhooks", () => {
     const calls = (path: string) =>
       [
         ["post", SUBSCRIPTIONS, "admin"],
@@ -297,7 +297,7 @@ describe("webhook subscriptions", () => {
         ["delete", path, "admin"],
       ] as const;
 
-    /** A change that fits, so that only the caller can be what is wrong. */
+    /** A valid change, so that only the caller can be the reason for a refusal. */
     const bodyOf = (path: string): unknown =>
       path === SUBSCRIPTIONS
         ? fitting()
@@ -310,7 +310,7 @@ describe("webhook subscriptions", () => {
     const ask = (client: TestClient, method: "get" | "post" | "patch" | "delete", path: string) =>
       method === "get" || method === "delete" ? client[method](path) : client[method](path, bodyOf(path));
 
-    it("asks for a credential, and for a secret one", async () => {
+    it("requires a credential, and a secret one", async () => {
       const { path } = await subscribe(mine.secret, fitting());
       for (const [method, address] of calls(path)) {
         const none = await ask(checkedClient(mine.target), method, address);
@@ -324,7 +324,7 @@ describe("webhook subscriptions", () => {
       }
     });
 
-    it("lets viewers read, editors send, and admins alone change", async () => {
+    it("lets viewers read, editors send, and only admins change", async () => {
       const { path } = await subscribe(mine.secret, fitting());
       for (const [method, address, role] of calls(path)) {
         const statuses = [(await ask(viewer, method, address)).status, (await ask(editor, method, address)).status];
@@ -335,7 +335,7 @@ describe("webhook subscriptions", () => {
       }
     });
 
-    it("shows an organisation its own only", async () => {
+    it("shows an organisation only its own", async () => {
       const { id, path } = await subscribe(mine.secret, fitting());
       for (const [method, address] of calls(path)) {
         if (address === SUBSCRIPTIONS) continue;
@@ -348,7 +348,7 @@ describe("webhook subscriptions", () => {
       expect((await mine.secret.get(path)).status).toBe(200);
     });
 
-    it("refuses an id that is none", async () => {
+    it("rejects an invalid ID", async () => {
       for (const id of ["x", "1", "%00"]) {
         const answer = await mine.secret.get(`${SUBSCRIPTIONS}/${id}`);
         expect([id, answer.status, answer.body.detail[0].loc]).toEqual([id, 422, ["path", "subscription_id"]]);
@@ -357,7 +357,7 @@ describe("webhook subscriptions", () => {
     });
   });
 
-  it("are listed page by page, without secrets, and a cursor of another order is refused", async () => {
+  it("are listed page by page, without secrets, and a cursor of another order is rejected", async () => {
     const tenant = await openTenant();
     const ids: string[] = [];
     for (let n = 0; n < 5; n++) ids.push((await subscribe(tenant.secret, fitting())).id);
@@ -383,8 +383,8 @@ describe("webhook subscriptions", () => {
     ]);
   });
 
-  describe("a change of a subscription", () => {
-    it("changes each member alone, and null removes filter and headers", async () => {
+  describe("an update of a webhook", () => {
+    it("changes each field separately, and null clears filter and headers", async () => {
       const { path } = await subscribe(
         mine.secret,
         fitting({ filter: { project_id: [project] }, headers: { "x-a": "1" }, description: "old" }),
@@ -395,7 +395,11 @@ describe("webhook subscriptions", () => {
         [{ url: `${receiver.url}/new` }, {}],
         [{ events: ["*", "*"] }, { events: ["*"] }],
         [{ description: "" }, {}],
-        [{ headers: { "X-B": "2", "x-c": "3" } }, { headers: { "x-b": "[redacted]", "x-c": "[redacted]" } }],
+        [
+          { headers: { "X-B": "2", "x-c": "3" } },
+          { headers: { "x-a": "[redacted]", "x-b": "[redacted]", "x-c": "[redacted]" } },
+        ],
+        [{ headers: { "X-A": null, "x-c": null } }, { headers: { "x-b": "[redacted]" } }],
         [{ headers: null }, { headers: {} }],
         [{ filter: null }, {}],
         [{ filter: { project_id: [project] } }, {}],
@@ -423,7 +427,7 @@ describe("webhook subscriptions", () => {
         [{ secret: "whsec_x" }, [["secret"]]],
         [{ filter: { project_id: [UNKNOWN] } }, [["filter", "project_id", 0]]],
       ]),
-    )("refuses %s, and changes nothing", async (_, change, expected) => {
+    )("rejects %s, and changes nothing", async (_, change, expected) => {
       const { path } = await subscribe(mine.secret, fitting());
       const before = await mine.secret.get(path);
       const found = new Set(places(await mine.secret.patch(path, change)).map((loc) => JSON.stringify(loc)));
@@ -432,7 +436,7 @@ describe("webhook subscriptions", () => {
       expect([after.body, after.headers.get("etag")]).toEqual([before.body, before.headers.get("etag")]);
     });
 
-    it("is refused when the subscription has changed since it was read", async () => {
+    it("rejects an outdated ETag", async () => {
       const { path, etag } = await subscribe(mine.secret, fitting());
       const change = (description: string, tag: string) =>
         mine.secret.patch(path, { description }, { headers: { "If-Match": tag } });
@@ -446,20 +450,20 @@ describe("webhook subscriptions", () => {
       expect(answers.map((answer) => answer.status).toSorted((a, b) => a - b)).toEqual([200, 412, 412, 412]);
     });
 
-    it("reaches the next delivery: address and headers", async () => {
-      const { path, secret } = await subscribe(mine.secret, fitting({ headers: { "x-old": "1" } }));
-      await mine.secret.patch(path, { url: `${receiver.url}/moved`, headers: { "X-New": "2" } });
+    it("applies its URL and headers to the next delivery", async () => {
+      const { path, secret } = await subscribe(mine.secret, fitting({ headers: { "x-old": "1", "x-kept": "0" } }));
+      await mine.secret.patch(path, { url: `${receiver.url}/moved`, headers: { "X-New": "2", "X-Old": null } });
       const { body } = await mine.secret.post(`${path}/test`);
       await delivered(mine.secret, path, body.delivery_id);
       const request = receiver.requests.find((each) => each.headers["webhook-id"] === body.event_id);
-      expect(request).toMatchObject({ path: "/moved", headers: { "x-new": "2" } });
+      expect(request).toMatchObject({ path: "/moved", headers: { "x-new": "2", "x-kept": "0" } });
       expect(request?.headers).not.toHaveProperty("x-old");
       expect(request && verifies(request, secret)).toBe(true);
     });
   });
 
-  describe("a disabled subscription", () => {
-    it("sends nothing, says why, tells the other subscriptions, and goes on once it is enabled", async () => {
+  describe("a disabled webhook", () => {
+    it("sends nothing, shows why, notifies the other webhooks, and resumes once it is enabled", async () => {
       const tenant = await openTenant();
       const { id, path } = await subscribe(tenant.secret, fitting({ url: `${receiver.url}/status?code=500` }));
       const watching = await subscribe(tenant.secret, {
@@ -485,7 +489,7 @@ describe("webhook subscriptions", () => {
       for (const answer of refused)
         expect(answer).toMatchObject({ status: 409, body: { code: "subscription_disabled" } });
 
-      // Disabled again, it stays as it is and sends no second event.
+      // Disabling it again changes nothing and sends no second event.
       expect((await tenant.secret.patch(path, { status: "disabled" })).body).toEqual(disabled);
       await expect.poll(() => receiver.hits("/watching")).toBe(1);
       const told = receiver.requests.find((each) => each.path === "/watching");
@@ -507,7 +511,7 @@ describe("webhook subscriptions", () => {
       await delivered(tenant.secret, path, test.delivery_id);
     });
 
-    it("is called failing, as one whose attempts all fail is, unless somebody has disabled it", async () => {
+    it("matches failing=true, like one whose attempts all fail, unless a person disabled it", async () => {
       const own = await openTenant();
       const failing: string[] = [];
       const make = async (state: string): Promise<string> => {
@@ -542,7 +546,7 @@ describe("webhook subscriptions", () => {
       expect((await own.secret.get(SUBSCRIPTIONS, { query: { failing: "maybe" } })).status).toBe(422);
     });
 
-    it("is one whose receiver has answered 410", async () => {
+    it("results from a receiver that returns 410", async () => {
       const { path } = await subscribe(mine.secret, fitting({ url: `${receiver.url}/status?code=410` }));
       const { body } = await mine.secret.post(`${path}/test`);
       expect(await delivered(mine.secret, path, body.delivery_id, "failed")).toMatchObject({ failure_reason: "gone" });
@@ -552,7 +556,7 @@ describe("webhook subscriptions", () => {
     });
   });
 
-  it("are gone when they are deleted, with their deliveries", async () => {
+  it("are not found after they are deleted, and neither are their deliveries", async () => {
     const { id, path } = await subscribe(mine.secret, fitting({ url: `${receiver.url}/status?code=500` }));
     const { body } = await mine.secret.post(`${path}/test`);
     await delivered(mine.secret, path, body.delivery_id, "retrying");
@@ -579,8 +583,8 @@ describe("webhook subscriptions", () => {
     expect(rows).toEqual([{ status: "failed", failure_reason: "subscription_deleted" }]);
   });
 
-  describe("the rotation of a secret", () => {
-    it("signs with both secrets until the time of grace is over", async () => {
+  describe("the rotation of a webhook secret", () => {
+    it("signs with both secrets until the grace period ends", async () => {
       const { path, secret: old } = await subscribe(mine.secret, fitting({ url: `${receiver.url}/rotated` }));
       const { status, body } = await mine.secret.post(`${path}/rotate-secret`);
       expect(status).toBe(200);
@@ -615,7 +619,7 @@ describe("webhook subscriptions", () => {
       expect((await mine.secret.get(path)).body.previous_secret_expires_at).toBeNull();
     });
 
-    it("happens once for an Idempotency-Key, whose kept answer is sealed", async () => {
+    it("happens once per Idempotency-Key, and its stored response is encrypted", async () => {
       const { id, path } = await subscribe(mine.secret, fitting());
       const headers = { "Idempotency-Key": "rotate-once" };
       const first = await mine.secret.post(`${path}/rotate-secret`, undefined, { headers });
@@ -630,7 +634,7 @@ describe("webhook subscriptions", () => {
           ),
         );
       expect(JSON.stringify(await kept())).not.toContain(first.body.secret.slice(6, 30));
-      // As after a crash between the rotation and its answer: the request finds the rotation made.
+      // As after a crash between rotation and response: the repeated request finds the rotation done.
       await mine.withDatabase((database) =>
         database.system((db) =>
           db.query(
@@ -644,7 +648,7 @@ describe("webhook subscriptions", () => {
       expect(first.body.subscription_id).toBe(id);
     });
 
-    it("shows no old secret in grace where there is no grace", async () => {
+    it("returns no previous_secret_expires_at when the grace period is 0", async () => {
       const api = await startInProcess({ env: { MILLRACE_WEBHOOK_SECRET_GRACE_MS: "0" } });
       const client = checkedClient(api, (await createOrganisation(api)).secretKey);
       const { path } = await subscribe(client, { url: "https://receiver.invalid/" });
@@ -653,7 +657,7 @@ describe("webhook subscriptions", () => {
       await api.close();
     });
 
-    it("takes no query", async () => {
+    it("accepts no query parameters", async () => {
       const { path } = await subscribe(mine.secret, fitting());
       expect(places(await mine.secret.post(`${path}/rotate-secret?force=1`))).toEqual([["query", "force"]]);
     });

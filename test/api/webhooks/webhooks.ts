@@ -5,7 +5,7 @@ import type { ReceivedRequest } from "../../support/http-target.ts";
 
 export const SUBSCRIPTIONS = "/v2/webhooks/subscriptions";
 
-/** A subscription as it was created, with its secret and its address. */
+/** A new webhook with its secret and its path. */
 export interface Subscribed {
   readonly id: string;
   readonly path: string;
@@ -24,7 +24,7 @@ export async function subscribe(api: TestClient, members: Record<string, unknown
   };
 }
 
-/** Waits until a delivery is in this state; its details. */
+/** Waits until a delivery is in this state; returns its details. */
 export async function delivered(api: TestClient, path: string, deliveryId: string, status = "delivered") {
   let answer: Answer | undefined;
   await expect
@@ -33,7 +33,7 @@ export async function delivered(api: TestClient, path: string, deliveryId: strin
   return (answer as Answer).body;
 }
 
-/** Whether a receiver that follows Standard Webhooks would believe the request. */
+/** Whether a receiver that follows Standard Webhooks would accept the request. */
 export function verifies(request: ReceivedRequest, secret: string): boolean {
   try {
     new Webhook(secret).verify(request.body, request.headers);
@@ -43,7 +43,7 @@ export function verifies(request: ReceivedRequest, secret: string): boolean {
   }
 }
 
-/** The offending places of a 422. */
+/** The locations of a 422. */
 export function places(answer: Answer): unknown[] {
   expect(answer.status, JSON.stringify(answer.body)).toBe(422);
   return answer.body.detail.map((issue: { loc: unknown }) => issue.loc);

@@ -5,7 +5,7 @@ import type { ErasureProgress } from "../../../src/domain/erasures/erasure.ts";
 const START = Date.parse("2026-01-01T00:00:00Z");
 const QUIET_MS = 10_000;
 
-/** Where an erasure is after a pass in which its first step finds `found`, `ms` after the start. */
+/** Progress of an erasure after a pass at `ms` whose first step finds `found` items. */
 function pass(progress: ErasureProgress, ms: number, found: number): ErasureProgress {
   let at = progress;
   for (const step of ERASURE_STEPS.slice(0, ERASURE_STEPS.indexOf("histories"))) {
@@ -16,23 +16,23 @@ function pass(progress: ErasureProgress, ms: number, found: number): ErasureProg
   return at;
 }
 
-it("passes are repeated until nothing has been found for as long as cancelled runs may still write", () => {
+it("passes repeat until no data has been found for as long as cancelled runs may still write", () => {
   const first = pass(FIRST_PROGRESS, 0, 3);
   expect(first.step).toBe("runs");
   const early = pass(first, QUIET_MS - 1, 0);
   expect(early.step).toBe("runs");
-  // What is found then begins the wait anew.
+  // A finding restarts the wait.
   const more = pass(early, QUIET_MS, 1);
   const again = pass(more, 2 * QUIET_MS - 1, 0);
   expect(again.step).toBe("runs");
   expect(pass(again, 2 * QUIET_MS, 0).step).toBe("histories");
 });
 
-it("one of a user who has nothing waits for nothing", () => {
+it("an erasure of a user without data does not wait", () => {
   expect(pass(FIRST_PROGRESS, 0, 0).step).toBe("histories");
 });
 
-it("a step goes on where its page has ended, and is told what was found before", () => {
+it("a step continues after its last page and is told that earlier pages found data", () => {
   const slice = { after: "row-9", found: 2, now: START, quietMs: QUIET_MS };
   expect(nextProgress(FIRST_PROGRESS, slice)).toEqual({
     step: "runs",

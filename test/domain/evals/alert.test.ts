@@ -22,10 +22,10 @@ const settings = (change: Partial<AlertSettings> = {}): AlertSettings => ({
   conditions: [low],
   ...change,
 });
-/** Enough samples of this value; null: none. */
+/** Enough samples of this value; null means no samples. */
 const seen = (value: number | null): Observation => ({ value, samples: value === null ? 0 : 5 });
 
-/** The reports minute by minute: the severity, and after a colon the notice. */
+/** The severity for each minute, with the notice after a colon if one is sent. */
 function told(alert: AlertSettings, steps: ReadonlyArray<ReadonlyArray<number | null>>): string[] {
   let state: AlertState = UNKNOWN_ALERT;
   return steps.map((values, minute) => {
@@ -36,7 +36,7 @@ function told(alert: AlertSettings, steps: ReadonlyArray<ReadonlyArray<number | 
 }
 
 describe("an alert", () => {
-  it("is reported once when it begins and once when it ends, at the recovery threshold", () => {
+  it("notifies once when it triggers and once when it resolves at the recovery threshold", () => {
     expect(told(settings(), [[0.9], [0.79], [0.7], [0.85], [0.89], [0.9], [0.85], [0.79]])).toEqual([
       "ok",
       "alert:triggered",
@@ -54,7 +54,7 @@ describe("an alert", () => {
     ["lte", "alert"],
     ["gt", "ok"],
     ["gte", "alert"],
-  ] as const)("at the threshold itself, of %s, is %s", (op, severity) => {
+  ] as const)("with a value equal to the threshold and the operator %s is %s", (op, severity) => {
     const condition = { ...high, op };
     expect(told(settings({ conditions: [condition] }), [[0.5]])[0]?.split(":")[0]).toBe(severity);
   });
@@ -64,11 +64,21 @@ describe("an alert", () => {
     ["keep", ["unknown", "alert:triggered", "alert", "alert", "alert", "ok:resolved"]],
     ["alert", ["alert:triggered", "alert", "alert", "alert", "alert", "ok:resolved"]],
     ["ok", ["ok", "alert:triggered", "ok:resolved", "alert:triggered", "ok:resolved", "ok"]],
-  ] as const)("without data and no_data %s", (no_data, expected) => {
+  ] as const)("without data and with no_data %s", (no_data, expected) => {
     expect(told(settings({ no_data }), [[null], [0.5], [null], [0.5], [null], [1]])).toEqual(expected);
   });
 
-  it("has no data below the least number of samples, except where they are what is counted", () => {
+  it("keeps its recovery threshold through a period without data that it ignores", () => {
+    expect(told(settings(), [[0.5], [null], [0.85], [null], [0.9]])).toEqual([
+      "alert:triggered",
+      "no_data",
+      "alert",
+      "no_data",
+      "ok:resolved",
+    ]);
+  });
+
+  it("has no data below the minimum number of samples, except for the sample_count metric", () => {
     const few = { value: 0.1, samples: 1 };
     expect(nextAlert(settings(), UNKNOWN_ALERT, [few], new Date(START)).state.severity).toBe("no_data");
     const count = { ...low, metric: "sample_count", threshold: 3, recovery_threshold: null } as const;
@@ -78,7 +88,7 @@ describe("an alert", () => {
     );
   });
 
-  it("combines its conditions; one without a say does not count", () => {
+  it("combines its conditions and skips a condition without data", () => {
     const conditions = [low, high];
     const steps = [
       [0.5, 0.1],
@@ -103,7 +113,7 @@ describe("an alert", () => {
     ]);
   });
 
-  it("is reported again where a reminder is set, and not while it is silenced", () => {
+  it("notifies again if a reminder is set, and not while it is silenced", () => {
     expect(told(settings({ renotify_seconds: 120 }), [[0.5], [0.5], [0.5], [0.5], [0.5]])).toEqual([
       "alert:triggered",
       "alert",
@@ -112,7 +122,7 @@ describe("an alert", () => {
       "alert:reminded",
     ]);
     const silenced_until = new Date(START + 150_000).toISOString();
-    // An alert that began in silence and lasts is reported afterwards. One that ended in it is not.
+    // An alert that begins while silenced and lasts is reported afterwards; one that ends while silenced is not.
     expect(told(settings({ silenced_until }), [[1], [0.5], [0.5], [0.5]])).toEqual([
       "ok",
       "alert",
@@ -122,7 +132,7 @@ describe("an alert", () => {
     expect(told(settings({ silenced_until }), [[1], [0.5], [1], [1]])).toEqual(["ok", "alert", "ok", "ok"]);
   });
 
-  it("accepts a recovery threshold on the good side only", () => {
+  it("accepts a recovery threshold only on the good side of the threshold", () => {
     const accepts = (condition: object): boolean => alertSettingsSchema.shape.conditions.safeParse([condition]).success;
     expect(accepts(low)).toBe(true);
     expect(accepts({ ...low, recovery_threshold: 0.7 })).toBe(false);
@@ -130,7 +140,7 @@ describe("an alert", () => {
     expect(accepts({ ...high, recovery_threshold: 0.6 })).toBe(false);
   });
 
-  it("alternates, whatever is measured: begin, reminder, end, begin", () => {
+  it("always alternates between triggered, reminded and resolved, for any measurements", () => {
     const value = fc.option(fc.constantFrom(0.5, 0.85, 0.95), { nil: null });
     fc.assert(
       fc.property(
@@ -151,7 +161,7 @@ describe("an alert", () => {
             if (notice === "reminded") expect([open, severity, renotify_seconds]).toEqual([true, "alert", 120]);
             if (notice === "resolved") expect([open, severity]).toEqual([true, "ok"]);
             if (notice !== undefined) open = notice !== "resolved";
-            // The report matches the measurement, unless the alert is silenced.
+            // The last notice matches the measurement, unless the alert is silenced.
             if ((silent === null || minute >= silent) && severity === "alert") expect(open).toBe(true);
             if ((silent === null || minute >= silent) && severity === "ok") expect(open).toBe(false);
           }

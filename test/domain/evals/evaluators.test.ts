@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { checkDefinition, resultOf, scoreLocally } from "../../../src/domain/evals/evaluator.ts";
+import {
+  checkDefinition,
+  requireFinding,
+  resultOf,
+  scoreLocally,
+  verdictOf,
+} from "../../../src/domain/evals/evaluator.ts";
 import { EVALUATOR_TYPES, TEMPLATES, kindOf } from "../../../src/domain/evals/evaluators/index.ts";
 import type { EvaluatorType } from "../../../src/domain/evals/evaluators/index.ts";
 import type { EvalSample } from "../../../src/domain/evals/evaluators/kind.ts";
@@ -20,7 +26,7 @@ const SAMPLE: EvalSample = {
   citations: [],
 };
 
-/** The score of an output against an expected one. */
+/** Scores an output against an expected output. */
 function scored(input: Record<string, unknown>, output?: Json, expected?: Json, more: Partial<EvalSample> = {}) {
   const checked = checkDefinition(input);
   if (!checked.ok) throw new Error(JSON.stringify(checked.faults));
@@ -31,7 +37,7 @@ function scored(input: Record<string, unknown>, output?: Json, expected?: Json, 
   return resultOf(checked.definition, outcome);
 }
 
-/** Type, config, output, expected output, value, whether it passes. Worked out by hand. */
+/** Type, config, output, expected output, value, verdict; all worked out by hand. */
 const CASES: ReadonlyArray<
   readonly [EvaluatorType, Record<string, unknown>, Json, Json | undefined, unknown, boolean | null]
 > = [
@@ -57,7 +63,7 @@ const CASES: ReadonlyArray<
   ["json_schema", { schema: { required: ["a"] } }, '{"a":1}', undefined, true, true],
   ["json_schema", { schema: { type: "array" } }, { a: 1 }, undefined, false, false],
   ["json_schema", { schema: {} }, "no json", undefined, false, false],
-  // Leaves: a, b[0], b[1], c. Equal: a, b[0].
+  // The leaves are a, b[0], b[1] and c; a and b[0] are equal.
   ["json_diff", {}, { a: 1, b: [1, 2] }, { a: 1, b: [1, 3], c: null }, 0.5, false],
   ["json_diff", { ignore: ["c"], number_tolerance: 1 }, { a: 1, b: [1, 2] }, { a: 1, b: [1, 3], c: 0 }, 1, true],
   ["json_diff", {}, "[]", [], 1, true],
@@ -66,10 +72,10 @@ const CASES: ReadonlyArray<
   ["numeric_diff", {}, "42.5", 42, 0.5, false],
   ["numeric_diff", { mode: "relative" }, 90, 100, 0.1, false],
   ["numeric_diff", { value: -1 }, -1, undefined, 0, true],
-  // kitten, sitting: three edits of seven characters.
+  // Three edits turn kitten into sitting, which has seven characters.
   ["levenshtein", {}, "kitten", "sitting", 1 - 3 / 7, false],
   ["levenshtein", {}, "", "", 1, true],
-  // Characters, whatever they are made of: one of four differs.
+  // Counts characters, not code units: one of four differs.
   ["levenshtein", {}, "ab😀c", "ab😃c", 0.75, false],
   ["levenshtein", {}, "👍", "a", 0, false],
   ["exact_match", {}, null, null, true, true],
@@ -81,7 +87,87 @@ const CASES: ReadonlyArray<
   ["error_free", {}, "x", undefined, true, true],
 ];
 
+describe("a pass threshold", () => {
+  const judging = (scale: object | undefined, more: object = {}) => ({
+    type: "llm_judge",
+    config: { rubric: "r", ...(scale && { scale }) },
+    ...more,
+  });
+  const down = { score: { direction: "minimize" } };
+
+  it.each([
+    ["0 to 1 without a scale", judging(undefined), 0.7, 0, 1],
+    ["1 to 10", judging({ min: 1, max: 10 }), 7.3, 1, 10],
+    ["1 to 5", judging({ min: 1, max: 5 }), 3.8, 1, 5],
+    ["-2 to 4", judging({ min: -2, max: 4 }), 2.2, -2, 4],
+    ["0 to 100", judging({ min: 0, max: 100 }), 70, 0, 100],
+    ["0 to 0.3", judging({ min: 0, max: 0.3 }), 0.21, 0, 0.3],
+    ["the widest numbers", judging({ min: -1e308, max: 1e308 }), 4e307, -1e99, 1e308],
+    ["1 to 10, where less is better", judging({ min: 1, max: 10 }, down), 3.7, 10, 1],
+    ["0 to 1, where less is better", judging(undefined, down), 0.3, 1, 0],
+    ["1 to 10, negated", judging({ min: 1, max: 10 }, { negate: true }), 7.3, 10, 1],
+  ])("of a judge follows the judge's scale: %s", (_, input, threshold, worst, best) => {
+    const checked = checkDefinition(input);
+    if (!checked.ok) throw new Error(JSON.stringify(checked.faults));
+    expect(checked.definition.score.pass_threshold).toBe(threshold);
+    const passes = (value: number) => resultOf(checked.definition, { ok: true, finding: { value } }).passed;
+    expect([passes(worst), verdictOf(checked.definition, worst)]).toEqual([false, false]);
+    if (Math.abs(best) < 1e100) expect([passes(best), verdictOf(checked.definition, best)]).toEqual([true, true]);
+  });
+
+  it.each([
+    ["beyond a judge's scale", judging({ min: 1, max: 10 }, { score: { pass_threshold: 0.7 } }), "pass_threshold"],
+    [
+      "for values that a judge on a scale does not give",
+      judging(undefined, { score: { data_type: "boolean" } }),
+      "data_type",
+    ],
+    ["that is missing where similarity has to be low", { type: "levenshtein", ...down }, "pass_threshold"],
+    [
+      "that is missing where a difference has to be large",
+      { type: "numeric_diff", score: { direction: "maximize" } },
+      "pass_threshold",
+    ],
+    [
+      "that is missing where an expression has any scale",
+      { type: "composite", config: { parts: [{ name: "a", type: "json_valid" }], expression: "10.0" } },
+      "pass_threshold",
+    ],
+  ])("is required: %s", (_, input, member) => {
+    expect(checkDefinition(input)).toMatchObject({ ok: false, faults: [{ path: ["score", member] }] });
+  });
+
+  it("of labels is set by each label, also for a value that a person corrects", () => {
+    const labels = [
+      { label: "bad", value: 1 },
+      { label: "unsure", value: 5 },
+      { label: "fine", value: 5, passes: true },
+      { label: "so-so", value: 2 },
+      { label: "good", value: 3, passes: true },
+    ];
+    const checked = checkDefinition({ type: "llm_judge", config: { rubric: "r", labels } });
+    if (!checked.ok) throw new Error("refused");
+    expect(checked.definition.score.pass_threshold).toBeNull();
+    const verdicts = [1, 3, 4, 5, "bad", "good", "none"].map((value) => verdictOf(checked.definition, value));
+    expect(verdicts).toEqual([false, true, null, null, false, true, null]);
+    expect(verdictOf({ ...checked.definition, negate: true }, 1)).toBe(true);
+  });
+});
+
 describe("evaluators", () => {
+  it.each([
+    ["contains", {}, ""],
+    ["contains", {}, "  "],
+    ["contains", {}, []],
+    ["contains", {}, ["nine", ""]],
+    ["contains", { values: [" "], mode: "any" }, "x"],
+    ["starts_with", {}, ""],
+    ["ends_with", { value: "\n" }, "x"],
+  ] as const)("%s %j do not pass an output if the expected value is empty: %j", (type, config, expected) => {
+    const found = scored({ type, config }, "We open at nine", expected);
+    expect(found).toMatchObject({ passed: null, error: { code: "no_expected_output" } });
+  });
+
   it.each(CASES)("%s %j: %j against %j is %j", (type, config, output, expected, value, passed) => {
     const result = scored({ type, config }, output, expected);
     expect(result.error).toBeNull();
@@ -90,7 +176,16 @@ describe("evaluators", () => {
     expect(result.passed).toBe(passed);
   });
 
-  it("judges the path by the nodes that ran", () => {
+  it("do not accept a string or null as a verdict", () => {
+    for (const passed of ["false", "true", 0, 1, {}])
+      expect(() => requireFinding("boolean", { value: true, passed })).toThrow(
+        "`passed` must be true, false, null or omitted",
+      );
+    expect(requireFinding("numeric", { value: 1, passed: null })).toEqual({ value: 1 });
+    expect(requireFinding("numeric", { value: 1, passed: false })).toEqual({ value: 1, passed: false });
+  });
+
+  it("judge the path by the nodes that ran", () => {
     const node = (node_id: string, state = "COMPLETED") => ({ node_id, type: "template", state });
     const nodes = [node("a"), node("b"), node("c", "SKIPPED"), node("d", "FAILED")];
     const path = (config: Record<string, unknown>) => scored({ type: "path", config }, "x", undefined, { nodes }).value;
@@ -102,7 +197,7 @@ describe("evaluators", () => {
     expect(errorFree).toMatchObject({ value: false, reasoning: "Failed: d" });
   });
 
-  it("counts what is cited against what should be", () => {
+  it("compare the citations with the expected ones", () => {
     const citations = [
       { resource_id: "1", resource_path: "a.md" },
       { resource_id: "1", resource_path: "a.md" },
@@ -121,7 +216,7 @@ describe("evaluators", () => {
     expect(cites({ metadata_field: "none" }).error?.code).toBe("no_expected_output");
   });
 
-  it("scores a failed run as what it is: an error where there is nothing to score", () => {
+  it("report an error for a failed run that has no output to score", () => {
     const failed = { state: "FAILED", error: { code: "guard_failed", message: "No" } } as const;
     expect(scored({ type: "error_free" }, undefined, undefined, failed)).toMatchObject({
       value: false,
@@ -134,7 +229,7 @@ describe("evaluators", () => {
     expect(scored({ type: "numeric_diff" }, "many", 3).error?.code).toBe("not_a_number");
   });
 
-  it("gives no score where a difference is no number, or too large a one to be averaged", () => {
+  it("give no score if the difference is not a number or is too large to average", () => {
     const diff = (mode: string, output: Json, expected: Json) =>
       scored({ type: "numeric_diff", config: { mode } }, output, expected);
     expect(diff("absolute", 1e308, -1e308)).toMatchObject({
@@ -146,7 +241,7 @@ describe("evaluators", () => {
     expect(diff("relative", 1, 1e-200)).toMatchObject({ passed: null, error: { code: "value_out_of_range" } });
     const definition = checkDefinition({ type: "numeric_diff" });
     if (!definition.ok) throw new Error("refused");
-    // As Infinity comes out of the process that has scored.
+    // Infinity arrives as null from the process that scores.
     const finding = JSON.parse('{"value":null}');
     expect(resultOf(definition.definition, { ok: true, finding })).toMatchObject({
       passed: null,
@@ -154,7 +249,7 @@ describe("evaluators", () => {
     });
   });
 
-  it("scores no outputs of a run that has not completed, whatever of them is there", () => {
+  it("score no output of a failed or cancelled run, even if it has some", () => {
     for (const state of ["FAILED", "CANCELLED"] as const)
       for (const type of ["exact_match", "contains", "levenshtein", "json_valid", "regex"]) {
         const config = type === "regex" ? { pattern: "a" } : {};
@@ -162,7 +257,7 @@ describe("evaluators", () => {
       }
   });
 
-  it("looks into an output by a path, and into what is expected where that is as deep", () => {
+  it("read the output by json_path, and read the expected value by it if that has the path", () => {
     const target = { output: "out-0", json_path: '$.items[-1]["the name"]' };
     const output = '{"items":[{"the name":"a"},{"the name":"b"}]}';
     expect(scored({ type: "exact_match", target }, output, "b").value).toBe(true);
@@ -175,7 +270,7 @@ describe("evaluators", () => {
     expect(scored({ type: "exact_match", target: { output: "out-1" } }, "x", "x").error?.code).toBe("no_output");
   });
 
-  it("passes by threshold and direction, and the other way round where it is negated", () => {
+  it("pass by threshold and direction, inverted if negate is set", () => {
     const close = (extra: object) => scored({ type: "levenshtein", ...extra }, "abcd", "abcx").passed;
     expect(close({})).toBe(false);
     expect(close({ score: { pass_threshold: 0.75 } })).toBe(true);
@@ -234,15 +329,18 @@ describe("evaluators", () => {
       },
       ["config", "labels"],
     ],
-  ])("refuses %s", (_, input, path) => {
+  ])("refuse %s", (_, input, path) => {
     const checked = checkDefinition(input);
     expect(checked.ok ? [] : checked.faults.map((fault) => fault.path)).toContainEqual(path);
   });
 
-  it("has a template of each type, and each can be used", () => {
+  it("have a usable template for each type", () => {
     expect(new Set(TEMPLATES.map(({ type }) => type))).toEqual(new Set(EVALUATOR_TYPES));
     expect(new Set(TEMPLATES.map(({ template_id }) => template_id)).size).toBe(TEMPLATES.length);
-    for (const { type, config } of TEMPLATES) expect(checkDefinition({ type, config })).toMatchObject({ ok: true });
+    for (const { type, config, pass_threshold } of TEMPLATES) {
+      const score = pass_threshold === undefined ? {} : { pass_threshold };
+      expect(checkDefinition({ type, config, score })).toMatchObject({ ok: true });
+    }
     for (const type of EVALUATOR_TYPES) expect(kindOf(type).description).not.toBe("");
   });
 });

@@ -3,8 +3,8 @@ import { mapRecord, neededFields } from "../../../src/domain/evals/import.ts";
 
 const mapping = { inputs: { "in-0": "q", "in-1": "meta.lang" }, expected_outputs: { "out-0": "a" }, external_id: "id" };
 
-describe("a record made into a row", () => {
-  it("takes fields by name and by path; a number may be an id", () => {
+describe("a record mapped to a dataset row", () => {
+  it("reads fields by name and by path, and accepts a number as ID", () => {
     expect(mapRecord({ q: "Why?", meta: { lang: "en" }, a: ["b"], id: 7, other: 1 }, mapping)).toEqual({
       ok: true,
       row: {
@@ -19,7 +19,7 @@ describe("a record made into a row", () => {
     });
   });
 
-  it("prefers a field whose name has a dot to a path", () => {
+  it("prefers a field whose name contains a dot to a path", () => {
     const found = mapRecord({ q: 1, "meta.lang": "x", meta: { lang: "y" } }, mapping);
     expect(found).toMatchObject({
       ok: true,
@@ -37,18 +37,18 @@ describe("a record made into a row", () => {
     expect(mapRecord(record, mapping)).toMatchObject({ ok: false, code });
   });
 
-  it("takes empty cells for no id and no split", () => {
+  it("reads empty cells as no ID and no split", () => {
     const found = mapRecord({ q: "", id: "", part: "" }, { inputs: { "in-0": "q" }, external_id: "id", split: "part" });
     expect(found).toMatchObject({ ok: true, row: { inputs: { "in-0": "" }, external_id: null, split: null } });
   });
 
-  it("needs metadata and a split of tables only", () => {
+  it("requires the metadata and split columns only in tables", () => {
     const wanted = { inputs: { a: "q" }, metadata: { m: "meta" }, split: "part", external_id: "id" };
     expect(neededFields(wanted, true)).toEqual(["q", "id", "meta", "part"]);
     expect(neededFields(wanted, false)).toEqual(["q", "id"]);
   });
 
-  it("without a mapping reads what an export has written", () => {
+  it("without a mapping, reads the format that an export writes", () => {
     const columns = { row_id: "x", status: "active", "inputs.in-0": "a", "inputs.in-1": "", tags: "b, c", split: "" };
     expect(mapRecord(columns, null)).toMatchObject({
       ok: true,

@@ -4,7 +4,7 @@ import type { ExperimentStatus, Gate } from "../../../src/domain/evals/experimen
 import { confidenceInterval, studentQuantile } from "../../../src/domain/evals/statistics.ts";
 
 describe("the quantile of Student's t", () => {
-  // The 0.975 column of table 1.3.6.7.2 of the NIST/SEMATECH e-Handbook of Statistical Methods.
+  // Values of the 0.975 column, table 1.3.6.7.2, NIST/SEMATECH e-Handbook of Statistical Methods.
   it.each([
     [1, 12.706],
     [2, 4.303],
@@ -27,12 +27,12 @@ describe("the quantile of Student's t", () => {
     expect(studentQuantile(df)).toBeCloseTo(published, 3);
   });
 
-  it("gives the published interval of a mean", () => {
+  it("gives the published confidence interval of a mean", () => {
     // NIST/SEMATECH 1.3.5.2, ZARR13.DAT: n 195, mean 9.261460, standard deviation 0.02278881.
     const [low = 0, high = 0] = confidenceInterval({ n: 195, mean: 9.261_46, stddev: 0.022_788_81 }) ?? [];
     expect(low).toBeCloseTo(9.258_242, 5);
     expect(high).toBeCloseTo(9.264_679, 5);
-    // Of six values: 2.571 of the table above, with five degrees of freedom.
+    // With six values: 2.571, from the table above for five degrees of freedom.
     expect(confidenceInterval({ n: 6, mean: 0, stddev: Math.sqrt(6) })?.[1]).toBeCloseTo(2.571, 3);
     expect(confidenceInterval({ n: 1, mean: 1, stddev: null })).toBeNull();
   });
@@ -64,7 +64,7 @@ describe("gates", () => {
     p95_latency_ms: 120,
     unrun: 0,
   });
-  /** With so many of the scores missing. */
+  /** Ten scores: `passes` pass and `unscored` are missing. */
   const lacking = (passes: number, unscored: number): ExperimentStatus => {
     const all = status(1);
     const [evaluator] = all.per_evaluator;
@@ -84,7 +84,7 @@ describe("gates", () => {
   const passed = (rest: Partial<Gate>, own = status(0.7), other: ExperimentStatus | null = status(0.8)) =>
     checkGates([gate(rest)], own, other)[0]?.passed;
 
-  it("compare what was observed, or its difference to the baseline", () => {
+  it("compare the observed value or its difference from the baseline", () => {
     expect(passed({ value: 0.7 })).toBe(true);
     expect(passed({ op: "gt", value: 0.7 })).toBe(false);
     expect(passed({ op: "lt", value: 0.7 })).toBe(false);
@@ -101,7 +101,7 @@ describe("gates", () => {
     expect(passed({ op: "lte", metric: "error_rate", value: 0.2 }, none)).toBeNull();
   });
 
-  it("count what is missing against themselves", () => {
+  it("count missing scores as the worst outcome", () => {
     const rate = (rest: Partial<Gate>, own: ExperimentStatus) =>
       checkGates([gate({ metric: "pass_rate", ...rest })], own, null).map((each) => [each.observed, each.passed])[0];
     expect(rate({ op: "gte", value: 1 }, lacking(1, 9))).toEqual([0.1, false]);
@@ -111,7 +111,7 @@ describe("gates", () => {
     expect(rate({ op: "eq", value: 0 }, lacking(0, 9))).toEqual([0.9, false]);
     expect(rate({ op: "eq", value: 1 }, lacking(1, 9))).toEqual([0.1, false]);
     expect(rate({ op: "gte", value: 0.1 }, lacking(0, 10))).toEqual([0, false]);
-    // An evaluator that does not judge has no rate.
+    // An evaluator without verdicts has no pass rate.
     expect(rate({}, status(null))).toEqual([null, null]);
     expect(passed({ op: "gte", value: 0.5 }, lacking(9, 1))).toBeNull();
     expect(passed({ op: "gte", value: 1.5 }, lacking(9, 1))).toBe(false);
@@ -120,10 +120,10 @@ describe("gates", () => {
     expect(passed({ op: "lt", metric: "p95_latency_ms", value: 999 }, { ...status(1), unrun: 1 })).toBeNull();
   });
 
-  it("pass against a baseline only whatever its missing scores would have been", () => {
+  it("pass against a baseline only if they pass for every possible value of its missing scores", () => {
     const against = (rest: Partial<Gate>, own: ExperimentStatus, other: ExperimentStatus) =>
       passed({ metric: "pass_rate", vs: "baseline", ...rest }, own, other);
-    // Of the baseline's ten rows none failed, and eight have no score.
+    // In the baseline two of ten rows passed, and eight have no score.
     expect(against({ op: "gte", value: 0 }, lacking(5, 0), lacking(2, 8))).toBeNull();
     expect(against({ op: "gte", value: 0 }, lacking(10, 0), lacking(2, 8))).toBe(true);
     expect(against({ op: "gte", value: 0 }, lacking(1, 0), lacking(2, 8))).toBe(false);
@@ -136,7 +136,7 @@ describe("gates", () => {
     expect(against({ op: "eq", value: 0.3 }, lacking(5, 0), lacking(2, 1))).toBeNull();
     expect(against({ op: "eq", value: 0.2 }, lacking(5, 0), lacking(2, 2))).toBeNull();
     expect(against({ op: "eq", value: -0.2 }, lacking(5, 0), lacking(2, 2))).toBe(false);
-    // What the experiment itself lacks still counts against it.
+    // Missing scores of the experiment itself still count as failed.
     expect(against({ op: "gte", value: 0 }, lacking(1, 9), lacking(2, 0))).toBe(false);
     expect(against({ op: "gte", value: 0 }, lacking(2, 8), lacking(2, 8))).toBeNull();
     for (const metric of ["cost_usd", "p95_latency_ms"] as const) {
@@ -149,7 +149,7 @@ describe("gates", () => {
     }
   });
 
-  it("pass an experiment only where it is complete and all of them are met", () => {
+  it("pass an experiment only if it is complete and every gate is met", () => {
     const met = checkGates([gate({ value: 0.5 })], status(0.7), null);
     const missed = checkGates([gate({ value: 0.9 })], status(0.7), null);
     const unknown = checkGates([gate({})], status(null), null);

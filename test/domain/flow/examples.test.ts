@@ -16,7 +16,7 @@ import { validateFlow } from "../../../src/domain/flow/validate/validate.ts";
 
 const folder = new URL("../../../examples/flows/", import.meta.url);
 const files = readdirSync(folder).map((file) => JSON.parse(readFileSync(new URL(file, folder), "utf8")) as FlowFile);
-/** Knowledge bases are named in the files, and have ids where flows are deployed. */
+/** Example files name knowledge bases; a deployed flow has their IDs. */
 const A_BASE = "0197f0a0-0000-7000-8000-000000000000";
 const flows = files.map((file): [string, FlowDefinition] => [
   file.name,
@@ -28,17 +28,17 @@ addFormats.default(ajv);
 const published = ajv.compile(flowJsonSchema());
 
 describe.each(flows)("the example %s", (name, flow) => {
-  it("is valid, without even a warning, and keeps to the published schema", () => {
+  it("is valid without warnings and matches the published schema", () => {
     expect(validateFlow(flow, DEFAULT_FLOW_LIMITS)).toEqual({ valid: true, problems: [] });
     expect(published(flow) || published.errors).toBe(true);
   });
 
-  it("is called as its file is", () => {
+  it("has the name of its file", () => {
     expect(existsSync(new URL(`${name}.json`, folder))).toBe(true);
     expect(contentHash(flow)).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it("has examples that its own schema and its runs accept", () => {
+  it("has example inputs that its own schema and its runs accept", () => {
     const io = describeFlow(flow, { project_id: "p", name, version: 1, content_hash: "x" }, DEFAULT_FLOW_LIMITS);
     const accepts = ajv.compile(io.inputs);
     const plan = compileFlow(flow);
@@ -50,20 +50,20 @@ describe.each(flows)("the example %s", (name, flow) => {
     expect(() => ajv.compile(io.outputs)).not.toThrow();
   });
 
-  it("calls only flows that are examples as well", () => {
+  it("calls only flows that are examples too", () => {
     const called = [...JSON.stringify(flow).matchAll(/"project_id":"([^"]*)"/g)].map(([, id]) => id);
     expect(called.filter((id) => !flows.some(([other]) => other === id))).toEqual([]);
   });
 });
 
 describe("the examples", () => {
-  it("have documents for every knowledge base that they search", () => {
+  it("include documents for every knowledge base that they search", () => {
     const named = new Set(files.flatMap((file) => namesIn(file, "knowledge_base")));
     expect([...named]).toEqual(["constitution"]);
     for (const name of named) expect(existsSync(new URL(`../knowledge/${name}/`, folder))).toBe(true);
   });
 
-  it("use every kind of node", () => {
+  it("use every node type", () => {
     const text = flows.map(([, flow]) => JSON.stringify(flow)).join();
     expect(NODE_KINDS.filter((kind) => !text.includes(`"type":"${kind}"`))).toEqual([]);
   });

@@ -10,7 +10,7 @@ function paths(...sources: string[]): readonly RedactPath[] {
 const masked = (value: Json, source: string, root: string[] = []) => redact(value, paths(source), root);
 
 describe("redaction", () => {
-  it("masks what a path names, and nothing else", () => {
+  it("masks what a path names and nothing else", () => {
     const value = { nodes: { "http-0": { output: { body: { token: "s", other: 1 } } } } };
     expect(masked(value, '$.nodes["http-0"].output.body.token')).toEqual({
       nodes: { "http-0": { output: { body: { token: "[redacted]", other: 1 } } } },
@@ -20,7 +20,7 @@ describe("redaction", () => {
     );
   });
 
-  it("knows where a value stands", () => {
+  it("compares paths with the location of the value", () => {
     expect(
       masked({ body: { token: "s" } }, '$.nodes["http-0"].output.body.token', ["nodes", "http-0", "output"]),
     ).toEqual({ body: { token: "[redacted]" } });
@@ -44,7 +44,7 @@ describe("redaction", () => {
     expect(masked({ password: "s" }, "$..password", ["nodes", "x", "output"])).toEqual({ password: "[redacted]" });
   });
 
-  it("takes any member or position for *", () => {
+  it("matches any field or index with *", () => {
     expect(masked({ a: [{ x: 1, y: 2 }], b: { c: { x: 3 } } }, "$.*.*.x")).toEqual({
       a: [{ x: "[redacted]", y: 2 }],
       b: { c: { x: "[redacted]" } },
@@ -53,31 +53,31 @@ describe("redaction", () => {
     expect(masked({ list: [1, 2] }, "$.list[*]")).toEqual({ list: ["[redacted]", "[redacted]"] });
   });
 
-  it("gives back the very value where nothing is named in it", () => {
+  it("returns the same object if no path matches", () => {
     const value = { a: [1, { b: 2 }] };
     expect(masked(value, "$..token")).toBe(value);
   });
 
-  it("masks an input as its node's output too, and an output of the run as its node's", () => {
+  it("masks an input also as its node's output, and a run output also as its node's output", () => {
     expect(masked({ text: "s" }, "$.inputs.url-0", ["nodes", "url-0", "output"])).toBe("[redacted]");
     expect(masked({ a: "s" }, "$.outputs.out-0.a", ["nodes", "out-0", "output"])).toEqual({ a: "[redacted]" });
     expect(masked({ a: "s" }, "$.nodes.out-0.output.a", ["outputs", "out-0"])).toEqual({ a: "[redacted]" });
     expect(masked("s", "$.nodes.*.output", ["inputs", "in-0"])).toBe("[redacted]");
   });
 
-  it("leaves __proto__ a key like any other", () => {
+  it("treats __proto__ as an ordinary key", () => {
     const value = JSON.parse('{"__proto__":{"token":"s"},"token":"t"}') as Json;
     expect(JSON.stringify(masked(value, "$..token"))).toBe('{"__proto__":{"token":"[redacted]"},"token":"[redacted]"}');
     expect(({} as Record<string, unknown>)["token"]).toBeUndefined();
   });
 
-  it("masks what lies too deep to be looked through", () => {
+  it("masks values that are nested too deeply to be searched", () => {
     const deep = JSON.parse(`${'{"a":'.repeat(5000)}{"token":"s"}${"}".repeat(5000)}`) as Json;
     expect(JSON.stringify(masked(deep, "$..token"))).not.toContain('"s"');
     expect(masked(deep, "$.b.c")).toBe(deep);
   });
 
-  it("is quick with many paths over many values", () => {
+  it("is fast with many paths and many values", () => {
     const value = Array.from({ length: 20_000 }, (_, index) => ({ id: index, user: { name: "x", password: "s" } }));
     const start = performance.now();
     redact(value, paths(...Array.from({ length: 100 }, (_, index) => `$..a${index}..*..password`)), []);

@@ -9,7 +9,7 @@ function masked(message: string, secret: Json): string {
   return maskQuoted(message, parsed.paths, { inputs: { secret, open: "an open value" }, nodes: {} });
 }
 
-describe("quote-leak: a message that quotes what is redacted", () => {
+describe("quote-leak: a message that quotes redacted values", () => {
   it.each<[what: string, message: string, secret: Json, clean: string]>([
     ["a text", "It was Ada Lovelace.", "Ada Lovelace", "It was [redacted]."],
     ["a text within JSON", 'It was "say \\"no\\""', 'say "no"', 'It was "[redacted]"'],
@@ -26,13 +26,13 @@ describe("quote-leak: a message that quotes what is redacted", () => {
     expect(masked(message, secret)).toBe(clean);
   });
 
-  it("is masked as a whole where there is more to look for than may be", () => {
+  it("is masked completely if there are too many values to search for", () => {
     const names = Array.from({ length: 20_000 }, (_, n) => `name-${n}`);
     expect(masked("It was name-77.", names.slice(70, 80))).toBe("It was [redacted].");
     expect(masked("It was name-19999.", names)).toBe("[redacted]");
   });
 
-  it("redos-own: costs little, however many long values begin like the message", { timeout: 10_000 }, () => {
+  it("redos-own: costs little, however many long values share the message's beginning", { timeout: 10_000 }, () => {
     const values = Array.from({ length: 1000 }, (_, n) => `${"a".repeat(2000)}${n}${"c".repeat(2000)}`);
     expect(masked(`${"a".repeat(4095)}…`, values)).toBe("[redacted]");
     expect(masked(`${"a".repeat(4095)}…`, values.slice(0, 5))).toBe(`${"a".repeat(2095)}[redacted]…`);

@@ -5,7 +5,7 @@ import { flowReferences } from "../../../src/domain/flow/references.ts";
 const BASE = "019B0000-0000-7000-8000-00000000000A";
 
 describe("the references of a flow", () => {
-  it("include nested flows, with the place of each id", () => {
+  it("include nested flows, with the location of each ID", () => {
     const inner = {
       nodes: [
         { id: "kb-0", type: "knowledge", config: { knowledge_base_id: BASE, query: "x" } },

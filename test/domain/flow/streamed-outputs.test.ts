@@ -26,7 +26,7 @@ const planOf = (value: string | undefined, more: object = {}) =>
   );
 const sourcesOf = (value: string | undefined, more?: object) => streamedOutputs(planOf(value, more)).get("out-0");
 
-describe("an output that grows with a model's text", () => {
+describe("an output that streams a model's text", () => {
   it.each([
     [undefined, [{ node_id: "llm-0", before: [] }]],
     ["{{llm-0}}", [{ node_id: "llm-0", before: [] }]],
@@ -45,12 +45,12 @@ describe("an output that grows with a model's text", () => {
     expect(sourcesOf(value)).toEqual(sources);
   });
 
-  it("is none where the answer is JSON", () => {
+  it("does not exist if the model returns JSON", () => {
     expect(sourcesOf(undefined, { schema: { type: "object" } })).toBeUndefined();
   });
 });
 
-describe("a text that settings.redact may reach", () => {
+describe("a model text that settings.redact may cover", () => {
   it.each([
     [[], true],
     [["$.inputs.in-0", "$..password", '$.nodes["llm-1"].output'], true],
@@ -60,7 +60,7 @@ describe("a text that settings.redact may reach", () => {
     [["$.outputs.out-0"], false],
     [["$.outputs"], false],
     [['$.nodes["tpl-0"].output'], false],
-  ])("%j: shown %s", (redact, shown) => {
+  ])("is streamed with the paths %j: %s", (redact, shown) => {
     const parsed = parseRedactPaths(redact);
     if (!parsed.ok) throw new Error("the paths are no paths");
     expect(mayShowText(planOf("{{tpl-0}}"), parsed.paths, "llm-0")).toBe(shown);

@@ -39,7 +39,7 @@ const plain = (text: string): ChunkedText => ({ text, pages: null, headings: [] 
 const chunksOf = (source: ChunkedText, given: Params): NewChunk[] => [...chunkText(source, given)];
 
 describe("chunks", () => {
-  it("are parts of the text that cover all of it, in order, none too long, and none within a pair", () => {
+  it("cover the whole text in order, within the size limit, and never split a surrogate pair", () => {
     fc.assert(
       fc.property(anyText, params, (text, given) => {
         const chunks = chunksOf(plain(text), given);
@@ -62,7 +62,7 @@ describe("chunks", () => {
   });
 
   it.each(["naive", "sentence"] as const)("never cut an emoji in half (%s)", (chunker_type) => {
-    // Without a blank, so that cuts fall between characters; of one text at odd places, of the other at even ones.
+    // Without spaces, cuts fall between characters; the extra letter shifts them from even to odd positions.
     for (const before of ["", "x"]) {
       const text = before + "😀".repeat(3000);
       for (const [chunk_size, chunk_overlap] of [
@@ -77,7 +77,7 @@ describe("chunks", () => {
     }
   });
 
-  it("overlap by no more than is asked for", () => {
+  it("overlap by no more than the setting", () => {
     fc.assert(
       fc.property(anyText, params, (text, given) => {
         const chunks = chunksOf(plain(text), given);
@@ -89,7 +89,7 @@ describe("chunks", () => {
     );
   });
 
-  it("are whole sentences, the last ones of a chunk again in the next", () => {
+  it("consist of whole sentences; the last ones of a chunk repeat in the next", () => {
     const text = "The mill stands still. The river runs dry. Nobody knows why. Everyone asks.";
     const given: Params = { chunk_size: 50, chunk_overlap: 25, chunker_type: "sentence" };
     expect(chunksOf(plain(text), given).map((chunk) => chunk.text)).toEqual([
@@ -99,7 +99,7 @@ describe("chunks", () => {
     ]);
   });
 
-  it("know the headings above them, and end before the next one where they are long enough", () => {
+  it("know the headings above them and end before the next heading if they are long enough", () => {
     const text = `# Mills\nA mill grinds. It has a wheel of wood.\n## Races\nWater runs to the wheel. ${"It is wet. ".repeat(6)}\n# Rivers\nThey flow.`;
     const at = (line: string, level: number) => ({
       level,
@@ -114,14 +114,14 @@ describe("chunks", () => {
     expect(races.length).toBeGreaterThan(0);
     expect(chunks.find((chunk) => chunk.text.startsWith("## Races"))?.context).toBe("Mills");
     expect(chunks.at(-1)?.text).toBe("# Rivers\nThey flow.");
-    // For whoever reads a result, the one that a chunk begins with is among its headings.
+    // The heading with which a chunk begins is one of its headings, for readers of search results.
     expect(chunks.find((chunk) => chunk.text.startsWith("## Races"))?.metadata).toEqual({
       headings: ["Mills", "Races"],
     });
     expect(chunks.at(-1)?.metadata).toEqual({ headings: ["Rivers"] });
   });
 
-  it("know the pages they lie on", () => {
+  it("know which pages they are on", () => {
     const pages = ["First page here.", "The second one is here.", "The third page."];
     const text = pages.join("\n\n");
     let at = 0;
@@ -138,7 +138,7 @@ describe("chunks", () => {
     ]);
   });
 
-  it("take time that grows with the length of the text alone", () => {
+  it("take time linear in the length of the text", () => {
     const started = performance.now();
     const given: Params = { chunk_size: 1500, chunk_overlap: 500, chunker_type: "sentence" };
     for (const text of ["a".repeat(2e6), "a. ".repeat(7e5), "\n".repeat(2e6), "😀".repeat(1e6)]) {

@@ -7,7 +7,7 @@ const roundTrip = (values: number[]): number[] => {
   return [...target];
 };
 
-it("keeps what a half can hold, and rounds the rest to the nearest, ties to even", () => {
+it("keeps values that fit a 16-bit float and rounds others to the nearest, ties to even", () => {
   const exact = [0, 1, -1, 0.5, 65_504, 2 ** -14, 2 ** -24, -(2 ** -20)];
   expect(roundTrip(exact)).toEqual(exact);
   expect(roundTrip([1 + 2 ** -11, 1 + 3 * 2 ** -11, 2 ** -26, 70_000])).toEqual([1, 1 + 2 ** -9, 0, Infinity]);
@@ -19,8 +19,8 @@ it("keeps what a half can hold, and rounds the rest to the nearest, ties to even
   }
 });
 
-it("refuses a vector without a direction", () => {
-  expect(() => normalizeVector([0, 0])).toThrow("no direction");
-  expect(() => normalizeVector([Number.NaN])).toThrow("no direction");
+it("refuses a zero or non-finite vector", () => {
+  expect(() => normalizeVector([0, 0])).toThrow("zero vector");
+  expect(() => normalizeVector([Number.NaN])).toThrow("zero vector");
   expect([...normalizeVector([3, 4])].map((each) => each.toFixed(2))).toEqual(["0.60", "0.80"]);
 });

@@ -10,7 +10,7 @@ const schema = metadataSchemaSchema.parse({
   },
 });
 
-it("keeps metadata in the form that filters compare", () => {
+it("stores metadata in the form that filters compare", () => {
   const values = { team: "red", day: "2026-01-31T01:00:00+01:00", year: 2024, tags: ["a"] };
   expect(readMetadata(schema, { ...values, other: undefined, team: null }, ["m"]).issues).toHaveLength(1);
   expect(readMetadata(schema, values, ["m"])).toEqual({
@@ -26,13 +26,13 @@ it.each([
   [{ team: 1 }, "team", "wrong_type"],
   [{ day: "31.1.2026" }, "day", "wrong_type"],
   [{ day: "2026-02-31" }, "day", "wrong_type"],
-  // JavaScript takes it for the third of March.
+  // JavaScript's Date would read this as 3 March.
   [{ day: "2026-02-31T12:00:00Z" }, "day", "wrong_type"],
   [{ day: "2026-01-31T" }, "day", "wrong_type"],
-  // The same moment in UTC is in the year 10000, which is before 2026 as a text.
+  // In UTC this is in the year 10000, which sorts before 2026 as text.
   [{ day: "9999-12-31T23:00:00-05:00" }, "day", "wrong_type"],
   [{ year: Number.NaN }, "year", "wrong_type"],
-  // Somebody may have sent 9007199254740993.
+  // The sender may have meant 9007199254740993, which rounds to this number.
   [{ year: 9007199254740992 }, "year", "wrong_type"],
   [{ year: -9007199254740992 }, "year", "wrong_type"],
   [{ tags: "a" }, "tags", "wrong_type"],
@@ -40,13 +40,13 @@ it.each([
   expect(readMetadata(schema, values, ["m"]).issues).toMatchObject([{ loc: ["m", field], type }]);
 });
 
-it("takes the largest whole number whose digits are kept, and any fraction", () => {
+it("accepts whole numbers up to the largest exact one, and any fraction", () => {
   for (const year of [Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER, 0.1, 1790.5])
     expect(readMetadata(schema, { year }, ["m"])).toEqual({ metadata: { year }, issues: [] });
 });
 
 it.each(["2026-01-31T12:30:00", "2026-01-31 12:30", "2026-01-31t12:30:00z", "2026-01-31T14:30:00+02:00"])(
-  "takes %s for the same moment in every time zone",
+  "reads %s as the same moment in every time zone",
   (day) => {
     const zone = process.env["TZ"];
     process.env["TZ"] = "America/New_York";

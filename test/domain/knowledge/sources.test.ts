@@ -16,7 +16,7 @@ const cited = (index: number, resource_path: string): Citation => ({
   score: 1,
 });
 
-it("passages are numbered on, and what they say stays as it is", () => {
+it("renumbering passages continues from a number and leaves their text unchanged", () => {
   const found = {
     text: "[1] a.txt\nsee [2] and [1] a.txt\n\n[2] b.txt, page 3\nmore",
     citations: [cited(1, "a.txt"), cited(2, "b.txt")],
@@ -27,7 +27,7 @@ it("passages are numbered on, and what they say stays as it is", () => {
   expect(citations.map(({ index }) => index)).toEqual([6, 7]);
 });
 
-it("an answer cites what it gives the numbers of, once each, and nothing that is not there", () => {
+it("citations are the sources whose numbers the answer contains, each once; unknown numbers are ignored", () => {
   const sources = [cited(1, "a"), cited(2, "b"), cited(3, "c")];
   const numbers = (answer: string) => citedIn(answer, sources).map(({ index }) => index);
   expect(numbers("It is so [3], and so [1][3]. See [9], [x], [] and [1.5].")).toEqual([1, 3]);

@@ -10,13 +10,13 @@ const closed = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
   ...more,
 });
 
-/** Objects within each other: with the text at the end so many levels. */
+/** Objects nested to this depth, with a text at the innermost level. */
 function nestedTo(levels: number): JsonObject {
   return levels === 2 ? closed({ a: text }) : closed({ a: nestedTo(levels - 1) });
 }
 
 describe("a schema in strict mode", () => {
-  it("has all of its objects closed, wherever they stand, and says nothing that the mode does not know", () => {
+  it("closes all of its objects at any depth and drops keywords that the mode does not know", () => {
     const inner = closed({ a: text });
     const given = closed(
       {
@@ -40,7 +40,7 @@ describe("a schema in strict mode", () => {
     });
   });
 
-  it("takes ten levels, a hundred members, and a reference that defines what it means", () => {
+  it("accepts ten levels, a hundred fields and references to definitions", () => {
     const hundred = closed(Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`m${n}`, text])));
     for (const schema of [nestedTo(10), hundred]) expect(strictSchema(schema)).not.toBeNull();
     const defined = { $ref: "#/$defs/b", $defs: { b: text } };
@@ -64,7 +64,7 @@ describe("a schema in strict mode", () => {
     ["eleven levels", nestedTo(11)],
     ["a hundred and one members", closed(Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`m${n}`, text])))],
     ["a format that the mode does not know", closed({ a: { ...text, format: "uri" } })],
-  ])("is none for %s", (_, schema) => {
+  ])("is null for %s", (_, schema) => {
     expect(strictSchema(schema)).toBeNull();
   });
 });

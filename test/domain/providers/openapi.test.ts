@@ -11,7 +11,7 @@ import type { ImportedProvider } from "../../../src/domain/providers/imported.ts
 const base = { openapi: "3.0.3", info: { title: "Shop", version: "7" }, servers: [{ url: "https://shop.example/v1" }] };
 const ok = { 200: { description: "ok" } };
 
-/** A document with one operation. */
+/** Imports a document with one operation. */
 function one(operation: JsonObject, more: JsonObject = {}, path = "/orders"): ImportedProvider {
   return importOpenApi({ ...base, ...more, paths: { [path]: { post: { responses: ok, ...operation } } } }, null);
 }
@@ -22,7 +22,7 @@ function requestOf(imported: ImportedProvider, inputs: JsonObject, credential: J
   return asAction(action).request?.(inputs, credential);
 }
 
-/** The places of the 422. */
+/** The locations of the 422. */
 function refusal(value: unknown): unknown {
   try {
     return importOpenApi(value, null);
@@ -32,8 +32,8 @@ function refusal(value: unknown): unknown {
   }
 }
 
-describe("operations", () => {
-  it("put parameters where they belong", () => {
+describe("imported operations", () => {
+  it("put parameters in the path, query, headers or cookies as declared", () => {
     const schema = { type: "string" };
     const list = { type: "array", items: schema };
     const parameters = [
@@ -72,7 +72,7 @@ describe("operations", () => {
     });
     expect(imported.actions[0]?.input_schema).toMatchObject({ required: ["id"], additionalProperties: false });
     expect(Object.keys(imported.actions[0]?.input_schema["properties"] as object)).not.toContain("Authorization");
-    expect(() => requestOf(imported, { ...inputs, id: ".." })).toThrow(/cannot be part of a path/);
+    expect(() => requestOf(imported, { ...inputs, id: ".." })).toThrow(/not allowed as part of a path/);
   });
 
   const RGB = { R: 100, G: "a,b" };
@@ -87,7 +87,7 @@ describe("operations", () => {
     [{ style: "matrix", explode: true }, ["a", "b"], "/x/;p=a;p=b"],
     [{ style: "matrix", explode: true }, RGB, "/x/;R=100;G=a%2Cb"],
     [{ style: "matrix" }, 5, "/x/;p=5"],
-  ])("write a part of a path as %j", (style, value, path) => {
+  ])("encode a path segment as %j", (style, value, path) => {
     const imported = one(
       { parameters: [{ name: "p", in: "path", required: true, schema: {}, ...style }] },
       {},
@@ -96,7 +96,7 @@ describe("operations", () => {
     expect(requestOf(imported, { p: value } as JsonObject)?.url).toBe(`https://shop.example/v1${path}`);
   });
 
-  it("write lists and objects of a query as one parameter without a doubt, and refuse what no style can write", () => {
+  it("encode lists and objects of a query unambiguously and refuse values that no style can encode", () => {
     const of = (more: JsonObject, where = "query") =>
       one({ parameters: [{ name: "p", in: where, schema: {}, ...more }] });
     const joined = (more: JsonObject, p: unknown) => requestOf(of(more), { p } as JsonObject)?.encoded_query;
@@ -110,10 +110,11 @@ describe("operations", () => {
     const header = of({}, "header");
     expect(requestOf(header, { p: ["a", "b"] })?.headers).toEqual({ p: "a,b" });
     expect(requestOf(header, { p: "a,b" })?.headers).toEqual({ p: "a,b" });
-    for (const p of [["a,b", "c"], ["a,b"], { a: "b=c" }]) expect(() => requestOf(header, { p })).toThrow(/no comma/);
+    for (const p of [["a,b", "c"], ["a,b"], { a: "b=c" }])
+      expect(() => requestOf(header, { p })).toThrow(/cannot contain a comma/);
     const deep = of({ style: "deepObject", explode: true });
     expect(requestOf(deep, { p: { a: 1 } })?.query).toEqual([["p[a]", "1"]]);
-    for (const p of [["a", "b"], "a"]) expect(() => requestOf(deep, { p })).toThrow(/objects only/);
+    for (const p of [["a", "b"], "a"]) expect(() => requestOf(deep, { p })).toThrow(/needs an object/);
     expect(() => requestOf(deep, { p: { a: ["b"] } })).toThrow(/cannot be written/);
     const cookie = of({}, "cookie");
     expect(requestOf(cookie, { p: "x y" })?.headers).toEqual({ cookie: "p=x%20y" });
@@ -122,14 +123,14 @@ describe("operations", () => {
     expect(() => requestOf(of({}), { p: [["a"]] })).toThrow(/cannot be written/);
   });
 
-  it("take XML as the text that it is", () => {
+  it("return XML as text", () => {
     const content = { "application/xml": { schema: { type: "object", properties: { a: { type: "string" } } } } };
     const imported = one({ requestBody: { required: true, content } });
     expect(imported.actions[0]?.input_schema["properties"]).toMatchObject({ body: { type: "string" } });
     expect(requestOf(imported, { body: "<a/>" })?.body).toEqual({ text: "<a/>", type: "application/xml" });
   });
 
-  it("are refused by name where no connection has what they want", () => {
+  it("are refused by name if no connection can satisfy their security", () => {
     const key = (name: string) => ({ type: "apiKey", in: "header", name });
     const securitySchemes = { a: key("X-A"), a2: key("x-a"), b: key("X-B"), t: { type: "http", scheme: "bearer" } };
     const components = { securitySchemes: { ...securitySchemes, p: { type: "http", scheme: "basic" } } };
@@ -154,7 +155,7 @@ describe("operations", () => {
     expect(schemesOf({ a: [], t: [] }).api_keys?.fields["required"]).toEqual(["a", "t"]);
   });
 
-  it("can be satisfied where a type with a discriminator has alternatives that are built on it", () => {
+  it("accept a discriminated type whose alternatives extend it", () => {
     const refTo = (name: string) => ({ $ref: `#/components/schemas/${name}` });
     const own = (member: string) => ({
       allOf: [refTo("Pet"), { type: "object", properties: { [member]: { type: "string" } } }],
@@ -178,7 +179,7 @@ describe("operations", () => {
     expect(form.check({ body: { claws: "long" } })).not.toEqual([]);
   });
 
-  it("name two parameters of one name, and one called body, apart", () => {
+  it("rename parameters that share a name or are called body", () => {
     const parameters = ["path", "query"].map((where) => ({
       name: "id",
       in: where,
@@ -236,7 +237,7 @@ describe("operations", () => {
     });
   });
 
-  it("have self-contained JSON Schemas, circles included", () => {
+  it("have self-contained JSON Schemas, even for circular references", () => {
     const Node = {
       type: "object",
       properties: {
@@ -283,7 +284,7 @@ describe("operations", () => {
     expect(createFormCompiler()(output).ok).toBe(true);
   });
 
-  it("are annotated by their methods, and named by their ids", () => {
+  it("are annotated by their methods and named by their operation IDs", () => {
     const operations = Object.fromEntries(
       ["get", "put", "post", "delete", "patch"].map((method) => [method, { responses: ok, operationId: "do it" }]),
     );
@@ -306,7 +307,7 @@ describe("operations", () => {
 });
 
 describe("servers and security", () => {
-  it("fill in the variables of a server, and take an address that stands relative to the document's", () => {
+  it("fill in the variables of a server and resolve a relative URL against the document's", () => {
     const servers = [
       { url: "https://{region}.example/{v}", variables: { region: { default: "eu" }, v: { default: "v2" } } },
     ];
@@ -319,14 +320,14 @@ describe("servers and security", () => {
     expect(() => requestOf(one({}, { servers: [{ url: "file:///etc/passwd" }] }), {})).toThrow(/base_url/);
   });
 
-  it("call a connection's own service, whatever the document says by now", () => {
+  it("use the connection's base URL, whatever server the document names", () => {
     const imported = one({ servers: [{ url: "https://evil.example" }] });
     expect(requestOf(imported, {}, { base_url: "https://mine.example/v1" })?.url).toBe(
       "https://mine.example/v1/orders",
     );
   });
 
-  it("of an operation are called only below a connection's address", () => {
+  it("of an operation are used only if they are below the connection's base URL", () => {
     const imported = one({ servers: [{ url: "https://shop.example/v1/uploads" }] });
     const at = (base_url: string) => requestOf(imported, {}, { base_url })?.url;
     expect(requestOf(imported, {})?.url).toBe("https://shop.example/v1/uploads/orders");
@@ -336,7 +337,7 @@ describe("servers and security", () => {
       expect(at(base)).toBe(`${base}/orders`);
   });
 
-  it("become the schemes of connections", () => {
+  it("become the authentication schemes of connections", () => {
     const securitySchemes = {
       key: { type: "apiKey", in: "query", name: "k" },
       pass: { type: "http", scheme: "basic" },
@@ -371,12 +372,12 @@ describe("documents that are refused", () => {
     ["no paths", { openapi: "3.1.0" }, /paths/],
     ["no operations", { ...base, paths: {} }, /no operations/],
     [
-      "a reference that leads nowhere",
+      "a reference that points to nothing",
       { ...base, paths: { "/x": { $ref: "#/components/pathItems/none" } } },
-      /leads nowhere/,
+      /points to nothing/,
     ],
-    ["a reference that leads to itself", { ...base, paths: { "/x": { $ref: "#/paths/~1x" } } }, /leads to itself/],
-    ["a path without a slash", { ...base, paths: { x: { get: { responses: ok } } } }, /begins with \//],
+    ["a reference that points to itself", { ...base, paths: { "/x": { $ref: "#/paths/~1x" } } }, /points to itself/],
+    ["a path without a slash", { ...base, paths: { x: { get: { responses: ok } } } }, /must begin with \//],
     [
       "too many operations",
       {
@@ -397,15 +398,17 @@ describe("documents that are refused", () => {
     },
   );
 
-  it("nesting without end, and names that reach into prototypes", () => {
+  it("documents nested endlessly, and names that reach into prototypes", () => {
     let deep: JsonObject = {};
     for (let n = 0; n < 5000; n += 1) deep = { a: deep };
     expect(String(refusal({ ...base, paths, "x-deep": deep }))).toMatch(/nested deeper/);
-    expect(String(refusal({ ...base, paths: { "/x": { $ref: "#/constructor/prototype" } } }))).toMatch(/leads nowhere/);
+    expect(String(refusal({ ...base, paths: { "/x": { $ref: "#/constructor/prototype" } } }))).toMatch(
+      /points to nothing/,
+    );
   });
 });
 
-it("reads YAML, but no bomb of aliases", () => {
+it("reads YAML and refuses a bomb of aliases", () => {
   expect(parseDocumentText("openapi: 3.1.0\npaths:\n  /x:\n    get: {}\n")).toEqual({
     openapi: "3.1.0",
     paths: { "/x": { get: {} } },
@@ -414,10 +417,100 @@ it("reads YAML, but no bomb of aliases", () => {
     { length: 12 },
     (_, n) => `a${n + 1}: &a${n + 1} [${Array.from({ length: 10 }, () => `*a${n}`).join(",")}]`,
   );
-  expect(() => parseDocumentText(["a0: &a0 [x]", ...lines].join("\n"))).toThrow(/neither JSON nor YAML/);
+  expect(() => parseDocumentText(["a0: &a0 [x]", ...lines].join("\n"))).toThrow(/neither valid JSON nor valid YAML/);
 });
 
-it("reads the document of this service: every operation, with inputs that can be checked", () => {
+describe("numbers beyond 2^53 in a document", () => {
+  const LONG = "9007199254740993";
+  const text = (schema: string): string =>
+    `{"openapi":"3.1.0","info":{"title":"x"},"paths":{"/x":{"get":{"parameters":[{"name":"id","in":"query","schema":${schema}}]}}}}`;
+  const schemaOf = (document: string): unknown => {
+    const { actions } = importOpenApi(parseDocumentText(document), null);
+    return (actions[0]?.input_schema["properties"] as JsonObject | undefined)?.["id"];
+  };
+
+  it.each([
+    [`{"type":"integer","const":${LONG}}`, { const: LONG }],
+    [`{"type":"integer","enum":[1,${LONG}]}`, { enum: [1, LONG] }],
+    [`{"type":"integer","default":${LONG}}`, { type: "integer", default: LONG }],
+    [
+      `{"type":"integer","format":"int64","minimum":1,"maximum":9223372036854775807}`,
+      { type: "integer", format: "int64", minimum: 1, $comment: "maximum: 9223372036854775807" },
+    ],
+    [
+      `{"type":"string","maxLength":18446744073709551615}`,
+      { type: "string", $comment: "maxLength: 18446744073709551615" },
+    ],
+  ])("keep their digits: %s", (schema, expected) => {
+    expect(schemaOf(text(schema))).toEqual(expected);
+    expect(createFormCompiler()(expected).ok).toBe(true);
+  });
+
+  it("keep their digits in YAML", () => {
+    const yaml = `{a: ${LONG}, b: 0x20000000000001, c: +${LONG}, d: ${LONG}.0, e: 1e400, f: 5, g: "${LONG}", h: 1.5, i: .inf}`;
+    expect(parseDocumentText(yaml)).toEqual({
+      a: LONG,
+      b: LONG,
+      c: LONG,
+      d: `${LONG}.0`,
+      e: "1e400",
+      f: 5,
+      g: LONG,
+      h: 1.5,
+      i: null,
+    });
+  });
+
+  it("are sent unchanged, as parameters and in JSON", () => {
+    const id = { type: "integer", format: "int64" };
+    const json = { "application/json": { schema: { type: "object", properties: { id, name: { type: "string" } } } } };
+    const parameters = [
+      { name: "id", in: "path", required: true, schema: id },
+      { name: "q", in: "query", schema: id },
+    ];
+    const imported = one({ parameters, requestBody: { content: json } }, {}, "/orders/{id}");
+    expect(requestOf(imported, { id: LONG, q: LONG, body: { id: LONG, name: LONG } })).toMatchObject({
+      url: `https://shop.example/v1/orders/${LONG}`,
+      query: [["q", LONG]],
+      body: { json: { id: LONG, name: LONG }, text: `{"id":${LONG},"name":"${LONG}"}` },
+    });
+  });
+});
+
+describe("keywords beside a $ref", () => {
+  const components = {
+    schemas: { Name: { type: "string" }, Made: { type: "string", readOnly: true } },
+    parameters: { Id: { name: "id", in: "query", description: "of all", schema: { type: "string" } } },
+  };
+  const imported = (openapi: string): JsonObject => {
+    const schema = {
+      type: "object",
+      properties: { name: { $ref: "#/components/schemas/Name", maxLength: 5, description: "short" } },
+      required: ["made"],
+    };
+    const parameters = [{ $ref: "#/components/parameters/Id", description: "of an order" }];
+    const requestBody = { content: { "application/json": { schema } } };
+    const [action] = one({ parameters, requestBody }, { openapi, components }).actions;
+    return action?.input_schema["properties"] as JsonObject;
+  };
+
+  it("apply since OpenAPI 3.1", () => {
+    expect(imported("3.1.0")).toMatchObject({
+      id: { description: "of an order" },
+      body: { properties: { name: { $ref: "#/$defs/Name", maxLength: 5, description: "short" } } },
+    });
+  });
+
+  it("are ignored in OpenAPI 3.0, as its specification says", () => {
+    expect(imported("3.0.3")).toMatchObject({
+      id: { description: "of all" },
+      body: { properties: { name: { $ref: "#/$defs/Name" } } },
+    });
+    expect(imported("3.0.3")["body"]).not.toHaveProperty("properties.name.maxLength");
+  });
+});
+
+it("reads Millrace's own openapi.json: every operation, with checkable inputs", () => {
   const document = JSON.parse(readFileSync(new URL("../../../openapi.json", import.meta.url), "utf8")) as {
     paths: Record<string, object>;
   };

@@ -8,7 +8,7 @@ const SOURCES = ["src", "activities", "workflows"].flatMap((folder) =>
     .filter((name) => name.endsWith(".ts") && !name.endsWith("error-hints.ts"))
     .map((name) => readFileSync(join(folder, name), "utf8")),
 );
-/** Their messages say the way out, with the figures of the case. */
+/** Codes whose messages already say how to fix the error, with the numbers involved. */
 const SAY_ALL = [
   "invalid_messages",
   "iteration_limit_reached",
@@ -27,7 +27,7 @@ const SAY_ALL = [
 ];
 
 describe("the hints of errors", () => {
-  it("are there for every code that nodes fail with, unless its message says all", () => {
+  it("exist for every code that nodes fail with, unless the message needs none", () => {
     const thrown = SOURCES.flatMap((source) =>
       [...source.matchAll(/new NodeFailure\(\s*"([a-z_]+)"/g)].map(([, code = ""]) => code),
     );
@@ -36,7 +36,7 @@ describe("the hints of errors", () => {
     expect([...without].toSorted()).toEqual(SAY_ALL.toSorted());
   });
 
-  it("are for codes that there are", () => {
+  it("exist only for codes that the source uses", () => {
     const gone = HINTED_CODES.filter((code) => !SOURCES.some((source) => source.includes(`"${code}"`)));
     expect(gone).toEqual([]);
   });
@@ -44,27 +44,27 @@ describe("the hints of errors", () => {
   it.each([
     [401, /credential/],
     [403, /credential/],
-    [404, /address/],
+    [404, /URL/],
     [409, /changed/],
     [422, /inputs/],
-    [429, /fewer requests/],
-    [408, /not ready/],
-    [500, /fault is the server's/],
-    [503, /fault is the server's/],
-    [418, /refused the request/],
-    [302, /not answer with what/],
-  ])("speak of %s as what it is", (status, words) => {
+    [429, /rate limiting/],
+    [408, /not respond in time/],
+    [500, /The server failed/],
+    [503, /The server failed/],
+    [418, /rejected the request/],
+    [302, /not what the node expects/],
+  ])("explain the status %s", (status, words) => {
     const hint = hintOf("http_status", status);
     expect(hint).toMatch(words);
     if (status !== 401 && status !== 403) expect(hint).not.toMatch(/credential/);
   });
 
-  it("blame nobody where the status is not known, and only statuses are told by one", () => {
+  it("do not mention credentials if the status is unknown, and vary with the status only for http_status", () => {
     expect(hintOf("http_status")).not.toMatch(/credential/);
     expect(hintOf("action_refused", 503)).toBe(hintOf("action_refused"));
   });
 
-  it("are no member of every object", () => {
+  it("are not found under an inherited property name", () => {
     expect([hintOf("constructor"), hintOf("unheard_of")]).toEqual([null, null]);
   });
 });

@@ -20,7 +20,7 @@ function event(data: JsonObject, type = "run.completed"): DomainEvent {
   return { event_id: ID, org_id: "o-1", type, project_id: PROJECT, data, occurred_at: "2026-01-02T03:04:05.678Z" };
 }
 
-/** Data of exactly so many bytes as JSON. */
+/** Data that has exactly this many bytes as JSON. */
 function dataOf(bytes: number, character = "x"): JsonObject {
   const data = { run_id: "r-1", state: "COMPLETED", outputs: { "out-0": "" } };
   const room = bytes - Buffer.byteLength(JSON.stringify(data));
@@ -28,8 +28,8 @@ function dataOf(bytes: number, character = "x"): JsonObject {
   return { ...data, outputs: { "out-0": character.repeat(Math.floor(room / size)) + "x".repeat(room % size) } };
 }
 
-describe("patterns of events", () => {
-  it("match a type, types with one prefix, or all", () => {
+describe("event patterns", () => {
+  it("match a type, types with the same prefix, or all", () => {
     expect(typesOfPattern("run.paused")).toEqual(["run.paused"]);
     expect(typesOfPattern("run.*")).toEqual(EVENT_TYPES.filter((type) => type.startsWith("run.")));
     expect(typesOfPattern("evals.monitor.*")).toEqual([
@@ -40,13 +40,13 @@ describe("patterns of events", () => {
   });
 
   it.each(["", "run", "run.", "ru.*", "r*", "*.completed", "*.*", ".*", "run.**", "RUN.*", "run.completed.*", "**"])(
-    "stand for nothing when they are %j",
+    "match nothing if they are %j",
     (pattern) => {
       expect(typesOfPattern(pattern)).toEqual([]);
     },
   );
 
-  it("never stand for what a test sends", () => {
+  it("never match a test event", () => {
     for (const pattern of ["*", "webhook.*", TEST_EVENT_TYPE]) {
       expect(typesOfPattern(pattern)).not.toContain(TEST_EVENT_TYPE);
       const selection = { events: [pattern], project_ids: null };
@@ -55,15 +55,15 @@ describe("patterns of events", () => {
   });
 });
 
-describe("a selection", () => {
-  it("without projects takes events of every project, and of none", () => {
+describe("a webhook's selection", () => {
+  it("without projects includes events of every project and events without a project", () => {
     const selection = { events: ["run.*", "skill.*"], project_ids: null };
     expect(selects(selection, { type: "run.failed", project_id: PROJECT })).toBe(true);
     expect(selects(selection, { type: "skill.version.created", project_id: null })).toBe(true);
     expect(selects(selection, { type: "connection.error", project_id: null })).toBe(false);
   });
 
-  it("with projects takes events of those only", () => {
+  it("with projects includes only events of those projects", () => {
     const selection = { events: ["*"], project_ids: [PROJECT] };
     expect(selects(selection, { type: "run.failed", project_id: PROJECT })).toBe(true);
     expect(selects(selection, { type: "run.failed", project_id: OTHER_PROJECT })).toBe(false);
@@ -71,8 +71,8 @@ describe("a selection", () => {
   });
 });
 
-describe("the envelope", () => {
-  it("says what happened, when and to whom, and is the same each time", () => {
+describe("the event envelope", () => {
+  it("contains the type, the time and the subject, and is the same each time", () => {
     const data = { run_id: "r-1", outputs: { "out-0": "Hello" } };
     const envelope = eventEnvelope(event(data));
     expect(envelope).toEqual({
@@ -87,19 +87,22 @@ describe("the envelope", () => {
     expect(JSON.stringify(eventEnvelope(event(data)))).toBe(JSON.stringify(envelope));
   });
 
-  it.each(["x", "ä", "€", "😀"])("carries 20 kB of data, counted in bytes of %s, and refers to more", (character) => {
-    const fits = dataOf(MAX_EVENT_DATA_BYTES, character);
-    expect(eventEnvelope(event(fits)).data).toEqual(fits);
-    const long = dataOf(MAX_EVENT_DATA_BYTES + 1, character);
-    expect(eventEnvelope(event(long), "https://millrace.example").data).toEqual({
-      run_id: "r-1",
-      state: "COMPLETED",
-      reference: { href: "https://millrace.example/v2/runs/r-1", size_bytes: MAX_EVENT_DATA_BYTES + 1 },
-    });
-    expect(eventEnvelope(event(long)).data["reference"]).toMatchObject({ href: "/v2/runs/r-1" });
-  });
+  it.each(["x", "ä", "€", "😀"])(
+    "carries 20 kB of data, measured in bytes of %s, and refers to longer data",
+    (character) => {
+      const fits = dataOf(MAX_EVENT_DATA_BYTES, character);
+      expect(eventEnvelope(event(fits)).data).toEqual(fits);
+      const long = dataOf(MAX_EVENT_DATA_BYTES + 1, character);
+      expect(eventEnvelope(event(long), "https://millrace.example").data).toEqual({
+        run_id: "r-1",
+        state: "COMPLETED",
+        reference: { href: "https://millrace.example/v2/runs/r-1", size_bytes: MAX_EVENT_DATA_BYTES + 1 },
+      });
+      expect(eventEnvelope(event(long)).data["reference"]).toMatchObject({ href: "/v2/runs/r-1" });
+    },
+  );
 
-  it("refers to what was left out when the event was written", () => {
+  it("refers to data that was omitted when the event was written", () => {
     const stored = { run_id: "r-1", state: "COMPLETED", error: null, [OVERSIZE]: 5_000_000 };
     expect(eventEnvelope(event(stored)).data).toEqual({
       run_id: "r-1",
@@ -107,14 +110,14 @@ describe("the envelope", () => {
       error: null,
       reference: { href: "/v2/runs/r-1", size_bytes: 5_000_000 },
     });
-    // Left out because it lies in the blob store, and not because it is long.
+    // Omitted because it is in the blob store, not because it is too long.
     expect(eventEnvelope(event({ ...stored, [OVERSIZE]: 12 })).data["reference"]).toEqual({
       href: "/v2/runs/r-1",
       size_bytes: 12,
     });
   });
 
-  it("keeps ids, states and codes of long data, and no long text", () => {
+  it("keeps IDs, states and codes of long data, and no long text", () => {
     const data = { run_id: "r-1", flow_version: 3, message: "m".repeat(301), list: ["a"], filler: "x".repeat(20_000) };
     const { reference: _, ...kept } = eventEnvelope(event(data)).data;
     expect(kept).toEqual({ run_id: "r-1", flow_version: 3 });

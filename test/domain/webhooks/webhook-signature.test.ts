@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { newWebhookSecret, signWebhook, webhookProblem } from "../../../src/domain/webhooks/webhook-signature.ts";
 
-/** The example of Standard Webhooks, which all of its libraries are tested with. */
+/** The test vector of Standard Webhooks, which its libraries use, too. */
 const VECTOR = {
   secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
   id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -20,12 +20,12 @@ const problem = (headers: Record<string, string | undefined> = {}, body = VECTOR
   webhookProblem({ ...HEADERS, ...headers }, body, VECTOR.secret, now);
 
 describe("the signature of a delivery", () => {
-  it("is the one that Standard Webhooks gives for its example", () => {
+  it("matches the example of Standard Webhooks", () => {
     expect(signWebhook(VECTOR, [VECTOR.secret])).toBe(VECTOR.signature);
     expect(problem()).toBeNull();
   });
 
-  it("is one for each secret, and holds under either", () => {
+  it("is made for each secret and is valid under either", () => {
     const [old, fresh] = [newWebhookSecret(), newWebhookSecret()];
     const message = { id: "evt_1", timestamp: VECTOR.timestamp, body: '{"größe":"∞"}' };
     const signature = signWebhook(message, [fresh, old]);
@@ -36,7 +36,7 @@ describe("the signature of a delivery", () => {
     expect(webhookProblem(headers, message.body, newWebhookSecret(), SENT)).toContain("no signature");
   });
 
-  it("is found among others, of versions that are not ours, too", () => {
+  it("is found among others, also among those of unknown versions", () => {
     const other = "Ceo5qEr07ixe2NLpvHk3FH9bwy/WavXrAFQ/9tdO6mc=";
     expect(problem({ "webhook-signature": `v1,${other} v2,${other} ${VECTOR.signature} v1,${other}` })).toBeNull();
     expect(problem({ "webhook-signature": VECTOR.signature.replace("v1,", "v2,") })).toContain("no signature");
@@ -49,19 +49,19 @@ describe("the signature of a delivery", () => {
     ["another signature", { "webhook-signature": "v1,dawfeoifkpqwoekfpqoekf" }, VECTOR.body],
     ["a part of the signature", { "webhook-signature": VECTOR.signature.slice(0, 8) }, VECTOR.body],
     ["no signature in it", { "webhook-signature": "v1," }, VECTOR.body],
-    // Buffer.from reads all of these as the same bytes.
+    // Buffer.from ignores the invalid characters and would decode the same bytes.
     ["a signature without its end", { "webhook-signature": VECTOR.signature.slice(0, -1) }, VECTOR.body],
     ["a signature with more in it", { "webhook-signature": VECTOR.signature.replace("v1,", "v1,*") }, VECTOR.body],
-  ])("does not hold for %s", (_, headers, body) => {
+  ])("is not valid for %s", (_, headers, body) => {
     expect(problem(headers, body)).toContain("no signature");
   });
 
-  it.each(["webhook-id", "webhook-timestamp", "webhook-signature"])("does not hold without %s", (name) => {
+  it.each(["webhook-id", "webhook-timestamp", "webhook-signature"])("is not valid without %s", (name) => {
     expect(problem({ [name]: undefined })).toContain("missing");
     expect(problem({ [name]: "" })).toContain("missing");
   });
 
-  it("does not hold for longer than five minutes, in either direction", () => {
+  it("is valid for at most five minutes before and after its timestamp", () => {
     const minutes = 60_000;
     expect(problem({}, VECTOR.body, SENT + 5 * minutes)).toBeNull();
     expect(problem({}, VECTOR.body, SENT - 5 * minutes)).toBeNull();
@@ -71,7 +71,7 @@ describe("the signature of a delivery", () => {
       expect(problem({ "webhook-timestamp": time })).toContain("not a time");
   });
 
-  it("weak-key: is believed under no secret of less than 24 bytes", () => {
+  it("weak-key: is not accepted under a secret shorter than 24 bytes", () => {
     for (const bytes of [0, 1, 23, 24]) {
       const secret = `whsec_${Buffer.alloc(bytes, 7).toString("base64")}`;
       const headers = { ...HEADERS, "webhook-signature": signWebhook(VECTOR, [secret]) };
@@ -81,7 +81,7 @@ describe("the signature of a delivery", () => {
     }
   });
 
-  it("has a secret of 32 random bytes", () => {
+  it("uses a secret of 32 random bytes", () => {
     const secrets = Array.from({ length: 100 }, newWebhookSecret);
     expect(new Set(secrets).size).toBe(100);
     for (const secret of secrets) {

@@ -14,7 +14,7 @@ async function slicesOf(value: Json): Promise<Buffer[]> {
 const written = async (value: Json): Promise<string> => Buffer.concat(await slicesOf(value)).toString("utf8");
 
 describe("a long value", () => {
-  it("is written as JSON.stringify writes it", async () => {
+  it("is written like JSON.stringify", async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ maxDepth: 6 }), async (value) => {
         const expected = JSON.stringify(value);
@@ -33,29 +33,29 @@ describe("a long value", () => {
     ["many members", Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`k${i}`, i]))],
     ["a member __proto__", JSON.parse(`{"__proto__": "${"p".repeat(LONG)}"}`) as Json],
     ["what is undefined", { a: undefined, b: [undefined], c: "c".repeat(LONG) } as unknown as Json],
-  ])("with %s as well", async (_, value) => {
+  ])("is written like JSON.stringify with %s", async (_, value) => {
     expect(isLong(value)).toBe(true);
     expect(await written(value)).toBe(JSON.stringify(value));
   });
 
-  it("is written in slices that nobody waits for long", async () => {
+  it("is written in short slices", async () => {
     const slices = await slicesOf(["x".repeat(5_000_000), Array.from({ length: 100_000 }, (_, i) => i)]);
     expect(slices.length).toBeGreaterThan(70);
     expect(Math.max(...slices.map(({ byteLength }) => byteLength))).toBeLessThan(200_000);
   });
 
-  it("is no longer than it looks", () => {
+  it("does not include short values", () => {
     expect([isLong("x".repeat(1000)), isLong({ a: [1, 2, 3] }), isLong(null)]).toEqual([false, false, false]);
   });
 
-  it("is refused where it is nested too deeply to be read again", async () => {
+  it("is rejected if it is nested too deeply to be read again", async () => {
     let deep: Json = "x".repeat(LONG);
     for (let level = 0; level < 5000; level += 1) deep = [deep];
     await expect(written(deep)).rejects.toMatchObject({ code: "value_too_deep" });
   });
 });
 
-it("one caller continues in each iteration of the event loop", async () => {
+it("nextSlice lets one caller continue per iteration of the event loop", async () => {
   let turn = 0;
   const count = (): void => {
     turn += 1;

@@ -30,7 +30,7 @@ beforeEach(async () => {
 afterEach(() => sts.close());
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** As the kubelet does it: the file has another token, and STS takes no other. */
+/** As the kubelet rotates it: the file has a new token, and STS accepts no other. */
 function giveToken(token: string): void {
   writeFileSync(tokenFile, `${token}\n`);
   sts.trust(ROLE, token);
@@ -48,7 +48,7 @@ const failureOf = (work: Promise<unknown>): Promise<Error> =>
   );
 
 describe.skipIf("no" in program)(
-  `blobs of a role${"no" in program ? `: ${program.no}` : ""}`,
+  `blobs accessed with a role${"no" in program ? `: ${program.no}` : ""}`,
   { timeout: 120_000 },
   () => {
     let s3: S3Server;
@@ -73,7 +73,7 @@ describe.skipIf("no" in program)(
     const put = ({ blobs }: Awaited<ReturnType<typeof open>>, text: string) =>
       blobs.put(ORG, Buffer.from(text), { maxBytes: 1000 });
 
-    it("are stored with credentials of STS: asked for once, and their token is signed", async () => {
+    it("are stored with STS credentials that are requested once and whose token is signed", async () => {
       const opened = await open();
       const release = sts.hold();
       const putting = Promise.all(Array.from({ length: 20 }, (_, index) => put(opened, `blob ${index}`)));
@@ -82,7 +82,7 @@ describe.skipIf("no" in program)(
       const stored = await putting;
       const { key } = stored[7] ?? { key: "" };
       expect((await opened.blobs.read(key, 1000)).toString()).toBe("blob 7");
-      // In parts, too.
+      // The same for an upload in parts.
       const long = Buffer.alloc(9 * 1024 * 1024, "x");
       const { key: longKey } = await opened.blobs.put(ORG, long, { maxBytes: long.length });
       expect((await opened.blobs.read(longKey, long.length)).equals(long)).toBe(true);
@@ -99,9 +99,9 @@ describe.skipIf("no" in program)(
       ]);
     });
 
-    it("go on with the token that the file has by then", async () => {
+    it("use the token that the file contains at the next request", async () => {
       const opened = await open({ ...identity(), AWS_ROLE_SESSION_NAME: "worker-7" });
-      // Below the time before their end at which they are replaced.
+      // Shorter than the time before expiry at which credentials are renewed.
       sts.lasting(4 * MINUTE);
       await put(opened, "one");
       giveToken("eyJ.second.token");
@@ -112,7 +112,7 @@ describe.skipIf("no" in program)(
       ]);
     });
 
-    it("are in order for doctor, which says as whom it has asked", async () => {
+    it("pass the check of doctor, which names the role", async () => {
       const { gate } = await open();
       const config = loadConfig({
         DATABASE_URL: "postgres://nowhere/db",
@@ -122,11 +122,11 @@ describe.skipIf("no" in program)(
       });
       expect(await checkBlobs(config)).toMatchObject({
         state: "ok",
-        text: `s3://blobs can be written, read and listed as ${ROLE}`,
+        text: `s3://blobs is writable, readable and listable as ${ROLE}`,
       });
     });
 
-    it("are not asked for by a role where there are keys", async () => {
+    it("use keys instead of the role if keys are set", async () => {
       const gate = await startRoleGate(s3, sts);
       const blobs = await openBlobStore({
         MILLRACE_BLOB_URL: parseBlobPlace(s3.url),
@@ -140,9 +140,9 @@ describe.skipIf("no" in program)(
       await gate.close();
     });
 
-    it("are stored with what EKS Pod Identity gives", async () => {
+    it("are stored with the credentials that EKS Pod Identity gives", async () => {
       const agent = await startHttpTarget();
-      // Sessions of this STS are what the gate knows.
+      // The gate only accepts sessions of this STS.
       const given = await credentialsOf(identity(), "eu-central-1").get();
       agent.on("/v1/credentials", (request, response) => {
         if (request.headers["authorization"] !== "eyJ.first.token") {
@@ -174,7 +174,7 @@ describe.skipIf("no" in program)(
         AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: tokenFile,
       });
       expect((await failureOf(put(refused, "x"))).message).toBe(
-        `${agent.url} gives no credentials for the token in ${tokenFile}: 400 InvalidToken [400]: the token is not valid`,
+        `${agent.url} returned no credentials for the token in ${tokenFile}: 400 InvalidToken [400]: the token is not valid`,
       );
       await agent.close();
     });
@@ -182,7 +182,7 @@ describe.skipIf("no" in program)(
 );
 
 describe("credentials of a role", () => {
-  it("are kept until five minutes before their end", async () => {
+  it("are kept until five minutes before they expire", async () => {
     let now = Date.now();
     const role = { role: ROLE, tokenFile, session: "millrace", endpoint: sts.url };
     const source = renewing(webIdentityCredentials(role), () => now);
@@ -196,7 +196,7 @@ describe("credentials of a role", () => {
     await source.close();
   });
 
-  it("hold to their end while STS gives no others, and are asked for again after a while", async () => {
+  it("are used until they expire while STS fails, then requested again", async () => {
     let now = Date.now();
     const role = { role: ROLE, tokenFile, session: "millrace", endpoint: sts.url };
     const source = renewing(webIdentityCredentials(role), () => now);
@@ -211,12 +211,12 @@ describe("credentials of a role", () => {
     now += 61 * MINUTE;
     sts.fail(1, 403, "AccessDenied", "Not authorized to perform sts:AssumeRoleWithWebIdentity");
     await expect(source.get()).rejects.toThrow("403 AccessDenied");
-    // What failed is not what everybody gets from now on.
+    // A failed request for credentials is not cached.
     expect(await source.get()).toHaveProperty("sessionToken");
     await source.close();
   });
 
-  it("are asked for again where what failed may pass", async () => {
+  it("are requested again after a temporary error", async () => {
     for (const [status, code] of [
       [500, "UnexpectedFault"],
       [400, "IDPCommunicationError"],
@@ -230,7 +230,7 @@ describe("credentials of a role", () => {
     expect(sts.forms.length).toBe(9);
   });
 
-  it("secret-in-error: say which role, which file and what STS said, and not the token", async () => {
+  it("secret-in-error: name the role, the file and the STS error, but not the token", async () => {
     const config = identity();
     const refused = async (more: object): Promise<Error> => {
       const source = credentialsOf({ ...config, ...more }, "eu-central-1");
@@ -241,7 +241,7 @@ describe("credentials of a role", () => {
     };
     const other = "arn:aws:iam::123456789012:role/other";
     const start = (role: string) =>
-      `${sts.url} gives no credentials for the role ${role} and the token in ${tokenFile}: `;
+      `${sts.url} returned no credentials for the role ${role} and the token in ${tokenFile}: `;
     const denied = await refused({ AWS_ROLE_ARN: other });
     expect(denied.message).toBe(
       `${start(other)}403 AccessDenied Not authorized to perform sts:AssumeRoleWithWebIdentity`,
@@ -251,38 +251,38 @@ describe("credentials of a role", () => {
     expect(unknown.message).toBe(`${start(ROLE)}400 InvalidIdentityToken The ID Token provided is not a valid JWT: …`);
     const absent = join(folder, "absent");
     expect((await refused({ AWS_WEB_IDENTITY_TOKEN_FILE: absent })).message).toBe(
-      `The token file ${absent} cannot be read: ENOENT`,
+      `Cannot read the token file ${absent}: ENOENT`,
     );
     writeFileSync(tokenFile, "\n");
     expect((await refused({})).message).toBe(`The token file ${tokenFile} is empty`);
     giveToken("eyJ.first.token");
     sts.fail(1, 200, "", "");
     const empty = await refused({});
-    expect(empty.message).toBe(`${start(ROLE)}200 the answer has none that can be used`);
+    expect(empty.message).toBe(`${start(ROLE)}200 the response contains no usable credentials`);
     expect([denied, unknown, empty].map(isBlobOutage)).toEqual([false, false, false]);
-    // With no end they would be asked for with every request.
+    // Credentials without an expiry are refused, because they would be requested for every operation.
     const agent = await startHttpTarget();
     agent.onEvery(
       (_, response) => void response.end(JSON.stringify({ AccessKeyId: "a", SecretAccessKey: "b", Token: "c" })),
     );
     const endless = credentialsOf({ AWS_CONTAINER_CREDENTIALS_FULL_URI: agent.url }, "eu-central-1");
-    await expect(endless.get()).rejects.toThrow(`${agent.url} gives no credentials: 200 the answer has none`);
+    await expect(endless.get()).rejects.toThrow(`${agent.url} returned no credentials: 200 the response contains no`);
     await endless.close();
     await agent.close();
-    // STS is away: that passes.
+    // An unavailable STS is a passing failure.
     await sts.close();
     const away = await refused({});
     expect([away.message.startsWith(start(ROLE)), isBlobOutage(away)]).toEqual([true, true]);
   });
 
-  it("come from the region's own STS unless an address is given, and from the bucket's region unless another is", () => {
+  it("come from the STS of AWS_REGION, else of the bucket's region, unless an address is given", () => {
     expect(stsAddress({ AWS_REGION: "eu-central-1" }, "eu-west-3")).toBe("https://sts.eu-central-1.amazonaws.com");
     expect(stsAddress({}, "eu-west-3")).toBe("https://sts.eu-west-3.amazonaws.com");
     expect(stsAddress({ AWS_REGION: "cn-north-1" }, "eu-west-3")).toBe("https://sts.cn-north-1.amazonaws.com.cn");
     expect(stsAddress(identity(), "eu-west-3")).toBe(sts.url);
   });
 
-  it("are there nowhere where neither keys nor a role are named", () => {
+  it("do not exist if neither keys nor a role are configured", () => {
     expect(() => credentialsOf({ AWS_ROLE_ARN: ROLE }, "eu-west-3")).toThrow("neither keys nor a role");
   });
 });

@@ -6,7 +6,7 @@ import type { BuiltBase } from "./knowledge.ts";
 const own = ownKnowledge();
 let base: BuiltBase;
 
-// Names that would be SQL if they ever were put into a statement.
+// Names that would act as SQL if they were inserted into a statement.
 const HOSTILE = `x' = '' or true) --`;
 const HOSTILE_JSON = `$1"}'::jsonb; drop table knowledge_chunks; --`;
 
@@ -84,7 +84,7 @@ describe("filters", () => {
       "ac",
     ],
     [{ not: { field: "team", op: "exists" } }, "c"],
-  ])("%j lets %s through, for words and for meaning", async (filter, expected) => {
+  ])("%j matches the resources %s in keyword and semantic search", async (filter, expected) => {
     for (const strategy of ["keyword", "semantic", "hybrid"] as const) {
       const answer = await query(filter, strategy);
       expect(paths(answer)).toBe(expected);
@@ -92,7 +92,7 @@ describe("filters", () => {
     }
   });
 
-  it("sql-by-filter-key: names and values are data, whatever they look like", async () => {
+  it("sql-by-filter-key: treat field names and values as data, whatever they contain", async () => {
     expect(paths(await query({ field: HOSTILE, op: "eq", value: "' or true --" }))).toBe("c");
     expect(paths(await query({ field: HOSTILE, op: "contains", value: "') or (true" }))).toBe("");
     expect(paths(await query({ field: HOSTILE_JSON, op: "gte", value: 7 }))).toBe("c");
@@ -119,11 +119,11 @@ describe("filters", () => {
     [{ and: [] }, ["and"]],
     [{ or: [{ field: "year", op: "exists" }, 3] }, ["or", 1]],
     [{}, ["field"]],
-  ])("refuses %j and says where", async (filter, place) => {
+  ])("refuse %j and report its location", async (filter, place) => {
     await expect(query(filter)).rejects.toMatchObject({ issues: [{ loc: ["body", "filter", ...place] }] });
   });
 
-  it("refuses filters that are too deep or too wide", async () => {
+  it("that are too deep or too wide are refused", async () => {
     let deep: Record<string, unknown> = { field: "year", op: "exists" };
     for (let i = 0; i < 50; i += 1) deep = { not: [deep] };
     await expect(query(deep)).rejects.toThrow("10 levels");

@@ -11,7 +11,7 @@ const own = ownKnowledge();
 const blobs = { delete: async () => undefined };
 const TABLES = ["bases", "resources", "indexes", "index_resources", "chunks", "embeddings", "postings"];
 
-/** Rows of an organisation in every table of knowledge bases. */
+/** Number of an organisation's rows in each table of knowledge bases. */
 async function countRows({ org_id }: BuiltBase): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const table of TABLES) {
@@ -27,7 +27,7 @@ const texts = async (base: BuiltBase, query: string): Promise<(string | null)[]>
   (await ask(own, own.knowledge, base, { query })).results.map((each) => each.text);
 
 describe("indexing", () => {
-  it("replaces a resource's chunks, and embeds no text twice", async () => {
+  it("replaces a document's chunks and embeds no text twice", async () => {
     const base = await buildBase(own.database, { model: "test-embedding" });
     const resource_id = await addResource(own, base, ["A first apple.", "The same pear."]);
     const revision = (await beginRevision(own.database, base.org_id, resource_id)) ?? 0;
@@ -46,7 +46,7 @@ describe("indexing", () => {
     expect(row).toMatchObject({ status: "indexed", chunk_count: 2, revision: 2 });
   });
 
-  it("goes on where it was broken off, and shows nothing of a resource before it is whole", async () => {
+  it("resumes after an interruption and shows nothing of a document before all of it is indexed", async () => {
     const base = await buildBase(own.database, { model: "test-embedding" });
     const resource_id = await buildResource(own.database, base);
     const revision = (await beginRevision(own.database, base.org_id, resource_id)) ?? 0;
@@ -64,13 +64,13 @@ describe("indexing", () => {
     expect(await texts(base, "chunks")).toEqual([]);
     expect(await indexResource(own.knowledge.deps, base.index, { resource_id, revision }, chunks)).toBe(true);
     expect(await countRows(base)).toMatchObject({ chunks: 150, embeddings: 150 });
-    // The same again changes nothing.
+    // Indexing the same content again changes nothing.
     expect(await indexResource(own.knowledge.deps, base.index, { resource_id, revision }, chunks)).toBe(true);
     expect(await countRows(base)).toMatchObject({ chunks: 150, embeddings: 150, postings: 150 * 3 });
     expect(await texts(base, "149")).toContain("Number 149 of the chunks");
   });
 
-  it("gives way to a later revision", async () => {
+  it("is discarded if a later revision was indexed", async () => {
     const base = await buildBase(own.database);
     const resource_id = await buildResource(own.database, base);
     const first = (await beginRevision(own.database, base.org_id, resource_id)) ?? 0;
@@ -82,7 +82,7 @@ describe("indexing", () => {
     expect(await texts(base, "text")).toEqual(["The later text."]);
   });
 
-  it("leaves no row of a deleted resource, and counts without it", async () => {
+  it("leaves no rows of a deleted document and does not count it", async () => {
     const base = await buildBase(own.database, { model: "test-embedding" });
     const kept = await addResource(own, base, ["Something that stays."]);
     const before = await countRows(base);
@@ -101,13 +101,13 @@ describe("indexing", () => {
     expect(await deleteResource({ ...own.knowledge.deps, blobs }, base.org_id, base.knowledge_base_id, gone)).toBe(
       false,
     );
-    // Indexing that was under way meanwhile brings nothing back.
+    // Indexing that was running during the deletion restores nothing.
     const late = { resource_id: gone, revision: 1 };
     expect(await indexResource(own.knowledge.deps, base.index, late, chunksOf(["Too late."]))).toBe(false);
     expect(kept).not.toBe(gone);
   });
 
-  it("leaves no row of a deleted knowledge base", async () => {
+  it("leaves no rows of a deleted knowledge base", async () => {
     const base = await buildBase(own.database, { model: "test-embedding" });
     const other = await buildBase(own.database, { org_id: base.org_id, model: "test-embedding" });
     await addResource(own, other, ["Of the other one."]);
@@ -125,7 +125,7 @@ describe("indexing", () => {
     expect(await texts(other, "other")).toEqual(["Of the other one."]);
   });
 
-  it("answers from the old index until a new one, with another model, is complete", async () => {
+  it("keeps searching the old index until the new one, with another model, is complete", async () => {
     const base = await buildBase(own.database, { model: "test-embedding" });
     const resource_id = await addResource(own, base, ["An old chunk about apples."]);
     const { org_id, knowledge_base_id } = base;

@@ -22,7 +22,7 @@ import type { ModelServer } from "../../support/model-server.ts";
 
 const API_KEY = "sk-of-the-test";
 
-/** A database, a model server and what knowledge bases are used with, for the calling test file. */
+/** A database, a model server and the dependencies of knowledge bases, for one test file. */
 export interface Own {
   readonly database: Database;
   readonly models: ModelServer;
@@ -155,7 +155,7 @@ export async function buildResource(
   return resource_id;
 }
 
-/** Chunks of these texts, one after the other. */
+/** Consecutive chunks with these texts. */
 export function chunksOf(texts: readonly string[]): NewChunk[] {
   let at = 0;
   return texts.map((text, chunk_index) => {
@@ -166,11 +166,11 @@ export function chunksOf(texts: readonly string[]): NewChunk[] {
   });
 }
 
-/** Begins a new revision of a resource; null where it is being deleted. */
+/** Starts a new revision of a resource; null if it is being deleted. */
 export const beginRevision = (database: Database, orgId: string, resourceId: string): Promise<number | null> =>
   database.org(orgId, (db) => restartResource(db, resourceId));
 
-/** Adds a resource of these chunks to a knowledge base, indexed; answers its id. */
+/** Adds an indexed resource with these chunks to a knowledge base; returns its ID. */
 export async function addResource(
   { database, knowledge }: Pick<Own, "database" | "knowledge">,
   base: BuiltBase,
@@ -184,7 +184,7 @@ export async function addResource(
   return resource_id;
 }
 
-/** Asks a knowledge base, as its organisation or as another one. */
+/** Queries a knowledge base as its own organisation or as another one. */
 export async function ask(
   { database }: Pick<Own, "database">,
   knowledge: Knowledge,

@@ -7,11 +7,11 @@ import { addResource, ask, buildBase, ownKnowledge } from "./knowledge.ts";
 import type { BuiltBase } from "./knowledge.ts";
 
 const own = ownKnowledge();
-// Fetched by the set-up, which says so where that fails.
+// The global setup fetches the model, and reports it if that fails.
 const model = await findModel();
 const dot = (a: Float32Array, b: Float32Array): number => a.reduce((sum, value, i) => sum + value * (b[i] ?? 0), 0);
 
-it("is looked at wherever its files are: without them what follows is skipped, and says why", () => {
+it("the local model is found if its files exist; otherwise the tests below are skipped with the reason", () => {
   const isThere = existsSync(join(modelCacheDir(), LOCAL_MODEL.files[0].name));
   expect(isThere ? model : { dir: "" }, JSON.stringify(model)).toHaveProperty("dir");
 });
@@ -27,7 +27,7 @@ describe.skipIf("no" in model)(`the local embedding model${"no" in model ? `: ${
     await add("money", "Interest rates are set by the central bank, four times a year.");
   });
 
-  it("is what a new knowledge base gets, and finds by meaning without a key", async () => {
+  it("is the default for a new knowledge base and finds by meaning without an API key", async () => {
     expect(await own.knowledge.defaultModel()).toBe("local");
     const query = "How often does a young dog need a meal?";
     const answer = await ask(own, own.knowledge, base, { query, query_strategy: "semantic" });
@@ -36,7 +36,7 @@ describe.skipIf("no" in model)(`the local embedding model${"no" in model ? `: ${
     expect((await ask(own, own.knowledge, base, { query })).strategy_used).toBe("hybrid");
   });
 
-  it("gives a text the same vector whatever it is embedded with, also one of more than 512 tokens", async () => {
+  it("gives a text the same vector in any batch, also beyond 512 tokens", async () => {
     const embedder = createLocalEmbedder();
     try {
       const long = `${"Many words about nothing. ".repeat(300)} At the end a zebra.`;
@@ -47,7 +47,7 @@ describe.skipIf("no" in model)(`the local embedding model${"no" in model ? `: ${
       expect(again).toEqual(a);
       expect(dot(a, a)).toBeCloseTo(1, 5);
       expect(a).toHaveLength(384);
-      // Queries carry an instruction.
+      // Queries are embedded with an instruction, so they differ from passages.
       expect(dot(a, asked)).toBeLessThan(0.999);
       const [without] = await embedder.embed(["Many words about nothing. ".repeat(300)], "passage");
       expect(dot(b, zebra)).toBeGreaterThan(dot(without ?? b, zebra));
@@ -56,7 +56,7 @@ describe.skipIf("no" in model)(`the local embedding model${"no" in model ? `: ${
     }
   });
 
-  it("puts a query before the rest of a document, and ends what waits when it is closed", async () => {
+  it("embeds a query before the rest of a document, and rejects waiting work when it is closed", async () => {
     const embedder = createLocalEmbedder();
     try {
       const first = embedder.embed(
@@ -73,8 +73,8 @@ describe.skipIf("no" in model)(`the local embedding model${"no" in model ? `: ${
   });
 });
 
-it("says what is missing where there is no model, and what helps", async () => {
+it("names the missing model file and the setting to fix it", async () => {
   const embedder = createLocalEmbedder({ modelDir: "/nowhere" });
-  expect(await embedder.problem()).toMatch(/\/nowhere\/model\.onnx is not there.*MILLRACE_EMBEDDING_MODEL_DIR/);
+  expect(await embedder.problem()).toMatch(/\/nowhere\/model\.onnx is missing.*MILLRACE_EMBEDDING_MODEL_DIR/);
   await expect(embedder.embed(["x"], "query")).rejects.toMatchObject({ failure: "unavailable" });
 });

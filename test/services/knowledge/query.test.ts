@@ -1,8 +1,7 @@
-import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { foldAccents } from "../../../src/domain/knowledge/languages.ts";
 import type { KnowledgeAnswer, KnowledgeQueryInput } from "../../../src/domain/knowledge/query.ts";
 import type { Knowledge } from "../../../src/services/knowledge/open-knowledge.ts";
+import { renewOutdatedWords } from "../../../src/services/knowledge/renew-words.ts";
 import { searchKeywords } from "../../../src/stores/knowledge/search-keywords.ts";
 import { findActiveIndex } from "../../../src/stores/knowledge/search.ts";
 import { addResource, ask, buildBase, ownKnowledge } from "./knowledge.ts";
@@ -40,8 +39,8 @@ describe("keyword search", () => {
     expect(answer).toMatchObject({ strategy_used: "keyword", filter_report: { matched_resources: 4 } });
   });
 
-  it("gives the score of the formula", async () => {
-    // N = 4, one chunk has the term, twice; lengths in terms without stop words.
+  it("returns the score of the BM25 formula", async () => {
+    // N = 4; one chunk has the term twice; lengths count terms without stop words.
     const { results } = await query({ query: "receipt", query_strategy: "keyword" });
     const rows = await own.database.org(base.org_id, (db) =>
       db.query<{ length: number; average: number }>(
@@ -56,7 +55,7 @@ describe("keyword search", () => {
     expect(results[0]?.score).toBeCloseTo(expected, 6);
   });
 
-  it("takes phrases, prefixes and exclusions", async () => {
+  it("supports phrases, prefixes and exclusions", async () => {
     const keyword = (text: string): Promise<string[]> => query({ query: text, query_strategy: "keyword" }).then(paths);
     expect(await keyword('"personal data"')).toEqual(["privacy"]);
     expect(await keyword('"data personal"')).toEqual([]);
@@ -65,7 +64,7 @@ describe("keyword search", () => {
     expect(await keyword("refund -receipt -mention*")).toEqual(["shipping"]);
     expect(await keyword('refund -"working days"')).toEqual(["refunds", "long"]);
     expect(await keyword("-refund")).toEqual([]);
-    // What is no operator is a word, and nothing is syntax of the database.
+    // Text that is not an operator is a word, and nothing acts as query syntax of the database.
     expect(await keyword("well-known | refund & !receipt:* <-> ( ' \\ %")).toContain("refunds");
     expect(await keyword("the of and")).toEqual([]);
   });
@@ -80,12 +79,16 @@ describe("keyword search", () => {
     ])
       await addResource(own, changing, [text]);
     const both = async (): Promise<unknown[][]> => {
-      const index = await own.database.search((db) => findActiveIndex(db, changing.org_id, changing.knowledge_base_id));
+      const index = await own.database.search(changing.org_id, (db) =>
+        findActiveIndex(db, changing.org_id, changing.knowledge_base_id),
+      );
       if (index === null) throw new Error("no index");
       const terms = ["refund", "data", "day", "absent"].map((lexeme, i) => ({ lexeme, weight: 1 + i }));
       const listed = terms.map(({ lexeme, weight }) => ({ lexemes: [lexeme], prefix: false, weight }));
-      const limits = { filter: null, phrases: [], excluded: [] };
-      const inSql = own.database.search((db) => searchKeywords(db, changing.org_id, index, listed, limits, 3));
+      const limits = { filter: null, required: [], excluded: [] };
+      const inSql = own.database.search(changing.org_id, (db) =>
+        searchKeywords(db, changing.org_id, index, listed, limits, 3),
+      );
       const inMemory = own.knowledge.deps.postings.search(changing.org_id, index, terms, 3);
       return (await Promise.all([inSql, inMemory])).map((hits) =>
         hits.map(({ chunk_no, score }) => [chunk_no, score.toFixed(9)]),
@@ -100,21 +103,21 @@ describe("keyword search", () => {
     expect(after).not.toEqual(sql);
   });
 
-  it("highlights what was found, in UTF-16 units of the text", async () => {
+  it("highlights matches in UTF-16 units of the text", async () => {
     const emoji = await buildBase(own.database);
     await addResource(own, emoji, ["😀😀 Refunded? The refund's paid, refunds always are. Refurbished goods are not."]);
     const { results } = await ask(own, own.knowledge, emoji, { query: "refund", query_strategy: "keyword" });
     const [result] = results;
     expect(result?.highlights?.map(({ start, end }) => result.text?.slice(start, end))).toEqual([
       "Refunded",
-      "refund's",
+      "refund",
       "refunds",
     ]);
     const without = await ask(own, own.knowledge, emoji, { query: "refund", query_strategy: "keyword", include: [] });
     expect(without.results[0]).toMatchObject({ text: null, highlights: null, metadata: null });
   });
 
-  it("stems each language in its own way, in one knowledge base, and splits scripts without blanks", async () => {
+  it("stems each language by its own rules in one knowledge base, and splits scripts without spaces", async () => {
     const mixed = await buildBase(own.database);
     const add = (path: string, text: string): Promise<string> => addResource(own, mixed, [text], { path });
     await add("en", "The houses in this street were built by the same builders, long before the war began.");
@@ -128,7 +131,7 @@ describe("keyword search", () => {
     expect(await find("図書館")).toEqual(["ja"]);
   });
 
-  it("finds words with and without their accents, in either", async () => {
+  it("finds words with and without accents, either way", async () => {
     const accented = await buildBase(own.database);
     const add = (path: string, text: string): Promise<string> => addResource(own, accented, [text], { path });
     await add(
@@ -159,17 +162,33 @@ describe("keyword search", () => {
     expect(new Set(marked.flat())).toEqual(new Set(["Łódź", "Zürich", "Zurich"]));
   });
 
-  it("finds what was indexed with its accents before they were folded", async () => {
-    const old = await buildBase(own.database);
-    await addResource(own, old, ["The café is near, and another cafe is far. Cafés close early, says the résumé."], {
-      path: "old",
-    });
+  it("finds words indexed by the Postgres parser, before and after they are indexed again", async () => {
+    const old = await buildBase(own.database, { model: "test-embedding" });
+    const add = (path: string, text: string): Promise<string> => addResource(own, old, [text], { path });
+    await add("terms", "The “Agreement” covers the cafés; see terms.html of Node.js, or write e-mails.");
+    await add(
+      "haus",
+      "Die „Häuser“ in dieser Straße wurden vor dem Krieg gebaut, und niemand weiß, von wem eigentlich.",
+    );
     const { index_no } = old.index;
-    // As they were: each with its accents, and a posting of its own.
+    const counts = (): Promise<unknown[]> =>
+      own.database.system((db) =>
+        db.query(
+          `select i.term_count::int as index, (select sum(term_count)::int from knowledge_index_resources x where x.index_no = i.index_no) as resources,
+            (select sum(term_count)::int from knowledge_chunks c where c.index_no = i.index_no) as chunks,
+            (select sum(tf)::int from knowledge_postings p where p.index_no = i.index_no) as postings,
+            (select count(*)::int from knowledge_chunks c where c.index_no = i.index_no and word_rules = 0) as outdated
+            from knowledge_indexes i where i.index_no = $1`,
+          [index_no],
+        ),
+      );
+    const present = await counts();
     await own.database.system(async (db) => {
-      await db.query("update knowledge_chunks set lexemes = to_tsvector('english', lower(text)) where index_no = $1", [
+      const lexemes = "fold_accents(to_tsvector(language::regconfig, lower(text)))";
+      await db.query(`update knowledge_chunks set lexemes = ${lexemes}, word_rules = 0 where index_no = $1`, [
         index_no,
       ]);
+      await db.query("update knowledge_chunks set term_count = length(lexemes) where index_no = $1", [index_no]);
       await db.query("delete from knowledge_postings where index_no = $1", [index_no]);
       await db.query(
         `insert into knowledge_postings (index_no, term, chunk_no, tf, length)
@@ -177,49 +196,74 @@ describe("keyword search", () => {
           where c.index_no = $1`,
         [index_no],
       );
-      const file = readFileSync(new URL("../../../migrations/0039_folded_accents.sql", import.meta.url), "utf8");
-      await db.query(file.slice(file.indexOf("-- What is indexed already.")));
+      await db.query(
+        `update knowledge_index_resources x set term_count = c.term_count from knowledge_chunks c
+          where x.index_no = $1 and c.index_no = $1 and c.resource_id = x.resource_id`,
+        [index_no],
+      );
+      await db.query(
+        `update knowledge_indexes set version = version + 1,
+          term_count = (select sum(term_count) from knowledge_index_resources where index_no = $1) where index_no = $1`,
+        [index_no],
+      );
     });
     const find = async (query: string): Promise<string[]> =>
       paths(await ask(own, own.knowledge, old, { query, query_strategy: "keyword" }));
-    for (const query of ["cafe", "café", "résumé", '"cafe is near"']) expect(await find(query), query).toEqual(["old"]);
-    const rows = await own.database.system((db) =>
-      db.query("select term, tf from knowledge_postings where index_no = $1 and term like 'caf%'", [index_no]),
-    );
-    expect(rows).toEqual([{ term: "cafe", tf: 3 }]);
+    const known = ["cover", "cafe", "terms.html", "node.js", "e-mail", "mails", '"covers the cafés"'];
+    for (const query of known) expect(await find(query), query).toEqual(["terms"]);
+    const lost = ["agreement", "node", "html"];
+    for (const query of lost) expect(await find(query), query).toEqual([]);
+    const embedded = own.models.embedded.length;
+    expect(await renewOutdatedWords(own.database)).toBeGreaterThanOrEqual(2);
+    for (const query of [...known, ...lost, '"the agreement"']) expect(await find(query), query).toEqual(["terms"]);
+    expect(await find("haus")).toEqual(["haus"]);
+    expect(await counts()).toEqual(present);
+    expect(own.models.embedded).toHaveLength(embedded);
+    expect(await renewOutdatedWords(own.database)).toBe(0);
   });
 
-  it("folds accents in the database as here", async () => {
-    const words = [..."àéîõüçñåžşğőțọệłøđħŧıßæœйёίがパ한"].flatMap((letter) => [
-      letter,
-      `x${letter}y`,
-      letter.normalize("NFD"),
-    ]);
-    const rows = await own.database.search((db) =>
-      db.query<{ folded: string }>(
-        "select fold_accents(w) as folded from unnest($1::text[]) with ordinality u (w, n) order by n",
-        [words],
-      ),
-    );
-    expect(rows.map(({ folded }) => folded)).toEqual(words.map(foldAccents));
-    const vector = String.raw`'a''b\\c':1,3 'é''ü\\':2 'e':5`;
-    const [row] = await own.database.search((db) =>
-      db.query<{ folded: string }>("select fold_accents($1::tsvector)::text as folded", [vector]),
-    );
-    expect(row?.folded).toBe(String.raw`'a''b\\c':1,3 'e':5 'e''u\\':2`);
+  it("highlights decomposed letters and words of scripts without spaces", async () => {
+    const scripts = await buildBase(own.database);
+    const decomposed = "Zu\u0308rich und Mu\u0308nchen: Cafe\u0301s";
+    const thai = "การรับประกันน้ำดื่ม";
+    for (const text of [decomposed, thai, "東京都の図書館は東京にある"]) await addResource(own, scripts, [text]);
+    const marked = async (query: string): Promise<unknown> => {
+      const { results } = await ask(own, own.knowledge, scripts, { query, query_strategy: "keyword" });
+      return results[0]?.highlights?.map(({ start, end }) => results[0]?.text?.slice(start, end));
+    };
+    expect(await marked("Zürich café")).toEqual(["Zu\u0308rich", "Cafe\u0301s"]);
+    expect(await marked("mün*")).toEqual(["Mu\u0308nchen"]);
+    expect(await marked("น้ำ")).toEqual(["น้ำ"]);
+    expect(await marked("東京")).toEqual(["東京", "東京"]);
+  });
+
+  it("ranks an identifier above its parts, highlights it once, and matches it as a phrase", async () => {
+    const code = await buildBase(own.database);
+    const add = (path: string, text: string): Promise<string> => addResource(own, code, [text], { path });
+    await add("version", "Released as 1.2.3 with parseDocument and Node.js.");
+    await add("list", "Chapters 3, 2 and 1: how to parse a document, and a node of a tree in js.");
+    const keyword = (query: string): Promise<KnowledgeAnswer> =>
+      ask(own, own.knowledge, code, { query, query_strategy: "keyword" });
+    for (const query of ["1.2.3", "Node.js"]) expect(paths(await keyword(query)), query).toEqual(["version", "list"]);
+    expect(paths(await keyword("parseDocument"))).toEqual(["version"]);
+    expect(paths(await keyword("document -Node.js"))).toEqual(["list"]);
+    expect(paths(await keyword('"node js"'))).toEqual(["version"]);
+    expect(paths(await keyword('"as 1.2.3 with parsedocument and"'))).toEqual(["version"]);
+    const [first] = (await keyword("Node.js document")).results;
+    expect(first?.highlights?.map(({ start, end }) => first.text?.slice(start, end))).toEqual(["Document", "Node.js"]);
   });
 
   it.each([
     ["an accent", "apfel", "Die Äpfel liegen auf dem Tisch, und niemand weiß, von wem sie eigentlich sind.", "Äpfel"],
     ["another beginning", "bacaan", "Anak itu suka membaca buku di rumah pada malam hari bersama ibunya.", "membaca"],
-  ])("highlights a form that has %s", async (_, asked, text, form) => {
+  ])("highlights a match that has %s", async (_, asked, text, form) => {
     const base = await buildBase(own.database);
     await addResource(own, base, [text]);
     const { results } = await ask(own, own.knowledge, base, { query: asked, query_strategy: "keyword" });
     expect(results[0]?.highlights?.map(({ start, end }) => text.slice(start, end))).toEqual([form]);
   });
 
-  it("says that hybrid is keyword search where there are no embeddings, and refuses semantic", async () => {
+  it("reports hybrid as keyword search if there are no embeddings, and refuses semantic search", async () => {
     const answer = await query({ query: "refund" });
     expect(answer.strategy_used).toBe("keyword");
     expect(paths(answer)).toEqual(["refunds", "shipping", "long"]);
@@ -243,7 +287,7 @@ describe("semantic and hybrid search", () => {
     });
   });
 
-  it("finds by meaning what has none of the words, with the cosine similarity as score", async () => {
+  it("finds chunks by meaning without a common word, with the cosine similarity as score", async () => {
     const answer = await query({ query: "vehicle", query_strategy: "semantic", top_k: 2 });
     expect(new Set(paths(answer))).toEqual(new Set(["cars", "licences"]));
     expect(answer.strategy_used).toBe("semantic");
@@ -253,41 +297,48 @@ describe("semantic and hybrid search", () => {
     }
   });
 
-  it("scores a hybrid search from 0 to 1: half by the words that a passage has, half by its meaning", async () => {
-    const [keyword, semantic, hybrid] = await Promise.all(
-      (["keyword", "semantic", "hybrid"] as const).map((query_strategy) =>
-        query({ query: "car licence", query_strategy }),
+  it("scores a hybrid search as 0.4 of the keyword share plus 0.6 of the similarity", async () => {
+    const ranked = (keyword_weight?: number, text = "car licence"): Promise<KnowledgeAnswer> =>
+      query({ query: text, ...(keyword_weight === undefined ? {} : { keyword_weight }) });
+    const scoresOf = ({ results }: KnowledgeAnswer): Map<string, number> =>
+      new Map(results.map((each) => [each.chunk_id, each.score]));
+    const [keyword, semantic] = await Promise.all(
+      (["keyword", "semantic"] as const).map(async (query_strategy) =>
+        scoresOf(await query({ query: "car licence", query_strategy })),
       ),
     );
-    expect(hybrid?.strategy_used).toBe("hybrid");
-    const scoresOf = (answer: KnowledgeAnswer | undefined): Map<string, number> =>
-      new Map(answer?.results.map((each) => [each.chunk_id, each.score]));
-    const [byKeyword, bySemantic] = [scoresOf(keyword), scoresOf(semantic)];
-    // "automobile" is a car by meaning only.
-    expect(bySemantic.size).toBeGreaterThan(byKeyword.size);
+    // "automobile" matches "car" by meaning only.
+    expect(semantic?.size).toBeGreaterThan(keyword?.size ?? 0);
     // N = 6; "car" is in one chunk, "licence" in two.
     const most = [1, 2].reduce((sum, found) => sum + 2.2 * Math.log(1 + (6 - found + 0.5) / (found + 0.5)), 0);
-    const results = hybrid?.results ?? [];
-    for (const { chunk_id, score } of results)
-      expect(score).toBeCloseTo(
-        ((byKeyword.get(chunk_id) ?? 0) / most + Math.max(0, bySemantic.get(chunk_id) ?? 0)) / 2,
-        5,
-      );
-    expect(results.map(({ score }) => score)).toEqual(results.map(({ score }) => score).toSorted((a, b) => b - a));
-    // So a threshold tells what fits from what does not, whatever else was found.
-    const score_threshold = 0.3;
+    const share = (id: string): number => (keyword?.get(id) ?? 0) / most;
+    const cosine = (id: string): number => Math.max(semantic?.get(id) ?? 0, 0);
+    for (const [id, score] of scoresOf(await ranked(1))) expect(score).toBeCloseTo(share(id), 5);
+    for (const [id, score] of scoresOf(await ranked(0))) expect(score).toBeCloseTo(cosine(id), 5);
+    const hybrid = scoresOf(await ranked());
+    const ids = [...hybrid.keys()];
+    const best = (of: (id: string) => number): number => Math.max(...ids.map(of));
+    const worst = Math.min(...ids.map(cosine));
+    for (const [id, score] of hybrid) {
+      const [words, meaning] = [share(id) / best(share), (cosine(id) - worst) / (best(cosine) - worst)];
+      const [lowest, highest] = [0.6 * worst, 0.4 * best(share) + 0.6 * best(cosine)];
+      expect(score).toBeCloseTo(lowest + (highest - lowest) * (0.4 * words + 0.6 * meaning), 5);
+    }
+    expect([...hybrid.values()]).toEqual([...hybrid.values()].toSorted((a, b) => b - a));
+    // A fixed threshold separates matches from other chunks, whatever else was found.
+    const score_threshold = 0.35;
     expect((await query({ query: "car licence", score_threshold })).results.length).toBeGreaterThan(0);
     expect((await query({ query: "zebra", score_threshold })).results).toEqual([]);
-    // In SQL the same as in memory.
+    // Ranking in SQL gives the same scores as in memory.
     const inSql = await query({ query: "car licence -absent" });
-    inSql.results.forEach(({ score }, i) => expect(score).toBeCloseTo(results[i]?.score ?? Number.NaN, 5));
-    // What is excluded is out of both.
+    inSql.results.forEach(({ score, chunk_id }) => expect(score).toBeCloseTo(hybrid.get(chunk_id) ?? Number.NaN, 5));
+    // An excluded word excludes a chunk from both rankings.
     expect(paths(await query({ query: "car -automobile" }))).not.toContain("licences");
   });
 
-  it("counts the meaning of what only its words have found", async () => {
+  it("includes the similarity in the score of chunks that only the keyword search found", async () => {
     const large = await buildBase(own.database, { model: "test-embedding" });
-    // More chunks of the same meaning than a ranking has places.
+    // More chunks match by meaning than a ranking holds.
     await addResource(
       own,
       large,
@@ -295,14 +346,20 @@ describe("semantic and hybrid search", () => {
       { path: "cars" },
     );
     await addResource(own, large, ["Code zx81 of another make."], { path: "zx81" });
-    const found = await ask(own, own.knowledge, large, { query: "car zx81", top_k: 3 });
-    expect(paths(found)[0]).toBe("zx81");
-    expect(found.results[0]?.scores.semantic).toBeNull();
+    const asked = { query: "car zx81", top_k: 3, keyword_weight: 0.6 };
+    const [first] = (await ask(own, own.knowledge, large, asked)).results;
+    expect([first?.resource_path, first?.scores.semantic]).toEqual(["zx81", null]);
+    // It has the best keyword score, and its cosine similarity must be between the lowest that counts (0.3) and the best (0.5).
+    const share = (first?.scores.keyword ?? 0) / (2.2 * Math.log(1 + 130.5 / 1.5));
+    const [lowest, highest] = [0.4 * 0.3, 0.6 * share + 0.4 * 0.5];
+    expect(first?.score).toBeGreaterThan(lowest + (highest - lowest) * 0.6 + 0.005);
+    // By default, meaning has the greater weight.
+    expect(paths(await ask(own, own.knowledge, large, { query: "car zx81", top_k: 3 }))).not.toContain("zx81");
   });
 
-  it("counts the words of what only its meaning has found", async () => {
+  it("includes the matched words in the score of chunks that only the semantic search found", async () => {
     const large = await buildBase(own.database, { model: "test-embedding" });
-    // More chunks have the words, each more often, than a ranking has places.
+    // More chunks contain the words, and more often, than a ranking holds.
     const often = Array.from({ length: 130 }, (_, i) => `engine engine ${`zx${i} `.repeat(12)}`);
     await addResource(own, large, often, { path: "engines" });
     await addResource(own, large, [`One engine: ${"automobile ".repeat(8)}`], { path: "cars" });
@@ -310,12 +367,12 @@ describe("semantic and hybrid search", () => {
       const found = await ask(own, own.knowledge, large, { query: text, top_k: 100 });
       const car = found.results.find((each) => each.resource_path === "cars");
       expect(car?.scores.keyword).toBeNull();
-      // More than half of the similarity: the rest is for the words.
-      expect(car?.score).toBeGreaterThan((car?.scores.semantic ?? 1) / 2 + 0.01);
+      // The score exceeds the semantic part, because the chunk also gets a keyword score.
+      expect(car?.score).toBeGreaterThan(0.6 * (car?.scores.semantic ?? 1) + 0.01);
     }
   });
 
-  it("limits chunks a resource, adds neighbors, and cuts at a threshold", async () => {
+  it("limits chunks per resource, adds neighbors and cuts at a threshold", async () => {
     const all = await query({ query: "car engine licence" });
     expect(paths(all).filter((path) => path === "cars")).toHaveLength(3);
     const limited = await query({ query: "car engine licence", max_chunks_per_resource: 1, neighbors: 1 });
@@ -330,7 +387,7 @@ describe("semantic and hybrid search", () => {
     expect((await query({ query: "car", top_k: 1 })).results).toHaveLength(1);
   });
 
-  it("finds the others beside a resource that has all of the first places", async () => {
+  it("finds other resources beside one that fills all of the first ranks", async () => {
     const uneven = await buildBase(own.database, { model: "test-embedding" });
     const pages = Array.from({ length: 700 }, () => "engine");
     await addResource(own, uneven, pages, { path: "manual" });
@@ -343,7 +400,7 @@ describe("semantic and hybrid search", () => {
       const found = await find({ query_strategy, max_chunks_per_resource: 1 });
       expect(found, query_strategy).toEqual(["manual", ...others]);
     }
-    // In SQL, where words are not all that is asked.
+    // These queries are ranked in SQL, because they contain operators.
     for (const query of ["engin*", "engine -absent"])
       expect(await find({ query, max_chunks_per_resource: 2 }), query).toEqual(["manual", "manual", ...others]);
     expect(await find({ query: ["engine", "engines"], max_chunks_per_resource: 1 })).toEqual(["manual", ...others]);
@@ -354,12 +411,12 @@ describe("semantic and hybrid search", () => {
     const answer = await query({ query: ["red", "bicycles"], top_k: 2 });
     expect(new Set(paths(answer))).toEqual(new Set(["cars", "bikes"]));
     expect(answer.query).toEqual(["red", "bicycles"]);
-    // By places: first in every ranking would be 1.
+    // With scores by rank, being first in every ranking gives 1.
     const both = await query({ query: ["bicycles green", "green bicycle"], top_k: 1 });
     expect([paths(both), both.results[0]?.score]).toEqual([["bikes"], 1]);
   });
 
-  it("lets a reranker decide, and shows its scores", async () => {
+  it("ranks by the reranker and shows its scores", async () => {
     const answer = await query({ query: "car engine" }, own.reranking);
     const lengths = answer.results.map((each) => each.text?.length ?? 0);
     expect(lengths).toEqual(lengths.toSorted((a, b) => b - a));
@@ -368,7 +425,7 @@ describe("semantic and hybrid search", () => {
     expect(without.results.every((each) => each.scores.rerank === null)).toBe(true);
   });
 
-  it("answers by keywords while the model fails, and says so; semantic is a 502 without the credential", async () => {
+  it("falls back to keywords while the model fails and says so; semantic returns 502 without the credential", async () => {
     own.models.failNext(5, 400);
     expect(await query({ query: "car" })).toMatchObject({ strategy_used: "keyword" });
     const failed = await query({ query: "car", query_strategy: "semantic" }).catch((error: unknown) => error);
@@ -376,7 +433,7 @@ describe("semantic and hybrid search", () => {
     expect(String(failed)).not.toContain("sk-of-the-test");
     own.models.failNext(0, 0);
     for (let i = 0; i < 3; i += 1) await query({ query: "car" });
-    // A passing failure is tried again.
+    // A passing failure is retried.
     own.models.failNext(1, 503);
     expect(await query({ query: "car", query_strategy: "semantic" })).toMatchObject({ strategy_used: "semantic" });
   });

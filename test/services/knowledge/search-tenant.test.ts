@@ -19,7 +19,7 @@ let theirs: BuiltBase;
 let theirIndex: SearchedIndex;
 let theirResource: string;
 
-// Of the organisation next door, and a better answer to every query below than anything of ours.
+// The text of another organisation, which matches every query below better than the organisation's own texts.
 const BEST = "The launch code is swordfish.";
 
 beforeAll(async () => {
@@ -27,7 +27,9 @@ beforeAll(async () => {
   theirs = await buildBase(own.database, { model: "test-embedding" });
   await addResource(own, mine, ["A launch was planned for spring, and much was written about it."]);
   theirResource = await addResource(own, theirs, [BEST]);
-  const found = await own.database.search((db) => findActiveIndex(db, theirs.org_id, theirs.knowledge_base_id));
+  const found = await own.database.search(theirs.org_id, (db) =>
+    findActiveIndex(db, theirs.org_id, theirs.knowledge_base_id),
+  );
   if (found === null) throw new Error("no index");
   theirIndex = found;
 });
@@ -40,18 +42,18 @@ describe("search-tenant", () => {
       const answer = await ask(own, own.knowledge, mine, request);
       expect(answer.results).toHaveLength(1);
       expect(answer.results[0]?.text).toContain("planned for spring");
-      // It is there, and the best, for its own.
+      // The other organisation itself finds this text as its best result.
       const other = await ask(own, own.knowledge, theirs, request);
       expect(other.results[0]?.text).toBe(BEST);
     },
   );
 
-  it("names the organisation in every statement: right ids of another organisation find nothing", async () => {
-    const limits = { filter: null, phrases: [], excluded: [] };
+  it("names the organisation in every statement, so that IDs of another organisation find nothing", async () => {
+    const limits = { filter: null, required: [], excluded: [] };
     const all = { kind: "condition", source: "builtin", field: "size", type: "number", op: "gte", value: 0 } as const;
     const term = { lexemes: ["swordfish"], prefix: false, weight: 1 };
     const run = (orgId: string): Promise<unknown[]> =>
-      own.database.search(async (db) => {
+      own.database.search(orgId, async (db) => {
         const { index_no } = theirIndex;
         const numbers = await restrictChunks(db, theirs.org_id, theirIndex, limits);
         expect(numbers).toHaveLength(1);
@@ -72,7 +74,7 @@ describe("search-tenant", () => {
     expect(await run(mine.org_id)).toEqual([false, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
   });
 
-  it("shows and changes no postings of another organisation, by row-level security", async () => {
+  it("neither shows nor changes postings of another organisation, by row-level security", async () => {
     const postings = (orgId: string): Promise<unknown[]> =>
       own.database.org(orgId, (db) => db.query("select 1 from knowledge_postings where term = 'swordfish'"));
     expect(await postings(mine.org_id)).toEqual([]);
@@ -84,10 +86,10 @@ describe("search-tenant", () => {
     expect(await postings(theirs.org_id)).toHaveLength(1);
   });
 
-  it("searches as a role that reads knowledge bases and nothing else, and writes nothing", async () => {
+  it("uses a database role that can only read knowledge bases", async () => {
     const refused = (statement: string): Promise<unknown> =>
       own.database
-        .search((db) => db.query(statement))
+        .search(theirs.org_id, (db) => db.query(statement))
         .then(
           () => "done",
           (error: { code?: string }) => error.code,

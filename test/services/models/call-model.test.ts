@@ -20,7 +20,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-it("writes down, once and estimated, the call of a process that died", async () => {
+it("records the call of a crashed process once, with estimated usage", async () => {
   const { database: db } = own;
   const tenant = await buildTenant(db);
   const run_id = await buildRun(db, tenant);
@@ -39,7 +39,7 @@ it("writes down, once and estimated, the call of a process that died", async () 
       request: { messages: [{ role: "user", content: "x".repeat(400) }] },
       signal: AbortSignal.timeout(10_000),
     });
-  // Nothing of the first attempt was written; of the second one everything was.
+  // Attempt 1 left no record before it was repeated; attempt 2 was recorded completely.
   await ask(1, true);
   await ask(2, false);
   await ask(2, true);
@@ -58,7 +58,7 @@ it("writes down, once and estimated, the call of a process that died", async () 
   expect(Number(rows[0]?.input_tokens)).toBeGreaterThan(100);
 });
 
-it("asks the models of a node in their order, each where the one before cannot answer now", async () => {
+it("tries the models of a node in order, each if the one before is unavailable", async () => {
   const { database: db } = own;
   const tenant = await buildTenant(db);
   const run_id = await buildRun(db, tenant);
@@ -94,14 +94,14 @@ it("asks the models of a node in their order, each where the one before cannot a
   stub.next({ status: 503 }, { status: 429 }, { text: ["here"] });
   expect(await ask("a")).toMatchObject({ text: "here", model: "third" });
   expect(asked(before)).toEqual(["first", "second", "third"]);
-  // What another model would refuse as well is not asked for again.
+  // An error that another model would return as well is not retried with one.
   const next = stub.calls.length;
   stub.next({ status: 401 });
   await expect(ask("b")).rejects.toMatchObject({ code: "model_refused" });
   expect(asked(next)).toEqual(["first"]);
 });
 
-it("takes an operator's prices before its own, and says what is wrong with them", () => {
+it("prefers the operator's prices to the published ones and reports errors in them", () => {
   const write = (content: string): string => {
     const file = join(folder, "prices.json");
     writeFileSync(file, content);
@@ -111,10 +111,10 @@ it("takes an operator's prices before its own, and says what is wrong with them"
   const prices = readPrices(write('{"gpt-4o": {"input": 9, "output": 9}, "ours-": {"input": 0, "output": 0}}'));
   const models = ["gpt-4o", "gpt-4o-mini", "gpt-4o-2024-08-06", "gpt-4o-audio", "ours-2", "theirs"];
   expect(models.map((model) => costOf(prices, model, million))).toEqual([9, 0.15, 9, 9, 0, null]);
-  // Of the published ones only dated versions are the same: another model that begins so has a price of its own.
+  // Only dated versions share a published price; another model with the same prefix has its own.
   const published = readPrices(undefined);
   const named = ["gpt-4.1", "gpt-4.1-2025-04-14", "gpt-4.1-nano", "claude-sonnet-4-5-20250929", "constructor"];
   expect(named.map((model) => costOf(published, model, million))).toEqual([2, 2, null, 3, null]);
-  expect(() => readPrices(write('{"m": {"input": "cheap"}}'))).toThrow(/prices\.json is not usable:[^]*input/);
+  expect(() => readPrices(write('{"m": {"input": "cheap"}}'))).toThrow(/prices\.json is not valid:[^]*input/);
   expect(() => readPrices(write("{"))).toThrow(/JSON/);
 });

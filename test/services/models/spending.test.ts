@@ -4,6 +4,9 @@ import { COUNTED, startModelStub } from "../../../src/dev/model-stub.ts";
 import type { ModelStub } from "../../../src/dev/model-stub.ts";
 import { createModelCaller } from "../../../src/services/models/call-model.ts";
 import type { ModelCall } from "../../../src/services/models/call-model.ts";
+import { quotaStatus } from "../../../src/services/accounts/quotas.ts";
+import type { Db } from "../../../src/stores/db.ts";
+import { countNodePlaces, takeNodePlace } from "../../../src/stores/node-places.ts";
 import { quotaUsage, setQuotas } from "../../../src/stores/quotas.ts";
 import { insertReservation } from "../../../src/stores/models/spending.ts";
 import { buildRun, buildTenant, ownDatabase } from "../../stores/rows.ts";
@@ -16,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => stub.close());
 
-/** A call costs a dollar, and that is what is reserved for it. */
+/** A call costs a dollar, and a dollar is reserved for it. */
 const PRICE = { input: 0, output: 1_000_000 / COUNTED.output };
 
 function caller(defaultMonth?: number, price = PRICE) {
@@ -32,13 +35,13 @@ function caller(defaultMonth?: number, price = PRICE) {
 
 const QUESTION = { messages: [{ role: "user" as const, content: "Say it" }], max_tokens: COUNTED.output };
 
-/** A call of a run. */
+/** A model call of a run. */
 function callOf(tenant: Tenant, run_id: string | null, more: Partial<ModelCall> = {}): ModelCall {
   const place = { run_id, path: "llm-0", attempt: 1, step: 1, choice: {}, repeated: false };
   return { ...tenant, ...place, request: QUESTION, signal: AbortSignal.timeout(60_000), ...more };
 }
 
-/** Asks twenty times at once; the codes of what was refused. */
+/** Makes twenty calls at the same time; returns the codes of the refused ones. */
 async function askTwenty(
   tenant: Tenant,
   runs: readonly (string | null)[],
@@ -66,7 +69,18 @@ async function budgeted(tenant: Tenant, most: number): Promise<string> {
   return buildRun(own.database, tenant);
 }
 
-it("does not exceed a run's budget by calls at the same time, those of its sub-runs among them", async () => {
+async function buildKey({ org_id }: Tenant): Promise<string> {
+  const key_id = uuidv7();
+  await own.database.system((db) =>
+    db.query(
+      "insert into api_keys (key_id, org_id, name, kind, secret_hash, prefix) values ($1, $2, 'k', 'secret', $3, 'p')",
+      [key_id, org_id, key_id],
+    ),
+  );
+  return key_id;
+}
+
+it("concurrent calls of a run and its child runs do not exceed its budget", async () => {
   const tenant = await buildTenant(own.database);
   const run_id = await budgeted(tenant, 3);
   const part = await buildRun(own.database, tenant, { parent_run_id: run_id, run_type: "sub_workflow" });
@@ -76,15 +90,9 @@ it("does not exceed a run's budget by calls at the same time, those of its sub-r
   expect(await reservations(tenant)).toBe(0);
 });
 
-it("does not exceed what an organisation, or a key, may spend in a month, over all runs and judges", async () => {
+it("calls of all runs and judges do not exceed the monthly quota of an organisation or a key", async () => {
   const tenant = await buildTenant(own.database);
-  const key_id = uuidv7();
-  await own.database.system((db) =>
-    db.query(
-      "insert into api_keys (key_id, org_id, name, kind, secret_hash, prefix) values ($1, $2, 'k', 'secret', '1', 'p')",
-      [key_id, tenant.org_id],
-    ),
-  );
+  const key_id = await buildKey(tenant);
   const ofKey = { ran_by_type: "org_api_key", ran_by_id: key_id } as const;
   const runs = [await buildRun(own.database, tenant, ofKey), await buildRun(own.database, tenant, ofKey)];
   await own.database.orgTransaction(tenant.org_id, async (db) => {
@@ -92,11 +100,11 @@ it("does not exceed what an organisation, or a key, may spend in a month, over a
     await setQuotas(db, tenant.org_id, null, { model_usd_month: 5 });
   });
   expect(await askTwenty(tenant, runs)).toEqual(refused("quota_exceeded"));
-  // Judges are nobody's but the organisation's: two dollars are left.
+  // Judges count for the organisation only, which has two dollars left.
   expect(await askTwenty(tenant, [null])).toEqual(refused("quota_exceeded", 18));
   const used = await own.database.org(tenant.org_id, (db) => quotaUsage(db, null, "model_usd_month"));
   expect(used?.used).toBe(5);
-  // A quota that is set counts what was spent before.
+  // A new quota includes earlier spending.
   await own.database.orgTransaction(tenant.org_id, (db) => setQuotas(db, tenant.org_id, null, { model_usd_month: 6 }));
   expect(await askTwenty(tenant, [null])).toEqual(refused("quota_exceeded", 19));
   const events = await own.database.system((db) =>
@@ -113,12 +121,12 @@ it("does not exceed what an organisation, or a key, may spend in a month, over a
   expect(events.map(({ type }) => type)).toContain("quota.warning");
 });
 
-it("holds the installation's quota where the organisation has none of its own", async () => {
+it("the installation's quota applies if the organisation has none", async () => {
   const tenant = await buildTenant(own.database);
   expect(await askTwenty(tenant, [null], 3)).toEqual(refused("quota_exceeded"));
 });
 
-it("does not exceed a budget by recordings at the same time, whose tokens nobody knows before", async () => {
+it("concurrent transcriptions, whose tokens are unknown in advance, do not exceed a budget", async () => {
   const tenant = await buildTenant(own.database);
   const recording = { bytes: Buffer.alloc(COUNTED.output * 400), type: "audio/mpeg" };
   expect(await askTwenty(tenant, [await budgeted(tenant, 3)], undefined, { recording })).toEqual(
@@ -126,7 +134,7 @@ it("does not exceed a budget by recordings at the same time, whose tokens nobody
   );
 });
 
-it("counts in the month what is written down: the call of a process that died, and one whose answer cannot be kept", async () => {
+it("the month includes recorded calls of crashed processes and calls whose answer cannot be stored", async () => {
   const tenant = await buildTenant(own.database);
   const run_id = await buildRun(own.database, tenant);
   const { call } = caller(1_000_000, { input: 1_000_000, output: 1_000_000 });
@@ -149,7 +157,7 @@ it("counts in the month what is written down: the call of a process that died, a
   expect(await month()).toEqual(["stop", "lost", "stop", "stop"]);
 });
 
-it("waits for what a call under way may need, and takes what a dead process reserved once that has expired", async () => {
+it("a call waits for the reservations of running calls, and uses a crashed process's reservation once it expires", async () => {
   const tenant = await buildTenant(own.database);
   const run_id = await budgeted(tenant, 3);
   const reserve = (seconds: number, amount: number) =>
@@ -163,12 +171,102 @@ it("waits for what a call under way may need, and takes what a dead process rese
   await reserve(-1, 3);
   await reserve(600, 2.5);
   const answered = askTwenty(tenant, [run_id]);
-  // None may begin while two and a half dollars are reserved: a dollar is needed.
-  await expect.poll(() => waiting(tenant)).toBe(false);
+  // While two and a half dollars are reserved no call may start, because it needs a dollar.
+  await waitsFor(callOf(tenant, run_id));
   await own.database.org(tenant.org_id, (db) =>
     db.query("delete from cost_reservations where run_id = $1 and path = 'lost'", [run_id]),
   );
   expect(await answered).toEqual(refused("budget_exceeded"));
+});
+
+it("a month that was read once counts every later call, even without a quota", async () => {
+  const tenant = await buildTenant(own.database);
+  const key_id = await buildKey(tenant);
+  // A run started by a run of the key, and a child run of it.
+  const started = await buildRun(own.database, tenant, { key_id });
+  const part = await buildRun(own.database, tenant, { parent_run_id: started, run_type: "sub_workflow" });
+  const { call } = caller();
+  const used = async () => {
+    const status = (key: string | null) =>
+      own.database.orgTransaction(tenant.org_id, (db) => quotaStatus(db, tenant.org_id, key, {}));
+    const all = [...(await status(null)), ...(await status(key_id))];
+    return all.filter(({ quota }) => quota === "model_usd_month").map((each) => each.used);
+  };
+  await call(callOf(tenant, part));
+  await call(callOf(tenant, null));
+  expect(await used()).toEqual([2, 1]);
+  await call(callOf(tenant, null));
+  await call(callOf(tenant, started, { attempt: 2 }));
+  expect(await used()).toEqual([4, 2]);
+  // A quota that is set during a call includes the call.
+  const asked = stub.calls.length;
+  stub.next({ text: ["late"], pauseMs: 200 });
+  const underWay = call(callOf(tenant, part, { attempt: 3 }));
+  await expect.poll(() => stub.calls.length).toBe(asked + 1);
+  await own.database.orgTransaction(tenant.org_id, (db) =>
+    setQuotas(db, tenant.org_id, key_id, { model_usd_month: 4 }),
+  );
+  await underWay;
+  expect(await used()).toEqual([5, 3]);
+  expect(await askTwenty(tenant, [part])).toEqual(refused("quota_exceeded", 19));
+  expect(await askTwenty(tenant, [null], 8)).toEqual(refused("quota_exceeded", 18));
+  // A node of such a run also uses a slot of the key.
+  const place = { org_id: tenant.org_id, place_id: uuidv7(), run_id: part, task: "t" };
+  const places = await own.database.org(tenant.org_id, async (db) => {
+    await takeNodePlace(db, place, 60, 1);
+    return countNodePlaces(db, key_id);
+  });
+  expect(places).toBe(1);
+});
+
+it("a paid answer is still recorded if its first record fails: database unavailable, or answer not storable", async () => {
+  const tenant = await buildTenant(own.database);
+  const run_id = await buildRun(own.database, tenant);
+  const { call } = caller(1_000_000, { input: 0, output: 1_000_000 });
+  let kept = 0;
+  /** Terminates the database connection during a transaction. */
+  const cut = async (db: Db): Promise<void> => {
+    const pid = await db.value<number>("select pg_backend_pid()");
+    await own.database.system((each) => each.query("select pg_terminate_backend($1::integer)", [pid]));
+    await db.query("select pg_sleep(10)");
+  };
+  const keep = async () => async (db: Db) => {
+    kept += 1;
+    if (kept === 1) await cut(db);
+  };
+  const stop = new AbortController();
+  // The response is also stored if the run is cancelled meanwhile.
+  const keepLate = async () => async (db: Db) => {
+    if (stop.signal.aborted) return;
+    stop.abort(new Error("cancelled"));
+    await cut(db);
+  };
+  const refuse = async () => async (db: Db) => {
+    await db.query("select 1 / 0");
+  };
+  expect((await call(callOf(tenant, run_id, { keep }))).usage.cost_usd).toBe(COUNTED.output);
+  expect(kept).toBe(2);
+  await call(callOf(tenant, run_id, { step: 2, keep: keepLate, signal: stop.signal }));
+  await expect(call(callOf(tenant, run_id, { step: 3, keep: refuse }))).rejects.toThrow("division by zero");
+  const rows = await own.database.org(tenant.org_id, (db) =>
+    db.query("select step, finish_reason, cost_usd::float8 as cost from model_calls order by call_id"),
+  );
+  expect(rows).toEqual([1, 2, 3].map((step) => ({ step, finish_reason: "stop", cost: COUNTED.output })));
+  const month = await own.database.org(tenant.org_id, (db) => quotaUsage(db, null, "model_usd_month"));
+  expect([month?.used, await reservations(tenant)]).toEqual([3 * COUNTED.output, 0]);
+});
+
+it("a call waits for what the calls of a key have reserved of the organisation's month, and no key for another", async () => {
+  const tenant = await buildTenant(own.database);
+  const reserved = { org_id: tenant.org_id, key_id: await buildKey(tenant), run_id: null, path: "p", amount: 2.5 };
+  await own.database.org(tenant.org_id, (db) => insertReservation(db, { ...reserved, call_id: uuidv7() }, 600));
+  await waitsFor(callOf(tenant, null), 3);
+  const key_id = await buildKey(tenant);
+  await own.database.orgTransaction(tenant.org_id, (db) =>
+    setQuotas(db, tenant.org_id, key_id, { model_usd_month: 3 }),
+  );
+  const signal = AbortSignal.timeout(10_000);
+  await caller().call(callOf(tenant, await buildRun(own.database, tenant, { key_id }), { signal }));
 });
 
 async function reservations({ org_id }: Tenant): Promise<number> {
@@ -176,7 +274,10 @@ async function reservations({ org_id }: Tenant): Promise<number> {
   return rows.length;
 }
 
-/** Whether a call of the organisation has been written down. */
-async function waiting({ org_id }: Tenant): Promise<boolean> {
-  return (await own.database.org(org_id, (db) => db.query("select 1 from model_calls"))).length > 0;
+/** Expects that a call waits and contacts no model meanwhile. */
+async function waitsFor(wanted: ModelCall, defaultMonth?: number): Promise<void> {
+  const before = stub.calls.length;
+  const signal = AbortSignal.timeout(300);
+  await expect(caller(defaultMonth).call({ ...wanted, signal })).rejects.toMatchObject({ code: "ABORT_ERR" });
+  expect(stub.calls.length).toBe(before);
 }

@@ -35,13 +35,14 @@ async function publish(db: Db, references: readonly FlowReference[]): Promise<st
     content_hash: "a",
     notes: "",
     created_by: null,
+    rights: null,
   });
   await insertFlowReferences(db, version, references);
   await publishVersion(db, version.project_id, 1);
   return version.project_id;
 }
 
-it("what a deploy has found is not deleted before the flow is published", async () => {
+it("a resource that a deploy has checked cannot be deleted before the flow is published", async () => {
   let settled = false;
   let deleting: Promise<unknown> = Promise.resolve();
   const caller = await own.database.orgTransaction(tenant.org_id, async (db) => {
@@ -68,7 +69,7 @@ it("what a deploy has found is not deleted before the flow is published", async 
   expect(await deleting).toMatchObject({ code: "in_use", extra: { used_by: [{ project_id: caller }] } });
 });
 
-it("a refusal lists a hundred users at most, and says that there are many", async () => {
+it("a refusal lists at most a hundred uses and says if there are more", async () => {
   const project_id = await buildProject(own.database, tenant.org_id);
   await own.database.orgTransaction(tenant.org_id, async (db) => {
     for (let n = 0; n < 101; n += 1) await publish(db, [calls(project_id), calls(project_id)]);

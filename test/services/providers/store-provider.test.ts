@@ -6,7 +6,7 @@ import { findImportedProvider } from "../../../src/stores/providers/imports.ts";
 import { buildTenant } from "../../stores/rows.ts";
 import { testDatabase } from "../../support/database.ts";
 
-it("stores no provider that the audit log does not have", async () => {
+it("a provider is not stored if its audit entry cannot be written", async () => {
   const { database, close } = await testDatabase();
   onTestFinished(close);
   const { org_id } = await buildTenant(database);
@@ -41,7 +41,7 @@ it("stores no provider that the audit log does not have", async () => {
   await storeProvider(database, org_id, wanted, async () => undefined);
   expect(await find()).toMatchObject({ provider: { name: "Shop" } });
 
-  // An activity whose answer was lost does it once more.
+  // An activity whose result was lost repeats the call.
   const actor = { org_id, actor_type: "system", actor_id: null, session_id: null } as const;
   const from = { address: null, user_agent: null, request_id: null };
   const audit = auditOf({ actor: { ...actor, ...from }, operation: "importProvider", entry_id: uuidv7() });

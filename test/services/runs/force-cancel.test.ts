@@ -10,7 +10,7 @@ import { cloneDatabase } from "../../support/database.ts";
 import { buildRun, buildTenant } from "../../stores/rows.ts";
 import { dataConverter } from "../../support/payloads.ts";
 
-it("terminates the workflows of all runs below, also where no worker is there to hear of a cancellation", async () => {
+it("a forced cancel terminates the workflows of all child runs, even without a worker to receive it", async () => {
   const clone = await cloneDatabase();
   const db = openDatabase({ url: clone.url, poolSize: 2, applicationName: "test", onError: () => undefined });
   const feed = openRunFeed(db, () => undefined);

@@ -15,7 +15,7 @@ import type { Tenant } from "../../stores/rows.ts";
 
 const own = ownDatabase();
 let tenant: Tenant;
-/** As two processes have them: the worker that writes, and the api that reads. */
+/** Two separate feeds, for the worker that writes and the API that reads. */
 let worker: RunFeed;
 let api: RunFeed;
 let waiter: RunWaiter;
@@ -33,7 +33,7 @@ afterAll(async () => {
 const PATHS = ["llm-0", "map-0[3]/llm-1"];
 const AT = "2026-01-01T00:00:00.000Z";
 
-/** Ends a node: its event follows its last piece. */
+/** Records the end of a node; its event comes after its last piece. */
 async function endNode(runId: string, path: string): Promise<void> {
   const data = { node_id: path, path, type: "llm", state: "COMPLETED", attempts: 1 };
   await own.database.org(tenant.org_id, (db) =>
@@ -55,7 +55,10 @@ interface Assembled {
   text: string;
 }
 
-/** Puts the pieces together as the reference tells clients to; breaks off after so many, and goes on by the last id it has seen. */
+/**
+ * Assembles the pieces as the reference tells clients to; disconnects after the given numbers of events and resumes
+ * with the last ID seen.
+ */
 async function assemble(runId: string, breaks: readonly number[]): Promise<Map<string, string>> {
   const texts = new Map<string, Assembled>();
   const left = [...breaks];
@@ -87,11 +90,11 @@ async function assemble(runId: string, breaks: readonly number[]): Promise<Map<s
   }
 }
 
-describe("the text of a model while it is written", () => {
+describe("the text of a model while it streams", () => {
   const piece = fc.string({ unit: "binary", minLength: 0, maxLength: 12 });
   const story = fc.record({
     path: fc.constantFrom(...PATHS),
-    // Attempts, each of some models in turn, each with some pieces.
+    // Attempts, each with several models in turn, and several pieces from each.
     attempts: fc.array(fc.array(fc.array(piece, { maxLength: 6 }), { minLength: 1, maxLength: 3 }), {
       minLength: 1,
       maxLength: 3,
@@ -99,7 +102,7 @@ describe("the text of a model while it is written", () => {
     steps: fc.boolean(),
   });
 
-  it("is the same for every reader, whatever pieces, attempts and breaks there are", async () => {
+  it("is the same for every reader, whatever chunks, attempts and interruptions there are", async () => {
     const stories = fc.uniqueArray(story, { selector: ({ path }) => path, minLength: 1, maxLength: 2 });
     const breaks = fc.array(fc.array(fc.integer({ min: 1, max: 4 }), { maxLength: 4 }), { minLength: 2, maxLength: 3 });
     await fc.assert(
@@ -118,7 +121,7 @@ describe("the text of a model while it is written", () => {
           told.map(async ({ path, attempts, steps }) => {
             let final = "";
             for (const [at, models] of attempts.entries()) {
-              // A worker that dies leaves its attempt to another, which has the same number.
+              // A worker that dies leaves its attempt to another one, under the same number.
               const place = { org_id: tenant.org_id, run_id: runId, path };
               const sink = writer.open({
                 ...place,
@@ -150,7 +153,7 @@ describe("the text of a model while it is written", () => {
     );
   });
 
-  it("has a place for each organisation, and goes some time after its run has ended", async () => {
+  it("is visible only to its organisation, and is purged some time after its run has finished", async () => {
     const runId = await buildRun(own.database, tenant);
     const other = await buildTenant(own.database);
     const place = { run_id: runId, path: "llm-0", attempt: 1, step: 1 };

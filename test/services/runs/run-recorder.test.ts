@@ -16,6 +16,9 @@ import { listRunEvents } from "../../../src/stores/runs/run-events.ts";
 import { openRunFeed } from "../../../src/stores/runs/run-feed.ts";
 import type { RunFeed } from "../../../src/stores/runs/run-feed.ts";
 import { getRun } from "../../../src/stores/runs/runs.ts";
+import type { Cancellation } from "../../../workflows/engine/cancellation.ts";
+import { RunRecord } from "../../../workflows/engine/record.ts";
+import type { Work } from "../../../workflows/engine/work.ts";
 import { buildRun, buildTenant, ownDatabase } from "../../stores/rows.ts";
 import type { Tenant } from "../../stores/rows.ts";
 import { flow } from "../../support/flows.ts";
@@ -41,6 +44,7 @@ beforeAll(async () => {
       content_hash: "a",
       notes: "",
       created_by: null,
+      rights: null,
     }),
   );
   folder = await mkdtemp(join(tmpdir(), "millrace-test-"));
@@ -104,8 +108,8 @@ async function begin() {
   };
 }
 
-describe("the record of nodes that end at the same time", () => {
-  it("has each of them, its start and its end once, and how far the run is", async () => {
+describe("the record of nodes that finish at the same time", () => {
+  it("contains each node with one start and one end, and the progress of the run", async () => {
     const { report, row, nodes, events } = await begin();
     const paths = Array.from({ length: 20 }, (_, at) => `map-0[${at}]/http-0`);
     const states = await Promise.all(
@@ -116,7 +120,7 @@ describe("the record of nodes that end at the same time", () => {
         }),
       ),
     );
-    expect(new Set(states)).toEqual(new Set(["RUNNING"]));
+    expect(new Set(states.map(({ state }) => state))).toEqual(new Set(["RUNNING"]));
     expect((await nodes()).map(({ path, state, output }) => [path, state, output]).toSorted()).toEqual(
       paths.map((path) => [path, "COMPLETED", path]).toSorted(),
     );
@@ -129,7 +133,7 @@ describe("the record of nodes that end at the same time", () => {
     expect(await row()).toMatchObject({ state: "RUNNING", started_nodes: 20, completed_nodes: 20 });
   });
 
-  it("tells nothing twice, and keeps an end, where an attempt thought dead reports beside its successor", async () => {
+  it("writes no event twice and keeps the first result if a presumed dead attempt reports too", async () => {
     const { record, nodes, events } = await begin();
     await Promise.all([
       record(running("other")),
@@ -146,12 +150,12 @@ describe("the record of nodes that end at the same time", () => {
     });
   });
 
-  it("goes through where a neighbour cannot be written", async () => {
+  it("is written even if another node's record fails", async () => {
     const { record, nodes } = await begin();
     const results = await Promise.allSettled([
       record(node("a")),
       record(node("b")),
-      // More than its column holds.
+      // Larger than its column allows.
       record(node("bad", { attempts: 1e12 })),
       record(node("c")),
     ]);
@@ -160,11 +164,35 @@ describe("the record of nodes that end at the same time", () => {
   });
 });
 
+describe("reports returned by failed activities", () => {
+  it("are in the order in which they were made, whichever activity failed first", async () => {
+    const { report, detail } = await begin();
+    // Carrying reports uses neither the work nor the cancellation.
+    const gathered = new RunRecord(report().run, {} as Work, {} as Cancellation);
+    const retrying = (attempts: number): NodeReport => node("again", { state: "RETRYING", attempts });
+    const fail: Array<() => void> = [];
+    const carry = (attempts: number): Promise<void> => {
+      gathered.note(retrying(attempts));
+      return gathered.carry(
+        () => new Promise((_, reject) => fail.push(() => reject(new Error(`the activity of attempt ${attempts}`)))),
+      );
+    };
+    const carrying = [carry(1), carry(2)].map((each) => expect(each).rejects.toThrow("the activity of attempt"));
+    for (const each of fail.toReversed()) {
+      each();
+      await new Promise(setImmediate);
+    }
+    await Promise.all(carrying);
+    await gathered.carry((reports) => recorder.record(report(...reports)));
+    expect(await detail("again")).toMatchObject({ state: "RETRYING", attempts: 2 });
+  });
+});
+
 describe("the record of a long value", () => {
   const LONG = "long ".repeat(10_000);
   const shown = { $truncated: true, size: LONG.length + 2, preview: LONG.slice(0, 2000) };
 
-  it("keeps the inputs of an earlier report, and where they are whole", async () => {
+  it("keeps the inputs of an earlier report and the reference to their full value", async () => {
     const { record, detail } = await begin();
     await record({ ...running("http-0"), inputs: LONG });
     await record(node("http-0", { announced: true, value: { v: `${LONG}!` } }));
@@ -174,11 +202,21 @@ describe("the record of a long value", () => {
     expect(await loadValue(blobs, { ref: long_values?.output ?? NOWHERE })).toBe(`${LONG}!`);
   });
 
-  it("has its beginning while the blob store takes nothing", async () => {
+  it("contains a preview while the blob store accepts nothing", async () => {
     const { report, detail } = await begin();
     const put = () => Promise.reject(new Error("no space left"));
     const without = createRunRecorder({ ...deps, blobs: { ...blobs, put } });
-    expect(await without.record(report(node("http-0", { value: { v: LONG } })))).toBe("RUNNING");
+    expect(await without.record(report(node("http-0", { value: { v: LONG } })))).toMatchObject({ state: "RUNNING" });
     expect(await detail("http-0")).toMatchObject({ output: shown, truncated: true, long_values: null });
+  });
+
+  it("say with the start of a node whether a pending cancellation forbids it", async () => {
+    const { record, row } = await begin();
+    expect(await record(node("one"), running("two"))).toMatchObject({ stopped: false });
+    const run_id = (await row())?.run_id;
+    await own.database.org(tenant.org_id, (db) =>
+      db.query("update runs set cancel_requested = '{}' where run_id = $1::uuid", [run_id]),
+    );
+    expect(await record(node("two"), running("three"))).toMatchObject({ stopped: true });
   });
 });

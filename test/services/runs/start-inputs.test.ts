@@ -21,11 +21,11 @@ const given: Record<string, StoredValue> = {
   "in-1": { ref: { key: BLOB, size: 3, sha256: "0" } } as unknown as StoredValue,
 };
 
-/** What a process with these master keys reads and writes. */
+/** A process with these master keys. */
 const process = (keys: readonly Buffer[], seals = true) =>
   createStartInputs(createPayloadCipher(createDataKeys(own.database, createSecretBox(keys), "payloads")), { seals });
 
-/** Stores the row of a run as a process does; answers it as it is read. */
+/** Stores the row of a run as this process does; returns it as it is read back. */
 async function stored(by: ReturnType<typeof process>, start_input: NewRun["start_input"]) {
   const tenant = await buildTenant(own.database);
   const before = (await own.database.system(async (db) =>
@@ -40,10 +40,10 @@ async function stored(by: ReturnType<typeof process>, start_input: NewRun["start
   return row;
 }
 
-it("inputs that are redacted are encrypted until the run starts, and open after the master key has changed", async () => {
+it("redacted inputs are encrypted until the run starts and remain readable after a change of the master key", async () => {
   const row = await stored(process([oldKey]), { depth: 2, inputs: given });
   expect(JSON.stringify(row)).not.toContain(CARD);
-  // The sweep of blobs finds what the run needs.
+  // The sweep of blobs finds the key that the run needs.
   const keys = await own.database.system((db) =>
     db.query<Record<string, string>>(keysIn({ table: "runs", column: "start_input" })),
   );
@@ -54,17 +54,19 @@ it("inputs that are redacted are encrypted until the run starts, and open after 
   expect([inputs, depth]).toEqual([given, 2]);
   await expect(process([oldKey]).open(row)).rejects.toThrow();
   const other = { ...row, run_id: "0197f0a0-0000-7000-8000-00000000000c" };
-  await expect(process([newKey]).open(other)).rejects.toThrow("The payload was changed, or belongs elsewhere.");
+  await expect(process([newKey]).open(other)).rejects.toThrow(
+    "The payload was changed, or belongs to another workflow.",
+  );
 });
 
-it("rows of before are read, and with MILLRACE_PAYLOAD_ENCRYPTION=read none is encrypted", async () => {
+it("older rows stay readable, and MILLRACE_PAYLOAD_ENCRYPTION=read encrypts nothing", async () => {
   const reading = process([newKey], false);
   const old = await stored(reading, { inputs: given });
   expect(old.start_input).toEqual({ inputs: given });
   expect((await process([newKey]).open(old)).inputs).toEqual(given);
   const sealed = await stored(process([newKey]), { inputs: given });
   expect((await reading.open(sealed)).inputs).toEqual(given);
-  // Nothing is to be hidden of a run whose inputs people read.
+  // A run without redacted inputs has nothing to encrypt.
   const plain = await stored(process([newKey]), {});
   expect([plain.start_input, (await reading.open(plain)).inputs]).toEqual([{}, shown]);
 });

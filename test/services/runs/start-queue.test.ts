@@ -7,6 +7,7 @@ import { connectTemporal } from "../../../src/temporal/connection.ts";
 import type { TemporalConnection } from "../../../src/temporal/connection.ts";
 import { createRunStarter } from "../../../src/temporal/runs.ts";
 import type { RunStarter } from "../../../src/temporal/runs.ts";
+import type { RunInput } from "../../../src/domain/runs/run.ts";
 import { compileFlow } from "../../../src/domain/flow/plan/compile.ts";
 import { buildRun, buildTenant, ownDatabase } from "../../stores/rows.ts";
 import type { Tenant } from "../../stores/rows.ts";
@@ -39,14 +40,14 @@ const runs = (count: number): Promise<string[]> =>
   Promise.all(Array.from({ length: count }, () => buildRun(own.database, tenant)));
 const queueWith = (more: Partial<StartQueueDeps>): StartQueue =>
   createStartQueue({ db: own.database, startInputs, starter, onError: fails, onCancelled, ...more });
-/** Accepts a run whose row is there. */
+/** Queues a run whose row exists. */
 const accept = (queue: StartQueue, run_id: string, org_id = tenant.org_id): Promise<void> =>
   queue.accept(org_id, async (add) => add({ run_id, org_id, plan }));
 const refusal = (accepted: Promise<unknown>): Promise<unknown> => accepted.catch((error: unknown) => error);
 const TOO_MANY = { code: "too_many_new_runs", headers: { "Retry-After": "1" } };
 
-describe("the line of runs to be started", () => {
-  it("starts them in the order they came", async () => {
+describe("the queue of runs to be started", () => {
+  it("starts them in the order of arrival", async () => {
     const order: string[] = [];
     const noting: RunStarter = {
       ...starter,
@@ -63,11 +64,11 @@ describe("the line of runs to be started", () => {
     for (const id of [ids[0], ids[29]]) expect(await starter.look(id ?? "")).toMatchObject({ view: "running" });
   });
 
-  it("starts two at once, and the next ones when those have been started", async () => {
+  it("starts two at a time, and the next two when both have started", async () => {
     const held: (() => void)[] = [];
     const holding: RunStarter = { ...starter, start: () => new Promise((resolve) => held.push(resolve)) };
     const queue = queueWith({ starter: holding });
-    // The first one is alone in the queue when it is started.
+    // The first run is alone in the queue when it starts.
     for (const run_id of await runs(5)) await accept(queue, run_id);
     await expect.poll(() => held.length).toBe(1);
     held[0]?.();
@@ -82,7 +83,7 @@ describe("the line of runs to be started", () => {
     await queue.close();
   });
 
-  it("does not start what was cancelled meanwhile, and says so", async () => {
+  it("does not start a run that was cancelled while it waited, and reports it as cancelled", async () => {
     const started: string[] = [];
     const noting: RunStarter = { ...starter, start: async ({ run_id }) => void started.push(run_id) };
     const queue = queueWith({ starter: noting });
@@ -95,7 +96,7 @@ describe("the line of runs to be started", () => {
     await queue.close();
   });
 
-  it("noisy-neighbour: starts round robin by organisation, and a full queue of one keeps nobody else out", async () => {
+  it("noisy-neighbour: starts round robin by organisation, and one full queue does not block others", async () => {
     let release = (): void => undefined;
     const gate = new Promise<void>((resolve) => (release = resolve));
     const started: string[] = [];
@@ -118,7 +119,7 @@ describe("the line of runs to be started", () => {
     await queue.close();
   });
 
-  it("hands what is left to the sweeper when it closes", async () => {
+  it("leaves remaining runs to the sweeper when it closes", async () => {
     let release = (): void => undefined;
     const gate = new Promise<void>((resolve) => (release = resolve));
     const slow: RunStarter = { ...starter, start: () => gate };
@@ -136,8 +137,27 @@ describe("the line of runs to be started", () => {
   });
 });
 
-describe("the acceptance of runs that nobody waits for", () => {
-  it("makes no more rows at once than it may; an organisation's runs follow each other, and organisations take turns", async () => {
+it("noisy-neighbour: an organisation starts few runs at the same time, and another's starts do not wait for them", async () => {
+  const held: Array<() => void> = [];
+  const start = () => new Promise<void>((resolve) => held.push(resolve));
+  const client = { workflow: { start } } as unknown as typeof temporal.client;
+  const holding = createRunStarter({ client, taskQueuePrefix: "test-start-queue", eager: () => false });
+  const run = { run_id: "run", project_id: "project", timeout_seconds: 60 } as RunInput;
+  const many = Array.from({ length: 20 }, () => holding.start({ ...run, org_id: "a" }, { urgency: "awaited" }));
+  await expect.poll(() => held.length).toBe(6);
+  const other = holding.start({ ...run, org_id: "b" }, { urgency: "later" });
+  await expect.poll(() => held.length).toBe(7);
+  held[6]?.();
+  await other;
+  while (held.length > 0) {
+    held.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await Promise.all(many);
+});
+
+describe("the acceptance of runs that no caller waits for", () => {
+  it("limits concurrent inserts; organisations take turns, each in its own order", async () => {
     const queue = queueWith({ acceptedAtOnce: 2 });
     const inserting: Array<{ readonly org_id: string; end(): void }> = [];
     const insert = (org_id: string): Promise<void> =>
@@ -154,7 +174,7 @@ describe("the acceptance of runs that nobody waits for", () => {
     await queue.close();
   });
 
-  it("refuses what has waited too long, and accepts again as soon as there is a place", async () => {
+  it("refuses a run that waited too long, and accepts again when there is a slot", async () => {
     const queue = queueWith({
       starter: { ...starter, start: async () => undefined },
       acceptedAtOnce: 1,
@@ -176,7 +196,7 @@ describe("the acceptance of runs that nobody waits for", () => {
   it.each([
     { yieldMs: 60_000, after: "all but the last" },
     { yieldMs: 1, after: "a few" },
-  ])("goes before starts, which wait for it $yieldMs ms at most", async ({ yieldMs, after }) => {
+  ])("precedes starts, which wait at most $yieldMs ms for it", async ({ yieldMs, after }) => {
     const events: string[] = [];
     const noting: RunStarter = { ...starter, start: async () => void events.push("started") };
     const queue = queueWith({ starter: noting, acceptedAtOnce: 1, acceptWithinMs: 60_000, yieldMs });
@@ -188,13 +208,42 @@ describe("the acceptance of runs that nobody waits for", () => {
     );
     await Promise.all(arriving);
     await expect.poll(() => queue.size(), { timeout: 30_000 }).toBe(0);
-    // While the last is being accepted, nobody waits.
+    // While the last run is accepted, no caller waits.
     expect(events.indexOf("started") < 29 ? "a few" : "all but the last").toBe(after);
     expect(events.filter((event) => event === "started")).toHaveLength(30);
     await queue.close();
   });
 
-  it("keeps no queue open that is to close", async () => {
+  it("noisy-neighbour: does not delay the start of an organisation whose runs do not keep arriving", async () => {
+    const started: string[] = [];
+    const noting: RunStarter = { ...starter, start: async ({ org_id }) => void started.push(org_id) };
+    const queue = queueWith({ starter: noting, acceptedAtOnce: 1, acceptWithinMs: 60_000, yieldMs: 60_000 });
+    const other = await buildTenant(own.database);
+    const run_id = await buildRun(own.database, other);
+    const held: Array<() => void> = [];
+    const arrive = async (id: string): Promise<void> =>
+      queue.accept(tenant.org_id, async (add) => {
+        add({ run_id: id, org_id: tenant.org_id, plan });
+        await new Promise<void>((resolve) => held.push(resolve));
+      });
+    const arrived = (await runs(4)).map(arrive);
+    const accepted = accept(queue, run_id, other.org_id);
+    for (const at of [0, 1]) {
+      await expect.poll(() => held.length).toBe(at + 1);
+      held[at]?.();
+    }
+    await accepted;
+    await expect.poll(() => started).toContain(other.org_id);
+    expect(started.length).toBeLessThan(4);
+    for (const at of [2, 3]) {
+      await expect.poll(() => held.length).toBe(at + 1);
+      held[at]?.();
+    }
+    await Promise.all(arrived);
+    await queue.close();
+  });
+
+  it("does not delay the closing of the queue", async () => {
     const atOnce = { ...starter, start: async () => undefined };
     const queue = queueWith({ starter: atOnce, acceptedAtOnce: 1, acceptWithinMs: 60_000, yieldMs: 60_000 });
     const held: Array<() => void> = [];
@@ -212,7 +261,7 @@ describe("the acceptance of runs that nobody waits for", () => {
     await Promise.all(others);
   });
 
-  it("keeps the place of a run whose row could not be made for another", async () => {
+  it("releases the queue slot when inserting the run fails", async () => {
     const queue = queueWith({ maxQueued: 2 });
     const broken = new Error("the database is down");
     for (let at = 0; at < 3; at += 1) {

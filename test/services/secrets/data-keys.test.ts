@@ -21,7 +21,7 @@ const payload = (text: string) => ({
 });
 const context = { type: "workflow", namespace: "default", workflowId: "run-1" } as const;
 
-it("one data key is made, whichever process is first, and a new master key leaves it what it is", async () => {
+it("concurrent processes create one data key, and a new master key does not change it", async () => {
   const old = () => createDataKeys(own.database, createSecretBox([oldKey]), "payloads");
   const made = await Promise.all(Array.from({ length: 8 }, () => old().current()));
   expect(new Set(made.map(({ key }) => key.toString("hex"))).size).toBe(1);
@@ -36,7 +36,7 @@ it("one data key is made, whichever process is first, and a new master key leave
   expect(await keys.find(randomBytes(16).toString("hex"))).toBeUndefined();
 });
 
-it("payloads are encrypted whole, the long ones compressed; others are let through", async () => {
+it("payloads are encrypted whole, long ones compressed; other payloads pass unchanged", async () => {
   const keys = createDataKeys(own.database, createSecretBox([newKey]), "payloads");
   await own.database.system((db) => db.query("delete from data_keys"));
   const codec = createPayloadCodec(createPayloadCipher(keys));
@@ -52,7 +52,7 @@ it("payloads are encrypted whole, the long ones compressed; others are let throu
   expect(opened.map(({ data }) => Buffer.from(data ?? []).toString())).toEqual(
     [...plain, ...plain].map(({ data }) => data.toString()),
   );
-  // What it says in clear text is authenticated.
+  // The plaintext metadata is authenticated.
   for (const [label, value] of [
     ["workflow-id", "run-2"],
     ["compressed", "none"],
@@ -64,7 +64,7 @@ it("payloads are encrypted whole, the long ones compressed; others are let throu
   }
 });
 
-it("with `read` nothing is encrypted, and what is encrypted is read", async () => {
+it("with `read`, nothing is encrypted and encrypted payloads are still read", async () => {
   const box = createSecretBox([newKey]);
   const [on, read] = (["on", "read"] as const).map(
     (MILLRACE_PAYLOAD_ENCRYPTION) =>
@@ -78,7 +78,7 @@ it("with `read` nothing is encrypted, and what is encrypted is read", async () =
 });
 
 it.each(["api", "worker"])(
-  "a process without the master key of the data key ends at once, says what to do, and makes none: %s",
+  "a process without the master key of the data key exits immediately, says what to do, and creates none: %s",
   async (name) => {
     const test = await testDatabase();
     onTestFinished(() => test.close());
@@ -102,12 +102,12 @@ it.each(["api", "worker"])(
     };
     expect(await ended({ MILLRACE_MASTER_KEY: generateMasterKey() })).toEqual([
       1,
-      expect.stringMatching(/^The key of what Temporal keeps .* MILLRACE_MASTER_KEY\.\n$/),
+      expect.stringMatching(/^The key for data in Temporal .* MILLRACE_MASTER_KEY\.\n$/),
     ]);
     expect(await ended({})).toEqual([
       1,
       expect.stringMatching(
-        /^Master key: there is none in .*, and the database has secrets under [0-9a-f]{8}\. Put that key/,
+        /^Master key: .* has no master key, but the database has secrets encrypted with [0-9a-f]{8}\. Put that key/,
       ),
     ]);
     expect(readdirSync(blobs)).not.toContain("master.key");

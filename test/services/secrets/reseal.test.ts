@@ -31,7 +31,7 @@ beforeEach(async () => {
   ({ org_id: orgId } = await buildTenant(database));
 });
 
-/** A subscription with headers, sealed under the old key. */
+/** A webhook with headers, encrypted under the old key. */
 async function subscribe(box = oldBox, id = uuidv7()): Promise<string> {
   const sealed = { secret: sealSecret(box, id, `secret of ${id}`), headers: sealHeaders(box, id, { "x-of": id }) };
   await database.org(orgId, (db) => putSubscription(db, orgId, id, { ...sealed, header_names: ["x-of"] }));
@@ -66,8 +66,8 @@ async function rowOf(id: string): Promise<Row> {
 const sealedOf = ({ secret, previous_secret, headers }: Row): Buffer[] =>
   [secret, previous_secret, headers].filter((each) => each !== null);
 
-describe("sealing stored secrets anew", () => {
-  it("takes secrets, previous secrets and headers to the new key, of disabled subscriptions too", async () => {
+describe("resealing stored secrets", () => {
+  it("moves secrets, previous secrets and headers to the new key, also of disabled webhooks", async () => {
     const id = await subscribe();
     await rotate(id, "rotated");
     const disabled = await subscribe();
@@ -95,17 +95,17 @@ describe("sealing stored secrets anew", () => {
     expect(await rows()).toEqual(before);
   });
 
-  it("goes through any number of subscriptions", async () => {
+  it("handles any number of webhooks", async () => {
     for (let n = 0; n < 200; n++) await subscribe();
     expect(await resealSecrets(database, bothBox)).toMatchObject({ resealed: 400, current: 400 });
     for (const { subscription_id: id, secret } of await rows())
       expect(openSecret(newBox, id, secret)).toBe(`secret of ${id}`);
   });
 
-  it("names what it cannot open, leaves it as it is, and does the rest", async () => {
+  it("names secrets that it cannot open, leaves them unchanged and reseals the rest", async () => {
     const strange = createSecretBox([randomBytes(32)]);
     const [lost, half, good] = [await subscribe(strange), await subscribe(), await subscribe()];
-    // Moved here from another subscription.
+    // Copied here from another webhook, so they cannot be decrypted.
     const { headers: foreign } = await rowOf(good);
     await database.system((db) =>
       db.query("update webhook_subscriptions set headers = $2::bytea where subscription_id = $1::uuid", [
@@ -127,7 +127,7 @@ describe("sealing stored secrets anew", () => {
     expect(row.headers).toEqual(foreign);
   });
 
-  it("removes previous secrets whose time is over, readable or not", async () => {
+  it("removes expired previous secrets, readable or not", async () => {
     const id = await subscribe(createSecretBox([randomBytes(32)]));
     await rotate(id, "rotated", newBox, 0);
     await database.org(orgId, (db) =>
@@ -139,14 +139,14 @@ describe("sealing stored secrets anew", () => {
     expect(openSecret(newBox, id, row.secret)).toBe("rotated");
   });
 
-  it("passes over deleted subscriptions, which keep no secrets", async () => {
+  it("skips deleted webhooks, which keep no secrets", async () => {
     const id = await subscribe();
     await database.orgTransaction(orgId, (db) => deleteSubscription(db, id));
     expect(sealedOf(await rowOf(id)).map((sealed) => sealed.length)).toEqual([0]);
     expect(await resealSecrets(database, bothBox)).toEqual({ resealed: 0, current: 0, unreadable: [] });
   });
 
-  it("loses no rotation that is under way", async () => {
+  it("loses no rotation that is in progress", async () => {
     const id = await subscribe();
     const resealing = await database.orgTransaction(orgId, async (db) => {
       await rotateSecret(db, id, uuidv7(), sealSecret(bothBox, id, "rotated"), HOUR_MS);
@@ -167,7 +167,7 @@ describe("sealing stored secrets anew", () => {
     expect(openSecret(newBox, id, row.previous_secret ?? Buffer.alloc(0))).toBe(`secret of ${id}`);
   });
 
-  it("can be done by several at once, beside rotations", async () => {
+  it("can run several times concurrently, beside rotations", async () => {
     const ids: string[] = [];
     for (let n = 0; n < 30; n++) ids.push(await subscribe());
     const rotating = ids.map((id) => rotate(id, `rotated ${id}`, bothBox));

@@ -12,7 +12,7 @@ import { scratchDirectory } from "../../support/scratch.ts";
 
 const SKILL_ID = "0197f0a0-0000-7000-8000-00000000000a";
 
-it("loads a skill by id and version, its files one by one, and leaves no blob behind", async () => {
+it("loads a skill by ID and version, file by file, and leaves no blob behind", async () => {
   const [mine, others] = await Promise.all([openTenant(), openTenant()]);
   const blobs = await createFileBlobStore(scratchDirectory());
   await mine.withDatabase(async (db) => {
@@ -51,7 +51,7 @@ it("loads a skill by id and version, its files one by one, and leaves no blob be
     for (const none of [`${SKILL_ID}@3`, `${SKILL_ID}@@1`, "x", ""]) expect(await load(none)).toBeNull();
     expect(await load(SKILL_ID, others.org_id)).toBeNull();
     await deleteSkill(deps, mine.org_id, SKILL_ID, NOT_AUDITED);
-    await expect(first?.read("a/b.txt")).rejects.toThrow("no blob");
+    await expect(first?.read("a/b.txt")).rejects.toThrow("No blob");
   });
   blobs.close();
 });

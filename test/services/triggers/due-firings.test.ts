@@ -12,7 +12,7 @@ import type { Tenant } from "../../stores/rows.ts";
 
 const own = ownDatabase();
 
-/** A trigger with so many firings that are due. */
+/** A trigger with this many firings that are due. */
 async function fire({ org_id, project_id }: Tenant, count: number): Promise<string> {
   const id = uuidv7();
   await own.database.system(async (db) => {
@@ -34,7 +34,7 @@ const left = async ({ org_id }: Tenant): Promise<number> => {
   return Number((await own.database.system((db) => db.query(text, [org_id])))[0]?.["n"]);
 };
 
-it("starts what others wait for while an organisation is slow, one of its own after the other", async () => {
+it("a slow organisation does not delay the firings of others, and its own start one after the other", async () => {
   const [slow, other, late] = await Promise.all([1, 2, 3].map(() => buildTenant(own.database)));
   if (!slow || !other || !late) throw new Error("there are three");
   let release = (): void => undefined;
@@ -57,7 +57,7 @@ it("starts what others wait for while an organisation is slow, one of its own af
   } as unknown as DueFiringsDeps;
   const errors: unknown[] = [];
   await fire(slow, 10);
-  // Only a wake begins a round.
+  // With this interval, only a wake starts a round.
   const triggers = startTriggers(deps, 3_600_000, (error) => errors.push(error));
   triggers.wake();
   await expect.poll(() => underWay.now).toBe(1);
@@ -74,7 +74,7 @@ it("starts what others wait for while an organisation is slow, one of its own af
   expect([underWay.most, errors]).toEqual([1, []]);
 });
 
-it("ends a firing that a quota of 0 refuses, lets one wait that a used-up quota refuses, and says why of both", async () => {
+it("a firing ends without a run if its quota is 0 and waits if its quota is used up, with the reason in both cases", async () => {
   const tenant = await buildTenant(own.database);
   const limits = { most: 0, used: 0 };
   const deps = {
@@ -96,17 +96,20 @@ it("ends a firing that a quota of 0 refuses, lets one wait that a used-up quota 
   const refused = await fire(tenant, 2);
   triggers.wake();
   await expect.poll(() => left(tenant)).toBe(0);
-  expect(await lastError(refused)).toContain("is 0, so nothing is let through. Whoever runs the installation can");
+  expect(await lastError(refused)).toContain("is 0, so every request is rejected. The operator can");
   expect(errors).toEqual([]);
   Object.assign(limits, { most: 2, used: 2 });
   const waits = await fire(tenant, 1);
   triggers.wake();
   await expect.poll(() => errors.length).toBe(1);
-  expect([await left(tenant), await lastError(waits)]).toEqual([1, expect.stringContaining("is 2, and 2 are used")]);
+  expect([await left(tenant), await lastError(waits)]).toEqual([
+    1,
+    expect.stringContaining("is exceeded: 2 of 2 are used"),
+  ]);
   await triggers.close();
 });
 
-it("ends the time of a schedule that a quota of 0 refuses, and says so at the trigger", async () => {
+it("a scheduled time ends without a run if its quota is 0, and the trigger shows the reason", async () => {
   const tenant = await buildTenant(own.database);
   const deps = {
     db: own.database,

@@ -52,7 +52,7 @@ const firings = (id: string): Promise<Record<string, unknown>[]> =>
     ),
   );
 
-it("starts a run when the value is another one, and none for what it sees first", async () => {
+it("a polling trigger starts a run when the value changes, but not for the first value", async () => {
   answer = { status: 200, body: JSON.stringify({ state: { name: "green" }, at: 1 }) };
   const id = await create({ json_path: "$.state" });
   await poll(id);
@@ -77,7 +77,7 @@ it("starts a run when the value is another one, and none for what it sees first"
   });
 });
 
-it("says why it sees nothing, and forgets what it saw when it is to look elsewhere", async () => {
+it("a failed poll is reported, and a change of the URL or path clears the last value", async () => {
   answer = { status: 200, body: "one" };
   const id = await create({});
   const error = async (): Promise<string> => (await tenant.secret.get(`/v2/triggers/${id}`)).body.last_error;
@@ -101,7 +101,7 @@ it("says why it sees nothing, and forgets what it saw when it is to look elsewhe
   expect(await firings(id)).toEqual([]);
 });
 
-it("keeps nothing of an address that it watches no more when the answer comes", async () => {
+it("a response from a URL that was replaced during the poll is ignored", async () => {
   const id = await create({ url: `${target.url}/moved` });
   target.on("/moved", async (_, response) => {
     const { status } = await tenant.secret.patch(`/v2/triggers/${id}`, { config: { url: `${target.url}/else` } });
@@ -114,17 +114,20 @@ it("keeps nothing of an address that it watches no more when the answer comes", 
   expect(await firings(id)).toEqual([]);
 });
 
-it("starts none of the runs that wait when it is disabled", async () => {
+it("waiting firings of a disabled trigger start no run", async () => {
   const id = await create({});
   await tenant.secret.patch(`/v2/triggers/${id}`, { enabled: false });
   const run_id = uuidv7();
   const firing = { run_id, org_id: tenant.org_id, trigger_id: id, key: "k", depth: 0, payload: { value: 1 } };
   await tenant.withDatabase((db) => db.org(tenant.org_id, (connection) => queueFirings(connection, [firing])));
-  await eventually("nothing that waits", async () => (await firings(id)).length === 0);
+  const failed = async () =>
+    (await tenant.secret.get(`/v2/triggers/${id}/firings`, { query: { state: "failed" } })).body.data;
+  await eventually("nothing that waits", async () => (await failed()).length === 1);
+  expect(await failed()).toMatchObject([{ firing_id: run_id, error: expect.stringContaining("disabled") }]);
   expect((await tenant.secret.get(`/v2/runs/${run_id}`)).status).toBe(404);
 });
 
-it("is asked by a schedule of Temporal's", async () => {
+it("polls are made by a Temporal schedule", async () => {
   answer = { status: 200, body: "1" };
   const id = await create({ every_minutes: 30 });
   const before = target.requests.length;

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { queueRunEvents } from "../../../src/services/triggers/run-events.ts";
 import { echo, openTenant } from "../../api/tenant.ts";
 
-it("lets a trigger fire for ends of runs since there is the trigger", async () => {
+it("a trigger fires only for runs that finished after its creation", async () => {
   const tenant = await openTenant();
   const project_id = await tenant.deploy(echo());
   const { body: trigger } = await tenant.secret.post("/v2/triggers", {
@@ -31,7 +31,7 @@ it("lets a trigger fire for ends of runs since there is the trigger", async () =
   });
 });
 
-it("cross-tenant: lets no trigger fire for another organisation's run, in whatever batch it comes", async () => {
+it("cross-tenant: a trigger never fires for another organisation's run, in whatever batch it comes", async () => {
   const [mine, theirs] = await Promise.all([openTenant(), openTenant()]);
   const ofAny = async (tenant: typeof mine): Promise<string> => {
     const { body } = await tenant.secret.post("/v2/triggers", {

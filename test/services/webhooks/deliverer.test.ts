@@ -23,7 +23,7 @@ const MINUTE_MS = 60_000;
 const own = ownDatabase();
 const box = createSecretBox([randomBytes(32)]);
 
-/** What a worker does for deliveries, without its Temporal: shards are owned by hand. */
+/** The delivery part of a worker without Temporal; the test assigns shards. */
 function startWorker(overrides: Partial<WebhooksDeps> = {}): Webhooks {
   const guardedFetch = createGuardedFetch({ allow: ["loopback"] });
   const timeoutMs = 5000;
@@ -36,7 +36,7 @@ function startWorker(overrides: Partial<WebhooksDeps> = {}): Webhooks {
     timeoutMs,
     disableAfterMs: MINUTE_MS,
     disableAttempts: 100,
-    // Nothing here may need to be found by looking at the rows now and then.
+    // Events must be found by notification; these tests must not depend on polling.
     pollMs: MINUTE_MS,
     ensureMs: MINUTE_MS,
     totalSlots: 50,
@@ -55,7 +55,7 @@ interface Subscribed {
   readonly receiver: Receiver;
   readonly org_id: string;
   readonly subscription_id: string;
-  /** Queues deliveries of so many events; answers their ids. */
+  /** Queues deliveries of this many events; returns their IDs. */
   queue(count: number): Promise<string[]>;
 }
 
@@ -107,7 +107,7 @@ const allDelivered = (subscription: Subscribed, count: number): Promise<boolean>
   });
 
 describe("the owner of a shard", () => {
-  it("delivers what waited for it, what comes, and nothing of other shards", async () => {
+  it("delivers waiting and new events of its shard and none of other shards", async () => {
     const [here, elsewhere] = await Promise.all([subscribed(1), subscribed(2)]);
     await Promise.all([here.queue(3), elsewhere.queue(1)]);
     const { deliverer } = startWorker();
@@ -124,7 +124,7 @@ describe("the owner of a shard", () => {
     expect(elsewhere.receiver.received()).toEqual([]);
   });
 
-  it("that is believed dead and is not sends nothing that another one has claimed", async () => {
+  it("that is wrongly presumed dead sends nothing that another owner has claimed", async () => {
     const subscription = await subscribed();
     for (const worker of [startWorker(), startWorker()]) worker.deliverer.own(0);
     for (let n = 0; n < 10; n += 1) await subscription.queue(20);
@@ -133,7 +133,7 @@ describe("the owner of a shard", () => {
     expect(subscription.receiver.received()).toHaveLength(200);
   });
 
-  it("makes again what was claimed and never recorded, once the claim ends", async () => {
+  it("retries a claimed but unrecorded delivery when its lease ends", async () => {
     const subscription = await subscribed();
     await subscription.queue(1);
     const wanted = [{ subscription_id: subscription.subscription_id, count: 5 }];
@@ -146,7 +146,7 @@ describe("the owner of a shard", () => {
     expect((subscription.receiver.received()[0]?.at ?? 0) - since).toBeGreaterThanOrEqual(1500);
   });
 
-  it("sends again what somebody orders while it is under way, and what was late changes nothing", async () => {
+  it("redelivers on request while the event is being sent, and ignores the late result", async () => {
     const subscription = await subscribed();
     const held: Array<() => void> = [];
     subscription.receiver.answer((_, response) => void held.push(() => response.writeHead(204).end()));
@@ -155,7 +155,7 @@ describe("the owner of a shard", () => {
     await eventually("the first attempt fails", () => held.length === 1);
     const { receiver, subscription_id, org_id } = subscription;
     receiver.answer((_, response) => void response.writeHead(204).end());
-    // It has left the first attempt behind, as a retry does that is under way.
+    // The state of a delivery whose first attempt has failed and whose retry is in flight.
     await own.database.system((db) =>
       db.query("update webhook_deliveries set status = 'retrying' where subscription_id = $1", [subscription_id]),
     );
@@ -169,8 +169,8 @@ describe("the owner of a shard", () => {
   });
 });
 
-describe("a worker that stops", () => {
-  it("has recorded what was under way, before it is gone", async () => {
+describe("a worker that shuts down", () => {
+  it("records deliveries in flight before it exits", async () => {
     const subscription = await subscribed();
     const held: Array<() => void> = [];
     subscription.receiver.answer((_, response) => void held.push(() => response.writeHead(204).end()));
@@ -188,8 +188,8 @@ describe("a worker that stops", () => {
   });
 });
 
-describe("a claim that took so long that it may end while it is sent", () => {
-  it("is left alone", async () => {
+describe("a claim so slow that its lease may end during sending", () => {
+  it("is not sent", async () => {
     const subscription = await subscribed();
     await subscription.queue(1);
     const now = performance.now.bind(performance);
@@ -215,8 +215,8 @@ describe("a claim that took so long that it may end while it is sent", () => {
   });
 });
 
-describe("a claim that has ended", () => {
-  it("no longer sets the schedule by a failure, and still does by a success", async () => {
+describe("a result that arrives after its lease has ended", () => {
+  it("does not change the schedule if it is a failure, but still counts if it is a success", async () => {
     const subscription = await subscribed();
     await subscription.queue(1);
     const wanted = [{ subscription_id: subscription.subscription_id, count: 5 }];
@@ -244,7 +244,7 @@ describe("a claim that has ended", () => {
 });
 
 describe("an idle worker", () => {
-  it("asks the database twice each MILLRACE_WEBHOOK_POLL_MS: for events, and for deliveries", async () => {
+  it("queries the database twice per MILLRACE_WEBHOOK_POLL_MS: for events and for deliveries", async () => {
     let statements = 0;
     const counting: Database = {
       ...own.database,
@@ -265,7 +265,7 @@ describe("an idle worker", () => {
     statements = 0;
     const since = performance.now();
     await expect.poll(() => statements).toBeGreaterThanOrEqual(10);
-    // At the configured 5 s that is 0.4 a second.
+    // With the default interval of 5 s, this would be 0.4 per second.
     expect(statements).toBeLessThanOrEqual(2 * ((performance.now() - since) / 200 + 2));
   });
 });

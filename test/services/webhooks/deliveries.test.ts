@@ -21,14 +21,14 @@ let service: OwnService;
 let bench: Bench;
 let project_id: string;
 const taskQueue = `deliveries-${process.pid}`;
-/** Workflows that an earlier release made for deliveries: on this installation's queue, and on another's. */
+/** Delivery workflows of an earlier release: one on this installation's queue, one on another's. */
 const retired = { ours: `deliver-${randomUUID()}-0`, theirs: `deliver-${randomUUID()}-0` };
 beforeAll(async () => {
   await withTemporal(inject("millrace").temporalAddress, async (client) => {
     const begin = (workflowId: string, queue: string) =>
       client.workflow.start("deliverWebhook", { workflowId, taskQueue: `${queue}-runs`, workflowTaskTimeout: "1s" });
     await Promise.all([begin(retired.ours, taskQueue), begin(retired.theirs, `not-${taskQueue}`)]);
-    // Workers ask for them when they start.
+    // Workers list them when they start.
     await eventually("they are listed", async () => {
       const { count } = await client.workflow.count(
         `WorkflowType = 'deliverWebhook' and TaskQueue = '${taskQueue}-runs'`,
@@ -44,7 +44,7 @@ beforeAll(async () => {
       MILLRACE_WEBHOOK_DISABLE_AFTER_MS: "1",
       MILLRACE_WEBHOOK_DISABLE_ATTEMPTS: String(DISABLE_ATTEMPTS),
       MILLRACE_WEBHOOK_CONCURRENCY: "4",
-      // Nothing may need it: all there is is notified of.
+      // Polling must not be needed, because every event is notified.
       MILLRACE_WEBHOOK_POLL_MS: "60000",
     },
   });
@@ -87,7 +87,7 @@ const ended = (subscription: Subscription, count = 1, by = bench) =>
 const attemptsOf = async (subscription: Subscription, delivery_id: string) =>
   (await bench.api.get(`${subscription.path}/deliveries/${delivery_id}`)).body.attempts_made;
 
-/** Answers one after the other; the last for ever. */
+/** Responds with each handler in turn; the last one is repeated forever. */
 const sequence = (...handlers: TargetHandler[]): TargetHandler => {
   let next = 0;
   return (...args) => handlers[Math.min(next++, handlers.length - 1)]?.(...args);
@@ -98,14 +98,14 @@ const status =
     void response.writeHead(code, headers).end();
 
 const CHUNKED = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-/** Answers with a body that breaks off. */
+/** Sends a response whose body is cut off. */
 const brokenOff =
   (code: number, headers: Record<string, string> = {}): TargetHandler =>
   (_, response, socket) => {
     response.writeHead(code, { ...headers, "content-length": 100 });
     response.write("as far as here", () => socket.end());
   };
-/** Answers with a body that never ends. */
+/** Sends a response whose body never ends. */
 const dripping =
   (code: number): TargetHandler =>
   (_, response) => {
@@ -114,7 +114,7 @@ const dripping =
     response.on("close", () => clearInterval(timer));
   };
 
-it("ends the workflows that an earlier release made for deliveries, and nobody else's", async () => {
+it("terminates delivery workflows of an earlier release and no other workflows", async () => {
   await withTemporal(service.temporalAddress, async (client) => {
     const state = async (id: string) => (await client.workflow.getHandle(id).describe()).status.name;
     await eventually("it is ended", async () => (await state(retired.ours)) === "TERMINATED");
@@ -124,7 +124,7 @@ it("ends the workflows that an earlier release made for deliveries, and nobody e
 });
 
 describe("an event", () => {
-  it("arrives once, signed, with its subject", async () => {
+  it("is delivered once, signed, with its subject", async () => {
     const receiver = await startReceiver();
     const subscription = await subscribe(receiver);
     const { run_id } = await run();
@@ -154,7 +154,7 @@ describe("an event", () => {
     expect(delivery?.id).toMatch(/^evt_[0-9a-f-]{36}$/);
   });
 
-  it("refers to what is too long to be sent", async () => {
+  it("contains a reference if its data is too long to be sent", async () => {
     const receiver = await startReceiver();
     const subscription = await subscribe(receiver);
     const { run_id } = await run({ "in-0": "x".repeat(30_000) });
@@ -169,7 +169,7 @@ describe("an event", () => {
     expect(delivery?.request.body.length).toBeLessThan(2000);
   });
 
-  it("is what was asked for: by type, by pattern, by project, by organisation", async () => {
+  it("is delivered only if it matches by type, pattern, project and organisation", async () => {
     const [receiver, other] = await Promise.all([startReceiver(), startReceiver()]);
     const stranger = await openBench(service);
     const elsewhere = await bench.deploy(echo());
@@ -188,7 +188,7 @@ describe("an event", () => {
     expect(other.received()).toEqual([]);
   });
 
-  it("reports every change of a run's state: paused, resumed, failed, cancelled", async () => {
+  it("reports every state change of a run: paused, resumed, failed, cancelled", async () => {
     const receiver = await startReceiver();
     const subscription = await subscribe(receiver, { events: ["run.*"] });
     const asking = await bench.deploy(
@@ -236,7 +236,7 @@ describe("an event", () => {
 });
 
 describe("a receiver that fails", () => {
-  it("is tried again on the schedule, with the same id and a fresh time, until it takes the event", async () => {
+  it("gets retries on the schedule, with the same ID and a new timestamp, until it accepts the event", async () => {
     const receiver = await startReceiver();
     receiver.answer(sequence(status(500), status(404), status(204)));
     const subscription = await subscribe(receiver);
@@ -252,7 +252,7 @@ describe("a receiver that fails", () => {
     expect((times[2] ?? 0) - (times[1] ?? 0)).toBeGreaterThanOrEqual(SCHEDULE_MS[2] ?? 0);
   });
 
-  it("is given up after the last attempt, and gets the event when somebody says so", async () => {
+  it("gets no more attempts after the last one, and gets the event on manual redelivery", async () => {
     const receiver = await startReceiver();
     receiver.answer(status(503));
     const subscription = await subscribe(receiver);
@@ -280,7 +280,7 @@ describe("a receiver that fails", () => {
       (_request, _response, socket) => void socket.end("SSH-2.0-OpenSSH_9\r\n"),
       { status_code: null, code: "invalid_response" },
     ],
-  ])("counts %s as a failure", async (_, handler, { status_code, code }) => {
+  ])("gets a retry after %s", async (_, handler, { status_code, code }) => {
     const receiver = await startReceiver();
     receiver.answer(sequence(handler, status(204)));
     const subscription = await subscribe(receiver);
@@ -299,7 +299,7 @@ describe("a receiver that fails", () => {
     ["is not HTTP any more", (_, __, socket) => void socket.end(`${CHUNKED}5\r\nhello\r\nnonsense\r\n`)],
     ["never ends", dripping(200)],
   ] satisfies Array<[string, TargetHandler]>)(
-    "has taken the event when it says so, even if the body of its answer %s",
+    "has accepted the event if the status says so, even if the response body %s",
     async (_, handler) => {
       const receiver = await startReceiver();
       receiver.answer(handler);
@@ -318,7 +318,7 @@ describe("a receiver that fails", () => {
     ["breaks off", brokenOff(410)],
     ["never ends", dripping(410)],
   ] satisfies Array<[string, TargetHandler]>)(
-    "is disabled by a 410 at once, even if the body of its answer %s",
+    "disables its webhook immediately with a 410, even if the response body %s",
     async (_, handler) => {
       const receiver = await startReceiver();
       receiver.answer(handler);
@@ -330,7 +330,7 @@ describe("a receiver that fails", () => {
     },
   );
 
-  it("waits as long as it asks, and has its answer recorded, even if the body breaks off", async () => {
+  it("is retried after its Retry-After, and its response is recorded, even if the body breaks off", async () => {
     const receiver = await startReceiver();
     receiver.answer(brokenOff(503, { "retry-after": "60" }));
     const subscription = await subscribe(receiver);
@@ -342,13 +342,13 @@ describe("a receiver that fails", () => {
     const [attempt] = await attemptsOf(subscription, delivery.delivery_id);
     expect(attempt).toMatchObject({
       status_code: 503,
-      error: { code: "bad_status", message: expect.stringMatching(/answered 503.*could not be read to the end/) },
+      error: { code: "bad_status", message: expect.stringMatching(/returned 503.*could not be read to the end/) },
     });
     expect(Date.parse(delivery.next_attempt_at) - Date.parse(attempt.at)).toBeGreaterThanOrEqual(60_000);
     await bench.api.delete(subscription.path);
   });
 
-  it("webhook-abuse: of an answer that is huge only the beginning is read and kept, without secrets", async () => {
+  it("webhook-abuse: has only the beginning of a huge response read and stored, without secrets", async () => {
     const receiver = await startReceiver();
     receiver.answer((_, response) => {
       response.writeHead(200, { "content-type": "text/plain" });
@@ -365,7 +365,7 @@ describe("a receiver that fails", () => {
     expect(attempt.response_body).not.toContain("hunter22");
   });
 
-  it("is left alone for as long as it asks, and so are other events meanwhile", async () => {
+  it("gets no attempts for as long as it asks, and no other events meanwhile", async () => {
     const receiver = await startReceiver();
     receiver.answer(sequence(status(429, { "retry-after": "2" }), status(204)));
     const subscription = await subscribe(receiver);
@@ -381,7 +381,7 @@ describe("a receiver that fails", () => {
     for (const at of later) expect(at - (first ?? 0)).toBeGreaterThanOrEqual(1900);
   });
 
-  it("is disabled by a 410 at once; enabled again, it gets by a replay what it has missed", async () => {
+  it("disables its webhook with a 410; after enabling, a replay delivers missed events", async () => {
     const receiver = await startReceiver();
     receiver.answer(status(410));
     const since = new Date().toISOString();
@@ -409,7 +409,7 @@ describe("a receiver that fails", () => {
     expect(receiver.counts().size).toBe(2);
   });
 
-  it("is disabled when it only fails, and the other subscriptions get an event", async () => {
+  it("is disabled when all attempts fail, and other webhooks get an event about it", async () => {
     const [receiver, watcher] = await Promise.all([startReceiver(), startReceiver()]);
     const mine = await openBench(service);
     const project = await mine.deploy(echo());
@@ -436,7 +436,7 @@ describe("a receiver that fails", () => {
     expect(receiver.received()).toHaveLength(calls);
   });
 
-  it("that hangs holds no more than its own places: another one gets its events at once", async () => {
+  it("that hangs uses only its own slots, so that others get their events immediately", async () => {
     const [hanging, healthy] = await Promise.all([startReceiver(), startReceiver()]);
     hanging.answer(() => undefined);
     const dead = await subscribe(hanging);
@@ -445,7 +445,7 @@ describe("a receiver that fails", () => {
     await Promise.all(Array.from({ length: 12 }, () => run()));
     await eventually("the healthy one has all", () => healthy.received().length === 12);
     const took = Date.now() - since;
-    // One after the other behind hanging ones, they would take as many time-outs.
+    // Attempts that wait one after the other for hanging receivers would take as many timeouts.
     expect(took).toBeLessThan(12 * TIMEOUT_MS);
     expect(hanging.target.active()).toBeLessThanOrEqual(4);
     await ended(alive, 12);
@@ -454,8 +454,8 @@ describe("a receiver that fails", () => {
   });
 });
 
-describe("many deliveries at once", () => {
-  it("leave nothing in the log that is no line of it", async () => {
+describe("many concurrent deliveries", () => {
+  it("write no invalid line to the log", async () => {
     const receiver = await startReceiver();
     const many = 12;
     receiver.answer(async (_, response) => {
@@ -471,7 +471,7 @@ describe("many deliveries at once", () => {
 });
 
 describe("a secret", () => {
-  it("that is sent along is visible to nobody, even if the receiver answers with it, in whole or in part", async () => {
+  it("in custom headers is hidden, even if the receiver echoes all or part of it", async () => {
     const receiver = await startReceiver();
     const headers = {
       "X-Plain-Name": 'Zebra/7 "quoted" & more',
@@ -506,7 +506,7 @@ describe("a secret", () => {
     for (const body of bodies) expect((body ?? "").length).toBeLessThanOrEqual(1024);
   });
 
-  it("that was replaced signs beside the new one for a while", async () => {
+  it("that was rotated out signs beside the new one for a while", async () => {
     const receiver = await startReceiver();
     const subscription = await subscribe(receiver);
     const { body } = await bench.api.post(`${subscription.path}/rotate-secret`);
@@ -521,8 +521,8 @@ describe("a secret", () => {
   });
 });
 
-describe("its record", () => {
-  it("by the metrics: what waits by every process, what came of attempts by the workers", async () => {
+describe("deliveries in the metrics", () => {
+  it("are counted as waiting by every process, and as attempts by the workers", async () => {
     const receiver = await startReceiver();
     const mine = await openBench(service);
     const project = await mine.deploy(echo());
@@ -546,14 +546,14 @@ describe("its record", () => {
   });
 });
 
-/** The value of a metric whose line begins so; NaN where there is none. */
+/** The value of the metric line with this prefix; NaN if there is none. */
 async function metric(url: string | undefined, beginning: string): Promise<number> {
   const text = await readMetrics({ url: url ?? "" });
   const line = text.split("\n").find((each) => each.startsWith(beginning));
   return Number(line?.split(" ").at(-1) ?? Number.NaN);
 }
 
-/** Events that no worker has turned into deliveries yet. */
+/** Number of events that no worker has turned into deliveries yet. */
 async function unrelayed(): Promise<number> {
   const client = new Client({ connectionString: service.databaseUrl });
   await client.connect();

@@ -11,23 +11,23 @@ export interface Received {
   readonly event: { readonly id: string; readonly type: string; readonly data: Readonly<Record<string, unknown>> };
 }
 
-/** A receiver of webhooks, which may answer as it likes. */
+/** A webhook receiver whose responses the test controls. */
 export interface Receiver {
   readonly target: HttpTarget;
-  /** Where deliveries go. */
+  /** The URL for deliveries. */
   readonly url: string;
   readonly received: () => Received[];
-  /** How often each webhook-id came. */
+  /** How often each webhook-id arrived. */
   counts(): Map<string, number>;
-  /** Answers so from now on; default 204. */
+  /** Sets the response from now on; default 204. */
   answer(handler: TargetHandler): void;
-  /** Deliveries whose signature does not hold under any of the secrets. */
+  /** Deliveries whose signature matches none of the secrets. */
   forged(...secrets: string[]): string[];
 }
 
 const PATH = "/hook";
 
-/** Starts a receiver that ends with the test, or with `onEnd`. */
+/** Starts a receiver that stops when the test ends, or through `onEnd`. */
 export async function startReceiver(onEnd: (close: () => Promise<void>) => void = onTestFinished): Promise<Receiver> {
   const target = await startHttpTarget();
   onEnd(() => target.close());

@@ -9,7 +9,7 @@ import { buildTenant, ownDatabase, putSubscription } from "../../stores/rows.ts"
 
 const own = ownDatabase();
 
-/** A subscription with so many claimed deliveries, and what makes attempts of them. */
+/** A webhook with this many claimed deliveries, and a function that records attempts of them. */
 async function subscribed(deliveries: number) {
   const { org_id } = await buildTenant(own.database);
   const subscription_id = uuidv7();
@@ -64,7 +64,7 @@ async function subscribed(deliveries: number) {
   };
 }
 
-it("the attempt that completes the count disables a subscription, and none before", async () => {
+it("the failure that reaches the limit disables a webhook, and none before", async () => {
   const record = createRecordAttempt({ db: own.database, disableAfterMs: 0, disableAttempts: 3 });
   const { attempt, status, disabledBy } = await subscribed(3);
   await record(attempt(0, false));
@@ -75,7 +75,7 @@ it("the attempt that completes the count disables a subscription, and none befor
   expect(await disabledBy()).toEqual([500]);
 });
 
-it("what is recorded together counts from the last success on, which is not what disables", async () => {
+it("attempts recorded together count from the last success, and a success never disables", async () => {
   const record = createRecordAttempt({ db: own.database, disableAfterMs: 0, disableAttempts: 2 });
   const { attempt, status, disabledBy } = await subscribed(6);
   await Promise.all([record(attempt(0, false)), record(attempt(1, true)), record(attempt(2, false))]);
@@ -85,7 +85,7 @@ it("what is recorded together counts from the last success on, which is not what
   expect(await disabledBy()).toEqual([500]);
 });
 
-it("an attempt that cannot be written fails alone", async () => {
+it("an attempt that cannot be stored fails without the others", async () => {
   const record = createRecordAttempt({ db: own.database, disableAfterMs: 0, disableAttempts: 9 });
   const { attempt } = await subscribed(3);
   const [first, second, third] = await Promise.allSettled([

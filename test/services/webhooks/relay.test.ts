@@ -42,7 +42,7 @@ const deliveryOf = ({ org_id, subscription_id }: Party, event_id: string) => ({
   event_type: "skill.version.created",
 });
 
-it("events of two organisations in one batch go to the subscriptions of their own", async () => {
+it("events of two organisations in one batch go only to their own webhooks", async () => {
   if (!mine || !theirs) return expect.fail();
   const parties = [mine, theirs, mine, theirs];
   const ids: string[] = [];
@@ -54,7 +54,7 @@ it("events of two organisations in one batch go to the subscriptions of their ow
   expect(await rows("select 1 from outbox where relayed_at is null")).toEqual([]);
 });
 
-it("cross-tenant: the database refuses a delivery whose event or subscription is another organisation's", async () => {
+it("cross-tenant: the database refuses a delivery whose event or webhook is another organisation's", async () => {
   if (!mine || !theirs) return expect.fail();
   const [ours, others] = [await write(mine), await write(theirs)];
   const mixtures = [
@@ -67,9 +67,9 @@ it("cross-tenant: the database refuses a delivery whose event or subscription is
   await relayEvents(own.database);
 });
 
-it("an event past its retention stays as long as it has deliveries", async () => {
+it("an expired event is kept as long as it has deliveries", async () => {
   const other = await party();
-  /** An id of long ago. */
+  /** An ID with a very old timestamp. */
   const ancient = (): string => `0000${uuidv7().slice(4)}`;
   const [bare, delivered, waiting] = [ancient(), ancient(), ancient()];
   for (const id of [bare, delivered]) await write(other, id, true);
@@ -88,20 +88,20 @@ it("an event past its retention stays as long as it has deliveries", async () =>
   expect(await left()).toEqual([waiting, recent].toSorted());
 });
 
-it("an event that is older than a subscription is not for it, and after a full batch comes another", async () => {
+it("the relay skips events older than the webhook, and continues after a full batch", async () => {
   const { org_id, subscription_id } = await party();
   const later = { org_id, subscription_id: uuidv7() };
   await own.database.org(org_id, async (db) => {
     for (let n = 0; n < 501; n += 1)
       await insertEvent(db, { event_id: uuidv7(), org_id, type: "skill.version.created", project_id: null, data: {} });
     await putSubscription(db, org_id, later.subscription_id);
-    // Times have milliseconds: the last event may have the very one of the subscription.
+    // Timestamps have milliseconds, so the last event may have the same one as the webhook.
     await db.query(
       "update webhook_subscriptions set created_at = created_at + interval '1 ms' where subscription_id = $1",
       [later.subscription_id],
     );
   });
-  // As long as it says so, there is more.
+  // Returns true while more events remain.
   while (await relayEvents(own.database));
   const counts = await rows<{ subscription_id: string; n: number }>(
     `select subscription_id, count(*)::integer as n from webhook_deliveries where org_id = '${org_id}' group by 1`,
@@ -109,7 +109,7 @@ it("an event that is older than a subscription is not for it, and after a full b
   expect(counts).toEqual([{ subscription_id, n: 501 }]);
 });
 
-it("a replay sends the events of its patterns alone, and ends with its subscription", async () => {
+it("a replay sends only the events of its patterns, and ends when its webhook is disabled", async () => {
   const { org_id, subscription_id } = await party();
   const order = async (events: readonly string[]): Promise<string> => {
     const [since, until] = ["2020-01-01T00:00:00.000Z", "2040-01-01T00:00:00.000Z"];

@@ -8,7 +8,7 @@ import { taskQueues } from "../../../src/temporal/ids.ts";
 import { createWebhookWorker, runWorkers } from "../../../src/temporal/workers.ts";
 import { dataConverter } from "../../support/payloads.ts";
 
-it("a worker that owns every shard goes on polling: nobody takes its queue for abandoned", async () => {
+it("a worker that owns every shard keeps polling, so that its queue is not considered abandoned", async () => {
   const prefix = `test-${randomBytes(6).toString("hex")}`;
   const config = loadConfig({
     DATABASE_URL: "postgres://unused",
@@ -42,7 +42,7 @@ it("a worker that owns every shard goes on polling: nobody takes its queue for a
       workflowId: `${prefix}-${shard}`,
     });
   const [one, another] = [await start(0), await start(1)];
-  // The one shard has its activity; what comes beside it is polled for all the same.
+  // Although one shard occupies an activity, the worker still polls for others.
   await expect.poll(() => owned.toSorted()).toEqual([0, 1]);
   release();
   await Promise.all([one.result(), another.result()]);

@@ -1,24 +1,24 @@
 import { sleep } from "@temporalio/workflow";
-import { DEFAULT_NODE_TIMEOUT_MS, retryDelayMs } from "../../../src/domain/flow/plan/retry.ts";
+import { retryDelayMs } from "../../../src/domain/flow/plan/retry.ts";
 import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
 import type { AgentPart } from "../../../src/domain/models/agent.ts";
 import { nodeActivities } from "../../activities.ts";
 import { NodeFailed, toRunError } from "../failure.ts";
-import { address, storedScope } from "../frame.ts";
+import { address } from "../frame.ts";
 import type { Frame } from "../frame.ts";
+import { activityScope } from "../chain.ts";
 import type { Executor } from "./executor.ts";
 
-/** A node executed by a regular activity. */
+/** Executes a node in a regular activity. */
 export const executeActivity: Executor = async (frame, node, interpreter) => {
   const onAttempt = (attempt: number): void => interpreter.onAttempt(attempt);
   return { value: await runActivity(frame, node, address(frame, node).path, onAttempt), recorded: true };
 };
 
 /**
- * Executes a node, or a part of one, whose record is then at `path`. The node's policy retries the node's own
- * failures: after a short wait in the activity, after a longer wait here. Temporal retries only outages and bugs. The
- * attempts share one idempotency key.
+ * Executes a node or a part of one, and records it at `path`. A node's own failures are retried by its policy: after a short wait within
+ * the activity, after a longer one here. Temporal retries only outages and bugs. All attempts share one idempotency key.
  */
 export async function runActivity(
   frame: Frame,
@@ -31,24 +31,28 @@ export async function runActivity(
   for (let attempt = 1; ; attempt += 1) {
     onAttempt(attempt);
     try {
-      return await ctx.work.whileActivityRuns(() =>
+      if (part === undefined && ctx.ahead.has(path)) return ctx.ahead.take(path);
+      const { given, timeoutMs } = activityScope(frame, node);
+      const result = await ctx.work.whileActivityRuns(() =>
         ctx.record.carry((flush) =>
-          nodeActivities(ctx.input.node_queue, node.timeout_ms ?? DEFAULT_NODE_TIMEOUT_MS).executeNode({
+          nodeActivities(ctx.input.node_queue, timeoutMs).executeNode({
             ...address(frame, node),
             path,
             run: ctx.identity,
             progress: ctx.record.progress,
             attempt,
-            scope: storedScope(frame, node),
             flush,
+            ...(ctx.sliced ? { sliced: true as const } : {}),
+            ...given,
             ...(part === undefined ? {} : { part }),
           }),
         ),
       );
+      return ctx.ahead.keep(result);
     } catch (thrown) {
       const failure = toRunError(thrown, { node_id: node.id, path }, attempt);
       if (!failure) throw thrown;
-      // The activity itself may have made further attempts.
+      // The activity may have made further attempts itself.
       ({ attempt } = failure.error);
       if (!failure.error.retryable || attempt >= node.retry.max_attempts) throw new NodeFailed(failure.error, path);
       await ctx.work.whileBusy(() => sleep(retryDelayMs(node, attempt, failure.retryAfterMs)));

@@ -8,7 +8,7 @@ import type { Frame } from "../frame.ts";
 export interface PartReport {
   readonly type: NodeKind;
   readonly path: string;
-  /** Null for a step or call of an earlier run. */
+  /** Null for a step or tool call reused from an earlier run. */
   readonly startedAt: string | null;
   readonly state: NodeState;
   readonly inputs?: Json;
@@ -17,7 +17,7 @@ export interface PartReport {
   readonly reused?: boolean;
 }
 
-/** Records the state of a node's step or call, if no activity writes it. */
+/** Reports the state of a node's step or tool call, if no activity records it. */
 export function reportPart(frame: Frame, node: PlanNode, { startedAt, ...report }: PartReport): void {
   frame.ctx.record.note({
     node_id: node.id,

@@ -15,12 +15,12 @@ import { reportPart } from "./agent-record.ts";
 import type { PartReport } from "./agent-record.ts";
 import { runChild } from "./subflow.ts";
 
-/** Longest arguments that a person can decide on (characters of JSON). They are shown whole. */
+/** Longest arguments (characters of JSON) of a call that needs approval, because a person must see them completely. */
 const MAX_SHOWN_CHARS = 48 * 1024;
 
 /**
- * Makes a call, after a person's approval if required. A failure or refusal of the call goes to the model as its
- * answer; a fault of Millrace does not.
+ * Makes a tool call, after a person's approval if required. A failure or refusal of the call becomes its answer to the model; an internal
+ * error of Millrace is thrown.
  */
 export async function callTool(
   frame: Frame,
@@ -52,12 +52,12 @@ export async function callTool(
       if (shown === null || jsonLength(shown) > MAX_SHOWN_CHARS)
         return refused(
           "arguments_too_long",
-          "A person decides on this call, and its arguments are too long to be shown.",
+          "This call needs an approval, but its arguments are too long to be shown.",
         );
       note({ state: "PAUSED" });
       const decision = await askPerson(frame, node, call, path, shown);
       if (decision.rejected !== undefined) return refused("tool_call_rejected", decision.rejected);
-      // A person may have changed the arguments, so the record has both versions.
+      // The person may have changed the arguments, so the record keeps both versions.
       if (decision.edited !== null) made = { ...call, arguments: { v: decision.edited }, edited_from: call.arguments };
     }
     if (call.type !== "subflow")
@@ -80,7 +80,7 @@ export async function callTool(
   }
 }
 
-/** Records the result of a call in the run that this one resumes. */
+/** Records the result of a tool call that is reused from the run that this one resumes. */
 function reuse(frame: Frame, node: PlanNodeOf<"llm">, call: AgentCall, path: string, reused: ReusedAnswer): ToolAnswer {
   const { output, failed, edited, upstream_status } = reused;
   const made = "v" in call.arguments ? call.arguments.v : null;
@@ -95,21 +95,21 @@ function reuse(frame: Frame, node: PlanNodeOf<"llm">, call: AgentCall, path: str
   return { output, failed };
 }
 
-/** Runs another project's flow with the arguments as its inputs. */
+/** Runs another project's flow as a tool, with the call's arguments as its inputs. */
 async function runTool(frame: Frame, node: PlanNodeOf<"llm">, call: AgentCall, path: string): Promise<StoredValue> {
   const tool = node.config.tools?.[call.tool ?? -1];
-  if (tool?.type !== "subflow") throw new Error(`the tool ${call.name} is no flow`);
+  if (tool?.type !== "subflow") throw new Error(`the tool ${call.name} is not a flow`);
   const { project_id, version } = tool;
   return runChild(frame, node, { path, inputs: call.arguments, called: { project_id, version } });
 }
 
-/** A person's decision: to make the call, perhaps with other arguments, or an answer for the model instead. */
+/** A person's decision: make the call, possibly with other arguments, or send this refusal to the model. */
 interface Decision {
   readonly rejected?: string;
   readonly edited: Json;
 }
 
-/** Pauses the run until somebody decides. */
+/** Pauses the run until a person decides. */
 async function askPerson(
   frame: Frame,
   node: PlanNodeOf<"llm">,
@@ -126,7 +126,7 @@ async function askPerson(
       node_id: node.id,
       path,
       kind: "approval",
-      message: `The model of ${node.name ?? node.id} wants to call ${call.name}.`,
+      message: `${node.name ?? node.id} requests approval to call ${call.name}.`,
       data: { tool: call.name, arguments: shown },
       form: null,
       actions: [{ id: "approve" }, { id: "reject" }],
@@ -139,8 +139,8 @@ async function askPerson(
     null,
   );
   ctx.record.pauseTaken(pause_id);
-  // Written at once: until the record says that the answer has arrived, the sweeper repeats it.
+  // Written immediately, because the sweeper sends the answer again until the record says that it has arrived.
   await ctx.record.flush();
   if (answer?.action === "approve") return { edited: answer.data };
-  return { rejected: `A person has rejected this call${answer?.comment ? `: ${answer.comment}` : "."}`, edited: null };
+  return { rejected: `The approver rejected this call${answer?.comment ? `: ${answer.comment}` : "."}`, edited: null };
 }

@@ -13,8 +13,8 @@ import { reportPart } from "./agent-record.ts";
 import type { Executor } from "./executor.ts";
 
 /**
- * An `llm` node with tools. The model is asked, its tool calls are made concurrently, and it is asked again with their results,
- * until it answers. Each step and each call is an activity or a run, so that no finished one is repeated when a process dies.
+ * An `llm` node with tools. The model is called, its tool calls are made concurrently, and it is called again with the results, until it
+ * answers. Each step and each tool call is an activity or a child run, so that a finished one is not repeated if a process dies.
  */
 export const executeAgent: Executor<"llm"> = async (frame, node, interpreter) => {
   const { max_steps } = node.config;
@@ -28,14 +28,14 @@ export const executeAgent: Executor<"llm"> = async (frame, node, interpreter) =>
     const part: AgentStepPart = { kind: "step", step, conversation, answers, calls_before: made, ...earlier };
     const outcome = await runStep(frame, node, part, (attempt) => interpreter.onAttempt(attempt));
     if (outcome.value) return { value: outcome.value };
-    // No step follows that could read the results of the last step's calls.
+    // After the last step, no model call could read the results.
     if (step < max_steps) answers = await callTools(frame, node, outcome.calls, made);
     made += outcome.calls.length;
     ({ conversation } = outcome);
   }
   throw new NodeFailure(
     "tool_steps_exhausted",
-    `The model has not answered within ${max_steps} steps. Give the node more max_steps, fewer tools, or a narrower question.`,
+    `The model did not answer within ${max_steps} steps. Raise the node's max_steps, give it fewer tools, or ask a narrower question.`,
   );
 };
 
@@ -52,17 +52,14 @@ async function runStep(
     const result = await runActivity(frame, node, at, onAttempt, part);
     return ("v" in result ? result.v : null) as unknown as AgentStep & Json;
   } catch (error) {
-    // The whole node fails.
+    // A failed step fails the whole node, so the error names the node's path.
     if (error instanceof NodeFailed) throw new NodeFailed({ ...error.error, path });
     if (isCancellation(error)) reportPart(frame, node, { type: node.type, path: at, startedAt, state: "CANCELLED" });
     throw error;
   }
 }
 
-/**
- * Makes calls concurrently; a failed one is an answer. Throws if the run is cancelled, or the service itself has
- * failed.
- */
+/** Makes tool calls concurrently; a failed call is a result. Throws if the run is cancelled, or for an internal error. */
 async function callTools(
   frame: Frame,
   node: PlanNodeOf<"llm">,

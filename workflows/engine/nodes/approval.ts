@@ -9,7 +9,7 @@ import { evaluate } from "../values.ts";
 import { nodeUuid7 } from "../ids.ts";
 import type { Executor } from "./executor.ts";
 
-/** Opens a pause. Continues with a person's decision, or with the flow's own setting if nobody decides. */
+/** Opens a pause. Continues with a person's decision, or with the node's `on_timeout` if no one decides in time. */
 export const executeApproval: Executor<"approval"> = async (frame, node, interpreter) => {
   const { ctx } = frame;
   const { config } = node;
@@ -17,7 +17,7 @@ export const executeApproval: Executor<"approval"> = async (frame, node, interpr
   if (!("v" in value)) {
     throw new NodeFailure(
       "pause_too_large",
-      "The message and data of an approval may have 64 KiB together. Show less, or a link.",
+      "The message and data of an approval can have at most 64 KiB together. Show less, or a link.",
     );
   }
   const { message, data } = value.v as { message: string; data: Json };
@@ -51,15 +51,15 @@ export const executeApproval: Executor<"approval"> = async (frame, node, interpr
   const resolution = answer ?? (await ctx.work.whileLocalActivityRuns(() => expire(pause_id)));
   ctx.record.pauseTaken(pause_id);
   if (resolution.action === "timeout" && config.on_timeout === "fail") {
-    throw new NodeFailure("pause_expired", `Nobody decided within ${config.expires_in_seconds} seconds.`);
+    throw new NodeFailure("pause_expired", `No one answered within ${config.expires_in_seconds} seconds.`);
   }
   const decided = { v: { action: resolution.action, data: resolution.data, by: resolution.by, at: resolution.at } };
   interpreter.complete(decided);
-  // Written at once: until the record says that the answer has arrived, the sweeper repeats it.
+  // Written immediately, because the sweeper sends the answer again until the record says that it has arrived.
   await ctx.record.flush();
   return { value: decided, handles: [resolution.action], recorded: true };
 
-  /** Expires the pause unless it has an answer; the row decides. */
+  /** Expires the pause, unless its row already has an answer. */
   async function expire(pauseId: string): Promise<PauseResolution> {
     const at = new Date(Date.now()).toISOString();
     const action = config.on_timeout === "fail" || config.on_timeout === "branch" ? "timeout" : config.on_timeout;

@@ -4,17 +4,17 @@ import { passedBefore } from "../frame.ts";
 import { evaluate } from "../values.ts";
 import type { Executor } from "./executor.ts";
 
-/** The start of a wait at least this long (ms) is recorded. */
+/** A wait of at least this long (ms) is recorded when it starts. */
 const ANNOUNCED_FROM_MS = 1000;
 
 /**
- * A timer of Temporal takes a second at least, so a local activity does shorter waits (ms). Not if much is pending:
- * the workflow receives no other event until it has ended, and a process has few slots for them.
+ * A Temporal timer takes at least a second, so a local activity does shorter waits (ms). But not if much work is pending: until a local
+ * activity ends, the workflow receives no other event, and a process has few slots for such waits.
  */
 const TIMERS_FROM_MS = 1000;
 const MAX_PENDING = 10;
 
-/** Waits; its value is the time when it ended. */
+/** Waits. The node's value is the time at which the wait ended. */
 export const executeDelay: Executor<"delay"> = async (frame, node, interpreter) => {
   const { seconds } = node.config;
   let wait: number;
@@ -26,15 +26,15 @@ export const executeDelay: Executor<"delay"> = async (frame, node, interpreter) 
   const { record, work } = frame.ctx;
   await work.whileBusy(async () => {
     if (wait >= ANNOUNCED_FROM_MS) {
-      interpreter.announce();
+      interpreter.announce("RUNNING", { due_at: new Date(Date.now() + wait).toISOString() });
       await record.write();
     }
     const ms = Math.ceil(wait);
     const here = ms < TIMERS_FROM_MS && work.pending <= MAX_PENDING;
     if (wait <= 0) return;
-    const { org_id } = frame.ctx.input;
-    const done = here && !(await work.whileLocalActivityRuns(() => local.wait({ ms, org_id })));
-    // Too long for a local activity, or handed back by a process with enough of this organisation's work.
+    const run = frame.ctx.identity;
+    const done = here && !(await work.whileLocalActivityRuns(() => local.wait({ ms, org_id: run.org_id, run })));
+    // The wait was too long for a local activity, or it was handed back because the organisation has used its share or the run is stopping.
     if (!done) await sleep(ms);
   });
   return { value: { v: new Date(Date.now()).toISOString() } };

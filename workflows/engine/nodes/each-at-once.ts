@@ -1,8 +1,8 @@
 import { CancellationScope } from "@temporalio/workflow";
 
 /**
- * Does work for each index below `count`, `most` at once, until `stopped`. In a scope of its own: if one fails, the
- * others are cancelled, and it throws only when they have ended.
+ * Runs work for each index below `count`, `most` at a time, until `stopped`. If one fails, the others are cancelled, and the error is
+ * thrown only after they have ended.
  */
 export async function eachAtOnce(
   count: number,

@@ -5,24 +5,24 @@ import type { Frame } from "../frame.ts";
 
 export interface Executed {
   readonly value: StoredValue;
-  /** ["out"] unless the kind chooses. */
+  /** ["out"] unless the node type chooses. */
   readonly handles?: readonly string[];
   /** Whether an activity has already written the node's record. */
   readonly recorded?: boolean;
 }
 
-/** The part of the interpreter that executors use. A parameter, so that the two need not import each other. */
+/** The part of the interpreter that executors use. It is passed as a parameter, to avoid a circular import. */
 export interface Interpreter {
   onAttempt(attempt: number): void;
-  /** Makes the next write record the node as running or paused: for nodes that may take long. */
-  announce(state?: "RUNNING" | "PAUSED"): void;
-  /** Records the node's end now, for an executor that then returns `recorded`. */
+  /** Reports the node as running or paused with the next write. For nodes that may take long. */
+  announce(state?: "RUNNING" | "PAUSED", more?: { readonly due_at?: string }): void;
+  /** Reports the node's end now; the executor must then return `recorded`. */
   complete(value: StoredValue): void;
-  /** Undefined if it has settled synchronously. */
+  /** Undefined if the flow settled synchronously. */
   runFrame(frame: Frame): Promise<void> | undefined;
 }
 
-/** The asynchronous execution of a node, in workflow terms. Throws what `toRunError` understands. */
+/** Executes a node asynchronously in the workflow. Throws errors that `toRunError` understands. */
 export type Executor<Kind extends NodeKind = NodeKind> = (
   frame: Frame,
   node: PlanNodeOf<Kind>,

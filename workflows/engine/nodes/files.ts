@@ -3,18 +3,20 @@ import { local } from "../../activities.ts";
 import { address, storedScope } from "../frame.ts";
 import type { Executor } from "./executor.ts";
 
-/** Pauses between looks at documents that are still being read (ms). A wait of hours must not fill the history. */
+/**
+ * Intervals between checks of documents that are still being processed (ms). They grow, so that a wait of hours does not fill the history.
+ */
 const FIRST_POLL_MS = 100;
 const MAX_POLL_MS = 2000;
 const MAX_LATE_POLL_MS = 60_000;
-/** Number of looks at intervals of two seconds; later looks are less frequent. */
+/** After this many checks, the interval may exceed two seconds. */
 const QUICK_POLLS = 60;
 
 function nextWait(wait: number, polls: number): number {
   return Math.min(wait * 2, polls < QUICK_POLLS ? MAX_POLL_MS : MAX_LATE_POLL_MS);
 }
 
-/** The documents uploaded under the run's handle; waits for documents that are still being read. */
+/** The documents uploaded for the run's user ID. Waits for documents that are still being processed. */
 export const executeFiles: Executor = (frame, node, interpreter) =>
   frame.ctx.work.whileBusy(async () => {
     const { record, work } = frame.ctx;

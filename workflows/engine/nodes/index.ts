@@ -11,14 +11,11 @@ import { executeMap } from "./map.ts";
 import { executeRouter } from "./router.ts";
 import { executeSubflow } from "./subflow.ts";
 
-/** Kinds that are evaluated. This executes nodes that cannot settle synchronously. */
+/** For node types that are only evaluated, if the node cannot settle synchronously. */
 const executeEvaluation: Executor = async (frame, node) =>
   isPassThrough(node) ? { value: await loadPassThroughValue(frame, node) } : evaluate(frame, node, "node");
 
-/**
- * The executor of each kind for nodes that cannot settle synchronously. Total: a new kind does not compile without an
- * entry.
- */
+/** The executor of each node type, for nodes that cannot settle synchronously. A new type does not compile without an entry. */
 const EXECUTORS: { readonly [Kind in NodeKind]: Executor<Kind> } = {
   input: executeEvaluation,
   string: executeEvaluation,
@@ -46,5 +43,5 @@ const EXECUTORS: { readonly [Kind in NodeKind]: Executor<Kind> } = {
 };
 
 export const executeNode: Executor = (frame, node, interpreter) =>
-  // TypeScript cannot infer that the entry and the node are of one kind.
+  // TypeScript cannot infer that the entry and the node have the same type.
   (EXECUTORS[node.type] as Executor)(frame, node, interpreter);

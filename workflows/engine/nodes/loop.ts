@@ -10,13 +10,13 @@ import { isInline, SLICE_SIZE } from "./map.ts";
 import { yieldOf } from "./results.ts";
 import { runLoopSlice } from "./slices.ts";
 
-/** Runs the nested flow as long as `while` holds, at most `max_iterations` times; the value is the last round's. */
+/** Runs the nested flow as long as `while` holds, at most `max_iterations` times. The node's value is that of the last iteration. */
 export const executeLoop: Executor<"loop"> = async (frame, node, interpreter) => {
   const { max_iterations, on_exhausted } = node.config;
   const { value: initial } = await evaluate(frame, node, "initial");
   const inline = isInline(node.nested);
   if (!inline) interpreter.announce();
-  // The first rounds run here; a long loop goes on in child workflows, whose histories start empty.
+  // The first iterations run in this workflow; a long loop continues in child workflows, whose histories start empty.
   const here = Math.min(inline ? MAX_INLINE_ITEMS : SLICE_SIZE, max_iterations);
   let state: LoopState = await runRounds(frame, node, { index: 0, last: initial, finished: false }, here, interpreter);
   while (!state.finished && state.index < max_iterations) {
@@ -25,25 +25,25 @@ export const executeLoop: Executor<"loop"> = async (frame, node, interpreter) =>
   if (!state.finished && on_exhausted === "fail" && (await goesOn(frame, node, state))) {
     throw new NodeFailure(
       "iterations_exhausted",
-      `The loop's condition still holds after ${max_iterations} rounds. Allow more with max_iterations, or set on_exhausted to "continue".`,
+      `The loop's condition still holds after ${max_iterations} iterations. Allow more with max_iterations, or set on_exhausted to "continue".`,
     );
   }
   return { value: state.last };
 };
 
-/** Whether `while` holds for the next round. */
+/** Whether `while` holds for the next iteration. */
 async function goesOn(
   frame: Frame,
   node: PlanNode,
   { index, last }: Pick<LoopState, "index" | "last">,
 ): Promise<boolean> {
   const { iteration } = iterationFrame(frame, node, index, { last });
-  // `while` belongs to the loop but sees the next round.
+  // `while` belongs to the loop, but reads the variables of the next iteration.
   const { value } = await evaluate({ ...frame, iteration, outer: frame }, node, "while");
   return "v" in value && value.v === true;
 }
 
-/** Runs rounds until `while` does not hold or the round `until` is reached. */
+/** Runs iterations until `while` no longer holds or the index `until` is reached. */
 export async function runRounds(
   frame: Frame,
   node: PlanNode,

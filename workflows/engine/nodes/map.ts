@@ -12,17 +12,15 @@ import { assemble, yieldOf } from "./results.ts";
 import { runSlices } from "./slices.ts";
 
 /**
- * Most iterations whose activities one workflow runs. More are cut into slices, each a child workflow, so that no
- * history comes near Temporal's limit of 50 000 events (an activity is three events and a part of a task's three).
+ * Most iterations with activities in one workflow. Longer maps are divided into slices, each a child workflow, so that no history comes
+ * near Temporal's limit of 50,000 events (an activity takes three events and a part of a workflow task's three).
  */
 export const SLICE_SIZE = 250;
 
-/** Results that the workflow holds before it joins them into one value. */
+/** Number of results that are joined at a time. */
 const PART_SIZE = 500;
 
-/**
- * Runs the nested flow for each item, some concurrently; the value is the list of their results, in the items' order.
- */
+/** Runs the nested flow for each item, several concurrently. The node's value is the list of results in the items' order. */
 export const executeMap: Executor<"map"> = async (frame, node, interpreter) => {
   const { ctx } = frame;
   const { value: items } = await evaluate(frame, node, "items");
@@ -33,12 +31,12 @@ export const executeMap: Executor<"map"> = async (frame, node, interpreter) => {
   if (list && (inline ? ctx.budgets.takesInline(count) : count <= SLICE_SIZE)) {
     return { value: await mapItems(frame, node, list, 0, interpreter) };
   }
-  // Slices write their own nodes, so without this write the map's start would not be recorded until they end.
+  // Slices write only their own nodes, so without this the start of the map would not be recorded until they end.
   await ctx.record.flush();
   return { value: await runSlices(frame, node, { items, count }) };
 };
 
-/** The separate items, if they are few enough for this workflow to hold. */
+/** The length of the list, with its items if they are few enough for this workflow. */
 async function unfold(
   frame: Frame,
   items: StoredValue,
@@ -54,7 +52,7 @@ async function unfold(
   return { count, list: count <= SLICE_SIZE ? first : null };
 }
 
-/** Whether a flow runs without any activity or timer at any depth. */
+/** Whether a flow runs without activities and timers at every depth. */
 export function isInline(plan: Plan | undefined): boolean {
   return (
     plan === undefined ||
@@ -62,16 +60,17 @@ export function isInline(plan: Plan | undefined): boolean {
   );
 }
 
-/** Runs the given items; `offset` is the index of the first. */
+/** Runs the given items; `offset` is the index of the first one. */
 export async function mapItems(
   frame: Frame,
   node: PlanNodeOf<"map">,
   items: readonly StoredValue[],
   offset: number,
   interpreter: Interpreter,
+  max_concurrency = node.config.max_concurrency,
 ): Promise<StoredValue> {
   const { ctx } = frame;
-  const { max_concurrency, on_item_error } = node.config;
+  const { on_item_error } = node.config;
   const results: Array<StoredValue | undefined> = Array.from({ length: items.length });
   const runItem = async (at: number): Promise<void> => {
     const inner = iterationFrame(frame, node, offset + at, { item: items[at] ?? { v: null } });
@@ -88,9 +87,7 @@ export async function mapItems(
   return gather(frame, results);
 }
 
-/**
- * Joins all results into one list. Long lists are joined in parts, so that the workflow never holds all of it twice.
- */
+/** Joins all results into one list. Long lists are joined in parts, so that the workflow never holds all of it twice. */
 async function gather(frame: Frame, results: ReadonlyArray<StoredValue | undefined>): Promise<StoredValue> {
   const kept = results.filter((result) => result !== undefined);
   if (kept.length <= PART_SIZE) return assemble(frame.ctx, "array", kept);

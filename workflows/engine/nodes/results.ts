@@ -4,7 +4,8 @@ import { local } from "../../activities.ts";
 import type { RunContext } from "../context.ts";
 
 /**
- * Joins values into an object or a list; the result is a reference if it is long or one of its parts is a reference.
+ * Joins values into an object or a list. The result is a reference if it is long, or if one of its parts is a reference and it must be
+ * joined outside the workflow.
  */
 export async function assemble(
   ctx: RunContext,
@@ -33,7 +34,7 @@ function join(kind: "array" | "concat" | "object", values: readonly Json[], name
   }
 }
 
-/** The result of an iteration: the value of the nested flow's only output, or all of its outputs by name. */
+/** The result of an iteration: the value of the nested flow's only output, or an object of all outputs. */
 export async function yieldOf(ctx: RunContext, outputs: Readonly<Record<string, StoredValue>>): Promise<StoredValue> {
   const names = Object.keys(outputs);
   const [only] = names;

@@ -1,10 +1,10 @@
 import { executeActivity } from "./activity.ts";
 import type { Executor } from "./executor.ts";
 
-/** A node executed by an activity, whose value names the chosen branch. */
+/** Executes a node in an activity whose value names the chosen branch. */
 export const executeRouter: Executor = async (frame, node, interpreter) => {
   const result = await executeActivity(frame, node, interpreter);
-  // A value this short is never stored elsewhere.
+  // This value is always short enough to be inline.
   const { matched } = ("v" in result.value ? result.value.v : {}) as { readonly matched?: string };
   return { ...result, handles: [matched === undefined || matched === "else" ? "else" : `case:${matched}`] };
 };

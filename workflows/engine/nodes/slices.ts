@@ -1,8 +1,8 @@
-import { executeChild, workflowInfo } from "@temporalio/workflow";
+import { patched, workflowInfo } from "@temporalio/workflow";
 import { sliceWorkflowId } from "../../../src/temporal/ids.ts";
-import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
+import type { PlanNode, PlanNodeOf } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
-import { ENDS_WITH_PARENT } from "../../ends-with-parent.ts";
+import { executeEndingChild } from "../../ends-with-parent.ts";
 import { address, storedScope } from "../frame.ts";
 import type { Frame } from "../frame.ts";
 import type { LoopState, SliceInput, SliceOutcome, SliceWork } from "../slice.ts";
@@ -10,27 +10,38 @@ import { childEnd } from "./child-end.ts";
 import { eachAtOnce } from "./each-at-once.ts";
 import { assemble } from "./results.ts";
 
-/** Items of a slice, and concurrent slices: together they bound both a history and the load of one run. */
+/** Most items in a slice, and most slices at a time. Together they limit both the length of a history and the load of one run. */
 const MAX_SLICE_ITEMS = 250;
 const MAX_SLICES_AT_ONCE = 4;
+/** The version marker of workflows in which the slices of a map share its concurrency. */
+const SHARED_CONCURRENCY = "slices-share-concurrency";
 
-/** Runs a long map as child workflows, some concurrently, and joins their lists. */
+/** Runs a long map as child workflows, several concurrently, and joins their lists. */
 export async function runSlices(
   frame: Frame,
-  node: PlanNode,
+  node: PlanNodeOf<"map">,
   { items, count }: { items: StoredValue; count: number },
 ): Promise<StoredValue> {
   const parts: StoredValue[] = [];
-  await eachAtOnce(Math.ceil(count / MAX_SLICE_ITEMS), MAX_SLICES_AT_ONCE, async (at) => {
+  const most = patched(SHARED_CONCURRENCY) ? node.config.max_concurrency : undefined;
+  const atOnce = most === undefined ? MAX_SLICES_AT_ONCE : slicesAtOnce(most);
+  const share = most === undefined ? {} : { max_concurrency: most / atOnce };
+  await eachAtOnce(Math.ceil(count / MAX_SLICE_ITEMS), atOnce, async (at) => {
     const from = at * MAX_SLICE_ITEMS;
     const to = Math.min(from + MAX_SLICE_ITEMS, count);
-    const outcome = await runSlice(frame, node, { kind: "map", items, from, to });
+    const outcome = await runSlice(frame, node, { kind: "map", items, from, to, ...share });
     parts[at] = outcome.value;
   });
   return assemble(frame.ctx, "concat", parts);
 }
 
-/** Runs the next rounds of a loop in a child workflow. */
+/** How many slices run at a time, such that each has an equal share of the map's concurrency. */
+function slicesAtOnce(maxConcurrency: number): number {
+  for (let slices = MAX_SLICES_AT_ONCE; slices > 1; slices -= 1) if (maxConcurrency % slices === 0) return slices;
+  return 1;
+}
+
+/** Runs the next iterations of a loop in a child workflow. */
 export async function runLoopSlice(frame: Frame, node: PlanNode, state: LoopState, until: number): Promise<LoopState> {
   const outcome = await runSlice(frame, node, { kind: "loop", last: state.last, from: state.index, to: until });
   return { index: outcome.index, last: outcome.value, finished: outcome.finished };
@@ -62,11 +73,10 @@ async function runSlice(frame: Frame, node: PlanNode, work: SliceWork): Promise<
 /** Starts a slice and waits for its end. */
 function outcomeOf(slice: SliceInput, workflowId: string): Promise<SliceOutcome> {
   const { restarted } = slice.identity;
-  // Cancellations before this time belong to the earlier workflow.
+  // After a restart, cancellations before this time were meant for the earlier workflow.
   const identity = restarted ? { ...slice.identity, started_at: new Date(Date.now()).toISOString() } : slice.identity;
-  return executeChild<(slice: SliceInput) => Promise<SliceOutcome>>("runSlice", {
+  return executeEndingChild<(slice: SliceInput) => Promise<SliceOutcome>>("runSlice", {
     workflowId,
     args: [{ ...slice, identity }],
-    ...ENDS_WITH_PARENT,
   });
 }

@@ -2,7 +2,6 @@ import {
   CancellationScope,
   CancelledFailure,
   ChildWorkflowFailure,
-  executeChild,
   isCancellation,
   TerminatedFailure,
   workflowInfo,
@@ -13,7 +12,7 @@ import type { StoredValue } from "../../../src/domain/json.ts";
 import type { ChildRunStart } from "../../../src/domain/runs/run-report.ts";
 import type { ParentRun, RunError, RunOutcome, RunWorkflowInput } from "../../../src/domain/runs/run.ts";
 import { local } from "../../activities.ts";
-import { ENDS_WITH_PARENT } from "../../ends-with-parent.ts";
+import { asksAgain, executeEndingChild } from "../../ends-with-parent.ts";
 import type { RunContext } from "../context.ts";
 import { NodeFailed } from "../failure.ts";
 import { address, earlierRunOf } from "../frame.ts";
@@ -25,7 +24,7 @@ import { assemble } from "./results.ts";
 
 const SUBFLOW_FAILED = "subflow_failed";
 
-/** Runs another project's flow as its own run and waits for its outputs. */
+/** Runs another project's flow as a child run and waits for its outputs. */
 export const executeSubflow: Executor = async (frame, node, interpreter) => {
   const { value: inputs } = await evaluate(frame, node, "inputs");
   interpreter.announce();
@@ -33,14 +32,14 @@ export const executeSubflow: Executor = async (frame, node, interpreter) => {
 };
 
 export interface ChildCall {
-  /** The place of the call in this run. */
+  /** The path of the call in this run. */
   readonly path: string;
   readonly inputs: StoredValue;
-  /** The called flow; default: the node's. */
+  /** The flow to call; by default the one that the node names. */
   readonly called?: { readonly project_id: string; readonly version: number };
 }
 
-/** Runs a flow for a node and waits for its outputs. Throws NodeFailed. */
+/** Runs a child run for a node and waits for its outputs. Throws NodeFailed. */
 export async function runChild(frame: Frame, node: PlanNode, { path, ...call }: ChildCall): Promise<StoredValue> {
   const { ctx } = frame;
   const earlierRun = earlierRunOf(frame, node);
@@ -74,16 +73,14 @@ export async function runChild(frame: Frame, node: PlanNode, { path, ...call }: 
   if (outcome.state === "COMPLETED") {
     return assemble(ctx, "object", Object.values(outcome.outputs), Object.keys(outcome.outputs));
   }
-  // The child settles its own cancellation. This marks it as ours.
+  // The child run records its own cancellation. This one was caused by the cancellation of this run.
   if (outcome.state === "CANCELLED" && CancellationScope.current().consideredCancelled) {
     throw new CancelledFailure("the run was cancelled");
   }
   throw new NodeFailed({
     code: outcome.state === "CANCELLED" ? "subflow_cancelled" : SUBFLOW_FAILED,
     message:
-      outcome.state === "CANCELLED"
-        ? `The sub-flow's run ${run_id} was cancelled`
-        : failureMessage(run_id, outcome.error),
+      outcome.state === "CANCELLED" ? `The child run ${run_id} was cancelled` : failureMessage(run_id, outcome.error),
     node_id: node.id,
     path,
     attempt: 1,
@@ -92,14 +89,14 @@ export async function runChild(frame: Frame, node: PlanNode, { path, ...call }: 
   });
 }
 
-/** Names the failed run and the place in it, once, however many sub-flows are between that run and this one. */
+/** Names the child run that failed first and the path in it, only once however deep it is nested. */
 function failureMessage(runId: string, error: RunError | null): string {
   if (error?.code === SUBFLOW_FAILED) return error.message;
   const place = error?.path ? ` at ${error.path}` : "";
-  return `The sub-flow's run ${runId} failed${place}: ${error?.message ?? "no reason is known"}`;
+  return `The child run ${runId} failed${place}: ${error?.message ?? "no reason is known"}`;
 }
 
-/** What the child knows of its outer runs, so that all of them show its pauses. */
+/** What a child run needs to know of its outer runs, so that all of them can show its pauses. */
 function parentOf({ identity, input }: RunContext, path: string): ParentRun {
   const prefix = `${path}/`;
   const around = input.parent?.runs.map((run) => ({ run_id: run.run_id, prefix: run.prefix + prefix })) ?? [];
@@ -108,18 +105,24 @@ function parentOf({ identity, input }: RunContext, path: string): ParentRun {
 
 type ChildEnd = Pick<RunOutcome, "state" | "outputs" | "error">;
 
-/** Starts the child and waits for its end. A workflow that was ended from outside has no outcome. */
+/** Starts the child run's workflow and waits for its end. A workflow that was ended outside Millrace has no outcome. */
 async function outcomeOf(start: RunWorkflowInput): Promise<ChildEnd> {
   try {
-    return await executeChild<(input: RunWorkflowInput) => Promise<RunOutcome>>("runFlow", {
+    return await executeEndingChild<(input: RunWorkflowInput) => Promise<RunOutcome>>("runFlow", {
       workflowId: runWorkflowId(start.run_id),
       args: [start],
-      ...ENDS_WITH_PARENT,
     });
   } catch (error) {
-    if (isCancellation(error) || !(error instanceof ChildWorkflowFailure)) throw error;
+    if (isCancellation(error)) {
+      // A child workflow that was cancelled after its start returns its outcome. This one never started, so only its record must be
+      // cancelled.
+      const { org_id, run_id } = start;
+      if (asksAgain()) await CancellationScope.nonCancellable(() => local.cancelUnstartedRun({ org_id, run_id }));
+      throw error;
+    }
+    if (!(error instanceof ChildWorkflowFailure)) throw error;
     if (error.cause instanceof TerminatedFailure) return { state: "CANCELLED", outputs: {}, error: null };
-    const message = "its workflow was ended from outside";
+    const message = "its workflow was ended outside Millrace";
     const failure = { code: "workflow_failed", message, node_id: null, path: null, attempt: 1, retryable: true };
     return { state: "FAILED", outputs: {}, error: failure };
   }

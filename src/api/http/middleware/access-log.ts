@@ -3,7 +3,7 @@ import type { Logger } from "../../../platform/logging/logger.ts";
 import type { Metrics } from "../../../platform/metrics.ts";
 import type { RequestState } from "../operation.ts";
 
-/** The logged status when the client disconnected before the answer was complete. */
+/** The logged status if the client disconnected before the response was complete. */
 const CLIENT_GONE = 499;
 
 /** Writes a line and a measurement for each request, under its operation's id (never its address: that is unbounded). */
@@ -33,7 +33,7 @@ export function accessLog(logger: Logger, metrics: Metrics): Middleware<RequestS
   };
 }
 
-/** Without the query, which may hold what users wrote, and without the secret in the address of an inbound webhook. */
+/** Without the query, which may contain users' texts, and without the secret in the URL of an inbound webhook. */
 function loggable(path: string): string {
   return path.replace(/^\/hooks\/.*/i, "/hooks/[redacted]").slice(0, 512);
 }

@@ -4,14 +4,14 @@ import type { RequestState } from "../operation.ts";
 import { renderProblem, toProblem } from "../problem-answer.ts";
 import { send } from "../send.ts";
 
-/** Converts errors to answers: Problems as they say, all others as a bare 500 and a log line. */
+/** Converts errors to responses: Problems as they define, all others as a bare 500 and a log line. */
 export function problems(logger: Logger): Middleware<RequestState> {
   return async function problems(ctx, next) {
     try {
       await next();
     } catch (error) {
       const problem = toProblem(error);
-      if (problem !== error) {
+      if (problem !== error && problem.status >= 500) {
         logger.error(
           { err: error, request_id: ctx.state.requestId, operation: ctx.state.operationId },
           "request failed",

@@ -4,7 +4,7 @@ import type { RequestState } from "../operation.ts";
 
 const ACCEPTED = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** Gives every request an id, the client's own where it is harmless in a log line, and answers it. */
+/** Gives every request an ID (the client's own if it is harmless in a log line), and returns it in the response. */
 export function requestId(): Middleware<RequestState> {
   return async function requestId(ctx, next) {
     const given = ctx.get("x-request-id");

@@ -20,7 +20,7 @@ export function tracing(tracer: Tracer): Middleware<RequestState> {
     if (sampled) {
       ctx.res.once("close", () => {
         const { operationId, principal } = ctx.state;
-        // An address that nothing serves may say anything.
+        // A URL that no operation serves may contain anything, so it is not recorded.
         if (operationId === undefined) return;
         const status = ctx.res.statusCode;
         const route = String((ctx as unknown as RouterContext)._matchedRoute ?? operationId);

@@ -4,7 +4,7 @@ import { Problem } from "../../../domain/errors.ts";
 import { answerPreflight } from "../cors.ts";
 import type { Operation, RequestState } from "../operation.ts";
 
-/** Answers what no operation serves: OPTIONS, a known address with another method (405), any other address (404). */
+/** Responds to requests that no operation serves: OPTIONS, a known path with another method (405), any other path (404). */
 export function unmatched(operations: readonly Operation[], cors: boolean): Middleware<RequestState> {
   const crossOrigin = new Set(
     operations.filter((operation) => operation.auth === "public").map((operation) => operation.id),
@@ -13,11 +13,11 @@ export function unmatched(operations: readonly Operation[], cors: boolean): Midd
     await next();
     const { matched = [], routeMatched } = ctx as unknown as RouterContext;
     if (routeMatched) return;
-    if (matched.length === 0) throw new Problem("not_found", "There is nothing at this address.");
+    if (matched.length === 0) throw new Problem("not_found", "No operation at this path.");
     const methods = [...new Set(matched.flatMap((layer) => layer.methods)), "OPTIONS"];
     ctx.set("Allow", methods.join(", "));
     if (ctx.method !== "OPTIONS")
-      throw new Problem("method_not_allowed", `This address answers ${methods.join(", ")}.`);
+      throw new Problem("method_not_allowed", `This path allows only ${methods.join(", ")}.`);
     if (cors && matched.some((layer) => crossOrigin.has(layer.name ?? ""))) answerPreflight(ctx, methods);
     ctx.status = 204;
   };

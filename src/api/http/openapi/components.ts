@@ -5,7 +5,7 @@ import { excludeForbiddenName } from "../../../domain/json-schema.ts";
 
 /** Collects the named schemas of a document; unnamed ones are inlined. */
 export interface SchemaComponents {
-  /** The schema as it is sent ("input": defaults are optional) or answered ("output"). */
+  /** The schema in requests ("input": defaults are optional) or in responses ("output"). */
   convert(schema: z.ZodType, io: "input" | "output"): JsonObject;
   /** Adds or replaces a named schema that is JSON Schema already; its own `$defs` become named schemas too. */
   add(name: string, schema: JsonObject): void;
@@ -17,7 +17,7 @@ export const COMPONENTS = "#/components/schemas/";
 export function createSchemaComponents(): SchemaComponents {
   const components = new Map<string, JsonObject>();
 
-  /** The name of a definition; requests and answers that differ have different names. */
+  /** The name of a definition; if requests and responses differ, they get different names. */
   function keep(name: string, schema: JsonObject, io: "input" | "output"): string {
     for (const candidate of [name, `${name}${io === "input" ? "Input" : "Output"}`]) {
       const known = components.get(candidate);
@@ -39,17 +39,17 @@ export function createSchemaComponents(): SchemaComponents {
         override: (context) => {
           const { jsonSchema } = context;
           delete jsonSchema.id;
-          // Some clients leave `[]` out, which the service accepts; in a generated client both would have one name.
+          // Some clients omit `[]`, which the API accepts; in a generated client both would have the same name.
           for (const name of Object.keys(jsonSchema.properties ?? {}))
             if (name.endsWith("[]")) delete jsonSchema.properties?.[name.slice(0, -2)];
           if (io === "input") excludeForbiddenName(context);
-          // Answers may gain members; clients that refuse unknown ones would break.
+          // Responses may gain fields, which clients that reject unknown fields would not accept.
           if (io === "output" && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
         },
       }) as unknown as { properties: { root: JsonObject }; $defs?: Record<string, JsonObject> };
       const names = new Map<string, string>();
       const rename = (ref: string): string => COMPONENTS + (names.get(nameOf(ref)) ?? nameOf(ref));
-      // Definitions that refer to others come after those, so that a change of name reaches them.
+      // Definitions come after the ones they refer to, so that a renamed definition reaches them.
       for (const name of inOrder($defs)) names.set(name, keep(name, rewriteRefs($defs[name] ?? {}, rename), io));
       return rewriteRefs(properties.root, rename);
     },

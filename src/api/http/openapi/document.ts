@@ -10,20 +10,24 @@ import { plainSchemas } from "./plain-schemas.ts";
 import { BYTES, SHARED_HEADERS, createResponseComponents, responsesOf } from "./responses.ts";
 import type { ResponseComponents } from "./responses.ts";
 
-/** The version of the interface, not of the program. */
+/** The version of the API, not of the program. */
 const API_VERSION = "0.1.0";
 
-const DESCRIPTION = `Millrace runs deployed flows durably and answers over HTTP.
+const DESCRIPTION = `Millrace runs deployed flows durably and serves them over HTTP.
 
-Every request but those for health, metrics, this document and \`/token\` carries \`Authorization: Bearer <credential>\`: an
-API key or an access token. Public keys run flows and upload documents; everything under \`/v2\` takes a secret key or a user's token.
+Every request needs \`Authorization: Bearer <credential>\` with an API key or an access token, except health
+checks, metrics, this document, sign-in (\`/token\` and the console's) and inbound webhooks. Public keys run flows
+and upload documents. Everything under \`/v2\` needs a secret key, a user's token or a console session.
 
-Errors are \`application/problem+json\` with a stable \`code\`; 422 is \`{detail: [{loc, msg, type}]}\` and lists the offending places, a hundred at most.
-Lists answer \`{data, cursor, has_more}\`: pass \`cursor\` on, with \`direction=prev\` to go back. An \`Idempotency-Key\` on a POST
-makes it safe to repeat for 24 hours. A body that is not JSON is a 422 at \`["body"]\`.
-Wherever it is sent, a request that cannot be read is a problem as well: 400, 408 or 413; an expectation other than 100-continue is a 417.`;
+Errors are \`application/problem+json\` with a stable \`code\`. A request that fails validation returns 422 with
+\`{detail: [{loc, msg, type}]}\`, which lists up to 100 invalid locations; a body that is not JSON is a 422 at
+\`["body"]\`. A malformed request returns 400, 408 or 413. An \`Expect\` header other than \`100-continue\` returns
+417.
 
-/** Generates the OpenAPI 3.1 document of the operations, from the schemas that check their requests and shape their answers. */
+Lists return \`{data, cursor, has_more}\`: send \`cursor\` to get the next page, or the previous one with
+\`direction=prev\`. An \`Idempotency-Key\` on a POST makes it safe to repeat for 24 hours.`;
+
+/** Generates the OpenAPI 3.1 document of the operations, from the schemas that validate their requests and shape their responses. */
 export function openApiDocument(operations: readonly Operation[]): JsonObject {
   const schemas = createSchemaComponents();
   const responses = createResponseComponents();
@@ -38,7 +42,7 @@ export function openApiDocument(operations: readonly Operation[]): JsonObject {
   const document: JsonObject = {
     openapi: "3.1.0",
     info: { title: "Millrace API", version: API_VERSION, description: DESCRIPTION },
-    servers: [{ url: "/", description: "Where this document comes from." }],
+    servers: [{ url: "/", description: "The server that this document was loaded from." }],
     tags: tags.map((name) => ({ name })),
     paths,
     components: {
@@ -57,14 +61,14 @@ const PARAMETERS: JsonObject = {
     name: "X-Request-Id",
     in: "header",
     description:
-      "Comes back, and stands in the log. 1 to 128 of letters, digits, `.`, `_` and `-`; anything else is replaced.",
+      "Returned in the response and written to the log. 1 to 128 letters, digits, `.`, `_` or `-`; any other value is replaced.",
     schema: { type: "string" },
   },
   IdempotencyKey: {
     name: "Idempotency-Key",
     in: "header",
     description:
-      "Makes the request safe to repeat: for 24 hours the same key with the same request gets the first answer.",
+      "Makes the request safe to repeat: for 24 hours the same key with the same request returns the first response.",
     schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[!-~]+$" },
   },
 };
@@ -81,7 +85,7 @@ const SECURITY_SCHEMES: JsonObject = {
     in: "cookie",
     name: "millrace_session",
     description:
-      "Of a person who is signed in to the console (`__Host-millrace_session` under https). Requests that change something have to come from the same origin.",
+      "Session of a person signed in to the console (cookie `__Host-millrace_session` over https). Requests that change something must come from the same origin.",
   },
 };
 
@@ -100,7 +104,7 @@ function operationObject(operation: Operation, schemas: SchemaComponents, shared
   };
 }
 
-/** The operations that public keys may call declare the password flow alone, as interface.md does for the run operation. */
+/** Operations that public keys may call declare only the password flow, as interface.md does for the run operation. */
 function securityOf(operation: Operation): Json | null {
   if (operation.auth === "none") return null;
   if (operation.auth === "public") return [{ OAuth2PasswordBearer: [] }];

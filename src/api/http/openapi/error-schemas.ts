@@ -1,7 +1,7 @@
 import { PROBLEMS } from "../../../domain/errors.ts";
 import type { JsonObject } from "../../../domain/json.ts";
 
-const requestId: JsonObject = { type: "string", description: "The X-Request-Id of the answer." };
+const requestId: JsonObject = { type: "string", description: "The `X-Request-Id` of the response." };
 
 /** The two shapes of an error: interface.md's for 422, RFC 9457 for the rest. */
 export const ERROR_SCHEMAS: Readonly<Record<string, JsonObject>> = {
@@ -15,7 +15,7 @@ export const ERROR_SCHEMAS: Readonly<Record<string, JsonObject>> = {
       problems: {
         type: "array",
         items: { $ref: "#/components/schemas/FlowProblem" },
-        description: "For an invalid flow: the same, with severities, node ids and hints.",
+        description: "Only for an invalid flow: the same problems with severity, node ID and hint.",
       },
     },
   },
@@ -28,13 +28,13 @@ export const ERROR_SCHEMAS: Readonly<Record<string, JsonObject>> = {
         title: "Location",
         type: "array",
         items: { anyOf: [{ type: "string" }, { type: "integer" }] },
-        description: "Begins with path, query, body or header.",
+        description: "Path of the invalid value; starts with `path`, `query`, `body` or `header`.",
       },
       msg: { title: "Message", type: "string" },
       type: {
         title: "Error Type",
         type: "string",
-        description: "A stable word, e.g. missing, string_type, int_parsing.",
+        description: "Stable error type, for example missing, string_type, int_parsing.",
       },
     },
   },
@@ -47,7 +47,7 @@ export const ERROR_SCHEMAS: Readonly<Record<string, JsonObject>> = {
       title: { type: "string" },
       status: { type: "integer" },
       detail: { type: "string" },
-      code: { type: "string", enum: Object.keys(PROBLEMS), description: "A stable word from a closed list." },
+      code: { type: "string", enum: Object.keys(PROBLEMS), description: "Error code from a fixed list." },
       request_id: requestId,
     },
   },

@@ -1,7 +1,7 @@
 import { isObject } from "../../../domain/json.ts";
 import type { Json, JsonObject } from "../../../domain/json.ts";
 
-/** What members of these names hold in examples, if their schema takes it. */
+/** Example values by field name, used if the field's schema accepts them. */
 const BY_NAME: Readonly<Record<string, Json>> = {
   name: "Answer letters",
   description: "Answers the letters of customers.",
@@ -45,7 +45,7 @@ const BY_FORMAT: Readonly<Record<string, string>> = {
   email: "ada@example.com",
   binary: "",
 };
-/** Preferred among the values of an enumeration: an example shows what went well. */
+/** Preferred values of an enumeration, because an example shows a success. */
 const GOOD = ["COMPLETED", "completed", "indexed", "active", "ready", "ok", "delivered", "published", "passed"];
 const TEXTS = ["example", "0197a1c4-7c5e-7d1f-9a3b-2f4e6a8c0b1d", "1", "a"];
 
@@ -54,7 +54,7 @@ interface Media {
   example?: Json;
 }
 
-/** Gives an example to every JSON answer of a success that has none, made from its schema. */
+/** Gives an example to every successful JSON response that has none, made from its schema. */
 export function addExamples(document: JsonObject): JsonObject {
   const { components, paths } = document as unknown as {
     components: { schemas: Record<string, JsonObject> };
@@ -72,7 +72,7 @@ export function addExamples(document: JsonObject): JsonObject {
 }
 
 function createSampler(schemas: Readonly<Record<string, JsonObject>>): (schema: JsonObject) => Json {
-  /** Undefined where the schema goes round in a circle. */
+  /** Undefined if the schema refers to itself. */
   function sample(schema: JsonObject, name: string, within: readonly string[]): Json | undefined {
     const { $ref, allOf, anyOf, oneOf } = schema as { $ref?: string } & Record<
       "allOf" | "anyOf" | "oneOf",

@@ -1,13 +1,12 @@
 import type { Json, JsonObject } from "../../../domain/json.ts";
 
-/** What zod writes where an integer has no bound of its own. */
+/** The bounds that zod writes for an integer without bounds of its own. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
 const SCALARS = new Set(["string", "number", "boolean", "null"]);
 
 /**
- * Simplifies schemas for generators of clients. The definition of any JSON value, which refers to itself, becomes the
- * schema that takes anything; bounds that do not restrict are left out. The definitions are the document's own;
- * references begin with `prefix`.
+ * Simplifies schemas for client generators. The definition of any JSON value, which refers to itself, becomes the schema that accepts
+ * anything; bounds that do not restrict are omitted. The definitions are those of the document; references begin with `prefix`.
  */
 export function plainSchemas(document: JsonObject, prefix: string): JsonObject {
   const { components } = document as { components: { schemas: Record<string, JsonObject> } & JsonObject };

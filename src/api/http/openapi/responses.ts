@@ -13,30 +13,30 @@ const HEADERS_BY_STATUS: Readonly<Record<number, readonly string[]>> = {
   503: ["Retry-After"],
 };
 
-/** Headers that more than one answer carries; each is a component. */
+/** Headers that several responses have; each is a component. */
 export const SHARED_HEADERS: Readonly<Record<string, JsonObject>> = {
   "X-Request-Id": {
-    description: "The request's own id where it had a usable one, else a new one.",
+    description: "The request's own ID if it is usable, otherwise a new one.",
     schema: { type: "string" },
   },
   "WWW-Authenticate": { description: "Always the Bearer scheme.", schema: { type: "string" } },
-  Allow: { description: "The methods that this address answers.", schema: { type: "string" } },
-  "Retry-After": { description: "Seconds after which a new attempt makes sense.", schema: { type: "integer" } },
+  Allow: { description: "Methods that this URL supports.", schema: { type: "string" } },
+  "Retry-After": { description: "Seconds to wait before a new attempt.", schema: { type: "integer" } },
   RateLimit: {
-    description: 'What is left, e.g. `"default";r=59;t=60`. Only where a limit is configured.',
+    description: 'What is left, e.g. `"default";r=59;t=60`. Only if a limit is configured.',
     schema: { type: "string" },
   },
   "RateLimit-Policy": { description: 'The limit, e.g. `"default";q=60;w=60`.', schema: { type: "string" } },
   "Idempotent-Replayed": {
     description:
-      "`true` when an earlier request with this Idempotency-Key took effect: this is its answer, run or document again.",
+      "`true` if an earlier request with this `Idempotency-Key` took effect: this is that request's response, run or document.",
     schema: { type: "string" },
   },
 };
 
-/** The problems that operations answer with, each a component: most of them are the same for every operation. */
+/** The problems that operations return, each a component, because most of them are the same for every operation. */
 export interface ResponseComponents {
-  /** A reference to the answer of this status with one of these codes. */
+  /** A reference to the response with this status and one of these codes. */
   problem(status: number, codes: readonly ProblemCode[]): JsonObject;
   all(): JsonObject;
 }
@@ -58,7 +58,7 @@ function pascalCase(code: ProblemCode): string {
   return code.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Every answer of an operation, by status. */
+/** Every response of an operation, by status. */
 export function responsesOf(operation: Operation, schemas: SchemaComponents, shared: ResponseComponents): JsonObject {
   const responses: Record<string, JsonObject> = {};
   for (const [status, success] of Object.entries(operation.success))
@@ -72,7 +72,7 @@ export function responsesOf(operation: Operation, schemas: SchemaComponents, sha
 
 const EVERYWHERE = ["method_not_allowed", "headers_too_large", "internal_error"] as const;
 
-/** The codes that an operation answers with: its own, and those implied by its declaration. */
+/** The error codes that an operation returns: its own, and the ones its declaration implies. */
 function problemCodes(operation: Operation): ProblemCode[] {
   const codes = new Set<ProblemCode>([...EVERYWHERE, ...(operation.problems ?? [])]);
   const add = (condition: unknown, ...more: ProblemCode[]): void => {
@@ -92,8 +92,8 @@ function problemCodes(operation: Operation): ProblemCode[] {
   add(operation.query?.shape["cursor"], "invalid_cursor", "cursor_mismatch");
   add(operation.headers?.shape["if-match"], "precondition_failed");
   add(operation.body ?? operation.multipart, "payload_too_large", "unsupported_media_type");
-  // Applies even if nothing is declared: then any parameter is one too many.
-  add(authenticated || operation.params || operation.query, "validation_error");
+  // Applies even if no parameter is declared, because then every parameter is unknown.
+  add(!operation.invalidPage && (authenticated || operation.params || operation.query), "validation_error");
   add(operation.idempotent, "idempotency_conflict", "idempotency_in_progress");
   return [...codes];
 }
@@ -144,12 +144,12 @@ function documented(success: Success, operation: Operation, schemas: SchemaCompo
   };
 }
 
-/** The values come one by one, so the content as a whole is not one of them. */
+/** The values arrive one by one, so the schema does not describe the content as a whole. */
 const STREAMED: Readonly<Record<string, (schema: JsonObject) => JsonObject>> = {
   [EVENT_STREAM]: serverSentEvent,
   [NDJSON]: (schema) => ({
     type: "string",
-    description: "A value in each line.",
+    description: "One JSON value per line.",
     contentMediaType: "application/json",
     contentSchema: schema,
   }),

@@ -9,25 +9,25 @@ const config = z.strictObject({
     .min(1)
     .max(100)
     .optional()
-    .describe("Ids or paths of the resources that have to be cited."),
+    .describe("IDs or paths of the documents that must be cited."),
   metadata_field: z
     .string()
     .min(1)
     .max(200)
     .optional()
-    .describe("The member of the row's metadata that lists them instead."),
-  min: z.int().min(1).max(100).default(1).describe("Without resources: how many have to be cited."),
+    .describe("Field of the row's metadata that lists the documents instead."),
+  min: z.int().min(1).max(100).default(1).describe("Minimum number of cited documents, if none are named."),
 });
 
 export const citation: EvaluatorKind<z.output<typeof config>> = {
-  description: "How much of what should be cited is: cited resources divided by wanted ones, 0 to 1",
+  description: "Share of the required documents that the answer cites, 0 to 1",
   config,
   score: { data_type: "numeric", direction: "maximize", pass_threshold: 1 },
   templates: [
-    { name: "Cites something", description: "The answer rests on one resource at least", config: {} },
+    { name: "Cites something", description: "The answer cites at least one document", config: {} },
     {
       name: "Cites what it should",
-      description: "The resources that the row's metadata lists",
+      description: "The answer cites the documents listed in the row's metadata",
       config: { metadata_field: "resources" },
     },
   ],
@@ -39,7 +39,7 @@ export const citation: EvaluatorKind<z.output<typeof config>> = {
         return { value: Math.min(1, cited.size / min), reasoning: `${cited.size} cited` };
       throw new EvaluatorError(
         "no_expected_output",
-        `The row's metadata has no list ${JSON.stringify(metadata_field)}.`,
+        `The metadata of the dataset row has no list ${JSON.stringify(metadata_field)}.`,
       );
     }
     const known = new Set(sample.citations.flatMap(({ resource_id, resource_path }) => [resource_id, resource_path]));

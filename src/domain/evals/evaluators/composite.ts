@@ -3,7 +3,7 @@ import { checkCel } from "../../flow/expressions/cel/cel.ts";
 import type { EvaluatorKind } from "./kind.ts";
 
 const part = z.looseObject({
-  name: z.string().regex(/^(?!__proto__$)[A-Za-z_][A-Za-z0-9_]{0,63}$/, "Letters, digits and _, at most 64"),
+  name: z.string().regex(/^(?!__proto__$)[A-Za-z_][A-Za-z0-9_]{0,63}$/, "At most 64 letters, digits and _"),
   weight: z.number().min(0).max(1000).default(1),
 });
 const config = z.strictObject({
@@ -12,7 +12,7 @@ const config = z.strictObject({
     .min(1)
     .max(20)
     .describe(
-      "Evaluators as they are created (type, config, target, score, negate), or the `evaluator_id` of one, which is taken over as it is then. Not composite, not webhook.",
+      "Definitions of evaluators (type, config, target, score, negate), or the `evaluator_id` of one, whose current definition is copied. Composite and webhook evaluators are not allowed.",
     ),
   expression: z
     .string()
@@ -20,18 +20,18 @@ const config = z.strictObject({
     .max(10_000)
     .optional()
     .describe(
-      "CEL over `nodes.<part>` (value, passed, label) and `inputs`, giving a number or a boolean. Default: the mean by weight, where passed counts 1.",
+      "CEL over `nodes.<part>` (value, passed, label) and `inputs` that returns a number or a boolean. Default: the weighted mean, where a pass counts as 1.",
     ),
 });
 
 export const composite: EvaluatorKind<z.output<typeof config>> = {
-  description: "Several evaluators as one: their mean by weight, or what a CEL expression makes of them",
+  description: "Combines several evaluators: their weighted mean, or the result of a CEL expression",
   config,
   score: { data_type: "numeric", direction: "maximize", pass_threshold: 0.5, choices: ["numeric", "boolean"] },
   templates: [
     {
       name: "Right and short",
-      description: "The right text, and not too slow",
+      description: "The right text, and fast enough",
       config: {
         parts: [
           { name: "right", type: "contains", config: {} },
@@ -39,12 +39,15 @@ export const composite: EvaluatorKind<z.output<typeof config>> = {
         ],
         expression: "nodes.right.passed && nodes.fast.passed ? 1.0 : 0.0",
       },
+      pass_threshold: 1,
     },
   ],
+  // An expression's result has no known scale, so there is no default threshold.
+  threshold: ({ expression }, direction) => (expression === undefined && direction === "maximize" ? 0.5 : undefined),
   faults({ expression, parts }) {
     const names = parts.map(({ name }) => name);
     const twice = names.findIndex((name, i) => names.indexOf(name) !== i);
-    if (twice !== -1) return [{ path: ["parts", twice, "name"], message: "Another part has this name" }];
+    if (twice !== -1) return [{ path: ["parts", twice, "name"], message: "Another part already has this name" }];
     const checked = expression === undefined ? undefined : checkCel(expression);
     return checked === undefined || checked.ok ? [] : [{ path: ["expression"], message: checked.message }];
   },

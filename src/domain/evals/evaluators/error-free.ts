@@ -2,14 +2,14 @@ import { z } from "zod";
 import type { EvaluatorKind } from "./kind.ts";
 
 const config = z.strictObject({
-  nodes: z.boolean().default(false).describe("Also counts errors of nodes that the flow survived."),
+  nodes: z.boolean().default(false).describe("Also counts errors of nodes that did not fail the run."),
 });
 
 export const errorFree: EvaluatorKind<z.output<typeof config>> = {
-  description: "The run has completed without an error",
+  description: "The run completed without an error",
   config,
   score: { data_type: "boolean", direction: "maximize", pass_threshold: null },
-  templates: [{ name: "No error", description: "The run has completed", config: {} }],
+  templates: [{ name: "No error", description: "The run completed", config: {} }],
   find({ nodes }, { sample }) {
     if (sample.state !== "COMPLETED") {
       const { error } = sample;

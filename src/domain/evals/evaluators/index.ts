@@ -9,7 +9,7 @@ import { exactMatch } from "./exact-match.ts";
 import { jsonDiff } from "./json-diff.ts";
 import { jsonSchema } from "./json-schema.ts";
 import { jsonValid } from "./json-valid.ts";
-import type { AnyKind, EvaluatorKind } from "./kind.ts";
+import type { AnyKind, DefaultThreshold, Direction, EvaluatorKind } from "./kind.ts";
 import { latency } from "./latency.ts";
 import { levenshtein } from "./levenshtein.ts";
 import { llmJudge } from "./llm-judge.ts";
@@ -20,7 +20,7 @@ import { similarity } from "./similarity.ts";
 import { startsWith } from "./starts-with.ts";
 import { webhook } from "./webhook.ts";
 
-/** Every kind of evaluator, by its type. */
+/** Every evaluator type. */
 const KINDS = {
   exact_match: exactMatch,
   contains,
@@ -45,7 +45,7 @@ const KINDS = {
 } as const;
 
 export type EvaluatorType = keyof typeof KINDS;
-/** What each type's schema makes of a configuration. */
+/** The parsed configuration of each type. */
 export type ParsedConfigs = {
   readonly [Type in EvaluatorType]: (typeof KINDS)[Type] extends EvaluatorKind<infer Config> ? Config : never;
 };
@@ -53,6 +53,14 @@ export const EVALUATOR_TYPES = Object.keys(KINDS) as [EvaluatorType, ...Evaluato
 
 export function kindOf(type: EvaluatorType): AnyKind {
   return KINDS[type];
+}
+
+/** The default pass threshold; undefined if the author has to name one. */
+export function defaultThreshold(type: EvaluatorType, config: unknown, direction: Direction): DefaultThreshold {
+  const { threshold, score: usual } = kindOf(type);
+  if (threshold !== undefined) return threshold(config as never, direction);
+  // With the opposite direction, the usual threshold would pass bad outputs.
+  return direction === usual.direction || usual.pass_threshold === null ? usual.pass_threshold : undefined;
 }
 
 /** Templates by their id. */

@@ -5,17 +5,17 @@ import { jsonOf, requireExpected, requireOutput } from "./kind.ts";
 import type { EvaluatorKind } from "./kind.ts";
 
 const config = z.strictObject({
-  value: z.json().optional().describe("Default: the expected output."),
+  value: z.json().optional().describe("JSON to compare with. Default: the expected output."),
   ignore: z
     .array(z.string().min(1).max(200))
     .max(100)
     .default([])
-    .describe("Names of members that do not count, wherever they are."),
-  number_tolerance: z.number().min(0).default(0).describe("By how much numbers may differ."),
+    .describe("Names of fields to ignore at every level."),
+  number_tolerance: z.number().min(0).default(0).describe("Maximum difference between numbers that count as equal."),
 });
 type Config = z.output<typeof config>;
 
-/** How many leaves two values have together, and how many of them are the same in the same place. */
+/** How many leaves two values have together, and how many are equal at the same location. */
 interface Tally {
   leaves: number;
   same: number;
@@ -23,10 +23,11 @@ interface Tally {
 }
 
 export const jsonDiff: EvaluatorKind<Config> = {
-  description: "How much of the output's JSON is as expected: equal leaves divided by all leaves of both, 0 to 1",
+  description:
+    "Share of the output's JSON that matches the expected one: equal leaves divided by all leaves of both, 0 to 1",
   config,
   score: { data_type: "numeric", direction: "maximize", pass_threshold: 1 },
-  templates: [{ name: "JSON difference", description: "Compares JSON member by member", config: { ignore: ["id"] } }],
+  templates: [{ name: "JSON difference", description: "Compares JSON field by field", config: { ignore: ["id"] } }],
   find(options, subject) {
     const tally: Tally = { leaves: 0, same: 0, different: [] };
     compare(jsonOf(requireOutput(subject)), jsonOf(requireExpected(subject, options.value)), "$", options, tally);

@@ -8,13 +8,13 @@ const config = z.strictObject({
 });
 
 export const jsonSchema: EvaluatorKind<z.output<typeof config>> = {
-  description: "The output is JSON that meets a schema",
+  description: "The output is JSON that matches a schema",
   config,
   score: { data_type: "boolean", direction: "maximize", pass_threshold: null },
   templates: [
     {
       name: "JSON of a shape",
-      description: "The output is an object with an answer",
+      description: "The output is an object with the field answer",
       config: { schema: { type: "object", required: ["answer"], properties: { answer: { type: "string" } } } },
     },
   ],
@@ -32,7 +32,7 @@ export const jsonSchema: EvaluatorKind<z.output<typeof config>> = {
     if (issues.length === 0) return { value: true };
     const places = issues
       .slice(0, 5)
-      .map(({ path, message }) => `${path.length === 0 ? "it" : path.join(".")} ${message}`);
+      .map(({ path, message }) => `${path.length === 0 ? "the output" : path.join(".")} ${message}`);
     return { value: false, reasoning: places.join("; ").slice(0, 1000) };
   },
 };

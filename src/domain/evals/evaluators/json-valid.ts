@@ -5,10 +5,10 @@ import type { EvaluatorKind } from "./kind.ts";
 const config = z.strictObject({});
 
 export const jsonValid: EvaluatorKind<z.output<typeof config>> = {
-  description: "The output is JSON: a value that is no text, or a text that can be parsed",
+  description: "The output is JSON: a value other than text, or text that can be parsed",
   config,
   score: { data_type: "boolean", direction: "maximize", pass_threshold: null },
-  templates: [{ name: "Valid JSON", description: "The output can be parsed", config: {} }],
+  templates: [{ name: "Valid JSON", description: "The output can be parsed as JSON", config: {} }],
   find(_, subject) {
     try {
       jsonOf(requireOutput(subject));

@@ -1,3 +1,4 @@
+import { parseExactJson } from "../../exact-json.ts";
 import { z } from "zod";
 import type { Json, JsonObject } from "../../json.ts";
 import type { RunState } from "../../runs/run.ts";
@@ -7,25 +8,25 @@ export type DataType = (typeof DATA_TYPES)[number];
 export const DIRECTIONS = ["maximize", "minimize"] as const;
 export type Direction = (typeof DIRECTIONS)[number];
 
-/** A node of a run that has come to an end. */
+/** A finished node of a run. */
 export interface SampleNode {
   readonly node_id: string;
   readonly type: string;
   readonly state: string;
 }
 
-/** What is known of a node beyond that. */
+/** Details of a node. */
 export interface NodeDetail extends SampleNode {
-  /** Null also where it is too long: then `truncated` is set. */
+  /** Null also for a value that is too long; `truncated` is set then. */
   readonly output: Json;
   readonly truncated: boolean;
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly latency_ms: number | null;
 }
 
-/** A passage that a search of the run has found. */
+/** A chunk found by a search of the run. */
 export interface Passage {
-  /** The node that has searched, or the call of a tool. */
+  /** The node, or the tool call, that searched. */
   readonly path: string;
   readonly resource_id: string | null;
   readonly resource_path: string | null;
@@ -33,20 +34,20 @@ export interface Passage {
   readonly score: number | null;
 }
 
-/** Details of a run that only judges, code and webhooks get. */
+/** Details of a run that only judge, code and webhook evaluators receive. */
 export interface SampleDetail {
-  /** By path: of a node at the top level its id. */
+  /** By path; the path of a top-level node is its ID. */
   readonly nodes: Readonly<Record<string, NodeDetail>>;
   readonly passages: readonly Passage[];
 }
 
-/** A source that an answer rests on. */
+/** A source that an answer cites. */
 export interface SampleCitation {
   readonly resource_id: string;
   readonly resource_path: string;
 }
 
-/** The sample to score: a run, and what was expected of it. */
+/** The sample to score: a run and its expected output. */
 export interface EvalSample {
   readonly run_id: string | null;
   readonly state: RunState;
@@ -61,27 +62,27 @@ export interface EvalSample {
   /** In the order in which they started. */
   readonly nodes: readonly SampleNode[];
   readonly citations: readonly SampleCitation[];
-  /** Only where an evaluator reads it: it is long. */
+  /** Loaded only if an evaluator reads it, because it is long. */
   readonly detail?: SampleDetail;
 }
 
-/** A sample as one evaluator sees it: its target is looked up. Undefined: there is none. */
+/** A sample as one evaluator sees it, its target looked up; undefined if the target does not exist. */
 export interface Subject {
   readonly sample: EvalSample;
   readonly output: Json | undefined;
   readonly expected: Json | undefined;
 }
 
-/** What an evaluator finds. */
+/** The result of an evaluator for one sample. */
 export interface Finding {
   readonly value: number | boolean | string;
   readonly label?: string;
   readonly reasoning?: string;
-  /** Set if the evaluator itself knows; else it follows from value, direction and threshold. */
+  /** Set if the evaluator decides this itself; otherwise value, direction and threshold decide. */
   readonly passed?: boolean;
 }
 
-/** Thrown if a sample cannot be scored: an error, never a low score. */
+/** Thrown if a sample cannot be scored. This is an error, never a low score. */
 export class EvaluatorError extends Error {
   readonly code: string;
 
@@ -92,16 +93,22 @@ export class EvaluatorError extends Error {
   }
 }
 
-/** Members of a score that the kind determines. */
+export interface Scale {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** Score settings that the evaluator type determines. */
 export interface ScoreDefaults {
   readonly data_type: DataType;
   readonly direction: Direction;
+  /** For the direction above. A type with its own `threshold` uses this value for its default scale only. */
   readonly pass_threshold: number | null;
-  /** Data types that may be chosen instead. */
+  /** Other data types that the author may choose. */
   readonly choices?: readonly DataType[];
 }
 
-/** Why a configuration cannot be used, and where in it. */
+/** An invalid configuration: the location, and why. */
 export interface EvaluatorFault {
   readonly path: ReadonlyArray<string | number>;
   readonly message: string;
@@ -111,25 +118,38 @@ export interface EvaluatorTemplate {
   readonly name: string;
   readonly description: string;
   readonly config: JsonObject;
+  /** Set if the type has no default threshold for this configuration. */
+  readonly pass_threshold?: number;
 }
 
-/** A kind of evaluator as one value. */
+/**
+ * The threshold used if the author names none: null means that no value passes or fails; undefined means that the author has to name one.
+ */
+export type DefaultThreshold = number | null | undefined;
+
+/** The behaviour of one evaluator type. */
 export interface EvaluatorKind<Config> {
   readonly description: string;
   readonly config: z.ZodType<Config>;
   readonly score: ScoreDefaults;
   readonly templates: readonly EvaluatorTemplate[];
-  /** What is wrong with a configuration beyond its shape. */
+  /** The default threshold, if it depends on the configuration. */
+  readonly threshold?: (config: Config, direction: Direction) => DefaultThreshold;
+  /** The range of numeric values, if the configuration sets one. */
+  readonly scale?: (config: Config) => Scale | null;
+  /** Problems of a configuration that its schema cannot express. */
   readonly faults?: (config: Config) => readonly EvaluatorFault[];
   /**
-   * Scores a sample; throws EvaluatorError. Absent of kinds that call something: a model, the sandbox, an address. What it
-   * costs is the caller's choice, so it runs where time and memory are limited.
+   * Scores a sample; throws EvaluatorError. Absent for evaluators that make calls (to a model, the sandbox or a URL). The caller controls
+   * the cost, so it runs with time and memory limits.
    */
   readonly find?: (config: Config, subject: Subject) => Finding;
 }
 
-/** A kind whose configuration was parsed by its own schema. */
-export interface AnyKind extends Omit<EvaluatorKind<unknown>, "faults" | "find"> {
+/** An evaluator type whose configuration has been parsed by its own schema. */
+export interface AnyKind extends Omit<EvaluatorKind<unknown>, "threshold" | "scale" | "faults" | "find"> {
+  readonly threshold?: (config: never, direction: Direction) => DefaultThreshold;
+  readonly scale?: (config: never) => Scale | null;
   readonly faults?: (config: never) => readonly EvaluatorFault[];
   readonly find?: (config: never, subject: Subject) => Finding;
 }
@@ -139,37 +159,34 @@ export function requireCompleted({ state }: EvalSample): void {
   if (state !== "COMPLETED") throw nothingToScore(`the run is ${state}`);
 }
 
-/** The target's value, or what is wrong. */
+/** The target's value. Throws EvaluatorError if there is none. */
 export function requireOutput({ output, sample }: Subject): Json {
   requireCompleted(sample);
-  if (output === undefined) throw nothingToScore("the run has no such output");
+  if (output === undefined) throw nothingToScore("the run did not produce this output");
   return output;
 }
 
-/** Kinds that also score runs that have not completed. They get the reason. */
+/** The option of types that can also score failed and cancelled runs; they see the run's error. */
 export const failedRuns = z
   .boolean()
   .default(false)
   .describe(
-    "Whether runs that have not completed are scored too: `state` and `error` say why. Else they have an error.",
+    "Whether failed and cancelled runs are scored too; `state` and `error` tell what happened. Otherwise they get an error instead of a score.",
   );
 
 function nothingToScore(why: string): EvaluatorError {
-  return new EvaluatorError("no_output", `There is nothing to score: ${why}.`);
+  return new EvaluatorError("no_output", `Nothing to score: ${why}.`);
 }
 
-/** The expected value: the configuration's own, else the row's. */
+/** The expected value from the configuration, otherwise from the row. Throws EvaluatorError if neither has one. */
 export function requireExpected({ expected }: Subject, own?: Json): Json {
-  // Null is a value that can be expected.
+  // Null can be an expected value, so only undefined means that there is none.
   const found = own === undefined ? expected : own;
   if (found !== undefined) return found;
-  throw new EvaluatorError(
-    "no_expected_output",
-    "Nothing is expected of this output: neither by the evaluator nor by the row.",
-  );
+  throw new EvaluatorError("no_expected_output", "No expected output: set it in the evaluator or in the dataset row.");
 }
 
-/** Texts as they are, values with a `text` as that, others as JSON. */
+/** A value as text: a string itself, an object with a string field `text` as that, anything else as JSON. */
 export function textOf(value: Json): string {
   if (typeof value === "string") return value;
   if (typeof value === "object" && value !== null && "text" in value && typeof value["text"] === "string")
@@ -177,12 +194,12 @@ export function textOf(value: Json): string {
   return JSON.stringify(value);
 }
 
-/** A value; a text that is JSON is parsed. */
+/** The value, or the JSON value that a string contains. Throws EvaluatorError for a string that is not JSON. */
 export function jsonOf(value: Json): Json {
   if (typeof value !== "string") return value;
   try {
-    return JSON.parse(value) as Json;
+    return parseExactJson(value);
   } catch (error) {
-    throw new EvaluatorError("not_json", "The output is a text that is not JSON.", { cause: error });
+    throw new EvaluatorError("not_json", "The output is text that is not valid JSON.", { cause: error });
   }
 }

@@ -4,17 +4,17 @@ import { EvaluatorError, requireExpected, requireOutput } from "./kind.ts";
 import type { EvaluatorKind } from "./kind.ts";
 import { plainText, textOptions } from "./text-options.ts";
 
-/** Longest text (characters): the work grows with the product of both. */
+/** Longest text (characters), because the work grows with the product of both lengths. */
 const MAX_CHARS = 50_000;
 const MAX_UNITS = 2 * MAX_CHARS;
 
 const config = z.strictObject({
   ...textOptions,
-  value: z.string().max(MAX_CHARS).optional().describe("Default: the expected output."),
+  value: z.string().max(MAX_CHARS).optional().describe("Text to compare with. Default: the expected output."),
 });
 
 export const levenshtein: EvaluatorKind<z.output<typeof config>> = {
-  description: "How like the expected text the output is: 1 less the edit distance divided by the longer one's length",
+  description: "Similarity to the expected text: 1 minus the edit distance divided by the length of the longer text",
   config,
   score: { data_type: "numeric", direction: "maximize", pass_threshold: 0.8 },
   templates: [
@@ -27,7 +27,10 @@ export const levenshtein: EvaluatorKind<z.output<typeof config>> = {
   find(options, subject) {
     const output = plainText(requireOutput(subject), options);
     const expected = plainText(requireExpected(subject, options.value), options);
-    const tooLong = new EvaluatorError("text_too_long", `Texts are compared up to ${MAX_CHARS} characters.`);
+    const tooLong = new EvaluatorError(
+      "text_too_long",
+      `Texts can have at most ${MAX_CHARS} characters for this comparison.`,
+    );
     if (Math.max(output.length, expected.length) > MAX_UNITS) throw tooLong;
     const [a, b] = unitsOf(output, expected);
     const longest = Math.max(a.length, b.length);
@@ -36,7 +39,7 @@ export const levenshtein: EvaluatorKind<z.output<typeof config>> = {
   },
 };
 
-/** Maps each character of two texts to one UTF-16 unit, equal characters to equal units: an emoji counts once. */
+/** Maps each character of two texts to one UTF-16 unit, the same for equal characters, so that an emoji counts once. */
 function unitsOf(...texts: [string, string]): [string, string] {
   if (!texts.some((text) => /[\ud800-\udfff]/.test(text))) return texts;
   const units = new Map<string, string>();
@@ -49,6 +52,7 @@ function unitsOf(...texts: [string, string]): [string, string] {
     }
     return mapped.join("");
   });
-  if (units.size > 0xffff) throw new EvaluatorError("text_too_long", "The texts have too many different characters.");
+  if (units.size > 0xffff)
+    throw new EvaluatorError("text_too_long", "The texts have too many different characters to compare.");
   return [a ?? "", b ?? ""];
 }

@@ -4,21 +4,21 @@ import { EvaluatorError, requireExpected, requireOutput, textOf } from "./kind.t
 import type { EvaluatorKind } from "./kind.ts";
 
 const config = z.strictObject({
-  value: z.number().optional().describe("Default: the expected output."),
+  value: z.number().optional().describe("Number to compare with. Default: the expected output."),
   mode: z
     .enum(["absolute", "relative"])
     .default("absolute")
-    .describe("`relative`: divided by the expected value's size."),
+    .describe("`absolute`: the difference itself; `relative`: divided by the magnitude of the expected value."),
 });
 
 export const numericDiff: EvaluatorKind<z.output<typeof config>> = {
-  description: "How far the output, a number, is from the expected one; pass_threshold is what is allowed",
+  description: "Difference between a numeric output and the expected number; pass_threshold is the maximum allowed",
   config,
   score: { data_type: "numeric", direction: "minimize", pass_threshold: 0 },
   templates: [
     {
       name: "Numeric difference",
-      description: "The output's distance from the expected number",
+      description: "Difference from the expected number",
       config: { mode: "relative" },
     },
   ],
@@ -27,11 +27,11 @@ export const numericDiff: EvaluatorKind<z.output<typeof config>> = {
     const expected = numberOf(requireExpected(subject, value), "expected output");
     const difference = Math.abs(output - expected);
     if (!Number.isFinite(difference))
-      throw new EvaluatorError("not_comparable", "The difference is too large to be a number.");
+      throw new EvaluatorError("not_comparable", "The difference is too large for a number.");
     if (mode === "absolute") return { value: difference };
     if (expected !== 0) return { value: difference / Math.abs(expected) };
     if (difference === 0) return { value: 0 };
-    throw new EvaluatorError("not_comparable", "Nothing is expected but 0: a relative difference has no meaning.");
+    throw new EvaluatorError("not_comparable", "The expected value is 0: a relative difference is not defined.");
   },
 };
 

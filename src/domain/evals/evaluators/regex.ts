@@ -4,21 +4,21 @@ import { EvaluatorError, requireOutput, textOf } from "./kind.ts";
 import type { EvaluatorKind } from "./kind.ts";
 
 const config = z.strictObject({
-  pattern: z.string().min(1).max(2000).describe("RE2 syntax; it may be found anywhere in the output."),
+  pattern: z.string().min(1).max(2000).describe("RE2 syntax; it can match anywhere in the output."),
   flags: z
     .string()
-    .regex(/^[imsu]{0,4}$/, "Of i, m, s and u")
+    .regex(/^[imsu]{0,4}$/, "Only the flags i, m, s and u are allowed")
     .default(""),
 });
 
 export const regex: EvaluatorKind<z.output<typeof config>> = {
-  description: "A regular expression is found in the output",
+  description: "The output matches a regular expression",
   config,
   score: { data_type: "boolean", direction: "maximize", pass_threshold: null },
   templates: [
     {
       name: "Has a date",
-      description: "The output has a date such as 2026-01-31",
+      description: "The output contains a date such as 2026-01-31",
       config: { pattern: "\\d{4}-\\d{2}-\\d{2}" },
     },
   ],

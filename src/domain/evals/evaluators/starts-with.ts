@@ -2,6 +2,6 @@ import { edgeKind } from "./text-options.ts";
 
 export const startsWith = edgeKind(
   "The output begins with a text",
-  { name: "Starts with", description: "The output begins with what the row expects", config: {} },
+  { name: "Starts with", description: "The output starts with the row's expected output", config: {} },
   (text, wanted) => text.startsWith(wanted),
 );

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import type { Json } from "../../json.ts";
-import { requireExpected, requireOutput, textOf } from "./kind.ts";
+import { EvaluatorError, requireExpected, requireOutput, textOf } from "./kind.ts";
 import type { EvaluatorKind, EvaluatorTemplate, Subject } from "./kind.ts";
 
 /** How texts are compared. */
 export const textOptions = {
   ignore_case: z.boolean().default(false),
-  trim: z.boolean().default(true).describe("Leaves space at both ends out of account."),
+  trim: z.boolean().default(true).describe("Ignores spaces at both ends."),
 };
 interface TextOptions {
   readonly ignore_case: boolean;
@@ -19,7 +19,14 @@ export function plainText(value: Json, { ignore_case, trim }: TextOptions): stri
   return ignore_case ? trimmed.toLowerCase() : trimmed;
 }
 
-/** A kind that compares the beginning or the end of a text. */
+/** The text to look for in an output. Throws for an empty one, which every output contains. */
+export function wantedText(value: Json, options: TextOptions): string {
+  const text = plainText(value, options);
+  if (text !== "") return text;
+  throw new EvaluatorError("no_expected_output", "The expected text is empty: every output would match.");
+}
+
+/** An evaluator type that compares the beginning or the end of a text. */
 export function edgeKind(
   description: string,
   template: EvaluatorTemplate,
@@ -27,7 +34,7 @@ export function edgeKind(
 ): EvaluatorKind<TextOptions & { readonly value?: string | undefined }> {
   const config = z.strictObject({
     ...textOptions,
-    value: z.string().min(1).max(100_000).optional().describe("Default: the expected output."),
+    value: z.string().min(1).max(100_000).optional().describe("Text to look for. Default: the expected output."),
   });
   return {
     description,
@@ -37,7 +44,7 @@ export function edgeKind(
     find: (options, subject: Subject) => ({
       value: holds(
         plainText(requireOutput(subject), options),
-        plainText(requireExpected(subject, options.value), options),
+        wantedText(requireExpected(subject, options.value), options),
       ),
     }),
   };

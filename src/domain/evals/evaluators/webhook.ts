@@ -3,7 +3,7 @@ import { failedRuns } from "./kind.ts";
 import type { EvaluatorKind } from "./kind.ts";
 
 const config = z.strictObject({
-  url: z.url({ protocol: /^https?$/, error: "An http or https address is expected" }).max(2048),
+  url: z.url({ protocol: /^https?$/, error: "Must be an http or https URL" }).max(2048),
   failed_runs: failedRuns,
   timeout_ms: z.int().min(100).max(60_000).default(15_000),
 });
@@ -11,7 +11,7 @@ export type WebhookConfig = z.output<typeof config>;
 
 export const webhook: EvaluatorKind<WebhookConfig> = {
   description:
-    "A service of your own: it is sent the sample as a POST, signed as webhooks are, and answers {value, passed, label, reasoning}",
+    "Sends the sample as a POST to your own service, signed like a webhook; the service returns {value, passed, label, reasoning}",
   config,
   score: {
     data_type: "numeric",
@@ -20,6 +20,6 @@ export const webhook: EvaluatorKind<WebhookConfig> = {
     choices: ["numeric", "boolean", "categorical"],
   },
   templates: [
-    { name: "Webhook", description: "Asks a service of your own", config: { url: "https://example.com/score" } },
+    { name: "Webhook", description: "Calls your own scoring service", config: { url: "https://example.com/score" } },
   ],
 };

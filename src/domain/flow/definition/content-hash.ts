@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 
-/** The members of a node's configuration in which order means something: a model answers in the order of its schema. */
+/** Configuration fields in which key order matters: a model answers in the order of its schema. */
 const IN_ORDER: ReadonlySet<string> = new Set(["schema", "form"]);
 
-/** JSON text with the keys of every object sorted, but for what is within members of these names: equal values have equal texts. */
+/** JSON text with sorted object keys, so that equal values have equal texts. Values under a key of `inOrder` keep their order. */
 export function canonicalJson(value: unknown, inOrder?: ReadonlySet<string>): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null, inOrder)).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
@@ -18,9 +18,8 @@ export function canonicalJson(value: unknown, inOrder?: ReadonlySet<string>): st
 }
 
 /**
- * SHA-256 (hex) of what a flow does: of its canonical JSON, but schemas and forms as they are written, without `ui` and
- * without the nodes' `notes`. Two versions of the same hash are the same version. Takes the definition as it is stored, so
- * that a changed default changes no hash.
+ * SHA-256 (hex) of what a flow does: its canonical JSON without `ui` and the nodes' `notes`, with schemas and forms as written. Versions
+ * with the same hash are the same version. Pass the definition as it is stored, so that a changed default changes no hash.
  */
 export function contentHash(definition: {
   readonly nodes: readonly unknown[];

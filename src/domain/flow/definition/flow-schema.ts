@@ -8,8 +8,8 @@ import { NODE_KINDS, type NodeKind } from "../kinds.ts";
 type Members = Record<string, Json>;
 
 /**
- * The published JSON Schema (2020-12) of the flow format, made from the schemas that validate flows. It cannot say
- * everything that `validateFlow` checks: whether expressions parse, edges lead somewhere, ids are unique.
+ * The published JSON Schema (2020-12) of the flow format, generated from the schemas that validate flows. It cannot express everything that
+ * `validateFlow` checks, such as whether expressions parse, edges connect existing nodes, and IDs are unique.
  */
 export function flowJsonSchema(): JsonObject {
   const { $schema, properties, $defs, ...flow } = toSchema(flowDefinitionSchema);

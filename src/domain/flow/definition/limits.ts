@@ -1,6 +1,6 @@
-/** The limits of a flow. The service fills these from its configuration. */
+/** The limits of a flow. The installation's configuration sets them. */
 export interface FlowLimits {
-  /** Nodes in all, including nested flows. */
+  /** Nodes in total, including nested flows. */
   readonly max_nodes: number;
   /** How deep maps and loops may be nested. */
   readonly max_nesting: number;
@@ -10,7 +10,7 @@ export interface FlowLimits {
   readonly max_cel_chars: number;
   /** One Liquid template (characters). */
   readonly max_template_chars: number;
-  /** Iterations a loop may ask for. */
+  /** The highest `max_iterations` of a loop. */
   readonly max_iterations: number;
   /** The longest `settings.timeout_seconds`. */
   readonly max_timeout_seconds: number;
@@ -18,7 +18,7 @@ export interface FlowLimits {
   readonly max_input_bytes: number;
 }
 
-/** Sub-flows inside sub-flows: a run beyond this fails, as its flow most likely calls itself. */
+/** Levels of child runs. A run below them fails, because its flow most likely calls itself. */
 export const MAX_SUBFLOW_DEPTH = 10;
 
 /** The limits of contract section 0; they apply if nothing else is configured. */

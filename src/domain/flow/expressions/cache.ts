@@ -1,14 +1,14 @@
-/** Bounds of one cache: entries, and their total size in characters. */
+/** Limits of one cache: its entries, and their total size in characters. */
 const MAX_ENTRIES = 512;
 const MAX_CHARS = 2_000_000;
 
-/** Size in characters of an instruction of a compiled pattern (some 400 bytes) and of a tag of a parsed template. */
+/** What one instruction of a compiled pattern (about 400 bytes) and one tag of a parsed template count for in a cache, in characters. */
 export const CHARS_PER_INSTRUCTION = 25;
 export const CHARS_PER_MARK = 25;
 
 /**
- * Caches the result of `make` for the most recently used texts. It affects only the duration of a call, so
- * it is safe in a workflow. `weigh` gives the size of a cached result in characters, when it is larger than its text.
+ * Caches the result of `make` for the most recently used texts. The cache affects only how long a call takes, so it is safe in a workflow.
+ * `weigh` returns the size of a cached result in characters, if it is larger than its text.
  */
 export const cachedByText = <T>(
   make: (text: string) => T,

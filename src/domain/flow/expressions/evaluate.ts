@@ -14,21 +14,21 @@ import type { PlanNode } from "../plan/types.ts";
 import type { NodeResult, Scope } from "../scope.ts";
 
 /**
- * Evaluates a part of a node's configuration against a scope. The workflow uses it for little work, activities for
- * the rest. Throws NodeFailure.
+ * Evaluates a part of a node's configuration against a scope. The workflow uses this for small amounts of work, activities for the rest.
+ * `rules`: in a workflow, the rules of the plan. Throws NodeFailure.
  */
-export function evaluatePart(node: PlanNode, part: NodePart, scope: Scope): NodeResult {
-  const result = evaluated(node, part, scope);
+export function evaluatePart(node: PlanNode, part: NodePart, scope: Scope, rules?: number): NodeResult {
+  const result = evaluated(node, part, scope, rules);
   requireStorable(result.output, "The result");
   return result;
 }
 
-function evaluated(node: PlanNode, part: NodePart, scope: Scope): NodeResult {
+function evaluated(node: PlanNode, part: NodePart, scope: Scope, rules?: number): NodeResult {
   switch (part) {
     case "skip_if":
       return { output: evaluateCondition(node.skip_if ?? "false", scope) };
     case "node":
-      return evaluateNode(node, scope);
+      return evaluateNode(node, scope, rules);
     case "items":
       return { output: items(ofKind(node, "map").config.items, scope) };
     case "initial":
@@ -43,7 +43,7 @@ function evaluated(node: PlanNode, part: NodePart, scope: Scope): NodeResult {
       const { message, data } = ofKind(node, "approval").config;
       return {
         output: {
-          message: renderTemplate(message, scope),
+          message: renderTemplate(message, scope, rules),
           data: data === undefined ? null : evaluateCel(data, scope),
         },
       };
@@ -53,14 +53,14 @@ function evaluated(node: PlanNode, part: NodePart, scope: Scope): NodeResult {
   }
 }
 
-/** Evaluates several expressions and templates of a node together. Throws NodeFailure, also where all of it is too long. */
+/** Evaluates several expressions and templates of a node together. Throws NodeFailure, also if the results are too long together. */
 export function evaluateSources(sources: readonly Source[], scope: Scope): readonly Json[] {
   let chars = 0;
   return sources.map(({ language, source }) => {
     const value = language === "cel" ? evaluateCel(source, scope) : renderTemplate(source, scope);
     chars += typeof value === "string" ? value.length : jsonSize(value, MAX_VALUE_BYTES);
     if (chars <= MAX_VALUE_BYTES) return value;
-    throw new NodeFailure("value_too_large", "What the node's expressions yield is larger than 25 MiB together.");
+    throw new NodeFailure("value_too_large", "The results of the node's expressions are larger than 25 MiB together.");
   });
 }
 
@@ -69,7 +69,7 @@ function items(source: string, scope: Scope): Json {
   if (Array.isArray(value)) return value;
   throw new NodeFailure(
     "items_not_a_list",
-    `The items of a map must be a list; "${source}" yields ${nameOfType(value)}.`,
+    `The items of a map must be a list; "${source}" returns ${nameOfType(value)}.`,
   );
 }
 
@@ -79,6 +79,6 @@ function until(delay: NodeConfigs["delay"], scope: Scope): Json {
   if (!Number.isNaN(at)) return new Date(at).toISOString();
   throw new NodeFailure(
     "until_not_a_time",
-    `A delay's "until" must yield an RFC 3339 time; it yields ${nameOfType(value)}.`,
+    `A delay's "until" must be an RFC 3339 time; the expression returns ${nameOfType(value)}.`,
   );
 }

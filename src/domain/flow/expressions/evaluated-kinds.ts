@@ -18,18 +18,18 @@ export const liquid = (source: string): Source => ({ language: "liquid", source 
 interface Evaluation<Kind extends NodeKind> {
   sources(node: PlanNodeOf<Kind>): readonly Source[];
   /** Throws NodeFailure. */
-  evaluate(node: PlanNodeOf<Kind>, scope: Scope): NodeResult;
+  evaluate(node: PlanNodeOf<Kind>, scope: Scope, rules?: number): NodeResult;
 }
 
-/** How a node of each kind is evaluated; null for kinds that do more than evaluate their configuration. */
+/** How a node of each type is evaluated; null for types that do more than evaluate their configuration. */
 const EVALUATED: { readonly [Kind in NodeKind]: Evaluation<Kind> | null } = {
   template: {
     sources: ({ config }) => [liquid(config.template)],
-    evaluate: ({ config }, scope) => ({ output: renderTemplate(config.template, scope) }),
+    evaluate: ({ config }, scope, rules) => ({ output: renderTemplate(config.template, scope, rules) }),
   },
   output: {
     sources: ({ config }) => [liquid(config.value ?? "")],
-    evaluate: ({ config }, scope) => ({ output: renderTemplate(config.value ?? "", scope) }),
+    evaluate: ({ config }, scope, rules) => ({ output: renderTemplate(config.value ?? "", scope, rules) }),
   },
   set: {
     sources: ({ config }) => Object.values(config.values).map(cel),
@@ -44,9 +44,9 @@ const EVALUATED: { readonly [Kind in NodeKind]: Evaluation<Kind> | null } = {
   },
   guard: {
     sources: ({ config }) => [cel(config.check), liquid(config.message)],
-    evaluate({ config: { check, message } }, scope) {
+    evaluate({ config: { check, message } }, scope, rules) {
       if (evaluateCondition(check, scope)) return { output: true };
-      throw new NodeFailure("guard_failed", renderTemplate(message, scope) || "The guard's check does not hold.");
+      throw new NodeFailure("guard_failed", renderTemplate(message, scope, rules) || "The guard's check failed.");
     },
   },
   input: null,
@@ -70,16 +70,16 @@ const EVALUATED: { readonly [Kind in NodeKind]: Evaluation<Kind> | null } = {
 
 const evaluationOf = (node: PlanNode): Evaluation<NodeKind> | null => EVALUATED[node.type];
 
-/** The expressions of a node whose kind only evaluates its configuration; else none. */
+/** The expressions of a node whose type only evaluates its configuration; empty for any other node. */
 export function sourcesOfNode(node: PlanNode): readonly Source[] {
   return evaluationOf(node)?.sources(node) ?? [];
 }
 
-/** Evaluates a node whose kind only evaluates its configuration. Throws NodeFailure. */
-export function evaluateNode(node: PlanNode, scope: Scope): NodeResult {
+/** Evaluates a node whose type only evaluates its configuration. Throws NodeFailure. */
+export function evaluateNode(node: PlanNode, scope: Scope, rules?: number): NodeResult {
   const evaluation = evaluationOf(node);
   if (evaluation === null) throw new Error(`a node of kind ${node.type} is not evaluated`);
-  return evaluation.evaluate(node, scope);
+  return evaluation.evaluate(node, scope, rules);
 }
 
 export function evaluateAll(expressions: Readonly<Record<string, string>>, scope: Scope): Json {

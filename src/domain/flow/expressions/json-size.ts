@@ -2,7 +2,7 @@ import { NodeFailure } from "../../runs/failure.ts";
 import type { Json } from "../../json.ts";
 import { isArray, keysOfObject, toStringOf } from "./natives.ts";
 
-/** A value nested deeper than this is refused: walking it could overflow the stack. */
+/** Deepest value accepted, because walking a deeper one could overflow the stack. */
 export const MAX_VALUE_DEPTH = 1_000;
 
 export const tooDeep = (): NodeFailure =>
@@ -32,7 +32,7 @@ const measure = (value: Json, limit: number, textBytes: (text: string) => number
   let total = 0;
   const visit = (part: Json, depth: number): void => {
     if (typeof part === "string") {
-      // A text whose characters alone are past the limit need not be read.
+      // A text that exceeds the limit by its number of characters alone need not be read.
       total += total + part.length > limit ? part.length : textBytes(part);
     } else if (typeof part !== "object" || part === null) {
       total += toStringOf(part).length;
@@ -58,12 +58,11 @@ const measure = (value: Json, limit: number, textBytes: (text: string) => number
 };
 
 /**
- * The length of a value as JSON text (bytes of UTF-8), or some number above `limit` as soon as it is known to be
- * longer. Throws NodeFailure("value_too_large") where
- * the value is nested deeper than 1000 levels.
+ * The length of a value as JSON text (bytes of UTF-8), or a number above `limit` as soon as the value is known to be longer. Throws
+ * NodeFailure("value_too_large") for a value nested deeper than 1000 levels.
  */
 export const jsonSize = (value: Json, limit: number): number => measure(value, limit, exactBytes);
 
-/** Whether a value is longer than `limit` as JSON text (bytes); much cheaper than its exact length where it is short. */
+/** Whether a value is longer than `limit` as JSON text (bytes). For short values this is much cheaper than the exact length. */
 export const isLongerThan = (value: Json, limit: number): boolean =>
   measure(value, limit, maxBytesOf) > limit && jsonSize(value, limit) > limit;

@@ -1,8 +1,8 @@
 import type { NodeFailure } from "../../runs/failure.ts";
 
 /**
- * Counts the work of one evaluation and aborts it once the budget is spent, so that no expression or template can block
- * a workflow. It counts instead of reading a clock, because a replay must abort at the same point.
+ * Counts the work of an evaluation and aborts it when the budget is spent, so that no expression or template can block a workflow. It
+ * counts instead of reading a clock, because a replay must abort at the same point.
  */
 export class Meter {
   #left: number;

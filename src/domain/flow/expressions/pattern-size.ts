@@ -1,14 +1,13 @@
 /**
- * What a pattern is made of: quoted text, an escape, a class, the beginning of a group, a counted repetition, or else one
- * character. Classes and quoted text are matched separately because brackets inside them are literal; one that is never
- * closed takes all the rest, so that nothing is looked through twice.
+ * The parts of a pattern: quoted text, an escape, a class, the start of a group, a counted repetition, or one character. Classes and quoted
+ * text are matched as wholes, because brackets in them are literal. An unclosed one extends to the end, so that nothing is scanned twice.
  */
 const PART =
   /\\Q[^]*?(?:\\E|$)|\\[^]|\[\^?(?:\[:\^?\w{1,20}:\]|\\[^]?|[^\]\\])*(?:\]|$)|\((?:\?:)?|\{(\d+)(?:,(\d*))?\}|[^]/gu;
 
 /**
- * Estimates how many instructions a pattern compiles to, in linear time: rather too many, as every character
- * counts. Compiling is what takes the time (2 µs for each), so this is asked first.
+ * Estimates in linear time how many instructions a pattern compiles to; the estimate is rather too high. Compiling takes 2 µs per
+ * instruction, so the size is checked first.
  */
 export function patternSize(pattern: string): number {
   const around: number[] = [];

@@ -1,10 +1,10 @@
 import { RE2JS } from "re2js";
 import { cachedByText, CHARS_PER_INSTRUCTION } from "./cache.ts";
 
-/** Longer patterns are refused. So are patterns that compile to more instructions (counted repetitions multiply). */
+/** Longest pattern. The compiled size is limited too, because counted repetitions multiply it. */
 const MAX_PATTERN_CHARS = 2_000;
 const MAX_INSTRUCTIONS = 5_000;
-const TOO_LARGE = "The regular expression is too large: lower its counted repetitions";
+const TOO_LARGE = "The regular expression is too large: reduce its counted repetitions";
 
 /** A compiled regular expression; matching any pattern takes time linear in the text. */
 export interface Regex {
@@ -38,7 +38,7 @@ const compile = (key: string): CompiledRegex => {
   const flags = key.slice(0, separator);
   const source = key.slice(separator + 1);
   if (source.length > MAX_PATTERN_CHARS) {
-    return { ok: false, message: `A regular expression has at most ${MAX_PATTERN_CHARS} characters` };
+    return { ok: false, message: `A regular expression can have at most ${MAX_PATTERN_CHARS} characters` };
   }
   let bits = 0;
   for (const flag of flags) {
@@ -65,8 +65,8 @@ const compileCached = cachedByText(
 );
 
 /**
- * Compiles a regular expression that a user wrote on RE2, so that no pattern can take exponential time. Flags: `i`,
- * `m`, `s` and `u` (which changes nothing: texts are matched by code point). Syntax of JavaScript that RE2 lacks only in
- * spelling (`\/`, `\u0041`, `(?<name>...)`) is understood.
+ * Compiles a user's regular expression with RE2, so that no pattern takes exponential time. Flags: `i`, `m`, `s` and `u` (without effect,
+ * since text is always matched by code point). JavaScript syntax that RE2 only spells differently (`\/`, `\u0041`, `(?<name>...)`) is
+ * translated.
  */
 export const compileRegex = (source: string, flags = ""): CompiledRegex => compileCached(`${flags}/${source}`);

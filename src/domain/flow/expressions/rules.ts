@@ -5,33 +5,44 @@ import { childrenOf } from "./cel/cost.ts";
 import { parseCel } from "./cel/parser.ts";
 import { isFixedZone, TIMESTAMP_PARTS } from "./cel/time.ts";
 import type { Source } from "./evaluated-kinds.ts";
+import { templateAsksForZone } from "./liquid/liquid.ts";
 
 /**
- * The rules by which a workflow evaluates expressions and templates itself: which of them (work.ts, this file), and what
- * they yield. A run that another process takes over must decide the same again, so a plan keeps the number of the rules
- * that it was compiled under. What changes an outcome gets the next number, and plans of an older one keep what they had:
+ * Numbers the rules by which a workflow evaluates expressions and templates itself: which ones it evaluates (work.ts and this file),
+ * and with what result. A replay must repeat every decision, so a plan keeps the number of the rules it was compiled under. A change
+ * that affects a result gets the next number, and older plans keep the old behaviour:
  *
- * 1. (Plans without a number.) Everything that is little work is evaluated in the workflow.
- * 2. What reads a clock in a zone by its name is not: the machine's tables of zones change with Node and the system.
+ * 1. (Plans without a number.) The workflow evaluates everything that is little work.
+ * 2. It does not evaluate expressions that read a clock in a named zone, because the machine's zone tables change with Node and the
+ *    system.
+ * 3. In templates, number filters keep the digits of integers beyond 2^53, a number literal must be exact as a double, and `date`
+ *    accepts a zone; a named zone makes the template an activity's work, as in rule 2. The end of a run leaves its clock to Temporal.
  *
- * test/domain/flow/expressions/rules.test.ts holds the outcomes.
+ * test/domain/flow/expressions/rules.test.ts records the results.
  */
-export const RULES = 2;
+export const RULES = 3;
+
+/** Whether the end of a run cancels its timer under these rules. */
+export function keepsClock(rules = 1): boolean {
+  return rules < 3;
+}
 
 /**
- * Whether a workflow may evaluate this itself if it is little work. Otherwise an activity does and records the
+ * Whether a workflow may evaluate these sources, if they are little work. Otherwise an activity evaluates them and the history records the
  * result.
  */
 export function isForWorkflow(sources: readonly Source[], rules = 1): boolean {
-  return rules < 2 || !sources.some(({ language, source }) => language === "cel" && asksForZone(source));
+  return !sources.some(({ language, source }) =>
+    language === "cel" ? rules >= 2 && asksForZone(source) : rules >= 3 && templateAsksForZone(source),
+  );
 }
 
-/** Whether an expression may look up a zone by its name. Templates know only UTC. */
+/** Whether an expression may look up a time zone by name. */
 const asksForZone = cachedByText((source): boolean => {
   try {
     return asksIn(parseCel(source));
   } catch (error) {
-    // Evaluating it fails at once.
+    // An invalid expression fails immediately.
     if (error instanceof CelSyntaxError) return false;
     throw error;
   }

@@ -4,7 +4,7 @@ import type { PlanNode } from "../plan/types.ts";
 import { cel, liquid, sourcesOfNode } from "./evaluated-kinds.ts";
 import type { Source } from "./evaluated-kinds.ts";
 
-/** What is evaluated for a part of a node's configuration. */
+/** The expressions and templates in a part of a node's configuration. */
 export function sourcesOf(node: PlanNode, part: NodePart): readonly Source[] {
   switch (part) {
     case "skip_if":

@@ -1,8 +1,8 @@
 import { NativeBytes } from "./natives.ts";
 
-// The sandbox lacks TextEncoder, Buffer, btoa and atob, or has them from outside; hence these few lines.
+// These functions exist because the sandbox has no TextEncoder, Buffer, btoa and atob of its own.
 
-/** How many units to convert at a time: a text that grows one character at a time takes 32 bytes for each. */
+/** Code units to convert at a time, because a string built one character at a time takes 32 bytes per character. */
 const CHUNK = 8_192;
 
 const textOfUnits = (units: Uint8Array | Uint16Array): string => {
@@ -32,10 +32,10 @@ export const utf8Encode = (text: string): Uint8Array => {
   return bytes.slice(0, length);
 };
 
-/** The smallest code point that needs this many continuation bytes: anything smaller is an overlong form. */
+/** The smallest code point for each number of continuation bytes; a smaller one is an overlong form. */
 const SMALLEST: readonly number[] = [0, 0x80, 0x800, 0x10000];
 
-/** The text of UTF-8 bytes, or undefined where they are not UTF-8. */
+/** The text of UTF-8 bytes; undefined if they are not valid UTF-8. */
 export const utf8Decode = (bytes: Uint8Array): string | undefined => {
   const units = new Uint16Array(bytes.length);
   let length = 0;

@@ -4,9 +4,9 @@ import type { FlowIo } from "./io-schema.ts";
 export const IO_FORMATS = ["jsonschema", "openapi", "mcp"] as const;
 export type IoFormat = (typeof IO_FORMATS)[number];
 
-/** Where the flow is called. */
+/** Address of a flow's API. */
 export interface FlowAddress {
-  /** The service's own address, without a slash at its end. */
+  /** The installation's base URL, without a trailing slash. */
   readonly base_url: string;
   readonly org_id: string;
 }
@@ -25,18 +25,18 @@ export function presentFlowIo(io: FlowIo, format: IoFormat, address: FlowAddress
   }
 }
 
-/** The path of a flow's inference call. */
+/** The path of a flow's inference endpoint. */
 export function inferencePath(org_id: string, project_id: string): string {
   return `/inference/v0/run/${encodeURIComponent(org_id)}/${encodeURIComponent(project_id)}`;
 }
 
-/** An OpenAPI 3.1 document of this one flow's inference call. */
+/** An OpenAPI 3.1 document with this one flow's inference endpoint. */
 export function toOpenApi(io: FlowIo, { base_url, org_id }: FlowAddress): JsonObject {
   const { $schema: _, ...inputs } = io.inputs;
   const { $schema: __, ...outputs } = io.outputs;
   const userId: JsonObject = {
     type: "string",
-    description: "<user>-<conversation>: the documents uploaded under this handle are the run's documents",
+    description: "<user>-<conversation>: the run can read the documents uploaded with this user_id",
   };
   const body: JsonObject = { ...inputs, properties: { user_id: userId, ...(inputs["properties"] as JsonObject) } };
   const examples = io.examples.map(({ name, inputs: value }) => [name, { summary: name, value }] as const);
@@ -58,8 +58,8 @@ export function toOpenApi(io: FlowIo, { base_url, org_id }: FlowAddress): JsonOb
     summary: `Run ${io.name}`,
     ...(io.description === null ? {} : { description: io.description }),
     parameters: [
-      parameter("version", { type: "integer", default: -1 }, "Version of the flow to run; -1 is the published one"),
-      parameter("verbose", { type: "boolean", default: true }, "false answers the bare outputs"),
+      parameter("version", { type: "integer", default: -1 }, "Version of the flow to run; -1 is the published version"),
+      parameter("verbose", { type: "boolean", default: true }, "Pass false to get only the outputs"),
     ],
     requestBody: {
       required: true,
@@ -71,16 +71,16 @@ export function toOpenApi(io: FlowIo, { base_url, org_id }: FlowAddress): JsonOb
       },
     },
     responses: {
-      "200": json("The run, or its bare outputs", { anyOf: [run, { $ref: "#/components/schemas/Outputs" }] }),
-      "202": json("The run goes on; ask for it at the address in Location", run),
-      "401": problem("A valid credential is needed"),
-      "404": problem("No such flow, or no such version of it"),
+      "200": json("The run, or only its outputs", { anyOf: [run, { $ref: "#/components/schemas/Outputs" }] }),
+      "202": json("The run continues; poll it at the URL in Location", run),
+      "401": problem("A valid credential is required"),
+      "404": problem("The flow or this version of it was not found"),
       "413": problem("The inputs are too large"),
-      "422": json("Inputs are missing or wrong", { $ref: "#/components/schemas/ValidationProblem" }),
+      "422": json("Inputs are missing or invalid", { $ref: "#/components/schemas/ValidationProblem" }),
       "429": problem("Too many requests or runs"),
       "500": problem("The run failed"),
       "502": problem("A service that the flow calls failed"),
-      "504": problem("The run took longer than its time limit"),
+      "504": problem("The run exceeded its time limit"),
     },
   };
   return {
@@ -98,9 +98,9 @@ export function toOpenApi(io: FlowIo, { base_url, org_id }: FlowAddress): JsonOb
   };
 }
 
-/** A tool definition of the Model Context Protocol: what a model needs to call this flow. */
+/** A Model Context Protocol tool definition of a flow, with which a model can call it. */
 export function toMcpTool(io: FlowIo, name = toolName(io.name)): JsonObject {
-  // Clients compile the schemas with whichever dialect they know.
+  // Clients compile the schemas with the dialect that they support, so none is named.
   const { $schema: _, ...inputs } = io.inputs;
   const { $schema: __, ...outputSchema } = io.outputs;
   const properties = Object.entries(inputs["properties"] as Readonly<Record<string, JsonObject>>);
@@ -117,7 +117,7 @@ export function toMcpTool(io: FlowIo, name = toolName(io.name)): JsonObject {
   };
 }
 
-/** A flow's name as clients accept names of tools and operations: at most 60 of A-Z, a-z, 0-9, _ and -. */
+/** A flow's name in the form that clients accept for tools and operations: at most 60 of A-Z, a-z, 0-9, _ and -. */
 export function toolName(name: string): string {
   const plain = name.normalize("NFKD").replaceAll(/\p{Mark}/gu, "");
   return (

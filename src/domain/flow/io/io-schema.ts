@@ -10,7 +10,7 @@ import type { FlowLimits } from "../definition/limits.ts";
 import { NODE_SPECS } from "../nodes/index.ts";
 import type { NodeConfig, PauseShape } from "../nodes/spec.ts";
 
-/** What a flow takes and gives: the answer of `GET /v2/projects/{id}/io-schema`. */
+/** The inputs and outputs of a flow: the response of `GET /v2/projects/{id}/io-schema`. */
 export interface FlowIo {
   readonly project_id: string;
   readonly name: string;
@@ -20,8 +20,8 @@ export interface FlowIo {
   /** JSON Schema 2020-12 of a run's inputs. */
   readonly inputs: JsonObject;
   /**
-   * JSON Schema 2020-12 of a run's outputs. An output that was skipped, or whose branch was not taken, is null. A run
-   * that has not completed has only the outputs that are there already, so none is required.
+   * JSON Schema 2020-12 of a run's outputs. A skipped output, or one on an inactive branch, is null. A run that has not completed has only
+   * the outputs computed so far, so none is required.
    */
   readonly outputs: JsonObject;
   readonly pauses: readonly PausePoint[];
@@ -30,17 +30,19 @@ export interface FlowIo {
 
 export interface PausePoint extends Omit<PauseShape, "below"> {
   readonly node_id: string;
-  /** Path of the node: "approval-0", "map-0/approval-0" inside a map, "llm-0/tools" of a model's calls that a person decides. */
+  /** Path of the node: "approval-0"; "map-0/approval-0" inside a map; "llm-0/tools" for a model's tool calls that need approval. */
   readonly path: string;
 }
 
-/** Which flow it is; the rest comes from its definition. */
+/** Identifies the flow; the rest comes from its definition. */
 export interface FlowIdentity {
   readonly project_id: string;
   readonly name: string;
   readonly version: number;
   readonly content_hash: string;
 }
+
+type ObjectSchema = JsonObject & { readonly properties: Readonly<Record<string, JsonObject>> };
 
 const NULL: JsonObject = { type: "null" };
 const ANYTHING: JsonObject = {};
@@ -59,7 +61,7 @@ export function describeFlow(
     version,
     content_hash,
     inputs: inputsOf(definition, limits),
-    outputs: outputsOf(definition),
+    outputs: { $schema: DIALECT, ...outputsOf(definition, outputOf) },
     pauses: pausesOf(definition, ""),
     examples: definition.examples ?? [],
   };
@@ -78,25 +80,29 @@ function inputsOf({ nodes }: FlowGraph, limits: Pick<FlowLimits, "max_input_byte
   return { $schema: DIALECT, type: "object", properties, required, additionalProperties: true };
 }
 
-function outputsOf(graph: FlowGraph): JsonObject {
+/** The outputs of a flow, whose configurations may be invalid. `schemaOf`: what is known of a node's value. */
+export function outputsOf(graph: FlowGraph, schemaOf: (node: FlowNode) => JsonObject): ObjectSchema {
   const certain = certainNodes(graph);
   const properties = graph.nodes
     .filter((node) => node.type === "output")
     .map((node) => {
       const title = node.name === undefined ? {} : { title: node.name };
-      const schemas = outputSchemas(graph, node);
+      const schemas = outputSchemas(graph, node, schemaOf);
       return [node.id, { ...title, ...anyOf(certain.has(node.id) ? schemas : [...schemas, NULL]) }] as const;
     });
-  return { $schema: DIALECT, type: "object", properties: Object.fromEntries(properties), additionalProperties: false };
+  return { type: "object", properties: Object.fromEntries(properties), additionalProperties: false };
 }
 
-/** The ids of the nodes that no run skips on its way to completion: each has one incoming edge that is always live. */
+/**
+ * The IDs of nodes that every completed run executes: nodes without an incoming edge, and nodes with an incoming edge that is always
+ * active.
+ */
 function certainNodes({ nodes, edges }: FlowGraph): ReadonlySet<string> {
   const unskipped = new Map(nodes.filter((node) => node.skip_if === undefined).map((node) => [node.id, node]));
   const targets = new Set(edges.map((edge) => edge.target));
   const ways = new Map<string, string[]>();
   for (const edge of edges) {
-    // Kinds that choose have handles of their own. A failure leaves by `out` as well, unless it branches.
+    // Node types that choose a branch have their own handles, so `out` is always active, unless failures leave by an error branch.
     const always = handleOf(edge) === "out" && unskipped.get(edge.source)?.on_error !== "branch";
     if (always && unskipped.has(edge.target)) ways.set(edge.source, [...(ways.get(edge.source) ?? []), edge.target]);
   }
@@ -107,29 +113,35 @@ function certainNodes({ nodes, edges }: FlowGraph): ReadonlySet<string> {
 }
 
 /** The possible values of an output: its own text, or the values of its sources. */
-function outputSchemas(graph: FlowGraph, node: FlowNode): readonly JsonObject[] {
-  // If its failure branches, the output is that failure.
+function outputSchemas(
+  graph: FlowGraph,
+  node: FlowNode,
+  schemaOf: (node: FlowNode) => JsonObject,
+): readonly JsonObject[] {
+  // If the output's own failure takes the error branch, its value is that failure.
   if (node.on_error === "branch") return [ANYTHING];
-  const value = configOf(node)["value"];
+  const value = node.config?.["value"];
   if (value !== undefined) return withDefault(node, NODE_SPECS.output.io.output({ value }));
   const byId = new Map(graph.nodes.map((other) => [other.id, other]));
   const sources = graph.edges.filter((edge) => edge.target === node.id);
   const schemas = sources.flatMap((edge) => {
     const source = byId.get(edge.source);
-    // This ignores outputs behind outputs, and the value that a failed node's branch carries.
+    // Outputs after outputs, and the error value on an error branch, are not analysed.
     if (!source || source.type === "output" || handleOf(edge) === "error") return [ANYTHING];
-    return withDefault(source, outputSchema(source));
+    return withDefault(source, shownSchema(source, schemaOf(source)));
   });
   return withDefault(node, anyOf(schemas));
 }
 
-/** The part of a source that an output shows. */
-function outputSchema(source: FlowNode): JsonObject {
-  const spec = NODE_SPECS[source.type];
-  const whole = spec.io.output(configOf(source));
-  const member = spec.outputMember?.(configOf(source));
+/** The schema of the part of a source's value that an output returns. */
+function shownSchema({ type, config }: FlowNode, whole: JsonObject): JsonObject {
+  const member = NODE_SPECS[type].outputMember?.(config ?? {});
   const properties = whole["properties"] as Readonly<Record<string, JsonObject>> | undefined;
   return member === undefined ? whole : (properties?.[member] ?? ANYTHING);
+}
+
+function outputOf(node: FlowNode): JsonObject {
+  return NODE_SPECS[node.type].io.output(configOf(node));
 }
 
 function withDefault(node: FlowNode, schema: JsonObject): readonly JsonObject[] {

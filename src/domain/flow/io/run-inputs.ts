@@ -13,23 +13,23 @@ import type { ByKind } from "../plan/by-kind.ts";
 import type { Plan, PlanNodeOf } from "../plan/types.ts";
 
 export interface CheckedInputs {
-  /** By node id, defaults filled in; an optional input that was not given is absent. */
+  /** By node ID, with defaults filled in; an omitted optional input is absent. */
   readonly inputs: Readonly<Record<string, Json>>;
-  /** Members of the body that no input takes, for `metadata.ignored_inputs`; at most 100, cut to 200 characters. */
+  /** Fields of the body that are not inputs, for `metadata.ignored_inputs`: at most 100, each cut to 200 characters. */
   readonly ignored: readonly string[];
   readonly issues: readonly ValidationIssue[];
 }
 
-/** Members of an inference call's body that are not inputs. */
+/** Fields of an inference request's body that are not inputs. */
 const RESERVED_INPUTS: readonly string[] = ["user_id", "stream"];
 
 const MAX_IGNORED = 100;
 const MAX_IGNORED_CHARS = 200;
 
 /**
- * Checks the inputs of a run against the flow's input nodes (contract section 2): unknown members are ignored and
- * reported, null counts as not given, and every offending input is an issue at `[...loc, <node_id>]`. `loc` is
- * `["body"]` unless given; `reserved` names the members that are no inputs (RESERVED_INPUTS unless given).
+ * Checks a run's inputs against the flow's input nodes (contract section 2): unknown fields are ignored and reported, null counts as
+ * omitted, and every invalid input is an issue at `[...loc, <node_id>]`. `loc` is `["body"]` by default; `reserved` names the fields that
+ * are not inputs (RESERVED_INPUTS by default).
  */
 export function validateRunInputs(
   plan: Plan,
@@ -44,7 +44,7 @@ export function validateRunInputs(
     return {
       inputs: {},
       ignored: [],
-      issues: [{ loc, msg: "The inputs are an object of <node_id> to value", type: "dict_type" }],
+      issues: [{ loc, msg: "The inputs must be an object of <node_id> to value", type: "dict_type" }],
     };
   }
   const inputs: Record<string, Json> = {};
@@ -53,7 +53,7 @@ export function validateRunInputs(
   for (const node of plan.nodes) {
     if (!hasTrait(node, "given", "value", "source") || reserved.includes(node.id)) continue;
     known.add(node.id);
-    // Own members only: inherited ones are not part of the request.
+    // Reads own fields only, because inherited ones are not part of the request.
     const value = Object.hasOwn(body, node.id) ? (body as Record<string, unknown>)[node.id] : undefined;
     const checked = checkInput(node, value ?? undefined, limits);
     if (typeof checked === "object") issues.push({ loc: [...loc, node.id], ...checked });
@@ -72,13 +72,13 @@ type GivenKind = KindWith<"given", "value" | "source">;
 type Fault = Pick<ValidationIssue, "msg" | "type">;
 type Limits = Pick<FlowLimits, "max_input_bytes">;
 
-/** The value to give a node of each kind, for messages. */
+/** What to send for a node of each type, for messages. */
 const GIVEN: Readonly<Record<GivenKind, string>> = {
-  input: "a text",
-  string: "a text",
-  url: "a web address",
-  audio: "a recording, as base64 or the id of an uploaded file,",
-  image: "a picture, as base64, a web address or the id of an uploaded file,",
+  input: "text",
+  string: "text",
+  url: "a URL",
+  audio: "a recording as base64, or the ID of an uploaded file,",
+  image: "an image as base64, a URL or the ID of an uploaded file,",
 };
 
 const CHECKS: ByKind<[value: string, limits: Limits], Fault | undefined, GivenKind> = {
@@ -90,16 +90,16 @@ const CHECKS: ByKind<[value: string, limits: Limits], Fault | undefined, GivenKi
 };
 
 function checkInput(node: PlanNodeOf<GivenKind>, value: unknown, limits: Limits): string | Fault | undefined {
-  // All these kinds have these members, or none of their name.
+  // Each of these node types either has these fields or has none of that name.
   const config: Partial<NodeConfigs["input"]> = node.config;
   const what = GIVEN[node.type];
   if (value === undefined) {
     if (config.default !== undefined) return config.default;
     if (config.required === false) return undefined;
-    return { msg: `This input is required: give ${what}, as in {"${node.id}": "..."}`, type: "missing" };
+    return { msg: `This input is required: send ${what}, as in {"${node.id}": "..."}`, type: "missing" };
   }
   if (typeof value !== "string")
-    return { msg: `Give ${what} as a string, not ${nameOfType(value)}`, type: "string_type" };
+    return { msg: `Send ${what} as a string, not ${nameOfType(value)}`, type: "string_type" };
   return byKind(CHECKS, node, value, limits) ?? value;
 }
 
@@ -128,8 +128,8 @@ function mediaFault(
 function addressFault(value: string): Fault {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(value.slice(0, 50))?.[1]?.toLowerCase();
   return scheme !== undefined && scheme !== "http" && scheme !== "https"
-    ? { msg: `Give an address that starts with http:// or https://, not ${scheme}:`, type: "url_scheme" }
-    : { msg: "Give a whole web address, such as https://example.com/page", type: "url_parsing" };
+    ? { msg: `The URL must start with http:// or https://, not ${scheme}:`, type: "url_scheme" }
+    : { msg: "Send a complete URL, such as https://example.com/page", type: "url_parsing" };
 }
 
 /** Length in UTF-8. */

@@ -2,17 +2,17 @@ import type { Json, JsonObject } from "../../json.ts";
 import { inferencePath, type FlowAddress } from "./io-formats.ts";
 import type { FlowIo } from "./io-schema.ts";
 
-/** Ways to call a flow, ready to paste: they need nothing but the language itself and MILLRACE_API_KEY. */
+/** Ready-to-paste code that calls a flow; it needs only the language itself and MILLRACE_API_KEY. */
 export interface FlowSnippets {
   readonly curl: string;
   readonly python: string;
   readonly javascript: string;
 }
 
-/** Who uploads and asks, in the snippets of flows that read documents. */
+/** The user ID in the snippets of flows that read uploaded documents. */
 const HANDLE = "ada-1";
 
-/** Writes the snippets of a flow, with the inputs of its first example, or made-up ones. */
+/** Writes the snippets of a flow with the inputs of its first example, or with made-up inputs. */
 export function flowSnippets(io: FlowIo, { base_url, org_id }: FlowAddress): FlowSnippets {
   const properties = Object.entries(io.inputs["properties"] as Readonly<Record<string, JsonObject>>);
   const upload = properties.find(([, schema]) => schema["x-upload"] === true)?.[0];
@@ -125,7 +125,7 @@ console.log(state, outputs);
 `;
 }
 
-/** A word of a POSIX shell: between single quotes nothing is special but the quote itself. */
+/** A quoted word for a POSIX shell: within single quotes only the quote itself is special. */
 function shell(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
@@ -135,7 +135,7 @@ function pythonText(text: string): string {
   return JSON.stringify(text);
 }
 
-/** A string of JavaScript, with all line terminators escaped, including the ones that only older tools recognise. */
+/** A JavaScript string literal, with all line terminators escaped, also the ones that only older tools treat as such. */
 function scriptText(text: string): string {
   return JSON.stringify(text)
     .replaceAll("\u2028", String.raw`\u2028`)
@@ -154,7 +154,7 @@ function pythonLiteral(value: Json, indent: string): string {
 function scriptLiteral(value: Json, indent: string): string {
   if (typeof value === "string") return scriptText(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  // A plain "__proto__" would set the prototype.
+  // A plain "__proto__" key would set the prototype.
   const key = (name: string) => (name === "__proto__" ? '["__proto__"]' : scriptText(name));
   return collection(value, indent, scriptLiteral, key, "  ");
 }

@@ -6,12 +6,12 @@ export interface NamedFlow {
   readonly name: string;
 }
 
-/** Longest name of a tool after lengthening, so that clients accept it. */
+/** Longest part of a flow's name in a lengthened tool name, whose total length clients must accept. */
 const MAX_BASE = 51;
 
 /**
- * The names of flows as tools: all are different, and adding a flow changes no other name. The first flow with a name
- * keeps it; the others' names end in the last digits of their ids. `flows` are in the order of their ids.
+ * Distinct tool names for flows; adding a flow never changes another's name. The first flow with a name keeps it; the names of later ones
+ * end in the last digits of their IDs. Pass `flows` in the order of their IDs.
  */
 export function namedTools(flows: readonly NamedFlow[]): ReadonlyMap<string, string> {
   const byName = new Map<string, string>();
@@ -22,14 +22,17 @@ export function namedTools(flows: readonly NamedFlow[]): ReadonlyMap<string, str
   return byName;
 }
 
-/** The flow that a tool's name means. The longer name, which a flow had while another had its name, still works. */
+/**
+ * The flow that a tool name means; null if there is none. The lengthened name of a flow always works, also when the flow has its plain
+ * name.
+ */
 export function flowOfTool(flows: readonly NamedFlow[], tool: string): string | null {
   const known = namedTools(flows).get(tool);
   if (known !== undefined) return known;
   return flows.find(({ project_id, name }) => longName(toolName(name), project_id) === tool)?.project_id ?? null;
 }
 
-/** The tool that is not a flow: it tells how a run goes on. */
+/** The one tool that is not a flow: it reports on a run. */
 export const GET_RUN = "millrace_get_run";
 
 function longName(plain: string, projectId: string): string {

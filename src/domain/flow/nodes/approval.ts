@@ -5,46 +5,60 @@ import { assigneesConfig } from "./assignees.ts";
 import { repeated } from "./repeated.ts";
 import { cel, defineNode, liquid, remembersNothing, type ConfigFault } from "./spec.ts";
 
-/** Names that an action cannot have: they are handles, or special words of on_timeout. */
+/** Names that an action cannot have, because they are handles or special values of on_timeout. */
 const RESERVED_ACTIONS = ["timeout", "error", "out", "fail", "branch"];
 
 const config = z.strictObject({
-  message: z.string().describe("Liquid: the question to people"),
-  data: z.string().exactOptional().describe("CEL: data for their decision"),
-  form: jsonObjectSchema.exactOptional().describe("JSON Schema 2020-12 of the data an answer carries"),
+  message: z.string().describe("Liquid template of the question to people"),
+  data: z.string().exactOptional().describe("CEL expression for data that helps people decide"),
+  form: jsonObjectSchema.exactOptional().describe("JSON Schema 2020-12 of the data that an answer contains"),
   actions: z
     .array(
       z.strictObject({
-        id: nodeIdSchema.refine((id) => !RESERVED_ACTIONS.includes(id), `Not one of ${RESERVED_ACTIONS.join(", ")}`),
+        id: nodeIdSchema.refine(
+          (id) => !RESERVED_ACTIONS.includes(id),
+          `Must not be one of ${RESERVED_ACTIONS.join(", ")}`,
+        ),
         label: z.string().max(200).exactOptional(),
       }),
     )
     .min(1)
     .max(20)
     .default([{ id: "approve" }, { id: "reject" }])
-    .describe("What they can choose; each is a handle"),
+    .describe("Actions people can choose; each is a handle"),
   required_approvals: z
     .int()
     .min(1)
     .max(100)
     .default(1)
-    .describe("Different people who must choose the same action; one reject is enough"),
-  assignees: assigneesConfig.exactOptional().describe("Who may answer; left out, everybody who may resume runs"),
+    .describe("Number of different people who must choose the same action; one reject is enough"),
+  assignees: assigneesConfig.exactOptional().describe("Who can answer; if omitted, everyone who can resume runs"),
   expires_in_seconds: z
     .int()
     .min(1)
     .max(2_592_000)
     .exactOptional()
-    .describe("Without it the pause stays open as long as the run may"),
+    .describe("Time until the pause expires, in seconds. If omitted, it stays open as long as the run can run"),
   on_timeout: z
     .string()
     .default("fail")
-    .describe("When it expires: fail, branch (the handle timeout), or the id of the action that is taken"),
+    .describe("When the pause expires: `fail`, `branch` (the handle `timeout`), or the ID of the action to take"),
 });
 export type ApprovalConfig = z.infer<typeof config>;
 
 export const approvalSpec = defineNode({
+  title: "Approval",
+  group: "people",
+  icon: "person",
   description: "Pauses the run until people have decided",
+  example: {
+    message: "Refund {{ in-0 }}?",
+    actions: [
+      { id: "approve", label: "Refund" },
+      { id: "reject", label: "Decline" },
+    ],
+  },
+  advanced: ["required_approvals", "expires_in_seconds", "on_timeout"],
   config,
   effect: true,
   execution: () => "workflow",
@@ -72,7 +86,7 @@ export const approvalSpec = defineNode({
 function timeoutFaults({ on_timeout: choice, actions, expires_in_seconds: expires }: ApprovalConfig): ConfigFault[] {
   const choices = ["fail", "branch", ...actions.map(({ id }) => id)];
   if (!choices.includes(choice)) {
-    return [{ path: ["on_timeout"], severity: "error", message: `on_timeout is one of ${choices.join(", ")}` }];
+    return [{ path: ["on_timeout"], severity: "error", message: `on_timeout must be one of ${choices.join(", ")}` }];
   }
   return choice !== "fail" && expires === undefined
     ? [{ path: ["on_timeout"], severity: "warning", message: "Without expires_in_seconds the pause never expires" }]

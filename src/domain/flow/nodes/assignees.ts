@@ -4,7 +4,7 @@ import { ASSIGNEE_ROLES } from "../../runs/assignees.ts";
 import type { Assignees } from "../../runs/assignees.ts";
 import { isUuid } from "../../uuid.ts";
 
-/** People that one pause may name. */
+/** Most users that one pause may name. */
 const MAX_USERS = 100;
 
 const user = z
@@ -14,25 +14,25 @@ const user = z
   .toLowerCase()
   .refine(
     (text) => isUuid(text) || emailAddress.safeParse(text.slice(0, 321)).success,
-    "A user is an id or an e-mail address",
+    "A user must be an ID or an e-mail address",
   );
 
-/** The member `assignees` of whatever asks people. */
+/** The `assignees` field of every node that asks people. */
 export const assigneesConfig = z
   .strictObject({
-    users: z.array(user).max(MAX_USERS).default([]).describe("Ids or e-mail addresses"),
+    users: z.array(user).max(MAX_USERS).default([]).describe("User IDs or email addresses"),
     roles: z
       .array(z.enum(ASSIGNEE_ROLES, `The roles that can answer are ${ASSIGNEE_ROLES.join(" and ")}`))
       .max(ASSIGNEE_ROLES.length)
       .default([])
-      .describe("Everybody with this role, or with one that includes it"),
+      .describe("Users with one of these roles or with a role that includes it"),
   })
-  .refine(({ users, roles }) => users.length + roles.length > 0, "Name users or roles, or leave it out");
+  .refine(({ users, roles }) => users.length + roles.length > 0, "Name users or roles, or omit assignees");
 
-/** What a node asks of people, and of whom. */
+/** The people that a node asks, and what they are asked. */
 export interface Asked {
   readonly assignees: Assignees;
   readonly required_approvals: number;
-  /** Where `assignees` stands, below `config`. */
+  /** Location of `assignees`, below `config`. */
   readonly path: ReadonlyArray<string | number>;
 }

@@ -5,13 +5,18 @@ import { defineNode, NETWORK_RETRY, remembersNothing } from "./spec.ts";
 
 const config = z.strictObject({
   ...modelConfig,
-  required: z.boolean().default(true).describe("Whether a run without it is refused"),
-  description: z.string().max(2000).exactOptional().describe("What to give, for people and models that fill it in"),
+  required: z.boolean().default(true).describe("Whether a run without this input is rejected"),
+  description: z.string().max(2000).exactOptional().describe("What to enter, for people and models that fill it in"),
 });
 export type AudioConfig = z.infer<typeof config>;
 
 export const audioSpec = defineNode({
-  description: "A recording that the run is given: its words as text, by a model that transcribes",
+  title: "Recording",
+  group: "inputs",
+  icon: "microphone",
+  description: "An audio recording given to the run, as text transcribed by a model",
+  example: { description: "What the customer said" },
+  advanced: ["model", "connection_id"],
   config,
   input: true,
   execution: () => "activity",

@@ -10,10 +10,12 @@ const config = z.strictObject({
     .string()
     .min(1)
     .max(MAX_CODE_CHARS)
-    .describe(
-      "JavaScript that declares main(args); what main returns is the node's value. No network, files or modules",
-    ),
-  args: z.record(z.string().min(1).max(128), z.string()).default({}).describe("Name to CEL: what main gets"),
+    .describe("JavaScript that declares main(args); its return value is the node's value. No network, files or modules")
+    .meta({ "x-language": "javascript" }),
+  args: z
+    .record(z.string().min(1).max(128), z.string())
+    .default({})
+    .describe("Arguments of main: name to CEL expression"),
 });
 export type CodeConfig = z.infer<typeof config>;
 
@@ -21,16 +23,21 @@ function faultsOf(source: string): readonly ConfigFault[] {
   const place = { path: ["source"], severity: "error" } as const;
   const fault = syntaxFaultOf(source);
   if (fault) {
-    const hint = "The sandbox runs JavaScript (ES2023) as a script: no import, export or await outside of functions";
+    const hint =
+      "The sandbox runs JavaScript (ES2023) as a script: import, export and top-level await are not available";
     return [{ ...place, code: "invalid_code", message: `Line ${fault.line}: ${fault.message}`, hint }];
   }
   if (/\bmain\b/.test(source)) return [];
   const hint = "Write function main(args) { ... return value; }";
-  return [{ ...place, message: "The source declares no main", hint }];
+  return [{ ...place, message: "The source must define a function named main", hint }];
 }
 
 export const codeSpec = defineNode({
+  title: "Code",
+  group: "data",
+  icon: "code",
   description: "Runs JavaScript in a sandbox",
+  example: { source: "function main({ text }) { return text.split(/\\s+/).length; }", args: { text: 'nodes["in-0"]' } },
   config,
   execution: () => "activity",
   expressions: ({ args }) => Object.entries(args).map(([name, source]) => cel(source, "args", name)),

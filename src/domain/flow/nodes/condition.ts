@@ -6,15 +6,22 @@ import { repeated } from "./repeated.ts";
 const config = z.strictObject({
   cases: z
     .array(
-      z.strictObject({ id: nodeIdSchema.describe("Names the handle case:<id>"), when: z.string().describe("CEL") }),
+      z.strictObject({
+        id: nodeIdSchema.describe("ID of the case; its handle is case:<id>"),
+        when: z.string().describe("CEL condition"),
+      }),
     )
     .min(1)
     .max(100)
-    .describe("The first that holds is taken; without one, the handle else"),
+    .describe("The first case that is true is chosen; if none is, the handle `else`"),
 });
 
 export const conditionSpec = defineNode({
-  description: "Chooses one of several ways on",
+  title: "Condition",
+  group: "logic",
+  icon: "branch",
+  description: "Chooses a branch by conditions",
+  example: { cases: [{ id: "large", when: 'double(nodes["in-0"]) > 1000.0' }] },
   config,
   execution: () => "inline",
   handles: ({ cases }) => [...cases.map(({ id }) => `case:${id}`), "else"],

@@ -7,12 +7,16 @@ const MAX_DELAY_SECONDS = 2_592_000;
 const config = z
   .strictObject({
     seconds: z.number().min(0).max(MAX_DELAY_SECONDS).exactOptional(),
-    until: z.string().exactOptional().describe("CEL that yields an RFC 3339 time"),
+    until: z.string().exactOptional().describe("CEL expression that returns an RFC 3339 time"),
   })
-  .refine(({ seconds, until }) => (seconds === undefined) !== (until === undefined), "Give either seconds or until");
+  .refine(({ seconds, until }) => (seconds === undefined) !== (until === undefined), "Set either seconds or until");
 
 export const delaySpec = defineNode({
-  description: "Waits; its value is the time it ended",
+  title: "Delay",
+  group: "logic",
+  icon: "clock",
+  description: "Waits; returns the time it finished",
+  example: { seconds: 60 },
   config,
   effect: true,
   execution: () => "workflow",

@@ -5,14 +5,14 @@ import { defineNode, remembersNothing } from "./spec.ts";
 const MIME_TYPE = /^[A-Za-z0-9!#$&^_.+-]{1,127}\/([A-Za-z0-9!#$&^_.+-]{1,127}|\*)$/;
 
 const config = z.strictObject({
-  required: z.boolean().default(false).describe("Whether the node fails where nothing was uploaded"),
+  required: z.boolean().default(false).describe("Whether the node fails if nothing was uploaded"),
   accept: z
-    .array(z.string().regex(MIME_TYPE, "A media type such as application/pdf or text/*"))
+    .array(z.string().regex(MIME_TYPE, "Must be a media type such as application/pdf or text/*"))
     .min(1)
     .max(50)
     .exactOptional()
-    .describe("Media types an upload may have; without it, every type that can be read"),
-  description: z.string().max(2000).exactOptional().describe("What to upload, for people"),
+    .describe("Media types an upload can have; if omitted, every type that can be read"),
+  description: z.string().max(2000).exactOptional().describe("Description for people of what to upload"),
 });
 
 const documentSchema: JsonObject = {
@@ -28,7 +28,11 @@ const documentSchema: JsonObject = {
 };
 
 export const filesSpec = defineNode({
-  description: "The documents uploaded to this node under the run's user_id, with their text",
+  title: "Documents",
+  group: "inputs",
+  icon: "document",
+  description: "The documents uploaded to this node with the run's user_id, as text",
+  example: { required: true, accept: ["application/pdf"], description: "The contract" },
   config,
   input: true,
   execution: () => "local",
@@ -45,7 +49,7 @@ export const filesSpec = defineNode({
         "x-upload": true,
         ...(config.accept === undefined ? {} : { "x-accept": config.accept }),
       },
-      // The run, not its body, knows the uploads: `required` is checked when the node runs.
+      // Not required in the request: documents are uploaded separately, so `required` is checked when the node runs.
       required: false,
     }),
   },

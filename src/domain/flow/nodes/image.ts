@@ -6,30 +6,35 @@ import { defineNode, NETWORK_RETRY, remembersNothing } from "./spec.ts";
 
 const config = z.strictObject({
   ...modelConfig,
-  required: z.boolean().default(true).describe("Whether a run without it is refused"),
+  required: z.boolean().default(true).describe("Whether a run without this input is rejected"),
   mode: z
     .enum(["model", "ocr"])
     .default("model")
     .describe(
-      "`model` asks a model that sees; `ocr` reads the text in the picture on this installation, without any model",
+      "`model` asks a model that reads images; `ocr` reads the text in the image on this installation, without a model",
     ),
   prompt: z
     .string()
     .min(1)
     .max(20_000)
     .default("Describe this picture. Give the text in it word for word.")
-    .describe("The prompt of the model"),
-  description: z.string().max(2000).exactOptional().describe("What to give, for people and models that fill it in"),
+    .describe("Prompt for the model"),
+  description: z.string().max(2000).exactOptional().describe("What to enter, for people and models that fill it in"),
 });
 export type ImageConfig = z.infer<typeof config>;
 
-/** The types of pictures that a node takes. */
+/** The image types that a node accepts. */
 export function imageTypes({ mode }: Pick<ImageConfig, "mode">): readonly string[] {
   return mode === "ocr" ? OCR_TYPES : MEDIA_TYPES.image;
 }
 
 export const imageSpec = defineNode({
-  description: "A picture that the run is given: what a model sees in it, or the text that is recognised in it",
+  title: "Picture",
+  group: "inputs",
+  icon: "picture",
+  description: "An image given to the run: a model's description of it, or the text recognised in it",
+  example: { prompt: "What is broken in this picture?", description: "A photo of the damage" },
+  advanced: ["model", "connection_id"],
   config,
   input: true,
   execution: () => "activity",

@@ -24,7 +24,7 @@ import { subflowSpec } from "./subflow.ts";
 import { templateSpec } from "./template.ts";
 import { urlSpec } from "./url.ts";
 
-/** Every kind of node. Total: a new kind does not compile until it has all its parts. */
+/** The spec of every node type. A new type does not compile until it has all its parts. */
 const specs = {
   input: inputSpec,
   string: stringSpec,
@@ -50,12 +50,12 @@ const specs = {
   approval: approvalSpec,
 } satisfies Readonly<Record<NodeKind, NodeSpec>>;
 
-/** The parsed configuration of each kind, for code that works on one kind. A nested flow is not in it. */
+/** The parsed configuration of each node type, without the nested flow. */
 export type NodeConfigs = { readonly [Kind in NodeKind]: z.output<(typeof specs)[Kind]["config"]> };
 
 export const NODE_SPECS: Readonly<Record<NodeKind, NodeSpec>> = specs;
 
-/** Every handle edges may leave a node by, `error` included where its failures branch. */
+/** Every handle that edges may leave a node by; includes `error` if the node's failures branch. */
 export function nodeHandles(
   spec: NodeSpec,
   config: Readonly<Record<string, unknown>>,

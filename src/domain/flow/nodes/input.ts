@@ -3,19 +3,25 @@ import type { JsonObject } from "../../json.ts";
 import { defineNode, remembersNothing, type NodeSpec } from "./spec.ts";
 
 const config = z.strictObject({
-  required: z.boolean().default(true).describe("Whether a run without it is refused; never so where it has a default"),
-  default: z.string().exactOptional().describe("The value where a run gives none"),
-  description: z.string().max(2000).exactOptional().describe("What to give, for people and models that fill it in"),
-  max_length: z.int().min(1).exactOptional().describe("Longest text (characters)"),
+  required: z
+    .boolean()
+    .default(true)
+    .describe("Whether a run without this input is rejected; has no effect if the input has a default"),
+  default: z.string().exactOptional().describe("Value to use if the run sends none"),
+  description: z.string().max(2000).exactOptional().describe("What to enter, for people and models that fill it in"),
+  max_length: z.int().min(1).exactOptional().describe("Maximum length of the text, in characters"),
 });
 export type InputConfig = z.infer<typeof config>;
 
-/** The spec of a kind whose value is a text of the run's body. */
-export function textInput(description: string): NodeSpec<InputConfig> {
+/** The spec of a node type whose value is a text in the run's body. */
+export function textInput(shown: Pick<NodeSpec, "title" | "icon" | "description" | "example">): NodeSpec<InputConfig> {
   return defineNode({
-    description,
+    ...shown,
+    group: "inputs",
     config,
+    advanced: ["max_length"],
     input: true,
+    target: false,
     execution: () => "inline",
     faults: ({ default: value, max_length: max }) =>
       value !== undefined && max !== undefined && [...value].length > max
@@ -44,4 +50,9 @@ function inputSchema(config: InputConfig, limits: { readonly max_input_bytes: nu
   };
 }
 
-export const inputSpec = textInput("A text that the run is given, such as a question");
+export const inputSpec = textInput({
+  title: "Text",
+  icon: "input",
+  description: "A text given to the run, such as a question",
+  example: { description: "Your question", max_length: 2000 },
+});

@@ -3,11 +3,12 @@ import { jsonValueSchema } from "../../json-schema.ts";
 import { SKILL_TOOLS } from "../../models/agent.ts";
 import { knowledgeQuerySchema } from "../../knowledge/query.ts";
 import { readSkillReference } from "../../skills/reference.ts";
+import { inputReferences } from "./action-inputs.ts";
 import { assigneesConfig } from "./assignees.ts";
 import type { Asked } from "./assignees.ts";
 import { liquidInside, type ConfigFault, type Expression, type NodeReference } from "./spec.ts";
 
-/** Tools that a node may list; a provider's actions by `mcp` are one. */
+/** Most entries in a node's tools. All actions of a provider selected by `mcp` count as one. */
 const MAX_LISTED_TOOLS = 64;
 
 const common = {
@@ -15,18 +16,22 @@ const common = {
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/)
     .exactOptional()
-    .describe("What the model calls it"),
-  approval: z.boolean().default(false).describe("A person decides before it is called"),
+    .describe("Name of the tool for the model"),
+  approval: z.boolean().default(false).describe("Whether a person must approve each call"),
   assignees: assigneesConfig
     .exactOptional()
-    .describe("Who may decide, where approval is true; left out, everybody who may resume runs"),
+    .describe("Who can decide if approval is true; if omitted, everyone who can resume runs"),
 };
-const connection_id = z.uuid().toLowerCase().exactOptional().describe("The credential that it is done with");
+const connection_id = z
+  .uuid()
+  .toLowerCase()
+  .exactOptional()
+  .describe("The connection whose credential the action uses");
 
 const actionTool = z.strictObject({
   type: z.literal("action"),
-  provider_id: z.string().min(1).max(200).describe("GET /v2/providers lists them"),
-  action_id: z.string().min(1).max(200).describe("One of the provider's actions"),
+  provider_id: z.string().min(1).max(200).describe("ID of the provider; GET /v2/providers lists them"),
+  action_id: z.string().min(1).max(200).describe("ID of one of the provider's actions"),
   connection_id,
   fixed_inputs: z
     .record(z.string().min(1).max(200), jsonValueSchema)
@@ -37,27 +42,32 @@ const actionTool = z.strictObject({
 
 const knowledgeTool = z.strictObject({
   type: z.literal("knowledge"),
-  knowledge_base_id: z.uuid().toLowerCase().describe("The knowledge base that is searched"),
+  knowledge_base_id: z.uuid().toLowerCase().describe("ID of the knowledge base to search"),
   top_k: knowledgeQuerySchema.shape.top_k,
   ...common,
 });
 
 const subflowTool = z.strictObject({
   type: z.literal("subflow"),
-  project_id: z.string().min(1).max(64).toLowerCase().describe("The project whose flow is run"),
+  project_id: z.string().min(1).max(64).toLowerCase().describe("ID of the project whose flow is run"),
   version: z
     .int()
     .min(-1)
-    .refine((version) => version !== 0, "Versions count from 1; -1 is the published one")
+    .refine((version) => version !== 0, "Must be a version from 1, or -1 for the published version")
     .default(-1),
-  description: z.string().min(1).max(1024).exactOptional().describe("What it is for; default the project's"),
+  description: z
+    .string()
+    .min(1)
+    .max(1024)
+    .exactOptional()
+    .describe("What the tool is for; default: the project's description"),
   ...common,
 });
 
 const mcpTool = z.strictObject({
   type: z.literal("mcp"),
-  provider_id: z.string().min(1).max(200).describe("The imported provider whose actions are tools"),
-  only: z.array(z.string().min(1).max(200)).min(1).max(128).exactOptional().describe("Some of them; default all"),
+  provider_id: z.string().min(1).max(200).describe("ID of the imported provider whose actions are tools"),
+  only: z.array(z.string().min(1).max(200)).min(1).max(128).exactOptional().describe("Actions to offer; default: all"),
   connection_id,
   ...common,
 });
@@ -72,7 +82,7 @@ const skillReference = z
   .max(64)
   .refine(
     (text) => readSkillReference(text) !== null,
-    "A skill is its id, or id@version with a number, latest or default",
+    "Must be a skill ID, or id@version with a number, latest or default",
   );
 
 export const skillsConfig = z.array(skillReference).min(1).max(32);
@@ -85,7 +95,7 @@ export function skillReferences(skills: readonly string[]): NodeReference[] {
   });
 }
 
-/** References to what the tools of a node need. */
+/** References to everything that the tools of a node need. */
 export function toolReferences(tools: readonly LlmTool[]): NodeReference[] {
   return tools.flatMap((tool, at) =>
     referencesOf(tool).map((each) => ({ ...each, path: ["tools", at, ...each.path] })),
@@ -116,6 +126,9 @@ function referencesOf(tool: LlmTool): NodeReference[] {
         ...(tool.connection_id === undefined
           ? []
           : [{ kind: "connection" as const, id: tool.connection_id, path: ["connection_id"] }]),
+        ...(tool.type === "action"
+          ? inputReferences(provider_id, tool.action_id, tool.fixed_inputs, "fixed_inputs")
+          : []),
       ];
     }
     default:
@@ -123,21 +136,21 @@ function referencesOf(tool: LlmTool): NodeReference[] {
   }
 }
 
-/** The people whom the tools of a node ask before they are called. */
+/** The people who approve the node's tool calls. */
 export function toolAsks(tools: readonly LlmTool[]): Asked[] {
   return tools.flatMap(({ assignees }, at) =>
     assignees === undefined ? [] : [{ assignees, required_approvals: 1, path: ["tools", at, "assignees"] }],
   );
 }
 
-/** The templates in the parts that the model does not choose. */
+/** The templates in the tools' settings that the model does not choose. */
 export function toolExpressions(tools: readonly LlmTool[]): Expression[] {
   return tools.flatMap((tool, at) =>
     tool.type === "action" ? liquidInside(tool.fixed_inputs, "tools", at, "fixed_inputs") : [],
   );
 }
 
-/** Finds two tools that a model could not tell apart, and people who would never be asked. */
+/** Finds tools that a model could not tell apart, and assignees who would never be asked. */
 export function toolFaults(tools: readonly LlmTool[]): ConfigFault[] {
   const unasked = tools.flatMap(({ approval, assignees }, at): ConfigFault[] =>
     assignees === undefined || approval
@@ -146,7 +159,7 @@ export function toolFaults(tools: readonly LlmTool[]): ConfigFault[] {
           {
             path: ["tools", at, "assignees"],
             severity: "error",
-            message: "They are asked only where approval is true",
+            message: "Assignees are asked only if approval is true",
           },
         ],
   );
@@ -154,8 +167,8 @@ export function toolFaults(tools: readonly LlmTool[]): ConfigFault[] {
     const isOurs = SKILL_TOOLS.some((each) => each === name);
     const isTaken = isOurs || (name !== undefined && tools.findIndex((each) => each.name === name) < at);
     const message = isOurs
-      ? `${name} is the name of a tool that reads skills`
-      : `Another tool is called ${name} already`;
+      ? `${name} is reserved for the tool that reads skills`
+      : `Another tool is already named ${name}`;
     return isTaken ? [{ path: ["tools", at, "name"], severity: "error", message }] : [];
   });
   return [...unasked, ...alike];

@@ -11,64 +11,80 @@ import {
   toolReferences,
   toolsConfig,
 } from "./llm-tools.ts";
-import { connectionReference, modelConfig } from "./model-choice.ts";
+import { connectionReference, maxTokens, modelConfig } from "./model-choice.ts";
 import { cel, defineNode, liquid, NETWORK_RETRY, type ConfigFault } from "./spec.ts";
 
 const config = z.strictObject({
   ...modelConfig,
-  prompt: z.string().min(1).describe("Liquid: the prompt of the model"),
-  system: z.string().exactOptional().describe("Liquid: its instructions"),
+  prompt: z.string().min(1).describe("Liquid template of the prompt"),
+  system: z.string().exactOptional().describe("Liquid template of the system instructions"),
   messages: z
     .string()
     .exactOptional()
-    .describe("CEL that yields `[{role, content}]`: an earlier conversation, put before the prompt"),
+    .describe("CEL expression that returns `[{role, content}]`: an earlier conversation, placed before the prompt"),
   images: z
     .string()
     .exactOptional()
     .describe(
-      "CEL that yields a list of pictures that the model sees with the prompt: file ids of uploads, web addresses, base64",
+      "CEL expression that returns a list of images to send with the prompt: file IDs of uploads, URLs, base64",
     ),
   temperature: z.number().min(0).max(2).exactOptional(),
-  max_tokens: z
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .exactOptional()
-    .describe("Longest answer; sent as `max_completion_tokens` to models that want it so"),
+  max_tokens: maxTokens,
   top_p: z.number().min(0).max(1).exactOptional(),
   stop: z
     .array(z.string().min(1).max(100))
     .min(1)
     .max(4)
     .exactOptional()
-    .describe("The answer ends before any of these"),
-  seed: z.int().exactOptional().describe("The same answer for the same question, as far as the endpoint can"),
-  reasoning_effort: z.enum(REASONING_EFFORTS).exactOptional().describe("How much a model that reasons may reason"),
+    .describe("The answer ends before any of these texts"),
+  seed: z.int().exactOptional().describe("Seed for repeatable answers, if the endpoint supports it"),
+  reasoning_effort: z.enum(REASONING_EFFORTS).exactOptional().describe("How much a reasoning model reasons"),
   tool_choice: z
     .union([z.enum(["auto", "required", "none"]), z.strictObject({ tool: z.string().min(1).max(64) })])
     .exactOptional()
-    .describe("Whether the model has to call a tool, or this one, at the first step; default auto"),
+    .describe("Whether the model must call a tool, or which one, in the first step; default auto"),
   extra_body: jsonObjectSchema
     .exactOptional()
-    .describe("Members that are added to the request as they are, for what an endpoint has beside the protocol"),
+    .describe("Fields added to the request unchanged, for features of an endpoint beyond the standard protocol"),
   schema: jsonObjectSchema.exactOptional().describe("JSON Schema 2020-12 of the answer, which is then JSON"),
-  tools: toolsConfig.exactOptional().describe("What the model may call before it answers"),
-  skills: skillsConfig.exactOptional().describe("Ids, or `id@version`: what the model may read when it needs it"),
-  memory: z
-    .strictObject({ turns: z.int().min(1).max(100).describe("Earlier questions and answers that it sees") })
+  tools: toolsConfig.exactOptional().describe("Tools the model can call before it answers"),
+  skills: skillsConfig
     .exactOptional()
-    .describe("What runs of the same `user_id` have said to this node"),
-  max_steps: z.int().min(1).max(100).default(8).describe("Most calls of the model, where it has tools"),
+    .describe("Skill IDs, or `id@version`, that the model can read when it needs them"),
+  memory: z
+    .strictObject({ turns: z.int().min(1).max(100).describe("Number of earlier questions and answers the model sees") })
+    .exactOptional()
+    .describe("What this node remembers from earlier runs of the same `user_id`"),
+  max_steps: z.int().min(1).max(100).default(8).describe("Maximum number of model calls if the node has tools"),
   fallback_models: z
     .array(z.string().min(1).max(256))
     .max(5)
     .exactOptional()
-    .describe("Asked in their order where the model cannot answer now"),
+    .describe("Models to try in this order if the model is unavailable"),
 });
 export type LlmConfig = z.infer<typeof config>;
 
 export const llmSpec = defineNode({
+  title: "Language model",
+  group: "models",
+  icon: "sparkle",
   description: "Asks a language model",
+  example: { system: "Answer in one sentence.", prompt: "{{ in-0 }}" },
+  advanced: [
+    "connection_id",
+    "messages",
+    "images",
+    "temperature",
+    "max_tokens",
+    "top_p",
+    "stop",
+    "seed",
+    "reasoning_effort",
+    "tool_choice",
+    "extra_body",
+    "max_steps",
+    "fallback_models",
+  ],
   config,
   execution: ({ tools, skills }) => (tools === undefined && skills === undefined ? "activity" : "workflow"),
   expressions: ({ prompt, system, messages, images, tools = [] }) => [
@@ -118,10 +134,10 @@ export const llmSpec = defineNode({
 const CHOICE_WITHOUT_TOOLS: ConfigFault = {
   path: ["tool_choice"],
   severity: "error",
-  message: "There are no tools to choose from",
+  message: "The node has no tools to choose from",
 };
 
-/** Longest members that are added to a request (characters of JSON). */
+/** Longest additional request fields (characters of JSON). */
 const MAX_EXTRA_CHARS = 10_000;
 
 function extraFaults(extra: LlmConfig["extra_body"]): ConfigFault[] {
@@ -133,8 +149,10 @@ function extraFaults(extra: LlmConfig["extra_body"]): ConfigFault[] {
   });
   const own = Object.keys(extra).filter((name) => OWN_MEMBERS.includes(name));
   return [
-    ...own.map((name) => fault(`${name} is set by the node`, name)),
-    ...(JSON.stringify(extra).length > MAX_EXTRA_CHARS ? [fault(`At most ${MAX_EXTRA_CHARS} characters of JSON`)] : []),
+    ...own.map((name) => fault(`${name} is set by the node and cannot be set here`, name)),
+    ...(JSON.stringify(extra).length > MAX_EXTRA_CHARS
+      ? [fault(`Must be at most ${MAX_EXTRA_CHARS} characters of JSON`)]
+      : []),
   ];
 }
 

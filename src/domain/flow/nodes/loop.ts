@@ -2,19 +2,27 @@ import { z } from "zod";
 import { cel, defineNode, remembersNothing } from "./spec.ts";
 
 const config = z.strictObject({
-  while: z.string().describe("CEL, evaluated before each round; sees last and index"),
-  max_iterations: z.int().min(1).default(100).describe("Rounds the loop has at most"),
+  while: z.string().describe("CEL condition, evaluated before each iteration; can use last and index"),
+  max_iterations: z.int().min(1).default(100).describe("Maximum number of iterations"),
   on_exhausted: z
     .enum(["fail", "continue"])
     .default("fail")
-    .describe("What happens when `while` still holds after `max_iterations` rounds: the node fails, or goes on"),
-  initial: z.string().exactOptional().describe("CEL: what `last` is in the first round; null without it"),
+    .describe(
+      "What happens if `while` is still true after `max_iterations`: `fail` fails the node, `continue` completes it",
+    ),
+  initial: z.string().exactOptional().describe("CEL expression for `last` in the first iteration; null if omitted"),
 });
 
 export const loopSpec = defineNode({
-  description: "Runs a nested flow again and again; inside, expressions see last and index",
+  title: "Loop",
+  group: "logic",
+  icon: "loop",
+  description: "Repeats a nested flow while a condition is true; expressions inside can use last and index",
+  example: { while: "index < 3", initial: '""' },
+  advanced: ["on_exhausted", "initial"],
   config,
   nested: true,
+  inside: ["last", "index"],
   effect: true,
   execution: () => "workflow",
   expressions: (config) => [
@@ -27,10 +35,16 @@ export const loopSpec = defineNode({
           {
             path: ["max_iterations"],
             severity: "error",
-            message: `A loop may have ${limits.max_iterations} iterations at most`,
+            message: `A loop can have at most ${limits.max_iterations} iterations`,
           },
         ]
       : [],
   remembers: remembersNothing,
-  io: { output: () => ({}) },
+  io: {
+    output: () => ({}),
+    // Without an iteration, the value is the initial one.
+    repeated: ({ initial }, iteration, schemaOf) => ({
+      anyOf: [iteration, initial === undefined ? { type: "null" } : schemaOf(initial)],
+    }),
+  },
 });

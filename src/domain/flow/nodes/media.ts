@@ -2,13 +2,13 @@ import type { JsonObject } from "../../json.ts";
 import type { MediaKind } from "../../media/media.ts";
 import { MEDIA_TYPES } from "../../media/media.ts";
 
-/** Bytes that stand for a file in examples: the headers of a file without content. */
+/** Sample bytes for examples: the headers of a file without content. */
 const SAMPLES: Readonly<Record<MediaKind, string>> = {
   audio: "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=",
   image: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
 };
 
-/** The input of a node that is given a recording or a picture. */
+/** The input of a node that takes a recording or an image. */
 export function mediaInput(
   kind: MediaKind,
   config: { readonly description?: string },
@@ -17,8 +17,8 @@ export function mediaInput(
 ): JsonObject {
   const ways =
     kind === "image"
-      ? "base64 (a data URI too), a web address, or the file_id of an upload to this node under the run's user_id"
-      : "base64 (a data URI too), or the file_id of an upload to this node under the run's user_id";
+      ? "base64 (or a data URI), a URL, or the file_id of a file uploaded to this node under the run's user_id"
+      : "base64 (or a data URI), or the file_id of a file uploaded to this node under the run's user_id";
   return {
     type: "string",
     minLength: 1,
@@ -31,7 +31,7 @@ export function mediaInput(
   };
 }
 
-/** The value of such a node. */
+/** The value of a node that takes a recording or an image. */
 export const MEDIA_TEXT: JsonObject = {
   type: "object",
   properties: { text: { type: "string" } },

@@ -1,15 +1,23 @@
 import { z } from "zod";
 import type { NodeReference } from "./spec.ts";
 
-/** How a node chooses its model. Missing parts come from the organisation, then from the installation. */
+/** How a node chooses its model. Omitted parts come from the organisation, then from the installation. */
 export const modelConfig = {
-  model: z.string().min(1).max(256).exactOptional().describe("The name the endpoint knows"),
+  model: z.string().min(1).max(256).exactOptional().describe("Model name that the endpoint knows"),
   connection_id: z
     .uuid()
     .toLowerCase()
     .exactOptional()
     .describe("A connection of provider openai_compatible or anthropic"),
 };
+
+/** The longest answer of a node's model, in tokens. */
+export const maxTokens = z
+  .int()
+  .min(1)
+  .max(1_000_000)
+  .exactOptional()
+  .describe("Maximum tokens of the answer; sent as `max_completion_tokens` to models that need it");
 
 /** The reference to the connection that a node names. */
 export function connectionReference(id: string | undefined): NodeReference[] {

@@ -1,6 +1,6 @@
 import type { ConfigFault } from "./spec.ts";
 
-/** A fault for every entry that repeats an earlier id. */
+/** A fault for every entry whose ID an earlier entry already has. */
 export function repeated(entries: ReadonlyArray<{ readonly id: string }>, member: string): ConfigFault[] {
   const seen = new Set<string>();
   return entries.flatMap(({ id }, index) => {
@@ -8,6 +8,6 @@ export function repeated(entries: ReadonlyArray<{ readonly id: string }>, member
       seen.add(id);
       return [];
     }
-    return [{ path: [member, index, "id"], severity: "error" as const, message: `The id "${id}" is used twice` }];
+    return [{ path: [member, index, "id"], severity: "error" as const, message: `Duplicate id "${id}"` }];
   });
 }

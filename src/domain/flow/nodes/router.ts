@@ -1,27 +1,33 @@
 import { z } from "zod";
 import { nodeIdSchema } from "../definition/definition.ts";
-import { connectionReference, modelConfig } from "./model-choice.ts";
+import { connectionReference, maxTokens, modelConfig } from "./model-choice.ts";
 import { repeated } from "./repeated.ts";
 import { defineNode, liquid, NETWORK_RETRY, remembersNothing } from "./spec.ts";
 
 const config = z.strictObject({
   ...modelConfig,
-  prompt: z.string().min(1).describe("Liquid: what is to be routed"),
+  prompt: z.string().min(1).describe("Liquid template of the text to route"),
+  max_tokens: maxTokens,
   routes: z
     .array(
       z.strictObject({
-        id: nodeIdSchema.describe("Names the handle case:<id>"),
-        description: z.string().min(1).max(2000).describe("What belongs there, for the model"),
+        id: nodeIdSchema.describe("ID of the case; its handle is case:<id>"),
+        description: z.string().min(1).max(2000).describe("Description for the model of what belongs to this route"),
       }),
     )
     .min(1)
     .max(100)
-    .describe("The model chooses one; where none fits, the handle else is taken"),
+    .describe("The model chooses one route; if none fits, the handle `else`"),
 });
 export type RouterConfig = z.infer<typeof config>;
 
 export const routerSpec = defineNode({
-  description: "Has a language model choose one of several ways on",
+  title: "Router",
+  group: "models",
+  icon: "routes",
+  description: "Lets a language model choose a branch",
+  example: { prompt: "{{ in-0 }}", routes: [{ id: "refund", description: "The customer wants money back" }] },
+  advanced: ["connection_id", "max_tokens"],
   config,
   execution: () => "activity",
   handles: ({ routes }) => [...routes.map(({ id }) => `case:${id}`), "else"],

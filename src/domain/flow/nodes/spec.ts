@@ -6,23 +6,23 @@ import type { Execution, RetryPolicy } from "../kinds.ts";
 import type { FlowProblemCode } from "../validate/problems.ts";
 import type { Asked } from "./assignees.ts";
 
-/** A place in a node's configuration that is evaluated when the node runs. */
+/** An expression or template in a node's configuration, evaluated when the node runs. */
 export interface Expression {
   readonly language: "cel" | "liquid";
   readonly source: string;
-  /** Its path below `config`. */
+  /** Its location below `config`. */
   readonly path: ReadonlyArray<string | number>;
 }
 
-/** What a pause asks for, as clients need it to render a page. */
+/** What a pause asks, as clients need it to render a form. */
 export interface PauseShape {
-  /** The part of the node that pauses, if it is not the node itself. */
+  /** The part of the node that pauses, unless it is the node itself. */
   readonly below?: "tools";
   readonly form: JsonObject | null;
   readonly actions: ReadonlyArray<{ readonly id: string; readonly label?: string | undefined }>;
 }
 
-/** A fault of a configuration that its schema cannot express. */
+/** A problem of a configuration that its schema cannot express. */
 export interface ConfigFault {
   /** Default `invalid_config`. */
   readonly code?: FlowProblemCode;
@@ -32,80 +32,103 @@ export interface ConfigFault {
   readonly hint?: string;
 }
 
-/**
- * What flows can refer to by an id. A new kind is a word here and its lookup in services/projects/flow-references.ts.
- */
+/** What flows can refer to by ID. A new type of reference needs an entry here and a lookup in services/projects/flow-references.ts. */
 export type ReferenceKind = "project" | "knowledge_base" | "skill" | "connection" | "provider" | "action";
 
-/** Something of the organisation that must exist for a node to work. */
+/** Something in the organisation that must exist for a node to work. */
 export interface NodeReference {
   readonly kind: ReferenceKind;
-  /** In the form in which it is compared: UUIDs in lower case. */
+  /** In canonical form: UUIDs in lower case. */
   readonly id: string;
-  /** Of what has versions. */
+  /** Only for things that have versions. */
   readonly version?: number | string;
-  /** The place of `id`, below `config`. */
+  /** The location of `id`, below `config`. */
   readonly path: ReadonlyArray<string | number>;
-  /** For an action, or for a provider whose actions are all meant: how it is used. */
+  /** How an action is used; also set for a provider, if all of its actions are meant. */
   readonly use?: ActionUse;
 }
 
 /** How a node uses an action. */
 export interface ActionUse {
-  /** Whether it names a connection. */
+  /** Whether the node names a connection. */
   readonly connected: boolean;
-  /** The inputs that the flow gives; a model gives the rest. */
+  /** The inputs that the flow sets; a model chooses the rest. */
   readonly inputs?: { readonly names: readonly string[]; readonly member: string; readonly all: boolean };
 }
+
+/** Groups of node types in editors, in this order. */
+export const NODE_GROUPS = ["inputs", "models", "data", "logic", "services", "people", "outputs"] as const;
+export type NodeGroup = (typeof NODE_GROUPS)[number];
 
 export type NodeConfig = Readonly<Record<string, unknown>>;
 
 /**
- * The static description of a kind of node. Members that take a configuration take it
- * parsed by `config`; they are methods so that a table of all kinds has one type.
+ * The static description of a node type. Fields that depend on a configuration receive it parsed by `config`; they are methods so that one
+ * table can hold all types.
  */
 export interface NodeSpec<Config = NodeConfig> {
+  /** The type's name for people. */
+  readonly title: string;
+  readonly group: NodeGroup;
+  /** The name of its icon in editors. */
+  readonly icon: string;
+  /** One line of help. */
   readonly description: string;
+  /** A configuration that shows what the type is for, without the nested flow. */
+  readonly example: JsonObject;
+  /** Fields of `config` that editors collapse, because few flows need them. */
+  readonly advanced?: readonly string[];
   readonly config: z.ZodType<Config>;
-  /** Whether a run's inputs give it its value; such kinds are allowed at the top level only. */
+  /** Whether a run's inputs provide its value; such types are allowed only at the top level. */
   readonly input?: true;
-  /** Whether it contains a nested flow in `config.flow` (which `config` then leaves out). */
+  /** Whether edges may lead to its nodes. A value that is known from the start waits for nothing. Default true. */
+  readonly target?: false;
+  /** Whether it contains a nested flow in `config.flow`, which `config` does not parse. */
   readonly nested?: true;
-  /** Whether it has an effect besides its value, so that it is useful even if no node reads it. */
+  /** Variables of expressions in its nested flow; the node's own expressions see them too, if `last` is among them. */
+  readonly inside?: ReadonlyArray<"item" | "index" | "last">;
+  /** Whether the node has an effect besides its value, so that it is useful even if no other node reads it. */
   readonly effect?: true;
   execution(config: Config): Execution;
-  /** The handles edges may leave by, without `error` (see `nodeHandles`). */
+  /** The handles that edges may leave by, without `error` (see `nodeHandles`). */
   handles(config: Config): readonly string[];
   expressions(config: Config): readonly Expression[];
-  /** The member of its value that an output without an expression yields. Default: the whole value. */
+  /** The field of its value that an output without an expression returns. Default: the whole value. */
   outputMember?(config: Config): string;
-  /** Faults beyond the schema, e.g. two cases of the same id. */
+  /** Problems that the schema cannot express, such as two cases with the same ID. */
   faults?(config: Config, limits: FlowLimits): readonly ConfigFault[];
-  /** What must exist for it to work: a deploy checks it, and it cannot be deleted while a published flow uses it. */
+  /** What must exist for the node to work: deploying checks it, and it cannot be deleted while a published flow uses it. */
   references?(config: Config): readonly NodeReference[];
-  /** The people that a kind asks. */
+  /** The people that a node asks. */
   asks?(config: Config): readonly Asked[];
-  /** For kinds that ask a model: the model that the node names; null if it asks none. */
+  /** For types that can call a model: the model that the node names; null if the node calls none. */
   model?(config: Config): ModelsAsked | null;
-  /** Whether it keeps data for later runs. Redaction is refused then, so every kind has to say. */
+  /** Whether the node keeps data for later runs. Such nodes cannot be combined with redaction, so every type must say. */
   remembers(config: Config): boolean;
-  /** The default policy; members that a node leaves out come from here. */
+  /** The default retry policy, which fills in fields that a node omits. */
   readonly retry: RetryPolicy;
   /** The default time-out. */
   readonly timeout_ms?: number;
   readonly io: NodeIo<Config>;
 }
 
-/** The kind's part of a flow's input/output schema. All schemas are JSON Schema 2020-12. */
+/** The node type's part of a flow's input and output schema. All schemas are JSON Schema 2020-12. */
 export interface NodeIo<Config = NodeConfig> {
-  /** The value other nodes see. */
+  /** The value that other nodes see, as far as the configuration determines it. */
   output(config: Config): JsonObject;
-  /** The input a run may pass; `required` says whether it must. */
+  /** Set if something that the node refers to determines the value: an action, or another project's flow. */
+  readonly outputOf?: "action" | "project";
+  /**
+   * For types with a nested flow: the value, by the schema of what an iteration returns. `schemaOf` returns the schema of an expression; empty
+   * if it is unknown.
+   */
+  repeated?(config: Config, iteration: JsonObject, schemaOf: (source: string) => JsonObject): JsonObject;
+  /** The input that a run may pass; `required` says whether it must. */
   input?(config: Config, limits: Pick<FlowLimits, "max_input_bytes">): { schema: JsonObject; required: boolean };
   pause?(config: Config): PauseShape | undefined;
 }
 
-/** The policy of kinds whose failures are deterministic. */
+/** The policy of node types whose failures are deterministic. */
 const NO_RETRY: RetryPolicy = {
   max_attempts: 1,
   initial_interval_ms: 1000,
@@ -113,16 +136,18 @@ const NO_RETRY: RetryPolicy = {
   max_interval_ms: 30_000,
 };
 
-/** The policy of kinds that call another service. */
+/** The policy of node types that call another service. */
 export const NETWORK_RETRY: RetryPolicy = { ...NO_RETRY, max_attempts: 3 };
 
-/** For kinds that keep nothing for later runs. */
+/** For node types that keep nothing for later runs. */
 export const remembersNothing = (): boolean => false;
 
-type NodeDraft<Config> = Omit<NodeSpec<Config>, "handles" | "expressions" | "retry"> &
-  Partial<Pick<NodeSpec<Config>, "handles" | "expressions" | "retry">>;
+type NodeDraft<Config> = Omit<NodeSpec<Config>, "handles" | "expressions" | "retry" | "advanced"> &
+  Partial<Pick<NodeSpec<Config>, "handles" | "expressions" | "retry">> & {
+    readonly advanced?: ReadonlyArray<keyof Config & string>;
+  };
 
-/** A kind of node. Unless it says otherwise it has the handle `out` and no expressions, and is not tried again. */
+/** Defines a node type. By default it has the handle `out`, no expressions and no retries. */
 export function defineNode<Config>(draft: NodeDraft<Config>): NodeSpec<Config> {
   return { handles: () => ["out"], expressions: () => [], retry: NO_RETRY, ...draft };
 }
@@ -135,7 +160,7 @@ export function liquid(source: string, ...path: Array<string | number>): Express
   return { language: "liquid", source, path };
 }
 
-/** The templates in a value: each of its strings, however deep, keys excepted. */
+/** The templates in a value: all strings at any depth, except keys. */
 export function liquidInside(value: Json, ...path: Array<string | number>): Expression[] {
   if (typeof value === "string") return [liquid(value, ...path)];
   if (typeof value !== "object" || value === null) return [];

@@ -3,18 +3,25 @@ import { nodeIdSchema } from "../definition/definition.ts";
 import { cel, defineNode, remembersNothing } from "./spec.ts";
 
 const config = z.strictObject({
-  project_id: z.string().min(1).max(64).describe("The project whose flow is run"),
+  project_id: z.string().min(1).max(64).describe("ID of the project whose flow is run"),
   version: z
     .int()
     .min(-1)
-    .refine((version) => version !== 0, "Versions count from 1; -1 is the published one")
+    .refine((version) => version !== 0, "Must be a version from 1, or -1 for the published version")
     .default(-1)
-    .describe("A version of that flow; -1 is the one published when the node runs"),
-  inputs: z.record(nodeIdSchema, z.string()).default({}).describe("Input node of that flow to CEL"),
+    .describe("Version of that flow; -1 is the version published when the node runs"),
+  inputs: z
+    .record(nodeIdSchema, z.string())
+    .default({})
+    .describe("Inputs of that flow: input node ID to CEL expression"),
 });
 
 export const subflowSpec = defineNode({
+  title: "Subflow",
+  group: "logic",
+  icon: "flow",
   description: "Runs another project's flow and waits for its outputs",
+  example: { project_id: "0197f0a0-5e1f-7000-8000-000000000000", inputs: { "in-0": 'nodes["in-0"]' } },
   config,
   effect: true,
   execution: () => "workflow",
@@ -23,5 +30,5 @@ export const subflowSpec = defineNode({
     { kind: "project", id: project_id.toLowerCase(), version, path: ["project_id"] },
   ],
   remembers: remembersNothing,
-  io: { output: () => ({ type: "object" }) },
+  io: { output: () => ({ type: "object" }), outputOf: "project" },
 });

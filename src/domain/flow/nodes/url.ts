@@ -3,17 +3,24 @@ import { isWebAddress, MAX_URL_CHARS } from "../../web-address.ts";
 import { defineNode, NETWORK_RETRY, remembersNothing } from "./spec.ts";
 
 const config = z.strictObject({
-  required: z.boolean().default(true).describe("Whether a run without it is refused; never so where it has a default"),
+  required: z
+    .boolean()
+    .default(true)
+    .describe("Whether a run without this input is rejected; has no effect if the input has a default"),
   default: z
     .string()
-    .refine(isWebAddress, "An address starts with http:// or https://")
+    .refine(isWebAddress, "The URL must start with http:// or https://")
     .exactOptional()
-    .describe("The address where a run gives none"),
-  description: z.string().max(2000).exactOptional().describe("What to give, for people and models that fill it in"),
+    .describe("URL to use if the run sends none"),
+  description: z.string().max(2000).exactOptional().describe("What to enter, for people and models that fill it in"),
 });
 
 export const urlSpec = defineNode({
-  description: "A web address that the run is given: the page or file is loaded and its text extracted",
+  title: "Web page",
+  group: "inputs",
+  icon: "link",
+  description: "A URL given to the run: the page or file is loaded and its text extracted",
+  example: { required: true, description: "The page to read" },
   config,
   input: true,
   execution: () => "activity",

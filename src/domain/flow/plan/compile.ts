@@ -1,5 +1,6 @@
 import { checkCel } from "../expressions/cel/cel.ts";
 import { handleOf, type FlowDefinition, type FlowGraph, type FlowNode } from "../definition/definition.ts";
+import { withChains } from "./chains.ts";
 import { orderNodes } from "./graph.ts";
 import { checkTemplate } from "../expressions/liquid/liquid.ts";
 import { RULES } from "../expressions/rules.ts";
@@ -9,11 +10,11 @@ import type { Plan, PlanNode } from "./types.ts";
 import type { Reads } from "../scope.ts";
 
 /**
- * Compiles a flow that `validateFlow` found valid: defaults filled in, nested flows compiled, nodes in an order in which
- * every edge leads forward. The same definition always gives the same plan. Throws an Error for a flow that is not valid.
+ * Compiles a flow that `validateFlow` accepted: fills in defaults, compiles nested flows, and orders the nodes so that every edge leads
+ * forward. The same definition always gives the same plan. Throws an Error for an invalid flow.
  */
 export function compileFlow(definition: FlowDefinition): Plan {
-  return { ...compileGraph(definition), settings: definition.settings ?? {} };
+  return withChains({ ...compileGraph(definition), settings: definition.settings ?? {} });
 }
 
 function compileGraph(graph: FlowGraph): Plan {
@@ -39,7 +40,7 @@ function compileGraph(graph: FlowGraph): Plan {
   };
 }
 
-/** The members of its sources' values that an output without a text returns. */
+/** For an output without a text: by source, which field of the source's value it returns. */
 function shownMembersOf(node: FlowNode, graph: FlowGraph): Readonly<Record<string, string>> | undefined {
   if (node.type !== "output" || node.config?.["value"] !== undefined) return undefined;
   const shown = graph.edges.flatMap(({ source, target }) => {
@@ -58,7 +59,7 @@ function compileNode(
   const spec = NODE_SPECS[node.type];
   const { flow, ...own } = node.config ?? {};
   const config = spec.config.parse(own);
-  // The nested flow was parsed already: with the definition or by validateFlow.
+  // The definition's schema or validateFlow has already parsed the nested flow.
   const nested = spec.nested ? compileGraph(flow as FlowGraph) : undefined;
   const timeout = node.timeout_ms ?? spec.timeout_ms;
   const compiled = {
@@ -76,13 +77,11 @@ function compileNode(
     ...(shown === undefined ? {} : { shown }),
     ...(nested === undefined ? {} : { nested }),
   };
-  // The schema that parsed the configuration is the kind's own.
+  // The type's own schema has parsed the configuration.
   return compiled as PlanNode;
 }
 
-/**
- * What a node needs for its evaluation: the names in its expressions, and what the nested flow reads from around it.
- */
+/** The nodes whose values a node's evaluation needs: those in its expressions, and the ones that its nested flow reads from outside. */
 function readsOf(
   node: FlowNode,
   spec: NodeSpec,
@@ -94,7 +93,7 @@ function readsOf(
     .expressions(config)
     .map(({ language, source }) => readsOfSource(language === "cel" ? checkCel(source) : checkTemplate(source)));
   if (node.skip_if !== undefined) reads.push(readsOfSource(checkCel(node.skip_if)));
-  // An output without an expression yields the value of a source.
+  // An output without an expression returns the value of one of its sources.
   if (node.type === "output" && config["value"] === undefined) reads.push(sources);
   const own = new Set(nested?.nodes.map(({ id }) => id));
   for (const inner of nested?.nodes ?? [])

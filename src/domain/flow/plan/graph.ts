@@ -4,14 +4,14 @@ export interface Link {
   readonly target: number;
 }
 
-/** The nodes in an order in which every edge leads forward, as far as one exists; deterministic. */
+/** The nodes in an order in which every edge leads forward, as far as cycles allow; deterministic. */
 export interface Ordering {
   readonly order: readonly number[];
-  /** Nodes on a cycle or behind one: no order holds them. */
+  /** Nodes on a cycle or after one, which have no such order. */
   readonly rest: readonly number[];
 }
 
-/** Orders `count` nodes by their links in linear time; nodes that are free to stand anywhere keep their order. */
+/** Orders `count` nodes by their links in linear time. Nodes without a constraint keep their relative order. */
 export function orderNodes(count: number, links: readonly Link[]): Ordering {
   const waiting = new Int32Array(count);
   const outgoing = targetsOf(count, links);
@@ -30,8 +30,8 @@ export function orderNodes(count: number, links: readonly Link[]): Ordering {
 }
 
 /**
- * Cycles among the nodes that no order holds, each in the direction of its edges. Every node of `rest` has a source in
- * `rest`; following one such source from each node leads into a cycle, and every cycle found so is a different one.
+ * Finds cycles among the nodes of `rest`, each in the direction of its edges. Every node of `rest` has a source in `rest`, so following one
+ * source from each node leads into a cycle; cycles found in this way are distinct.
  */
 export function findCycles(rest: readonly number[], links: readonly Link[]): number[][] {
   const members = new Set(rest);
@@ -57,8 +57,8 @@ export function findCycles(rest: readonly number[], links: readonly Link[]): num
 }
 
 /**
- * The ancestor relation: `(node, earlier)` returns whether a path leads from `earlier` to `node`. One bit for
- * each pair, so 12 MB at 10 000 nodes.
+ * The ancestor relation: `(node, earlier)` returns whether a path leads from `earlier` to `node`. Takes one bit per pair, which is 12 MB
+ * for 10,000 nodes.
  */
 export function upstreamOf(
   count: number,
@@ -80,7 +80,7 @@ export function upstreamOf(
   return (node, earlier) => ((bits[node * words + (earlier >>> 5)] ?? 0) & (1 << (earlier & 31))) !== 0;
 }
 
-/** The nodes from which a path leads to one of `goals`, the goals included. */
+/** The nodes from which a path leads to one of `goals`, including the goals. */
 export function leadingTo(count: number, goals: Iterable<number>, links: readonly Link[]): Uint8Array {
   const incoming = targetsOf(
     count,

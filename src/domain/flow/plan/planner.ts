@@ -2,7 +2,7 @@ import type { Plan, PlanEdge, PlanNode } from "./types.ts";
 
 export type WalkState = "waiting" | "ready" | "running" | "settled" | "skipped";
 
-/** The lookup tables of a plan, built once and shared by every walk over it (each iteration of a map is a walk). */
+/** The lookup tables of a plan, built once and shared by all walks (each iteration of a map is a walk). */
 export interface PlanIndex {
   readonly nodes: ReadonlyMap<string, PlanNode>;
   readonly outgoing: ReadonlyMap<string, readonly PlanEdge[]>;
@@ -31,14 +31,28 @@ export function indexPlan(plan: Plan): PlanIndex {
   return index;
 }
 
+/** Most nodes in one chain. */
+const MAX_CHAIN = 20;
+
+/** The nodes that the activity of `head` may execute after it; see chains.ts. */
+export function chainAfter(plan: Plan, head: PlanNode): PlanNode[] {
+  const { nodes } = indexPlan(plan);
+  const chain: PlanNode[] = [];
+  for (let next = head.next; next !== undefined && chain.length < MAX_CHAIN - 1; next = nodes.get(next)?.next) {
+    const node = nodes.get(next);
+    if (node) chain.push(node);
+  }
+  return chain;
+}
+
 /**
- * One walk over a plan: returns the nodes that are ready, and propagates their results. A node is ready once all its
- * incoming edges are settled and at least one is live; with none live it is skipped, and so on down its edges. A join
- * therefore never waits for a branch that was not taken. Pure: the caller executes nodes and reports with `settle`.
+ * One walk over a plan: returns the nodes that are ready, and propagates their results. A node is ready when all incoming edges are settled
+ * and at least one is active; if none is active it is skipped, and so are its edges. A join therefore never waits for an inactive branch.
+ * Pure: the caller executes nodes and reports their end with `settle`.
  */
 export class Walk {
   readonly #index: PlanIndex;
-  /** Per node with incoming edges: how many are unsettled, and whether one of the settled ones is live. */
+  /** Per node with incoming edges: how many are unsettled, and whether a settled one is active. */
   readonly #open = new Map<string, { unsettled: number; live: boolean }>();
   readonly #states = new Map<string, WalkState>();
   readonly #handles = new Map<string, readonly string[]>();
@@ -55,7 +69,7 @@ export class Walk {
     this.#left = plan.nodes.length;
   }
 
-  /** The nodes that became ready since the last call; they count as running from now on. */
+  /** The nodes that became ready since the last call. They count as running from now on. */
   takeReady(): PlanNode[] {
     const taken = this.#ready;
     this.#ready = [];
@@ -65,7 +79,10 @@ export class Walk {
     });
   }
 
-  /** Settles a running node with these live handles ([] for a node that was skipped or led nowhere). */
+  /**
+   * Settles a running node with its active handles ([] for a skipped node or one that chose no branch), and returns the nodes that are
+   * skipped as a result.
+   */
   settle(id: string, handles: readonly string[]): PlanNode[] {
     if (this.#states.get(id) !== "running")
       throw new Error(`node ${id} is ${this.#states.get(id) ?? "unknown"}, not running`);
@@ -73,7 +90,7 @@ export class Walk {
     this.#handles.set(id, handles);
     this.#left -= 1;
     const skipped: PlanNode[] = [];
-    // Propagated without recursion: a chain of skipped nodes may be a thousand long.
+    // Iterative, because a chain of skipped nodes may be a thousand long.
     const edges = (this.#index.outgoing.get(id) ?? []).map((edge) => ({
       edge,
       live: handles.includes(edge.source_handle),
@@ -107,7 +124,7 @@ export class Walk {
     return this.#states.get(id);
   }
 
-  /** The nodes a live edge leads from to `id`, in the order of the flow's edges. */
+  /** The nodes from which an active edge leads to `id`, in the order of the flow's edges. */
   liveSources(id: string): string[] {
     const edges = this.#index.incoming.get(id) ?? [];
     return edges

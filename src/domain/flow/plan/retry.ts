@@ -1,17 +1,17 @@
 import type { PlanNode } from "./types.ts";
 
-/** Longest time of one attempt if neither node nor kind sets one (ms). */
+/** Time limit of one attempt if neither the node nor its type sets one (ms). */
 export const DEFAULT_NODE_TIMEOUT_MS = 60_000;
 
 /**
- * Time a worker has to report a node's time-out after it (ms). It is long because the worker may have to wait for the
- * database to write it down; missing heartbeats show that a worker is gone.
+ * How long a worker may take to report a node's time-out (ms). It is long, because the worker may have to wait for the database; missing
+ * heartbeats reveal a dead worker earlier.
  */
 export const NODE_GRACE_MS = 900_000;
 
 /**
- * How long to wait before the next attempt of a node (ms): exponential from the policy's first interval up to its
- * longest. A longer wait that an upstream service asks for counts, but at most as long as an attempt itself may take.
+ * The wait before a node's next attempt (ms): exponential, from the policy's first interval to its longest. A longer Retry-After of an
+ * upstream service takes precedence, up to the time limit of an attempt.
  */
 export function retryDelayMs(
   { retry, timeout_ms = DEFAULT_NODE_TIMEOUT_MS }: Pick<PlanNode, "retry" | "timeout_ms">,

@@ -2,25 +2,23 @@ import type { CheckpointNode } from "../../runs/run.ts";
 import { indexPlan } from "./planner.ts";
 import type { Plan } from "./types.ts";
 
-/**
- * Where a run resumes from: a node of the plan's top level, or "failed" for the place where the earlier run stopped.
- */
+/** Where a run resumes: at a top-level node of the plan, or, with "failed", where the earlier run stopped. */
 export type ResumePoint = { readonly node_id: string } | "failed";
 
 export interface ReuseRequest {
-  /** The plan the new run will walk; it may be of another version than the earlier run's. */
+  /** The plan of the new run, possibly of another version than the earlier run's. */
   readonly plan: Plan;
-  /** The nodes that the earlier run had finished. */
+  /** The nodes that the earlier run finished. */
   readonly checkpoint: Readonly<Record<string, CheckpointNode>>;
   readonly from: ResumePoint;
-  /** Ids of inputs that get new values. */
+  /** IDs of inputs with new values. */
   readonly replaced: readonly string[];
 }
 
 /**
- * The nodes a resumed run takes over from the earlier one: the finished ones, except the point itself and everything
- * after it. An input with a new value is not taken over. Nodes before the point that read it are: the point alone
- * decides what runs again. Nodes the plan does not have are dropped. Null if the plan has no such point.
+ * The nodes that a resumed run reuses: the ones that the earlier run finished, except the resume point and everything after it. An input with
+ * a new value is not reused, but nodes before the resume point that read it are, because only the resume point decides what runs again.
+ * Nodes that the plan does not have are dropped. Null if the plan does not have the resume point.
  */
 export function reuseFor({ plan, checkpoint, from, replaced }: ReuseRequest): Record<string, CheckpointNode> | null {
   const index = indexPlan(plan);

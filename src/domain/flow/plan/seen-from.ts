@@ -1,7 +1,7 @@
 import type { NodeKind } from "../kinds.ts";
 import type { Plan } from "./types.ts";
 
-/** The kinds of the nodes that a node can read, by id, including nodes of the flows around it. */
+/** The types of the nodes that a node can read, by ID, including nodes of the enclosing flows. */
 export function kindsSeenFrom(plan: Plan, planPath: string): ReadonlyMap<string, NodeKind> {
   const kinds = new Map<string, NodeKind>();
   let flow: Plan | undefined = plan;

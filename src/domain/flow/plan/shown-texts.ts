@@ -3,8 +3,8 @@ import type { RedactPath } from "../redact.ts";
 import type { Plan } from "./types.ts";
 
 /**
- * Whether the text of a node may be shown while it is being written. It may not if `settings.redact` may mask it,
- * under its own name or the name of a value it goes into. `planPath` is made of ids: "map-0/llm-0".
+ * Whether a node's text may be shown while it is being written. It may not if `settings.redact` may mask it, under its own path or that of
+ * a value that contains it. `planPath` consists of IDs: "map-0/llm-0".
  */
 export function mayShowText(plan: Plan, redact: readonly RedactPath[], planPath: string): boolean {
   if (redact.length === 0) return true;
@@ -12,7 +12,7 @@ export function mayShowText(plan: Plan, redact: readonly RedactPath[], planPath:
   const [top = planPath] = ids;
   const last = ids.at(-1) ?? planPath;
   if (mayMask(redact, ["nodes", last, "output", "text"], "text")) return false;
-  // A value computed from the text inside a map or a loop is a part of that node's value.
+  // Inside a map or loop, the value of the map or loop itself may contain the text.
   const isInside = ids.length > 1;
   return below(plan, top)
     .filter((id) => isInside || id !== top)

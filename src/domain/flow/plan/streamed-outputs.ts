@@ -2,16 +2,16 @@ import type { LlmConfig } from "../nodes/llm.ts";
 import { hasTrait } from "./by-kind.ts";
 import type { Plan, PlanNode } from "./types.ts";
 
-/** The part of an output before the text of a model: words of templates, and inputs. */
+/** A part of an output before a model's text: literal text of a template, or an input. */
 export type Before = { readonly words: string } | { readonly input: string };
 
-/** A node whose growing text an output streams. */
+/** A node whose text an output streams while it grows. */
 export interface StreamedSource {
   readonly node_id: string;
   readonly before: readonly Before[];
 }
 
-/** The outputs of a flow that grow with the text of a model, each with the nodes that may write that text. */
+/** The outputs that stream a model's text while it grows, each with the nodes that may write that text. */
 export function streamedOutputs(plan: Plan): ReadonlyMap<string, readonly StreamedSource[]> {
   const found = plan.nodes
     .filter(({ type }) => type === "output")
@@ -19,12 +19,12 @@ export function streamedOutputs(plan: Plan): ReadonlyMap<string, readonly Stream
   return new Map(found.filter(([, sources]) => sources.length > 0));
 }
 
-/** Whether a node writes text that others may watch. */
+/** Whether a node writes text that can be streamed. */
 export function writesText(node: PlanNode): boolean {
   return hasTrait(node, "text", "model") && answersInText(node.config);
 }
 
-/** Whether a model answers in text: JSON is of no use in pieces. */
+/** Whether a model answers in text, which can be streamed; parts of JSON would be useless. */
 export function answersInText({ schema }: Pick<LlmConfig, "schema">): boolean {
   return schema === undefined;
 }
@@ -47,13 +47,13 @@ function sourcesOf(plan: Plan, id: string): StreamedSource[] {
 }
 
 /**
- * `{{llm-0}}`, `{{nodes["llm-0"]}}`, either with `.text`: without filters, and without tags that strip the
- * surrounding whitespace.
+ * Matches `{{llm-0}}`, `{{nodes["llm-0"]}}`, and either with `.text`, but not with filters or with tags that strip the surrounding
+ * whitespace.
  */
 const PLACE =
   /\{\{\s*(?:([A-Za-z0-9_-]*[A-Za-z0-9_])|nodes\[(?:"([A-Za-z0-9_-]+)"|'([A-Za-z0-9_-]+)')\])(\.text)?\s*\}\}/y;
 
-/** The part of a template before the first node that is not an input; null if finding it takes more than reading it. */
+/** The first node in a template that is not an input, and what comes before it; null if that cannot be determined from the text alone. */
 function firstMoving(plan: Plan, template: string): { moving: string; before: Before[] } | null {
   const before: Before[] = [];
   for (let at = 0; ;) {

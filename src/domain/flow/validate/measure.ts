@@ -1,15 +1,18 @@
 import type { FlowLimits } from "../definition/limits.ts";
 import { reportPlanTooLarge, shorten, type Path, type ProblemList } from "./problems.ts";
 
-/** Nesting of a definition's JSON: five nested flows take 25 levels, the rest is for forms and bodies. */
+/** Deepest nesting of a definition's JSON: five nested flows take 25 levels; the rest is for forms and request bodies. */
 const MAX_JSON_DEPTH = 100;
 
-/** Values in a definition, those in lists counted twice; a thousand nodes have some tens of thousands. */
+/** Most values in a definition, where values in lists count twice. A thousand nodes have some tens of thousands. */
 const MAX_JSON_VALUES = 500_000;
 
+/** Longest `ui`, as JSON text (characters). It is not part of the compiled flow, so that limit does not hold it. */
+const MAX_UI_CHARS = 1024 * 1024;
+
 /**
- * Looks over a definition before any schema does: bounds its size and depth, and finds what is not JSON and keys that
- * no object may have. Iterative, so that no depth exhausts the stack. Returns whether the rest is worth looking at.
+ * Examines a definition before any schema does: limits its size and depth, and finds values that are not JSON and forbidden keys.
+ * Iterative, so that no depth overflows the stack. Returns whether further checks make sense.
  */
 export function measureDocument(input: unknown, problems: ProblemList): boolean {
   const open: Array<{ value: unknown; path: Link | null; depth: number }> = [{ value: input, path: null, depth: 0 }];
@@ -18,11 +21,15 @@ export function measureDocument(input: unknown, problems: ProblemList): boolean 
     const { value, path, depth } = next;
     values += Array.isArray(value) ? value.length + 1 : 1;
     if (values > MAX_JSON_VALUES) {
-      problems.add({ code: "too_large", path: [], message: `A flow has at most ${MAX_JSON_VALUES} values` });
+      problems.add({ code: "too_large", path: [], message: `A flow can have at most ${MAX_JSON_VALUES} values` });
       return false;
     }
     if (depth > MAX_JSON_DEPTH) {
-      problems.add({ code: "too_deep", path: [], message: `A flow is nested at most ${MAX_JSON_DEPTH} deep` });
+      problems.add({
+        code: "too_deep",
+        path: [],
+        message: `A flow can be nested at most ${MAX_JSON_DEPTH} levels deep`,
+      });
       return false;
     }
     if (!isJsonish(value)) {
@@ -32,7 +39,7 @@ export function measureDocument(input: unknown, problems: ProblemList): boolean 
     if (typeof value !== "object" || value === null) continue;
     if (Array.isArray(value)) {
       for (const [key, member] of value.entries()) {
-        // A list cannot leave out a member as an object can.
+        // Unlike an object's field, a list's item cannot be omitted, so undefined in a list is an error.
         open.push({
           value: member === undefined ? ABSENT : (member as unknown),
           path: { key, up: path },
@@ -44,16 +51,21 @@ export function measureDocument(input: unknown, problems: ProblemList): boolean 
     for (const key of Object.keys(value)) {
       const here: Link = { key, up: path };
       if (key === "__proto__") {
-        problems.add({ code: "forbidden_key", path: toPath(here), message: 'No member may be called "__proto__"' });
+        problems.add({ code: "forbidden_key", path: toPath(here), message: 'A field cannot be named "__proto__"' });
       } else open.push({ value: (value as Record<string, unknown>)[key], path: here, depth: depth + 1 });
     }
   }
-  return true;
+  // Only now, because JSON.stringify needs a value that is neither too deep nor circular.
+  const ui = JSON.stringify(member(input, "ui") ?? null).length;
+  if (ui <= MAX_UI_CHARS) return true;
+  const message = `\`ui\` has ${ui} characters of JSON; the limit is ${MAX_UI_CHARS}`;
+  problems.add({ code: "too_large", path: ["ui"], message, hint: "Shorten the sticky notes" });
+  return false;
 }
 
 const ABSENT = Symbol("absent");
 
-/** A path kept as a chain, so that a step costs the same at any depth. */
+/** A path as a linked list, so that a step costs the same at any depth. */
 interface Link {
   readonly key: string | number;
   readonly up: Link | null;
@@ -69,7 +81,7 @@ function isJsonish(value: unknown): boolean {
   switch (typeof value) {
     case "string":
     case "boolean":
-    // A member that is undefined is one that is absent, for callers that build definitions in code.
+    // Undefined counts as omitted, for callers that build definitions in code.
     case "undefined":
       return true;
     case "number":
@@ -85,8 +97,8 @@ function isJsonish(value: unknown): boolean {
 }
 
 /**
- * Counts nodes through all nested flows, and the depth of their nesting, without any schema. Returns whether
- * the flow is within limits; one that is not is not checked further.
+ * Counts nodes in all nested flows and their nesting depth, without any schema. Returns whether the flow is within the limits; if not, it
+ * is not checked further.
  */
 export function measureGraphs(input: unknown, limits: FlowLimits, problems: ProblemList): boolean {
   const open: Array<{ graph: unknown; path: Path; depth: number }> = [{ graph: input, path: [], depth: 0 }];
@@ -98,12 +110,12 @@ export function measureGraphs(input: unknown, limits: FlowLimits, problems: Prob
     if (!Array.isArray(list)) continue;
     nodes += list.length;
     if (nodes > limits.max_nodes) {
-      const message = `A flow has at most ${limits.max_nodes} nodes, including nested flows`;
+      const message = `A flow can have at most ${limits.max_nodes} nodes, including nested flows`;
       problems.add({
         code: "too_many_nodes",
         path: ["nodes"],
         message,
-        hint: "Split it, and call the parts by subflow nodes",
+        hint: "Split the flow and call the parts with subflow nodes",
       });
       return false;
     }
@@ -112,7 +124,7 @@ export function measureGraphs(input: unknown, limits: FlowLimits, problems: Prob
       if (flow === undefined) continue;
       const place = [...path, "nodes", index, "config", "flow"];
       if (depth >= limits.max_nesting) {
-        const message = `Maps and loops stand at most ${limits.max_nesting} deep in one another`;
+        const message = `Maps and loops can be nested at most ${limits.max_nesting} levels deep`;
         problems.add({ code: "nesting_too_deep", path: place, message });
         within = false;
       } else open.push({ graph: flow, path: place, depth: depth + 1 });
@@ -122,8 +134,8 @@ export function measureGraphs(input: unknown, limits: FlowLimits, problems: Prob
 }
 
 /**
- * Adds up the configurations of nodes. The compiled flow contains all of them: if they alone exceed its limit,
- * nothing needs to be parsed or compiled. For documents that measureDocument has accepted.
+ * Adds up the configurations of all nodes. The compiled flow contains them, so if they alone exceed its limit, parsing and compiling are
+ * pointless. For definitions that measureDocument has accepted.
  */
 export function measureConfigs(input: unknown, limits: FlowLimits, problems: ProblemList): boolean {
   const open: unknown[] = [input];

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { FlowLimits } from "../definition/limits.ts";
 
-/** Every code a problem of a flow can have. Stable: clients and editors branch on them. */
+/** Every code that a problem of a flow can have. Stable, because clients and editors depend on them. */
 export type FlowProblemCode =
   // The document
   | "not_json"
@@ -25,7 +25,7 @@ export type FlowProblemCode =
   | "setting_ignored"
   | "missing_default_output"
   | "secret_in_flow"
-  // What a flow refers to
+  // References
   | "unknown_knowledge_base"
   | "unknown_connection"
   | "unknown_provider"
@@ -57,9 +57,11 @@ export type FlowProblemCode =
   // Expressions
   | "invalid_expression"
   | "expression_too_long"
+  | "long_integer"
   | "reads_unknown_node"
   | "reads_later_node"
-  // The whole
+  | "reads_unknown_field"
+  // The flow as a whole
   | "too_many_nodes"
   | "nesting_too_deep"
   | "plan_too_large"
@@ -70,23 +72,23 @@ export type FlowProblemCode =
 
 export type Path = ReadonlyArray<string | number>;
 
-/** One thing that is wrong with a flow, or (a warning) is probably a mistake. */
+/** Something that is wrong with a flow, or, as a warning, probably a mistake. */
 export interface FlowProblem {
   readonly code: FlowProblemCode;
   /** A flow with an error cannot be deployed. */
   readonly severity: "error" | "warning";
-  /** The node it concerns; null if it concerns none, or one with an unusable id. */
+  /** The node with the problem; null if there is none, or its ID is unusable. */
   readonly node_id: string | null;
-  /** The node's id after the ids of the maps and loops around it, e.g. "map-0/guard-0"; null if there is no node. */
+  /** The node's ID after the IDs of the maps and loops around it, e.g. "map-0/guard-0"; null if there is no node. */
   readonly node_path: string | null;
-  /** Members and positions that lead to the place in the flow. */
+  /** Keys and indexes that lead to the location in the flow. */
   readonly path: Path;
   readonly message: string;
   /** How to fix it, if that is known. */
   readonly hint: string | null;
 }
 
-/** The input for one problem; `node_id` and `hint` are null, and the severity error, unless given. */
+/** A problem to be added; by default `node_id` and `hint` are null, and the severity is error. */
 export interface Finding {
   readonly code: FlowProblemCode;
   readonly path: Path;
@@ -96,7 +98,7 @@ export interface Finding {
   readonly hint?: string | undefined;
 }
 
-/** Most problems listed; a hostile document can contain any number. */
+/** Most problems listed, because a hostile document can contain any number. */
 const MAX_PROBLEMS = 1000;
 
 /** Collects problems; those beyond the limit are only counted. */
@@ -106,7 +108,7 @@ export interface ProblemList {
   all(): FlowProblem[];
 }
 
-/** Makes a list of problems of a flow. */
+/** Creates an empty list of a flow's problems. */
 export function createProblemList(flow: unknown): ProblemList {
   const problems: FlowProblem[] = [];
   let omitted = 0;
@@ -131,7 +133,7 @@ export function createProblemList(flow: unknown): ProblemList {
   };
 }
 
-/** The ids of the nodes that a path in a flow leads through: "map-0/guard-0"; null where it meets none, or none that has an id. */
+/** The IDs of the nodes that a path leads through, such as "map-0/guard-0"; null if it leads through none with an ID. */
 export function nodePath(flow: unknown, path: Path): string | null {
   const ids: string[] = [];
   let value = flow;
@@ -146,10 +148,10 @@ export function nodePath(flow: unknown, path: Path): string | null {
   return ids.length === 0 ? null : ids.join("/");
 }
 
-/** Makes schema issues carry their input, which distinguishes missing values from wrong ones. */
+/** Adds the input to schema issues, which distinguishes missing values from wrong ones. */
 export const WITH_INPUT = { reportInput: true } as const;
 
-/** Adds the issues of a schema (parsed WITH_INPUT), one problem for each unknown member. */
+/** Adds the issues of a schema that was parsed WITH_INPUT; each unknown field is a problem of its own. */
 export function addSchemaIssues(
   problems: ProblemList,
   issues: readonly z.core.$ZodIssue[],
@@ -160,23 +162,23 @@ export function addSchemaIssues(
     const node_id = place.node_id ?? null;
     if (issue.code === "unrecognized_keys") {
       for (const key of issue.keys) {
-        const message = `There is no member "${shorten(key)}" here`;
+        const message = `Unknown field "${shorten(key)}"`;
         problems.add({ code: "unknown_member", path: [...path, key], node_id, message });
       }
     } else {
       const code = codeOf(issue);
-      problems.add({ code, path, node_id, message: code === "missing" ? "This member is required" : messageOf(issue) });
+      problems.add({ code, path, node_id, message: code === "missing" ? "This field is required" : messageOf(issue) });
     }
   }
 }
 
 export function reportPlanTooLarge(problems: ProblemList, bytes: string, limits: FlowLimits): void {
-  const message = `The compiled flow has ${bytes} bytes; it may have ${limits.max_plan_bytes}`;
-  const hint = "Shorten templates and code, or move parts into flows of their own and call them by subflow nodes";
+  const message = `The compiled flow has ${bytes} bytes; the limit is ${limits.max_plan_bytes}`;
+  const hint = "Shorten templates and code, or split the flow and call the parts with subflow nodes";
   problems.add({ code: "plan_too_large", path: [], message, hint });
 }
 
-/** The problem of a flow that could not be checked within the limits of time and memory; `limit` names the limit. */
+/** The problem of a flow whose check exceeded its limits of time or memory; `limit` names the limit. */
 export function costlyFlow(limit: string): FlowProblem {
   return {
     code: "flow_too_costly",
@@ -184,12 +186,12 @@ export function costlyFlow(limit: string): FlowProblem {
     node_id: null,
     node_path: null,
     path: [],
-    message: `Checking the flow takes too much work. ${limit}`,
-    hint: "Shorten forms, regular expressions and templates, or split the flow and call the parts by subflow nodes",
+    message: `The flow is too complex to validate. ${limit}`,
+    hint: "Shorten forms, regular expressions and templates, or split the flow and call the parts with subflow nodes",
   };
 }
 
-/** Shortens text of the flow's author for messages. */
+/** Shortens text written by the flow's author for messages. */
 export function shorten(text: string, length = 80): string {
   return text.length > length ? `${text.slice(0, length)}…` : text;
 }

@@ -8,7 +8,7 @@ export interface CheckedEdge {
   readonly path: Path;
 }
 
-/** Checks one edge; returns it if both its source and its target are known. */
+/** Checks one edge; returns it if both its nodes exist. */
 export function checkEdge(
   raw: unknown,
   path: Path,
@@ -24,21 +24,21 @@ export function checkEdge(
   const edge = shape.data;
   for (const end of ["source", "target"] as const) {
     if (positions.has(edge[end])) continue;
-    problems.add({ code: "unknown_node", path: [...path, end], message: `There is no node "${shorten(edge[end])}"` });
+    problems.add({ code: "unknown_node", path: [...path, end], message: `Node "${shorten(edge[end])}" not found` });
   }
   const source = nodes[positions.get(edge.source) ?? -1];
   const target = nodes[positions.get(edge.target) ?? -1];
   if (source) reportHandle(edge, source, path, problems);
   if (!source || !target) return undefined;
   if (source === target) {
-    const message = "A node cannot lead to itself";
+    const message = "An edge cannot connect a node to itself";
     problems.add({ code: "self_edge", path, node_id: edge.source, message, hint: "To repeat something, use a loop" });
     return undefined;
   }
-  // A text is there from the start, so nothing waits for it. Loading a page or documents is work that a branch may
-  // save.
-  if (target.kind === "input" || target.kind === "string") {
-    const message = `"${edge.target}" takes its value from the run; no edge can lead to it`;
+  // A text input is available from the start, so an edge into it is an error. Edges into nodes that load a page or documents are useful,
+  // because a branch can avoid that work.
+  if (target.spec?.target === false) {
+    const message = `"${edge.target}" is an input and cannot have incoming edges`;
     problems.add({ code: "edge_into_input", path, node_id: edge.target, message });
   }
   return { edge, path };
@@ -56,7 +56,7 @@ function reportHandle(edge: FlowEdge, source: CheckedNode, path: Path, problems:
       problems.add({ ...place, code: "dead_handle", severity: "warning", message, hint });
     }
   } else if (handle === "error") {
-    const message = `The failures of "${edge.source}" do not branch`;
+    const message = `"${edge.source}" has no "error" handle because its on_error is not "branch"`;
     problems.add({ ...place, code: "error_edge_without_branch", message, hint: 'Set its on_error to "branch"' });
   } else {
     const message = `"${edge.source}" has no handle "${shorten(handle)}"`;
@@ -64,7 +64,7 @@ function reportHandle(edge: FlowEdge, source: CheckedNode, path: Path, problems:
       ...place,
       code: "unknown_handle",
       message,
-      hint: `It has ${source.handles.slice(0, 20).join(", ")}`,
+      hint: `Its handles are ${source.handles.slice(0, 20).join(", ")}`,
     });
   }
 }
@@ -75,8 +75,7 @@ export function reportDuplicates(edges: readonly CheckedEdge[], problems: Proble
   for (const { edge, path } of edges) {
     const key = JSON.stringify([edge.source, handleOf(edge), edge.target]);
     if (!seen.has(key)) seen.add(key);
-    else
-      problems.add({ code: "duplicate_edge", path, node_id: edge.source, message: "The same edge is there already" });
+    else problems.add({ code: "duplicate_edge", path, node_id: edge.source, message: "Duplicate edge" });
   }
 }
 
@@ -94,7 +93,7 @@ export function reportErrorBranches(
       severity: "warning",
       path: [...path, "on_error"],
       node_id: id,
-      message: "When this node fails nothing goes on from it, and the run does not fail",
+      message: "If this node fails, its branch stops and the run does not fail",
       hint: 'Add an edge from its handle "error"',
     });
   }

@@ -1,17 +1,21 @@
 import type { FlowEdge } from "../definition/definition.ts";
+import { BRACES_AS_TEXT } from "../expressions/liquid/liquid.ts";
 import { findCycles, leadingTo, orderNodes, upstreamOf, type Link } from "../plan/graph.ts";
+import { createGraphValues, reportFields, valuesOfRun, type GraphValues, type OuterValues } from "./flow-scope.ts";
+import { isGraph } from "./output-schemas.ts";
 import { shorten, type Path, type ProblemList } from "./problems.ts";
 import { checkEdge, reportDuplicates, reportErrorBranches } from "./validate-edges.ts";
 import { checkNode, type CheckedNode, type Validation } from "./validate-node.ts";
 
-/** The enclosing flow, as a nested one sees it. */
+/** The enclosing flow, as a nested flow sees it. */
 export interface OuterScope {
   exists(id: string): boolean;
-  /** Whether it is settled when the nested flow runs. */
+  /** Whether the node has settled when the nested flow runs, so that the nested flow can read it. */
   sees(id: string): boolean;
+  readonly values?: OuterValues;
 }
 
-/** The outermost flow has no enclosing one. */
+/** For the outermost flow. */
 export const NO_OUTER_SCOPE: OuterScope = { exists: () => false, sees: () => false };
 
 interface Wiring {
@@ -44,6 +48,10 @@ export function checkGraph(
   reportOutputs(wiring, path, problems);
   reportErrorBranches(nodes, wiring.edges, problems);
   const before = checkReads(wiring, path, outer, problems);
+  const outside = outer.values ?? valuesOfRun(nodes, validation.limits);
+  const values = createGraphValues(nodes, positions, before, outside, validation.outputs ?? {});
+  reportFields(nodes, values, problems);
+  listScope(validation.scope, nodes, graph.edges, path, values);
   if (outer === NO_OUTER_SCOPE) reportUnused(wiring, problems);
 
   for (const [index, node] of nodes.entries()) {
@@ -58,9 +66,25 @@ export function checkGraph(
         const position = positions.get(id);
         return position === undefined ? outer.sees(id) : before(index, position);
       },
+      values: values.inside(index),
     };
     checkGraph(node.nested, [...node.path, "config", "flow"], inside, validation);
   }
+}
+
+function listScope(
+  scope: Validation["scope"],
+  nodes: readonly CheckedNode[],
+  edges: readonly unknown[],
+  path: Path,
+  values: GraphValues,
+): void {
+  if (!scope) return;
+  for (const [position, node] of nodes.entries()) {
+    const node_path = values.pathOf(position);
+    if (node_path !== null) scope.add({ node_path, path: node.path }, values.all(position));
+  }
+  scope.addEdges(edges.map((_, index) => [...path, "edges", index]));
 }
 
 function positionsOf(nodes: readonly CheckedNode[], problems: ProblemList): Map<string, number> {
@@ -72,18 +96,18 @@ function positionsOf(nodes: readonly CheckedNode[], problems: ProblemList): Map<
         code: "duplicate_id",
         path: [...path, "id"],
         node_id: id,
-        message: `Another node is called "${id}" already`,
+        message: `Another node already has the id "${id}"`,
       });
     } else positions.set(id, index);
   }
   return positions;
 }
 
-/** A nested flow cannot have inputs: a run's body names only nodes of the top level. */
+/** A nested flow cannot have inputs, because a run's body names only top-level nodes. */
 function reportInputsInside(nodes: readonly CheckedNode[], problems: ProblemList): void {
   for (const { spec, id, path } of nodes) {
     if (!spec?.input) continue;
-    const message = "Inputs stand at the top level, not inside a map or a loop";
+    const message = "Input nodes are allowed only at the top level, not inside a map or loop";
     const hint = "Inside, expressions read item, index, last, and the nodes before the map or loop";
     problems.add({ code: "kind_not_allowed", path: [...path, "type"], node_id: id ?? null, message, hint });
   }
@@ -91,19 +115,19 @@ function reportInputsInside(nodes: readonly CheckedNode[], problems: ProblemList
 
 function reportOutputs({ nodes, edges }: Wiring, path: Path, problems: ProblemList): void {
   const targets = new Set(edges.map((edge) => edge.target));
-  // A node of unknown kind may have been meant as the output: its own problem is enough.
+  // A node of unknown type may be meant as the output; its own problem is enough.
   if (!nodes.some(({ kind }) => kind === "output" || kind === undefined)) {
     const hint = 'Add { "id": "out-0", "type": "output", "config": {} } and an edge to it';
     problems.add({ code: "no_output", path: [...path, "nodes"], message: "The flow has no output node", hint });
   }
   for (const { id, kind, node, path: place } of nodes) {
     if (kind !== "output" || id === undefined || targets.has(id) || node?.config?.["value"] !== undefined) continue;
-    const message = "No edge leads to this output, and it has no value of its own";
+    const message = "This output has no incoming edge and no value";
     problems.add({ code: "output_without_source", path: place, node_id: id, message });
   }
 }
 
-/** Reports cycles, and reads of values that are not settled in time. Returns which node comes before which. */
+/** Reports cycles, and reads of values that are not available in time. Returns which node comes before which. */
 function checkReads(
   { nodes, positions, links }: Wiring,
   path: Path,
@@ -114,32 +138,29 @@ function checkReads(
   for (const cycle of findCycles(ordering.rest, links)) {
     const names = cycle.map((position) => nodes[position]?.id ?? "?");
     const shown = names.length > 20 ? [...names.slice(0, 10), "…", ...names.slice(-9)] : names;
-    const message = `These nodes wait for one another: ${[...shown, names[0] ?? ""].join(" → ")}`;
+    const message = `Cycle between these nodes: ${[...shown, names[0] ?? ""].join(" → ")}`;
     const hint = "Remove one of the edges; to repeat something, use a loop";
     problems.add({ code: "cycle", path: [...path, "edges"], node_id: names[0] ?? null, message, hint });
   }
   const before = upstreamOf(nodes.length, ordering, links);
   const unordered = new Set(ordering.rest);
   for (const [index, node] of nodes.entries()) {
-    for (const { path: place, reads } of node.expressions) {
+    for (const { path: place, reads, language } of node.expressions) {
       for (const id of reads === "*" ? [] : reads) {
         const position = positions.get(id);
         const finding = { path: place, node_id: node.id ?? null };
         if (position === undefined && !outer.exists(id)) {
-          const hint = didYouMean(id, positions);
-          problems.add({ ...finding, code: "reads_unknown_node", message: `There is no node "${shorten(id)}"`, hint });
+          const hint = didYouMean(id, positions) ?? (language === "liquid" ? BRACES_AS_TEXT : undefined);
+          problems.add({ ...finding, code: "reads_unknown_node", message: `Node "${shorten(id)}" not found`, hint });
         } else if (position === undefined ? !outer.sees(id) : !before(index, position) && !unordered.has(index)) {
-          const message = `"${id}" may not be settled when this is evaluated`;
-          const hint =
-            position === index
-              ? "A node cannot read itself"
-              : `Lead from "${id}" to this node, directly or through others`;
+          const message = `"${id}" may not have finished when this is evaluated`;
+          const hint = position === index ? "A node cannot read itself" : `Add an edge path from "${id}" to this node`;
           problems.add({ ...finding, code: "reads_later_node", message, hint });
         }
       }
     }
   }
-  // After a cycle the order is undefined, so problems inside such nodes are not reported.
+  // The order of nodes after a cycle is undefined, so they count as after all others, and no problem is reported inside them.
   return (node, earlier) => unordered.has(node) || before(node, earlier);
 }
 
@@ -152,7 +173,7 @@ function reportUnused({ nodes, links }: Wiring, problems: ProblemList): void {
   const used = leadingTo(nodes.length, goals, links);
   for (const [index, { id, path }] of nodes.entries()) {
     if (used[index] === 1 || id === undefined) continue;
-    const message = "Nothing comes of this node: no output or action follows from it";
+    const message = "This node has no effect: no output or action depends on it";
     problems.add({ code: "unused_node", severity: "warning", path, node_id: id, message });
   }
 }
@@ -163,20 +184,15 @@ function didYouMean(id: string, positions: ReadonlyMap<string, number>): string 
   return close === undefined ? undefined : `Did you mean "${close}"?`;
 }
 
-function isGraph(value: unknown): value is { nodes: unknown[]; edges: unknown[] } {
-  const members = value as { nodes?: unknown; edges?: unknown } | null | undefined;
-  return typeof value === "object" && Array.isArray(members?.nodes) && Array.isArray(members.edges);
-}
-
 function reportNoGraph({ path, id }: CheckedNode, problems: ProblemList): void {
-  const message = "A nested flow is { nodes: [...], edges: [...] }";
+  const message = "A nested flow must be { nodes: [...], edges: [...] }";
   problems.add({ code: "wrong_type", path: [...path, "config", "flow"], node_id: id ?? null, message });
 }
 
 function reportMembers({ nested, path, id }: CheckedNode, problems: ProblemList): void {
   for (const key of Object.keys(nested as object)) {
     if (key === "nodes" || key === "edges" || key === "__proto__") continue;
-    const message = `There is no member "${shorten(key)}" here`;
+    const message = `Unknown field "${shorten(key)}"`;
     problems.add({ code: "unknown_member", path: [...path, "config", "flow", key], node_id: id ?? null, message });
   }
 }

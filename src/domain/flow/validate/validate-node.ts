@@ -4,8 +4,10 @@ import type { CheckedForm } from "../forms/form.ts";
 import type { FlowLimits } from "../definition/limits.ts";
 import { NODE_SPECS, nodeHandles } from "../nodes/index.ts";
 import type { Expression, NodeConfig, NodeSpec } from "../nodes/spec.ts";
-import { checkTemplate } from "../expressions/liquid/liquid.ts";
+import { BRACES_AS_TEXT, checkTemplate } from "../expressions/liquid/liquid.ts";
+import type { OutputsOfOthers } from "./output-schemas.ts";
 import { addSchemaIssues, shorten, WITH_INPUT, type Path, type ProblemList } from "./problems.ts";
+import type { ScopeList } from "./scope-list.ts";
 import { NODE_KINDS, type NodeKind } from "../kinds.ts";
 import { type Reads } from "../scope.ts";
 import { isObject } from "../../json.ts";
@@ -15,15 +17,20 @@ export interface Validation {
   readonly limits: FlowLimits;
   readonly problems: ProblemList;
   readonly checkForm: (schema: unknown) => CheckedForm;
+  /** Collects what each node can read; absent unless requested. */
+  readonly scope?: ScopeList | undefined;
+  readonly outputs?: OutputsOfOthers | undefined;
 }
 
-/** An expression that parses, and the nodes it reads. */
+/** A valid expression and the nodes it reads. */
 export interface CheckedExpression {
   readonly path: Path;
   readonly reads: Reads;
+  readonly language: Expression["language"];
+  readonly source: string;
 }
 
-/** What could be read of a node that may be invalid. */
+/** What is known of a node that may be invalid. */
 export interface CheckedNode {
   /** Undefined if it is unusable. */
   readonly id: string | undefined;
@@ -31,23 +38,25 @@ export interface CheckedNode {
   /** Undefined if it is unknown. */
   readonly kind: NodeKind | undefined;
   readonly spec: NodeSpec | undefined;
+  /** Parsed, without the nested flow; undefined if invalid. */
+  readonly config: NodeConfig | undefined;
   /** Undefined if the node is too broken to know them. */
   readonly handles: readonly string[] | undefined;
   readonly expressions: readonly CheckedExpression[];
-  /** Expressions mention `inputs`, so that they may read any input without an edge. */
+  /** Whether expressions mention `inputs`, so that they may read any input without an edge. */
   readonly readsInputs: boolean;
   readonly node: FlowNode | undefined;
-  /** The nested flow, not checked yet. */
+  /** The nested flow, not yet checked. */
   readonly nested: unknown;
 }
 
-/** Names that expressions know at the top level; a node with such a name is found only under `nodes`. */
+/** Top-level variables of expressions. A node with such an ID can be read only through `nodes`. */
 const SCOPE_NAMES = ["nodes", "inputs", "item", "index", "last", "run"];
 
-/** Names of a run's body that are not inputs. */
+/** Fields of a run's body that are not inputs. */
 const BODY_NAMES = ["user_id", "stream"];
 
-/** Checks one node: its shape, its configuration, its expressions. Other checks cover edges and reads. */
+/** Checks one node: its shape, configuration and expressions. Edges and reads are checked elsewhere. */
 export function checkNode(raw: unknown, path: Path, validation: Validation): CheckedNode {
   const { problems } = validation;
   const shape = nodeSchema.safeParse(raw, WITH_INPUT);
@@ -63,6 +72,7 @@ export function checkNode(raw: unknown, path: Path, validation: Validation): Che
     path,
     kind,
     spec,
+    config: undefined,
     handles: undefined,
     expressions: [],
     readsInputs: false,
@@ -75,7 +85,7 @@ export function checkNode(raw: unknown, path: Path, validation: Validation): Che
   const config = spec.config.safeParse(spec.nested || flow === undefined ? own : members["config"], WITH_INPUT);
   if (!config.success) addSchemaIssues(problems, config.error.issues, { path: [...path, "config"], node_id });
   if (spec.nested && flow === undefined) {
-    const message = `A ${kind} needs a flow of its own`;
+    const message = `A ${kind} needs config.flow`;
     problems.add({ code: "missing", path: [...path, "config", "flow"], node_id, message });
   }
   const skipIf = shape.success ? shape.data.skip_if : undefined;
@@ -89,6 +99,7 @@ export function checkNode(raw: unknown, path: Path, validation: Validation): Che
   if (shape.success && config.success) reportSettings(shape.data, spec, config.data, path, problems);
   return {
     ...none,
+    config: config.success ? config.data : undefined,
     handles: config.success && shape.success ? nodeHandles(spec, config.data, shape.data.on_error) : undefined,
     expressions: sources.flatMap((place) => checkExpression(place, path, node_id, validation) ?? []),
     readsInputs:
@@ -120,12 +131,12 @@ function reportShape(
   }
   if (!issues.some((issue) => first(issue) === "type")) return;
   const kind = members["type"];
-  const hint = `The kinds are ${NODE_KINDS.join(", ")}`;
+  const hint = `The node types are ${NODE_KINDS.join(", ")}`;
   const place = { path: [...path, "type"], node_id, hint };
   if (kind === undefined) problems.add({ ...place, code: "missing", message: "A node needs a type" });
   else {
     const name = typeof kind === "string" ? `"${shorten(kind)}"` : `a ${typeof kind}`;
-    problems.add({ ...place, code: "unknown_kind", message: `There is no kind of node called ${name}` });
+    problems.add({ ...place, code: "unknown_kind", message: `Unknown node type ${name}` });
   }
 }
 
@@ -134,13 +145,13 @@ function reportReservedId(id: string, spec: NodeSpec | undefined, path: Path, pr
   if (SCOPE_NAMES.includes(id)) {
     problems.add({
       ...place,
-      message: `In expressions "${id}" means something else; this node is nodes["${id}"] there`,
+      message: `"${id}" is a reserved name in expressions; refer to this node as nodes["${id}"]`,
     });
   }
   if (spec?.input && BODY_NAMES.includes(id)) {
     problems.add({
       ...place,
-      message: `"${id}" in the body of an inference call is not an input; only POST /v2/runs can give it`,
+      message: `"${id}" in the body of an inference call is not an input; only POST /v2/runs can set this input`,
     });
   }
 }
@@ -166,25 +177,25 @@ function reportFaults(
 function reportSettings(node: FlowNode, spec: NodeSpec, config: NodeConfig, path: Path, problems: ProblemList): void {
   const warning = { severity: "warning", node_id: node.id } as const;
   if (node.on_error === "continue" && node.default_output === undefined) {
-    const message = "When this node fails its value is null";
-    const hint = "Say what it should be in default_output";
+    const message = "If this node fails, its value is null";
+    const hint = "Set default_output";
     problems.add({ ...warning, code: "missing_default_output", path: [...path, "on_error"], message, hint });
   }
   const execution = spec.execution(config);
   if (node.timeout_ms !== undefined && (execution === "inline" || execution === "local")) {
-    const message = "This node takes no time of its own: timeout_ms has no effect";
+    const message = "timeout_ms has no effect on this node type";
     problems.add({ ...warning, code: "setting_ignored", path: [...path, "timeout_ms"], message });
   }
   if (node.timeout_ms !== undefined && spec.io.pause) {
-    const message = "A node that waits for people has no time-out of its own: timeout_ms has no effect";
-    const hint = "Say how long it waits in config.expires_in_seconds";
+    const message = "timeout_ms has no effect on an approval";
+    const hint = "Set config.expires_in_seconds instead";
     problems.add({ ...warning, code: "setting_ignored", path: [...path, "timeout_ms"], message, hint });
   }
-  // Each step of a node that calls tools has attempts of its own.
+  // Each step of a node with tools has its own attempts.
   const retries = execution === "activity" || spec.retry.max_attempts > 1;
   if ((node.retry?.max_attempts ?? 1) > 1 && !retries) {
-    const message = "This node is attempted once: retry has no effect";
-    const hint = spec.nested || node.type === "subflow" ? "Give the nodes inside it a retry of their own" : undefined;
+    const message = "retry has no effect: this node makes only one attempt";
+    const hint = spec.nested || node.type === "subflow" ? "Set retry on the nodes inside it" : undefined;
     problems.add({
       ...warning,
       code: "setting_ignored",
@@ -208,12 +219,21 @@ function checkExpression(
   const path = [...nodePath, ...place];
   const longest = language === "cel" ? limits.max_cel_chars : limits.max_template_chars;
   if (source.length > longest) {
-    const message = `${language === "cel" ? "An expression" : "A template"} is at most ${longest} characters long`;
+    const message = `${language === "cel" ? "An expression" : "A template"} can have at most ${longest} characters`;
     problems.add({ code: "expression_too_long", path, node_id, message });
     return undefined;
   }
   const check = language === "cel" ? checkCel(source) : checkTemplate(source);
-  if (check.ok) return { path, reads: check.reads };
-  problems.add({ code: "invalid_expression", path, node_id, message: check.message });
+  if (check.ok) {
+    const long = "longInteger" in check ? (check.longInteger as string | undefined) : undefined;
+    if (long !== undefined) {
+      const message = `No value equals ${long}: JSON integers beyond 2^53 are read as text with the same digits`;
+      const fix = `Write it as text, "${long}", or convert the other side with int(...)`;
+      problems.add({ code: "long_integer", severity: "warning", path, node_id, message, hint: fix });
+    }
+    return { path, reads: check.reads, language, source };
+  }
+  const hint = language === "liquid" && source.includes("{{") ? BRACES_AS_TEXT : undefined;
+  problems.add({ code: "invalid_expression", path, node_id, message: check.message, hint });
   return undefined;
 }

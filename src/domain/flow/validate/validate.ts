@@ -3,6 +3,8 @@ import { compileFlow } from "../plan/compile.ts";
 import { flowDefinitionSchema, type FlowDefinition } from "../definition/definition.ts";
 import { createFormCompiler, type FormCompiler } from "../forms/form.ts";
 import type { FlowLimits } from "../definition/limits.ts";
+import { createScopeList, type FlowScope, type ScopeList } from "./scope-list.ts";
+import type { OutputsOfOthers } from "./output-schemas.ts";
 import { measureConfigs, measureDocument, measureGraphs } from "./measure.ts";
 import {
   addSchemaIssues,
@@ -18,34 +20,51 @@ import { validateRunInputs } from "../io/run-inputs.ts";
 import type { Plan } from "../plan/types.ts";
 import { checkGraph, NO_OUTER_SCOPE } from "./validate-graph.ts";
 
-/** What `POST /v2/flows/validate` answers. */
+/** The response of `POST /v2/flows/validate`. */
 export interface FlowValidation {
-  /** Whether the flow can be deployed: it has no problem of severity error. */
+  /** Whether the flow can be deployed: it has no problem with severity error. */
   readonly valid: boolean;
   readonly problems: readonly FlowProblem[];
 }
 
-/** A validation with the parsed definition and its plan, for callers that store the flow. */
-export type CheckedFlow =
-  | {
-      readonly valid: true;
-      readonly problems: readonly FlowProblem[];
-      readonly definition: FlowDefinition;
-      readonly plan: Plan;
-    }
-  | { readonly valid: false; readonly problems: readonly FlowProblem[] };
+/** The result of a validation with the parsed definition and its plan, for callers that store the flow. */
+export type CheckedFlow = (
+  | { readonly valid: true; readonly definition: FlowDefinition; readonly plan: Plan }
+  | { readonly valid: false }
+) & {
+  readonly problems: readonly FlowProblem[];
+  /** Set if requested, and if the flow is within the size limits. */
+  readonly scope?: FlowScope;
+};
 
-/** The flow with unchecked nodes and edges. Those are checked one by one, so that one fault hides no other. */
+/** A flow with unchecked nodes and edges; they are checked one by one, so that no problem hides another. */
 const frameSchema = flowDefinitionSchema.extend({ nodes: z.array(z.unknown()), edges: z.array(z.unknown()) });
 
-/** Reports all problems of a flow at once. Executes nothing and never throws. */
+/** Reports all problems of a flow together. Executes nothing and never throws. */
 export function validateFlow(input: unknown, limits: FlowLimits): FlowValidation {
   const { valid, problems } = checkFlow(input, limits);
   return { valid, problems };
 }
 
-/** As validateFlow, and hands back the definition and its plan where the flow is valid. */
-export function checkFlow(input: unknown, limits: FlowLimits): CheckedFlow {
+export interface CheckOptions {
+  /** Whether the values that nodes can read are returned. */
+  readonly scope?: boolean;
+  readonly outputs?: OutputsOfOthers;
+}
+
+/** Like validateFlow, but also returns the definition and plan of a valid flow and, if requested, the values that its nodes can read. */
+export function checkFlow(input: unknown, limits: FlowLimits, options: CheckOptions = {}): CheckedFlow {
+  const scope = options.scope === true ? createScopeList() : undefined;
+  const checked = checkParts(input, limits, scope, options.outputs);
+  return scope ? { ...checked, scope: scope.result(checked.problems) } : checked;
+}
+
+function checkParts(
+  input: unknown,
+  limits: FlowLimits,
+  scope: ScopeList | undefined,
+  outputs: OutputsOfOthers | undefined,
+): CheckedFlow {
   const problems = createProblemList(input);
   if (
     !measureGraphs(input, limits, problems) ||
@@ -62,13 +81,13 @@ export function checkFlow(input: unknown, limits: FlowLimits): CheckedFlow {
   if (Array.isArray(nodes)) {
     let compiler: FormCompiler | undefined;
     const checkForm = (schema: unknown) => (compiler ??= createFormCompiler())(schema);
-    const validation = { limits, problems, checkForm };
+    const validation = { limits, problems, checkForm, scope, outputs };
     checkGraph({ nodes, edges: Array.isArray(edges) ? edges : [] }, [], NO_OUTER_SCOPE, validation);
   }
   if (frame.success) reportSettings(frame.data, limits, problems);
   if (problems.hasErrors) return { valid: false, problems: problems.all() };
 
-  // Without an error so far this cannot fail, because all its parts have been parsed.
+  // Cannot fail if no error has been found, because all parts have already been parsed.
   const definition = flowDefinitionSchema.parse(input);
   const plan = compileFlow(definition);
   const bytes = new TextEncoder().encode(JSON.stringify(plan)).length;
@@ -84,24 +103,24 @@ export function checkFlow(input: unknown, limits: FlowLimits): CheckedFlow {
 function reportSettings({ settings }: z.infer<typeof frameSchema>, limits: FlowLimits, problems: ProblemList): void {
   const timeout = settings?.timeout_seconds;
   if (timeout !== undefined && timeout > limits.max_timeout_seconds) {
-    const message = `A run may take at most ${limits.max_timeout_seconds} seconds`;
+    const message = `timeout_seconds can be at most ${limits.max_timeout_seconds}`;
     problems.add({ code: "out_of_range", path: ["settings", "timeout_seconds"], message });
   }
   const parsed = parseRedactPaths(settings?.redact ?? []);
   for (const { index, message } of parsed.ok ? [] : parsed.problems) {
-    const hint = 'Paths look like $.inputs.in-0, $.nodes["http-0"].output.body.token, $..password';
+    const hint = 'A path must look like $.inputs.in-0, $.nodes["http-0"].output.body.token or $..password';
     problems.add({ code: "invalid_redact_path", path: ["settings", "redact", index], message, hint });
   }
 }
 
 /**
- * A model's memory is stored, and nobody knows which part of it would have to be masked. Returns whether there is
- * one.
+ * Rejects redaction together with memory: memories are stored, and it is unknown which parts of them to mask. Returns whether the flow has
+ * both.
  */
 function reportMemories({ settings }: FlowDefinition, plan: Plan, problems: ProblemList): boolean {
   if ((settings?.redact ?? []).length === 0 || !remembers(plan)) return false;
-  const message = "A flow whose models have a memory cannot redact: what they remember would be stored as it is";
-  problems.add({ code: "invalid_value", path: ["settings", "redact"], message, hint: "Leave out memory, or redact" });
+  const message = "redact cannot be combined with memory: remembered text would be stored unredacted";
+  problems.add({ code: "invalid_value", path: ["settings", "redact"], message, hint: "Remove memory or redact" });
   return true;
 }
 
@@ -111,7 +130,7 @@ function remembers({ nodes }: Plan): boolean {
   );
 }
 
-/** Examples are shown to newcomers and pasted into snippets, so an example that would be refused is worth a warning. */
+/** Newcomers read the examples and paste them into calls, so an example with invalid inputs is worth a warning. */
 function reportExamples(definition: FlowDefinition, plan: Plan, limits: FlowLimits, problems: ProblemList): void {
   for (const [index, example] of (definition.examples ?? []).entries()) {
     const path = ["examples", index, "inputs"];
@@ -120,7 +139,7 @@ function reportExamples(definition: FlowDefinition, plan: Plan, limits: FlowLimi
       problems.add({ code: "invalid_example", severity: "warning", path: [...path, ...loc], message: msg });
     }
     for (const key of ignored) {
-      const message = "No input of the flow takes this value";
+      const message = "No input of the flow uses this value";
       problems.add({ code: "invalid_example", severity: "warning", path: [...path, key], message });
     }
   }

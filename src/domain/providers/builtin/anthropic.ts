@@ -2,7 +2,7 @@ import { below, defineAction, inputsOf, READS } from "../action.ts";
 import { apiKey, webAddress } from "../auth-fields.ts";
 import type { BuiltinProvider } from "../provider.ts";
 
-/** The version of the interface that requests ask for. */
+/** The API version that requests name. */
 const ANTHROPIC_VERSION = "2023-06-01";
 
 const headers = { "anthropic-version": ANTHROPIC_VERSION };
@@ -10,7 +10,7 @@ const headers = { "anthropic-version": ANTHROPIC_VERSION };
 const createMessage = defineAction({
   action_id: "create_message",
   name: "Create a message",
-  description: "Lets a model answer messages",
+  description: "Sends messages to a model and returns its answer",
   annotations: READS,
   timeout_seconds: 300,
   input_schema: {
@@ -38,7 +38,7 @@ const createMessage = defineAction({
 const listModels = defineAction({
   action_id: "list_models",
   name: "List models",
-  description: "Lists the models",
+  description: "Lists the available models",
   annotations: READS,
   input_schema: inputsOf({}),
   output_schema: { type: "object", properties: { data: { type: "array" } } },
@@ -49,7 +49,7 @@ export const anthropic: BuiltinProvider = {
   provider_id: "anthropic",
   provider_version: "1",
   name: "Anthropic",
-  description: "The models of Anthropic",
+  description: "Anthropic's models",
   provider_group: ["models"],
   tags: ["llm", "chat", "claude"],
   icon: null,
@@ -58,7 +58,7 @@ export const anthropic: BuiltinProvider = {
     schemes: {
       api_key: apiKey(
         { in: "header", name: "x-api-key" },
-        { base_url: webAddress("The service", { default: "https://api.anthropic.com" }) },
+        { base_url: webAddress("Base URL of the service", { default: "https://api.anthropic.com" }) },
       ),
     },
   },

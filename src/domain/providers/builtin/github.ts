@@ -6,7 +6,7 @@ import { bearer, webAddress } from "../auth-fields.ts";
 import type { BuiltinProvider } from "../provider.ts";
 
 const text = { type: "string", minLength: 1 } as const;
-/** A segment of one dot, or two, would be another address. */
+/** A segment "." or ".." would change the URL's path. */
 const REPOSITORY_NAME = "^\\.?[A-Za-z0-9_-][A-Za-z0-9_.-]*$";
 const repository = {
   owner: { ...text, pattern: REPOSITORY_NAME },
@@ -18,7 +18,7 @@ const object = { type: "object" } as const;
 
 const HEADERS = { accept: "application/vnd.github+json", "x-github-api-version": "2022-11-28" };
 
-/** Where an action is carried out: below the repository that its inputs name. */
+/** Makes the request of an action below the repository that its inputs name. */
 function inRepository(method: string, path: (inputs: JsonObject) => string): NonNullable<Action["request"]> {
   return ({ owner, repo, number, ...members }: JsonObject, { base_url }: Credential): ActionRequest => {
     const part = (value: Json | undefined): string => encodeURIComponent(asText(value));
@@ -31,7 +31,7 @@ function inRepository(method: string, path: (inputs: JsonObject) => string): Non
 const getRepository = defineAction({
   action_id: "get_repository",
   name: "Get a repository",
-  description: "Reads what is known of a repository",
+  description: "Gets a repository",
   annotations: READS,
   input_schema: inputsOf(repository),
   output_schema: object,
@@ -47,7 +47,7 @@ const listIssues = defineAction({
     {
       ...repository,
       state: { enum: ["open", "closed", "all"] },
-      labels: { type: "string", description: "Separated by commas" },
+      labels: { type: "string", description: "Label names, separated by commas" },
       per_page: { type: "integer", minimum: 1, maximum: 100 },
       page: { type: "integer", minimum: 1 },
     },
@@ -114,7 +114,7 @@ const addComment = defineAction({
 const searchIssues = defineAction({
   action_id: "search_issues",
   name: "Search issues",
-  description: "Finds issues and pull requests by GitHub's search syntax",
+  description: "Finds issues and pull requests with GitHub's search syntax",
   annotations: READS,
   input_schema: inputsOf(
     { q: text, per_page: { type: "integer", minimum: 1, maximum: 100 }, page: { type: "integer", minimum: 1 } },
@@ -151,7 +151,7 @@ export const github: BuiltinProvider = {
   provider_id: "github",
   provider_version: "1",
   name: "GitHub",
-  description: "Repositories, issues and pull requests of GitHub",
+  description: "GitHub repositories, issues and pull requests",
   provider_group: ["development"],
   tags: ["git", "issues", "code"],
   icon: null,
@@ -159,7 +159,7 @@ export const github: BuiltinProvider = {
     required: true,
     schemes: {
       bearer: bearer({
-        base_url: webAddress("The REST API: of GitHub Enterprise Server https://HOST/api/v3", {
+        base_url: webAddress("URL of the REST API; for GitHub Enterprise Server https://HOST/api/v3", {
           default: "https://api.github.com",
         }),
       }),

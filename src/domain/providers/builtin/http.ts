@@ -6,7 +6,7 @@ import { textOf } from "../connection.ts";
 import type { Credential } from "../connection.ts";
 import type { BuiltinProvider } from "../provider.ts";
 
-const base = { base_url: webAddress("The service: the credential is sent to addresses below this one only") };
+const base = { base_url: webAddress("Base URL: the credential is sent only to URLs below it") };
 
 const HEADER_NAME = "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$";
 const place = {
@@ -14,13 +14,13 @@ const place = {
     type: "string",
     minLength: 1,
     maxLength: 8192,
-    description: "An address, or with a connection a path below its base_url",
+    description: "A URL or, with a connection, a path below its base_url",
   },
   headers: {
     type: "object",
     propertyNames: { pattern: HEADER_NAME },
     additionalProperties: { type: "string" },
-    description: "Name to value",
+    description: "Values by name",
   },
   query: { type: "object", additionalProperties: { type: ["string", "number", "boolean"] }, description: "Parameters" },
 } as const;
@@ -34,7 +34,7 @@ const answer: JsonObject = {
 const get = defineAction({
   action_id: "get",
   name: "Get",
-  description: "Reads an address: JSON is parsed, text is text, anything else is base64",
+  description: "Reads a URL: JSON is parsed, text is returned as text, anything else as base64",
   annotations: READS,
   requires_connection: false,
   input_schema: inputsOf(place, ["headers", "query"]),
@@ -47,14 +47,14 @@ const request = defineAction({
   action_id: "request",
   name: "Request",
   description: "Sends any HTTP request",
-  llm: "Sends any HTTP request, which may change or delete things. It is never sent twice. To read, use get.",
+  llm: "Sends any HTTP request, which may change or delete things. The request is never repeated. To read, use get.",
   annotations: { read_only: false, destructive: true, idempotent: false },
   requires_connection: false,
   input_schema: inputsOf(
     {
       method: { enum: ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] },
       ...place,
-      body: { description: "Sent as JSON, or as it is where it is a string" },
+      body: { description: "Sent as JSON, or unchanged if it is a string" },
     },
     ["headers", "query", "body"],
   ),
@@ -100,14 +100,14 @@ function requestOf(method: string, inputs: JsonObject, credential: Credential): 
   };
 }
 
-/** The address that is meant. Throws where a credential would leave for another service than its own. */
+/** The URL to call. Throws if the credential would be sent to a service other than its own. */
 function addressOf(url: string, baseUrl: string): string {
   if (baseUrl === "") return url;
   const root = new URL(baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`);
   const isRelative = !/^[a-z][a-z0-9+.-]*:|^\/\//i.test(url);
   const address = isRelative ? `${root.href}${url.replace(/^\/+/, "")}` : url;
   const target = URL.canParse(address) ? new URL(address) : null;
-  if (target === null) throw new ActionRefused("inputs", "url: not an address");
+  if (target === null) throw new ActionRefused("inputs", "url: must be a valid URL");
   if (target.origin === root.origin && `${target.pathname}/`.startsWith(root.pathname)) return address;
-  throw new ActionRefused("inputs", `url: the connection is for addresses below ${root.origin}${root.pathname} only`);
+  throw new ActionRefused("inputs", `url: the connection allows only URLs below ${root.origin}${root.pathname}`);
 }

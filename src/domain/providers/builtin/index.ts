@@ -26,7 +26,7 @@ const PROVIDERS: readonly BuiltinProvider[] = [
   millrace,
 ];
 
-/** Every provider that comes with the service. */
+/** Every built-in provider. */
 export const BUILTIN_PROVIDERS: readonly Provider[] = PROVIDERS.map((provider) => ({
   ...provider,
   triggers: TRIGGER_TYPES.filter(({ provider_id }) => provider_id === provider.provider_id).map(asTrigger),

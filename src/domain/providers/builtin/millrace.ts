@@ -13,8 +13,8 @@ const run = {
 const startRun = defineAction({
   action_id: "start_run",
   name: "Start a run",
-  description: "Starts a flow and answers at once; get_run tells how it stands",
-  // The run's id follows from the call: done again, it is the same run.
+  description: "Starts a flow and returns immediately; get_run returns its status",
+  // The run's ID is derived from the call, so that a repeated call means the same run.
   annotations: { read_only: false, destructive: false, idempotent: true },
   requires_connection: false,
   input_schema: inputsOf({ project_id: id, inputs: object, user_id: { type: "string" } }, ["inputs", "user_id"]),
@@ -24,7 +24,7 @@ const startRun = defineAction({
 const getRun = defineAction({
   action_id: "get_run",
   name: "Get a run",
-  description: "How a run stands, and its outputs once it is completed",
+  description: "Returns a run's status, and its outputs once it has completed",
   annotations: READS,
   requires_connection: false,
   input_schema: inputsOf({ run_id: id }),
@@ -34,7 +34,7 @@ const getRun = defineAction({
 const queryKnowledgeBase = defineAction({
   action_id: "query_knowledge_base",
   name: "Query a knowledge base",
-  description: "Finds passages in the documents of a knowledge base",
+  description: "Finds chunks in the documents of a knowledge base",
   annotations: READS,
   requires_connection: false,
   input_schema: inputsOf(
@@ -53,7 +53,7 @@ export const millrace: BuiltinProvider = {
   provider_id: "millrace",
   provider_version: "1",
   name: "Millrace",
-  description: "The organisation's own flows and knowledge bases",
+  description: "Flows and knowledge bases of this organisation",
   provider_group: ["core"],
   tags: ["flows", "knowledge"],
   icon: null,

@@ -2,7 +2,9 @@ import { below, defineAction, inputsOf, READS } from "../action.ts";
 import { apiKey, noCredential, webAddress } from "../auth-fields.ts";
 import type { BuiltinProvider } from "../provider.ts";
 
-const base = { base_url: webAddress("Up to the version, e.g. https://api.openai.com/v1 or http://localhost:11434/v1") };
+const base = {
+  base_url: webAddress("Base URL up to the version, e.g. https://api.openai.com/v1 or http://localhost:11434/v1"),
+};
 
 const messages = {
   type: "array",
@@ -14,7 +16,7 @@ const messages = {
 const chat = defineAction({
   action_id: "chat",
   name: "Chat",
-  description: "Lets a model answer messages",
+  description: "Sends messages to a model and returns its answer",
   annotations: READS,
   timeout_seconds: 300,
   input_schema: {
@@ -27,7 +29,7 @@ const chat = defineAction({
       },
       ["temperature", "max_tokens"],
     ),
-    // Endpoints differ in what else they take.
+    // Endpoints accept different further fields.
     additionalProperties: true,
   },
   output_schema: { type: "object", properties: { choices: { type: "array" }, usage: { type: "object" } } },
@@ -41,7 +43,7 @@ const chat = defineAction({
 const embed = defineAction({
   action_id: "embed",
   name: "Embed",
-  description: "Turns texts into vectors",
+  description: "Converts texts to vectors (embeddings)",
   annotations: READS,
   input_schema: inputsOf({
     model: { type: "string", minLength: 1 },
@@ -65,7 +67,7 @@ export const openaiCompatible: BuiltinProvider = {
   provider_id: "openai_compatible",
   provider_version: "1",
   name: "OpenAI-compatible models",
-  description: "Models behind the interface of OpenAI: OpenAI itself, Azure, vLLM, Ollama, llama.cpp and many others",
+  description: "Models with an OpenAI-compatible API: OpenAI itself, Azure, vLLM, Ollama, llama.cpp and many others",
   provider_group: ["models"],
   tags: ["llm", "chat", "embeddings"],
   icon: null,

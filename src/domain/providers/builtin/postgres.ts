@@ -4,10 +4,10 @@ import { basic, certificate, plain } from "../auth-fields.ts";
 import type { Credential } from "../connection.ts";
 import type { BuiltinProvider } from "../provider.ts";
 
-/** Rows that a statement may answer. The answer says when there are more. */
+/** Most rows that a statement may return. The output says whether there are more. */
 const MAX_ROWS = 10_000;
 export const DEFAULT_ROWS = 1000;
-/** Time that the server gives a statement, where the inputs name none (s). */
+/** Default time limit of a statement on the server (s). */
 export const DEFAULT_STATEMENT_SECONDS = 30;
 
 const statement = {
@@ -15,20 +15,20 @@ const statement = {
     type: "string",
     minLength: 1,
     maxLength: 100_000,
-    description: "One statement; values go into params and stand in it as $1, $2",
+    description: "One SQL statement; refer to the values in params as $1, $2",
   },
   params: {
     type: "array",
     maxItems: 1000,
     items: {},
-    description: "Bound, never part of the statement: lists as arrays, objects as JSON",
+    description: "Values bound to the statement, never part of its text: lists as arrays, objects as JSON",
   },
   max_rows: { type: "integer", minimum: 1, maximum: MAX_ROWS, description: `Default ${DEFAULT_ROWS}` },
   statement_timeout_seconds: {
     type: "integer",
     minimum: 1,
     maximum: 3600,
-    description: `When the server gives up. Default ${DEFAULT_STATEMENT_SECONDS}`,
+    description: `Seconds after which the server cancels the statement. Default ${DEFAULT_STATEMENT_SECONDS}`,
   },
 } as const;
 const OPTIONAL = ["params", "max_rows", "statement_timeout_seconds"];
@@ -40,9 +40,9 @@ const rows: JsonObject = {
     rows: {
       type: "array",
       items: { type: "object" },
-      description: "Name to value; exact numbers and times are texts, bytes are base64",
+      description: "Values by column name; exact numbers and times are text, bytes are base64",
     },
-    row_count: { type: "integer", description: "Rows answered, or changed" },
+    row_count: { type: "integer", description: "Number of rows returned or changed" },
     truncated: { type: "boolean", description: "Whether there are more rows than max_rows" },
   },
   required: ["columns", "rows", "row_count", "truncated"],
@@ -51,7 +51,7 @@ const rows: JsonObject = {
 const query = defineAction({
   action_id: "query",
   name: "Query",
-  description: "Reads by one SQL statement, in a transaction that cannot write",
+  description: "Runs one SQL statement in a read-only transaction",
   annotations: READS,
   input_schema: inputsOf(statement, OPTIONAL),
   output_schema: rows,
@@ -60,8 +60,8 @@ const query = defineAction({
 const execute = defineAction({
   action_id: "execute",
   name: "Execute",
-  description: "Carries out one SQL statement that may write, where the connection has allow_writes",
-  llm: "Carries out one SQL statement that may change or delete data: all of it or nothing. To read, use query.",
+  description: "Runs one SQL statement that can write; needs a connection with allow_writes",
+  llm: "Executes one SQL statement that may change or delete data, completely or not at all. To read, use query.",
   annotations: { read_only: false, destructive: true, idempotent: false },
   input_schema: inputsOf(statement, OPTIONAL),
   output_schema: rows,
@@ -71,7 +71,7 @@ export const postgres: BuiltinProvider = {
   provider_id: "postgres",
   provider_version: "1",
   name: "PostgreSQL",
-  description: "Queries of a PostgreSQL database: only reading, unless the connection allows writing",
+  description: "SQL queries to a PostgreSQL database; read-only unless the connection allows writes",
   provider_group: ["databases"],
   tags: ["sql", "database"],
   icon: null,
@@ -80,16 +80,16 @@ export const postgres: BuiltinProvider = {
     schemes: {
       basic: basic(
         {
-          host: plain("The server"),
+          host: plain("Host name of the server"),
           port: { type: "integer", minimum: 1, maximum: 65_535, default: 5432 },
-          database: plain("The database"),
+          database: plain("Name of the database"),
           tls: {
             enum: ["verify", "require", "off"],
             default: "verify",
-            description: "`require` encrypts without looking at the server's certificate",
+            description: "`require` encrypts without verifying the server's certificate",
           },
-          ca: certificate("Of the server, where no public authority signed its certificate (PEM)"),
-          allow_writes: { type: "boolean", default: false, description: "Whether actions may change data" },
+          ca: certificate("CA certificate of the server (PEM), if no public authority signed its certificate"),
+          allow_writes: { type: "boolean", default: false, description: "Whether actions can change data" },
         },
         ["ca"],
       ),
@@ -99,8 +99,8 @@ export const postgres: BuiltinProvider = {
   actions: [query, execute],
 };
 
-/** Throws ActionRefused where a connection is for reading only. */
+/** Throws ActionRefused if the connection is read-only. */
 export function requireWritable({ allow_writes }: Credential): void {
   if (allow_writes === true) return;
-  throw new ActionRefused("inputs", "connection_id: the connection only reads (its allow_writes is false)");
+  throw new ActionRefused("inputs", "connection_id: the connection is read-only (its allow_writes is false)");
 }

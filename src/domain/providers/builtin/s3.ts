@@ -3,11 +3,11 @@ import { CHANGES, defineAction, inputsOf, READS } from "../action.ts";
 import { fieldsOf, plain, secretText, webAddress } from "../auth-fields.ts";
 import type { BuiltinProvider } from "../provider.ts";
 
-/** As Amazon names buckets: such a name cannot lead to another host. */
+/** Amazon's rules for bucket names, with which a name cannot lead to another host. */
 const BUCKET_NAME = "^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$";
 
 const bucket = { type: "string", pattern: BUCKET_NAME } as const;
-const key = { type: "string", minLength: 1, maxLength: 1024, description: "The whole name of the object" } as const;
+const key = { type: "string", minLength: 1, maxLength: 1024, description: "Full name of the object" } as const;
 
 const object: JsonObject = {
   type: "object",
@@ -27,10 +27,10 @@ const listObjects = defineAction({
   input_schema: inputsOf(
     {
       bucket,
-      prefix: { type: "string", maxLength: 1024, description: "What their names begin with" },
-      delimiter: { type: "string", minLength: 1, maxLength: 10, description: "/ lists one level, as of folders" },
+      prefix: { type: "string", maxLength: 1024, description: "Only objects whose names start with this" },
+      delimiter: { type: "string", minLength: 1, maxLength: 10, description: "/ lists one level, like a folder" },
       max_keys: { type: "integer", minimum: 1, maximum: 1000 },
-      cursor: { type: "string", minLength: 1, maxLength: 4096, description: "Of the page before" },
+      cursor: { type: "string", minLength: 1, maxLength: 4096, description: "`cursor` of the previous page" },
     },
     ["prefix", "delimiter", "max_keys", "cursor"],
   ),
@@ -38,8 +38,8 @@ const listObjects = defineAction({
     type: "object",
     properties: {
       objects: { type: "array", items: object },
-      prefixes: { type: "array", items: { type: "string" }, description: "With delimiter: the levels below" },
-      cursor: { type: ["string", "null"], description: "Of the next page" },
+      prefixes: { type: "array", items: { type: "string" }, description: "Only with delimiter: the levels below" },
+      cursor: { type: ["string", "null"], description: "Cursor of the next page" },
     },
     required: ["objects", "prefixes", "cursor"],
   },
@@ -48,7 +48,7 @@ const listObjects = defineAction({
 const getObject = defineAction({
   action_id: "get_object",
   name: "Get an object",
-  description: "Reads an object: JSON is parsed, text is text, anything else is base64",
+  description: "Reads an object: JSON is parsed, text is returned as text, anything else as base64",
   annotations: READS,
   input_schema: inputsOf({ bucket, key }),
   output_schema: {
@@ -61,14 +61,14 @@ const getObject = defineAction({
 const putObject = defineAction({
   action_id: "put_object",
   name: "Put an object",
-  description: "Writes an object, in the place of the one there may be",
+  description: "Writes an object and replaces an existing one",
   annotations: CHANGES,
   input_schema: inputsOf(
     {
       bucket,
       key,
-      body: { description: "Stored as JSON, or as it is where it is a string" },
-      body_base64: { type: "string", description: "Bytes in base64, in the place of body" },
+      body: { description: "Stored as JSON, or unchanged if it is a string" },
+      body_base64: { type: "string", description: "Bytes in base64, instead of body" },
       content_type: { type: "string", pattern: "^[\\x20-\\x7e]{1,200}$" },
     },
     ["body", "body_base64", "content_type"],
@@ -80,7 +80,7 @@ export const s3: BuiltinProvider = {
   provider_id: "s3",
   provider_version: "1",
   name: "S3",
-  description: "Objects of Amazon S3 and of every store with the same interface; also a source of knowledge bases",
+  description: "Objects in Amazon S3 and compatible stores; also a source for knowledge bases",
   provider_group: ["storage"],
   tags: ["files", "objects", "aws"],
   icon: null,
@@ -90,11 +90,11 @@ export const s3: BuiltinProvider = {
       api_key: {
         fields: fieldsOf(
           {
-            access_key_id: plain("The access key"),
-            secret_access_key: secretText("Its secret"),
-            session_token: secretText("Of temporary credentials"),
-            region: plain("The region", { default: "us-east-1", pattern: "^[A-Za-z0-9-]{1,64}$" }),
-            endpoint: webAddress("Of a store that is not Amazon's; its buckets are addressed by path", {
+            access_key_id: plain("Access key ID"),
+            secret_access_key: secretText("Secret access key"),
+            session_token: secretText("Session token, for temporary credentials"),
+            region: plain("Region", { default: "us-east-1", pattern: "^[A-Za-z0-9-]{1,64}$" }),
+            endpoint: webAddress("URL of a store that is not Amazon's; path-style bucket URLs are used", {
               pattern: "^https?://[^/?#@\\s]+/?$",
             }),
           },

@@ -4,20 +4,20 @@ import { bearer, fieldsOf, webAddress } from "../auth-fields.ts";
 import type { BuiltinProvider } from "../provider.ts";
 
 const message = {
-  text: { type: "string", maxLength: 40_000, description: "mrkdwn; also what notifications show" },
-  blocks: { type: "array", items: { type: "object" }, maxItems: 50, description: "Block Kit" },
+  text: { type: "string", maxLength: 40_000, description: "Text in mrkdwn; also shown in notifications" },
+  blocks: { type: "array", items: { type: "object" }, maxItems: 50, description: "Block Kit blocks" },
 } as const;
 
 const postMessage = defineAction({
   action_id: "post_message",
   name: "Post a message",
-  description: "Posts a message to a channel or a thread, by the Web API (a bot token)",
+  description: "Posts a message to a channel or thread through the Web API (bot token)",
   annotations: ADDS,
   input_schema: inputsOf(
     {
-      channel: { type: "string", minLength: 1, description: "Id of the channel or user, or #name" },
+      channel: { type: "string", minLength: 1, description: "ID of the channel or user, or #name" },
       ...message,
-      thread_ts: { type: "string", description: "The message that is answered" },
+      thread_ts: { type: "string", description: "Timestamp of the message to reply to" },
     },
     ["blocks", "thread_ts"],
   ),
@@ -33,13 +33,16 @@ const postMessage = defineAction({
 const sendToWebhook = defineAction({
   action_id: "send_to_webhook",
   name: "Send to a webhook",
-  description: "Posts a message to the channel of an incoming webhook",
+  description: "Posts a message through an incoming webhook",
   annotations: ADDS,
   input_schema: inputsOf(message, ["blocks"]),
   output_schema: { type: "object", properties: { ok: { const: true } } },
   request(inputs, { webhook_url }) {
     if (typeof webhook_url !== "string")
-      throw new ActionRefused("inputs", "connection_id: the connection has no webhook_url; post_message takes a token");
+      throw new ActionRefused(
+        "inputs",
+        "connection_id: the connection has no webhook_url; to use a token, choose post_message",
+      );
     return { method: "POST", url: webhook_url, body: { json: inputs } };
   },
   outputs: () => ({ ok: true }),
@@ -67,17 +70,17 @@ export const slack: BuiltinProvider = {
   provider_id: "slack",
   provider_version: "1",
   name: "Slack",
-  description: "Messages to Slack, by the Web API (a bot token) or by an incoming webhook",
+  description: "Messages to Slack, through the Web API (bot token) or an incoming webhook",
   provider_group: ["communication"],
   tags: ["chat", "messages"],
   icon: null,
   auth: {
     required: true,
     schemes: {
-      bearer: bearer({ base_url: webAddress("The Web API", { default: "https://slack.com/api" }) }),
-      // The address is the credential.
+      bearer: bearer({ base_url: webAddress("Base URL of the Web API", { default: "https://slack.com/api" }) }),
+      // The webhook's URL is the credential.
       api_key: {
-        fields: fieldsOf({ webhook_url: webAddress("The address of an incoming webhook", { writeOnly: true }) }),
+        fields: fieldsOf({ webhook_url: webAddress("URL of an incoming webhook", { writeOnly: true }) }),
       },
     },
   },
@@ -90,10 +93,10 @@ export const slack: BuiltinProvider = {
   },
 };
 
-/** Slack says no with 200. */
+/** The error in a response, because Slack reports errors with status 200. */
 function refusal(body: Json): string | null {
   const { ok, error } = (body ?? {}) as { ok?: unknown; error?: unknown };
-  return ok === true ? null : `Slack answers ${typeof error === "string" ? error : "no"}`;
+  return ok === true ? null : `Slack returned the error ${typeof error === "string" ? error : "unknown"}`;
 }
 
 function accepted(body: Json, members: readonly string[]): Json {

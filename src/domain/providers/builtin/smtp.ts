@@ -3,19 +3,19 @@ import { basic, certificate, noCredential, plain } from "../auth-fields.ts";
 import type { BuiltinProvider } from "../provider.ts";
 
 const server = {
-  host: plain("The mail server"),
+  host: plain("Host name of the mail server"),
   port: { type: "integer", minimum: 1, maximum: 65_535, default: 587 },
   tls: {
     enum: ["starttls", "implicit", "off"],
     default: "starttls",
-    description: "`implicit` is for port 465; `off` sends everything in clear text",
+    description: "`implicit` is for port 465; `off` sends everything unencrypted",
   },
-  ca: certificate("Of the server, where no public authority signed its certificate (PEM)"),
+  ca: certificate("CA certificate of the server (PEM), if no public authority signed its certificate"),
 } as const;
 
-/** Without a line break in it nothing can be added to the headers or the dialogue with the server. */
+/** Text without line breaks, which could add headers or commands of the mail protocol. */
 const LINE = "^[^\\x00-\\x1f\\x7f]*$";
-/** One address, plain or as `Name <address>`. Characters that would make a list or a comment of it are refused. */
+/** One address, plain or as `Name <address>`. Excludes characters that would make it a list or a comment. */
 export const MAIL_ADDRESS =
   '^(?:[^<>,;:"\\\\()\\x00-\\x1f\\x7f]* ?<([^\\s<>,;:"\\\\()@\\x00-\\x1f\\x7f]+@[^\\s<>,;:"\\\\()@\\x00-\\x1f\\x7f]+)>|([^\\s<>,;:"\\\\()@\\x00-\\x1f\\x7f]+@[^\\s<>,;:"\\\\()@\\x00-\\x1f\\x7f]+))$';
 
@@ -31,7 +31,7 @@ const line = { type: "string", maxLength: 998, pattern: LINE };
 const send = defineAction({
   action_id: "send",
   name: "Send an e-mail",
-  description: "Hands a message to the mail server, once",
+  description: "Sends an email through a mail server, never twice",
   annotations: ADDS,
   input_schema: inputsOf(
     {
@@ -43,7 +43,7 @@ const send = defineAction({
       subject: line,
       text: { type: "string", maxLength: 5_000_000 },
       html: { type: "string", maxLength: 5_000_000 },
-      in_reply_to: { ...line, description: "The Message-ID of the message that is answered" },
+      in_reply_to: { ...line, description: "Message-ID of the email to reply to" },
       attachments: {
         type: "array",
         maxItems: 50,
@@ -51,7 +51,7 @@ const send = defineAction({
           type: "object",
           properties: {
             filename: { ...line, minLength: 1, maxLength: 255 },
-            content_base64: { type: "string", description: "The bytes, in base64" },
+            content_base64: { type: "string", description: "Content in base64" },
             content_type: { type: "string", pattern: "^[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}$" },
           },
           required: ["filename", "content_base64"],
@@ -65,8 +65,8 @@ const send = defineAction({
     type: "object",
     properties: {
       message_id: { type: "string" },
-      accepted: { type: "array", items: { type: "string" }, description: "Recipients that the server took" },
-      rejected: { type: "array", items: { type: "string" }, description: "Recipients that the server refused" },
+      accepted: { type: "array", items: { type: "string" }, description: "Recipients that the server accepted" },
+      rejected: { type: "array", items: { type: "string" }, description: "Recipients that the server rejected" },
     },
     required: ["message_id", "accepted", "rejected"],
   },
@@ -76,7 +76,7 @@ export const smtp: BuiltinProvider = {
   provider_id: "smtp",
   provider_version: "1",
   name: "E-mail (SMTP)",
-  description: "E-mail through a mail server",
+  description: "Email through a mail server",
   provider_group: ["communication"],
   tags: ["mail", "email"],
   icon: null,

@@ -1,10 +1,11 @@
+import { parseExactJson } from "../../exact-json.ts";
 import { canonicalJson } from "../../flow/definition/content-hash.ts";
 import { isObject } from "../../json.ts";
 import type { Json, JsonObject } from "../../json.ts";
 
 /**
- * What a model is given of the outputs of a tool of an MCP server: each thing once, where the outputs have it as text, as parts, and as
- * structure. Parts that are no text are named, with their type and size. Any other value is given as it is.
+ * What a model receives from the output of an MCP tool, which may contain the same content as text, as parts and as a structure: each
+ * content once. Parts that are not text are only named, with type and size. Any other value is returned unchanged.
  */
 export function forModel(output: Json): Json {
   if (!isObject(output) || typeof output["text"] !== "string" || !isParts(output["content"])) return output;
@@ -13,7 +14,7 @@ export function forModel(output: Json): Json {
   const media = content.flatMap((part) => (part["type"] === "text" ? [] : [named(part)]));
   const parts = media.length === 0 ? {} : { parts: media };
   if (structured === undefined) return media.length === 0 ? text : { text, ...parts };
-  // Servers write the structure as text once more, for clients that know no structure.
+  // Servers repeat the structure as text for clients that do not support structures.
   return isSame(text, structured)
     ? { structured_content: structured, ...parts }
     : { text, structured_content: structured, ...parts };
@@ -35,7 +36,7 @@ function named(part: JsonObject): JsonObject {
 
 function isSame(text: string, structured: Json): boolean {
   try {
-    return canonicalJson(JSON.parse(text) as Json) === canonicalJson(structured);
+    return canonicalJson(parseExactJson(text)) === canonicalJson(structured);
   } catch {
     return false;
   }

@@ -18,7 +18,7 @@ import type { ImportedAction, ImportedProvider } from "../imported.ts";
 import { membersOf, requireLocal, resolver, textOf } from "../openapi/document.ts";
 import { createSchemaReader } from "../openapi/schemas.ts";
 
-/** What an MCP server says of itself and of its tools. */
+/** An MCP server's description of itself and its tools. */
 export interface McpListing {
   readonly server: {
     readonly name: string;
@@ -29,10 +29,10 @@ export interface McpListing {
   readonly tools: readonly Json[];
 }
 
-/** Ways to authenticate with an MCP server: a connection is for the address that it was created with. */
+/** Ways to authenticate with an MCP server. A connection is bound to the URL it was created with. */
 export function mcpSchemes(url: string): AuthSchemes {
   const base = {
-    base_url: webAddress("The server's address: the credential is sent to this one only", { default: url }),
+    base_url: webAddress("URL of the MCP server: the credential is sent only to this URL", { default: url }),
   };
   return {
     bearer: bearer(base),
@@ -42,16 +42,16 @@ export function mcpSchemes(url: string): AuthSchemes {
   };
 }
 
-/** How the tools of a server are imported. */
+/** Options for importing a server's tools. */
 export interface ToolsSource {
   readonly url: string;
-  /** Its tools need a connection. */
+  /** Whether its tools need a connection. */
   readonly secured: boolean;
-  /** The server's annotations of its tools' effects are trusted. */
+  /** Whether the server's statements about its tools' effects are trusted. */
   readonly trusted: boolean;
 }
 
-/** Makes a provider of an MCP server: each tool is an action. Throws 422. */
+/** Makes a provider from an MCP server, with one action per tool. Throws 422. */
 export function importTools({ server, tools }: McpListing, source: ToolsSource): ImportedProvider {
   const { url, secured, trusted } = source;
   if (tools.length > MAX_ACTIONS) refuse(`The server has more than ${MAX_ACTIONS} tools`);
@@ -64,7 +64,7 @@ export function importTools({ server, tools }: McpListing, source: ToolsSource):
     if (name === "") return [];
     const action = actionOf(tool, actionId(name, taken), { name, url }, source, compile);
     chars += JSON.stringify(action).length;
-    if (chars > MAX_TOTAL_CHARS) refuse("The server's tools are too long together");
+    if (chars > MAX_TOTAL_CHARS) refuse("The server's tool definitions are too long together");
     return [action];
   });
   if (actions.length === 0) refuse("The server has no tools");
@@ -105,6 +105,7 @@ function actionOf(
     output_schema: {
       type: "object",
       properties: {
+        // Do not change this text: imports are compared with stored actions, so every tool of every server would count as changed.
         text: { type: "string", description: "The texts of the answer" },
         content: { type: "array", items: { type: "object" } },
         ...(isObject(tool["outputSchema"])
@@ -122,8 +123,8 @@ function actionOf(
 }
 
 /**
- * What the protocol says of a tool that says nothing: it may change and delete things, and is called once. Hints are a server's own words:
- * one that is not trusted does not decide by them that its tools may be called again.
+ * The effects of a tool. By the protocol's defaults, a tool without hints may change and delete things, and must not be repeated. Pass no
+ * hints of a server that is not trusted, because they decide whether calls may be repeated.
  */
 function annotationsOf(hints: JsonObject): ActionAnnotations {
   const read_only = hints["readOnlyHint"] === true;
@@ -134,7 +135,10 @@ function annotationsOf(hints: JsonObject): ActionAnnotations {
   };
 }
 
-/** A schema of a tool as ours are. One that cannot be used takes any object, and says so: the server checks for itself. */
+/**
+ * Converts a tool's schema to Millrace's form. If that is impossible, the result accepts any object and says so, because the server
+ * validates the arguments itself.
+ */
 function readable(
   schema: Json | undefined,
   direction: "request" | "response",
@@ -144,7 +148,7 @@ function readable(
   if (!isObject(schema)) return {};
   try {
     requireLocal(schema, [], 0);
-    const reader = createSchemaReader({ root: schema, version: "3.1", resolve: resolver(schema) });
+    const reader = createSchemaReader({ root: schema, version: "3.1", resolve: resolver(schema, "3.1") });
     const { $defs: inner, definitions: _, ...top } = reader.read(withoutDefinitions(schema), direction, maxChars);
     const found: JsonObject = { ...top, ...(inner === undefined ? {} : { $defs: inner }) };
     const checked = compile(found);
@@ -155,12 +159,15 @@ function readable(
   return { $comment: "The server's schema is too long or cannot be read: takes any object." };
 }
 
-/** Definitions come back with what refers to them. */
+/** The schema reader adds the definitions that are used. */
 function withoutDefinitions(schema: JsonObject): JsonObject {
   return Object.fromEntries(membersOf(schema).filter(([name]) => name !== "$defs" && name !== "definitions"));
 }
 
-/** Inside another schema, references still lead from its own root. */
+/**
+ * The schema for use inside another one, or any object if it has definitions: its references would be resolved from the outer schema's
+ * root.
+ */
 function own(schema: JsonObject): JsonObject {
   return schema["$defs"] === undefined ? schema : { type: "object" };
 }

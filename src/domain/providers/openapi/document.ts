@@ -1,16 +1,17 @@
-import { parse as parseYaml } from "yaml";
+import { parseDocument, visit } from "yaml";
+import { isLongNumber, parseExactJson } from "../../exact-json.ts";
 import { isObject } from "../../json.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { invalid } from "../../errors.ts";
 
-/** Deepest nesting that is looked through. */
+/** Deepest nesting that is examined. */
 const MAX_DEPTH = 100;
 
-/** A document whose local references are resolved on use, so that circles do no harm. */
+/** An OpenAPI document whose local references are resolved only on use, so that cycles do no harm. */
 export interface OpenApiDocument {
   readonly root: JsonObject;
   readonly version: "3.0" | "3.1";
-  /** What a reference leads to; the value itself where it is none. Throws 422 for one that leads nowhere or outside. */
+  /** The target of a reference; any other value unchanged. Throws 422 for a reference to nothing or outside the document. */
   resolve(value: Json | undefined): JsonObject;
 }
 
@@ -19,7 +20,7 @@ export function refuse(msg: string, ...path: Array<string | number>): never {
   throw invalid(["body", "openapi", ...path], msg);
 }
 
-/** The members of an object; none where it is no object. */
+/** The fields of an object; empty for any other value. */
 export function membersOf(value: Json | undefined): Array<[string, Json]> {
   return isObject(value) ? Object.entries(value) : [];
 }
@@ -32,34 +33,37 @@ export function textOf(value: Json | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Reads an OpenAPI 3.0 or 3.1 document. Nothing outside of it is ever loaded. Throws 422. */
+/** Reads an OpenAPI 3.0 or 3.1 document. Never loads anything outside of it. Throws 422. */
 export function readDocument(value: unknown): OpenApiDocument {
-  if (!isObject(value)) refuse("An OpenAPI document is an object");
+  if (!isObject(value)) refuse("An OpenAPI document must be an object");
   const root: JsonObject = value;
   const found = /^3\.([012])(\.|$)/.exec(textOf(root["openapi"]))?.[1];
   if (root["swagger"] !== undefined) refuse("This is Swagger 2.0: convert it to OpenAPI 3", "swagger");
-  if (found === undefined) refuse('OpenAPI 3.0 or 3.1 is expected, e.g. "openapi": "3.1.0"', "openapi");
+  if (found === undefined) refuse('The document must be OpenAPI 3.0 or 3.1, e.g. "openapi": "3.1.0"', "openapi");
   if (!isObject(root["paths"])) refuse("A document without paths has no operations", "paths");
   requireLocal(root, [], 0);
-  return { root, version: found === "0" ? "3.0" : "3.1", resolve: resolver(root) };
+  const version = found === "0" ? "3.0" : "3.1";
+  return { root, version, resolve: resolver(root, version) };
 }
 
-/** Follows the references of a document. */
-export function resolver(root: JsonObject): OpenApiDocument["resolve"] {
+/** Resolves the references of a document. Since 3.1, fields beside a reference apply too, and take precedence. */
+export function resolver(root: JsonObject, version: OpenApiDocument["version"]): OpenApiDocument["resolve"] {
   return (start) => {
     let current = start;
+    let beside: JsonObject | undefined;
     for (let hops = 0; hops < 20; hops += 1) {
       if (!isObject(current)) return {};
-      const { $ref } = current;
-      if (typeof $ref !== "string") return current;
+      const { $ref, ...own }: JsonObject = current;
+      if (typeof $ref !== "string") return beside === undefined ? current : { ...current, ...beside };
+      if (version !== "3.0") beside = { ...own, ...beside };
       current = atPointer(root, $ref);
-      if (current === undefined) refuse(`The reference ${$ref.slice(0, 200)} leads nowhere`);
+      if (current === undefined) refuse(`The reference ${$ref.slice(0, 200)} points to nothing`);
     }
-    return refuse("A reference leads to itself");
+    return refuse("A reference points to itself");
   };
 }
 
-/** What a local reference points to. */
+/** The target of a local reference. */
 export function atPointer(root: JsonObject, ref: string): Json | undefined {
   const steps = ref
     .replace(/^#\/?/, "")
@@ -82,7 +86,7 @@ function decoded(step: string): string {
   }
 }
 
-/** Refuses references to anything outside the document: they would be read from wherever the document says. */
+/** Rejects references outside the document, because following them would fetch URLs of the document's choice. */
 export function requireLocal(value: Json, path: ReadonlyArray<string | number>, depth: number): void {
   if (typeof value !== "object" || value === null) return;
   if (depth > MAX_DEPTH) refuse(`The document is nested deeper than ${MAX_DEPTH} levels`, ...path.slice(0, 5));
@@ -94,12 +98,12 @@ export function requireLocal(value: Json, path: ReadonlyArray<string | number>, 
     const isReference = name === "$ref" && typeof member === "string";
     if (isReference && !member.startsWith("#")) {
       refuse(
-        `Only references within the document are followed: bundle it first (${member.slice(0, 200)})`,
+        `References to other documents are not followed: bundle the document first (${member.slice(0, 200)})`,
         ...path,
         name,
       );
     }
-    // What stands in examples is data.
+    // Examples are data, so a "$ref" in them is not a reference.
     if (name !== "example" && name !== "examples") requireLocal(member, [...path, name], depth + 1);
   }
 }
@@ -107,13 +111,30 @@ export function requireLocal(value: Json, path: ReadonlyArray<string | number>, 
 /** A document as JSON or YAML. Throws 422. */
 export function parseDocumentText(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactJson(text);
   } catch {
-    // YAML then: JSON with a slip in it is mostly no YAML either.
+    // Not JSON, so try YAML; JSON with a syntax error is usually not YAML either.
   }
   try {
-    return JSON.parse(JSON.stringify(parseYaml(text, { maxAliasCount: 100, schema: "core", merge: false })));
+    return JSON.parse(JSON.stringify(readYaml(text)));
   } catch {
-    return refuse("The document is neither JSON nor YAML");
+    return refuse("The document is neither valid JSON nor valid YAML");
   }
+}
+
+/** As with JSON, a number that parsing would change becomes a string with its digits. Throws YAMLParseError. */
+function readYaml(text: string): unknown {
+  const document = parseDocument(text, { schema: "core", merge: false });
+  const [error] = document.errors;
+  if (error) throw error;
+  visit(document, {
+    Scalar(_key, node) {
+      const { value, source = "" } = node;
+      if (typeof value !== "number") return;
+      if (isLongNumber(source)) node.value = source;
+      else if (Number.isInteger(value) && !Number.isSafeInteger(value) && /^(?:0[xo][\da-f]+|\+\d+)$/i.test(source))
+        node.value = String(BigInt(source.replace("+", "")));
+    },
+  });
+  return document.toJS({ maxAliasCount: 100 });
 }

@@ -21,10 +21,12 @@ import type { Security } from "./security.ts";
 import type { SchemaReader } from "./schemas.ts";
 
 const METHODS = ["get", "put", "post", "delete", "patch", "head", "options"] as const;
-/** Headers that the request itself decides. */
+/** Header parameters to ignore, because the request sets these headers itself. */
 const IGNORED_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "authorization"]);
 
-/** Makes a provider of an OpenAPI document: each operation is an action. `address` is where the document came from. Throws 422. */
+/**
+ * Makes a provider from an OpenAPI document, with one action per operation. `address` is the URL that the document came from. Throws 422.
+ */
 export function importOpenApi(value: unknown, address: string | null): ImportedProvider {
   const document = readDocument(value);
   const { root } = document;
@@ -39,7 +41,7 @@ export function importOpenApi(value: unknown, address: string | null): ImportedP
     const shared = document.resolve(item);
     for (const method of METHODS) {
       if (!isObject(shared[method])) continue;
-      if (actions.length === MAX_ACTIONS) refuse(`A document has at most ${MAX_ACTIONS} operations`, "paths");
+      if (actions.length === MAX_ACTIONS) refuse(`A document can have at most ${MAX_ACTIONS} operations`, "paths");
       const action = actionOf({
         document,
         reader,
@@ -158,14 +160,14 @@ function actionOf(context: OperationContext): ImportedAction {
       method: method.toUpperCase(),
       server: own === undefined ? context.server : serverOf(own, context.address),
       ...(own === undefined ? {} : { own_server: true as const }),
-      path: path.startsWith("/") ? path : refuse("A path begins with /", ...place),
+      path: path.startsWith("/") ? path : refuse("A path must begin with /", ...place),
       parameters: parameters.map(({ call }) => call),
       body: body?.call ?? null,
     },
   };
 }
 
-/** What RFC 9110 says of methods. */
+/** The effects of a method by RFC 9110. */
 function annotationsOf(method: string): ActionAnnotations {
   const read_only = method === "get" || method === "head" || method === "options";
   return {
@@ -175,7 +177,7 @@ function annotationsOf(method: string): ActionAnnotations {
   };
 }
 
-/** The parameters of an operation: its own, and its path's unless it replaces them. */
+/** An operation's own parameters, and those of its path that it does not replace. */
 function parametersOf({
   document,
   shared,
@@ -191,7 +193,7 @@ function parametersOf({
     const [name, where] = [textOf(given["name"]), textOf(given["in"])];
     if (name === "" || !isPlace(where)) return [];
     if (where === "header" && IGNORED_HEADERS.has(name.toLowerCase())) return [];
-    // A cookie or header of this name cannot be sent; a parameter can.
+    // Such a name is invalid for a header or cookie, so the parameter cannot be sent.
     if (where !== "query" && where !== "path" && !/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name)) return [];
     let input = name === "__proto__" ? "proto" : name;
     if (inputs.has(input)) input = `${input}_${where}`;
@@ -221,7 +223,7 @@ const KINDS: ReadonlyArray<readonly [RegExp, NonNullable<OperationCall["body"]>[
   [/./, "binary"],
 ];
 
-/** The body of an operation in the kind that says most; JSON where there is a choice. */
+/** The request body, in the most structured of the offered content types: JSON if possible. */
 function bodyOf(document: OpenApiDocument, value: Json | undefined): Body | undefined {
   if (value === undefined) return undefined;
   const given = document.resolve(value);
@@ -229,10 +231,10 @@ function bodyOf(document: OpenApiDocument, value: Json | undefined): Body | unde
     const found = membersOf(given["content"]).find(([type]) => pattern.test(type));
     if (!found) continue;
     const [type, media] = found;
-    // A range is no type that can be sent.
+    // A range such as text/* cannot be sent as a content type.
     const sent = type.includes("*") ? (kind === "text" ? "text/plain" : "application/octet-stream") : type;
     const { schema } = document.resolve(media);
-    // The caller writes any other body as text: nothing here would serialize the members of a schema.
+    // The caller writes the text of such a body, because fields of a schema cannot be converted to it.
     const isText = isObject(schema) && document.resolve(schema)["type"] === "string";
     const text: JsonObject = { type: "string", description: `The body as ${sent}` };
     return { call: { kind, type: sent }, schema: kind === "text" && !isText ? text : schema, given };
@@ -240,7 +242,7 @@ function bodyOf(document: OpenApiDocument, value: Json | undefined): Body | unde
   return undefined;
 }
 
-/** Members that are bytes become files. */
+/** Replaces binary fields with files. */
 function withFiles(schema: JsonObject): JsonObject {
   const file: JsonObject = {
     type: "object",
@@ -257,7 +259,7 @@ function withFiles(schema: JsonObject): JsonObject {
   return { ...schema, properties: Object.fromEntries(properties) };
 }
 
-/** The schema of the answer: of the first 2xx that is JSON. */
+/** The schema of the output, from the first 2xx response that is JSON. */
 function outputOf({ document, reader, operation }: OperationContext): JsonObject {
   for (const [status, value] of membersOf(operation["responses"])) {
     if (!/^2|^default$/.test(status)) continue;
@@ -267,7 +269,7 @@ function outputOf({ document, reader, operation }: OperationContext): JsonObject
   return {};
 }
 
-/** The first server, with the defaults of its variables; "" where there is none with a whole address. */
+/** The URL of the first server, with the defaults of its variables; "" if it is not an absolute URL. */
 function serverOf(servers: Json | undefined, address: string | null): string {
   const [first] = listOf(servers);
   const given = isObject(first) ? first : {};

@@ -1,28 +1,35 @@
+import { memberOf } from "../../json.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { ActionRefused, asText, below } from "../action.ts";
 import type { ActionRequest, BodyPart, RequestBody } from "../action.ts";
 import { textOf } from "../connection.ts";
 import type { Credential } from "../connection.ts";
 import { cookieText, headerText, pathPart, queryList, queryPairs } from "./parameters.ts";
+import { jsonTextOf } from "../read-texts.ts";
 import type { OperationParameter } from "./parameters.ts";
 
-/** The request of an imported operation, as it is stored. */
+/** The stored request of an imported operation. */
 export interface OperationCall {
   readonly method: string;
-  /** Where it is called without a connection; "" where the document does not say. */
+  /** The server to call without a connection; "" if the document names none. */
   readonly server: string;
-  /** Whether it has a server of its own, beside the document's. */
+  /** Whether the operation has its own server instead of the document's. */
   readonly own_server?: true;
   readonly path: string;
   readonly parameters: readonly OperationParameter[];
   readonly body: { readonly kind: "json" | "form" | "multipart" | "text" | "binary"; readonly type: string } | null;
 }
 
-/** The member of the inputs that a request's body is in. */
+/** The input that contains a request's body. */
 export const BODY_INPUT = "body";
 
-/** The request of an imported operation on these inputs. Throws ActionRefused. */
-export function operationRequest(call: OperationCall, inputs: JsonObject, credential: Credential): ActionRequest {
+/** The request of an imported operation, for inputs that match its schema. Throws ActionRefused. */
+export function operationRequest(
+  call: OperationCall,
+  inputs: JsonObject,
+  credential: Credential,
+  schema: JsonObject,
+): ActionRequest {
   const query: Array<readonly [string, string]> = [];
   const encoded_query: string[] = [];
   const headers: Record<string, string> = {};
@@ -44,7 +51,8 @@ export function operationRequest(call: OperationCall, inputs: JsonObject, creden
   }
   if (cookies.length > 0) headers["cookie"] = cookies.join("; ");
   const given = inputs[BODY_INPUT];
-  const body = call.body === null || given === undefined ? undefined : bodyOf(call.body, given);
+  const json = (value: Json): string => jsonTextOf(schema, memberOf(schema["properties"] ?? {}, BODY_INPUT), value);
+  const body = call.body === null || given === undefined ? undefined : bodyOf(call.body, given, json);
   return {
     method: call.method,
     url: below(serverOf(call, credential), path),
@@ -55,26 +63,33 @@ export function operationRequest(call: OperationCall, inputs: JsonObject, creden
   };
 }
 
-/** A credential goes to the service that it was stored for, whatever the document says by now. */
+/** A credential is sent only to the service it was stored for, even if the document now names another one. */
 function serverOf({ server, own_server }: OperationCall, credential: Credential): string {
   const base = textOf(credential, "base_url");
   if (base !== "" && !(own_server && isBelow(server, base))) return base;
   if (server === "")
-    throw new ActionRefused("inputs", "connection_id: the document names no server: use a connection with a base_url");
+    throw new ActionRefused(
+      "inputs",
+      "connection_id: the document names no server; choose a connection with a base_url",
+    );
   return server;
 }
 
-/** Whether a server of an operation is one that a connection's credential may be sent to. */
+/** Whether an operation's server is below the connection's base URL, so that it may receive the credential. */
 function isBelow(server: string, base: string): boolean {
   if (!URL.canParse(server)) return false;
   const [own, root] = [new URL(server), new URL(base)];
   return own.origin === root.origin && `${own.pathname}/`.startsWith(`${root.pathname.replace(/(?<!\/)\/+$/, "")}/`);
 }
 
-function bodyOf({ kind, type }: NonNullable<OperationCall["body"]>, value: Json): RequestBody {
+function bodyOf(
+  { kind, type }: NonNullable<OperationCall["body"]>,
+  value: Json,
+  json: (value: Json) => string,
+): RequestBody {
   switch (kind) {
     case "json":
-      return type === "application/json" ? { json: value } : { text: JSON.stringify(value), type };
+      return type === "application/json" ? { json: value, text: json(value) } : { text: json(value), type };
     case "text":
       return { text: asText(value), type };
     case "binary":
@@ -92,7 +107,7 @@ function bodyOf({ kind, type }: NonNullable<OperationCall["body"]>, value: Json)
   }
 }
 
-/** A file is `{filename, content_base64, content_type*}`; anything else is a field. */
+/** A file is `{filename, content_base64, content_type*}`; anything else is an ordinary field. */
 function partsOf(name: string, value: Json): BodyPart[] {
   if (Array.isArray(value)) return value.flatMap((each: Json) => partsOf(name, each));
   if (typeof value !== "object" || value === null) return [{ name, content: asText(value) }];

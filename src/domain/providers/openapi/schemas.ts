@@ -1,10 +1,11 @@
 import { compileRegex } from "../../flow/expressions/regex.ts";
+import { isLongNumber } from "../../exact-json.ts";
 import { isObject } from "../../json.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { atPointer, listOf, refuse } from "./document.ts";
 import type { OpenApiDocument } from "./document.ts";
 
-/** Members of schemas that say nothing to whom validates or calls. */
+/** Keywords that matter neither for validation nor to callers. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   "example",
   "examples",
@@ -16,7 +17,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   "$schema",
   "$id",
 ]);
-/** Members that map names to schemas, and members that are schemas or lists of them. */
+/** Keywords that map names to schemas. */
 const MAPS: ReadonlySet<string> = new Set([
   "properties",
   "patternProperties",
@@ -25,8 +26,11 @@ const MAPS: ReadonlySet<string> = new Set([
   "dependentSchemas",
 ]);
 const DATA: ReadonlySet<string> = new Set(["enum", "const", "default", "required", "type"]);
+/** Keywords whose value is a number. */
+const BOUNDS = ["Length", "Items", "Properties", "Contains", "imum"].flatMap((of) => [`max${of}`, `min${of}`]);
+const NUMBERS: ReadonlySet<string> = new Set([...BOUNDS, "exclusiveMaximum", "exclusiveMinimum", "multipleOf"]);
 
-/** Different references in a document. */
+/** Most distinct references in a document. */
 const MAX_REFERENCES = 20_000;
 
 interface Converted {
@@ -37,14 +41,14 @@ interface Converted {
   readonly size: number;
 }
 
-/** Whether a schema describes what is sent or what comes back. */
+/** Whether a schema describes a request or a response. */
 export type Direction = "request" | "response";
 
-/** Makes self-contained JSON Schemas (2020-12) from the schemas of a document. */
+/** Makes self-contained JSON Schemas (2020-12) from a document's schemas. */
 export interface SchemaReader {
   /**
-   * The schema with everything that it refers to in `$defs`, at most about `maxChars` of it: what does not fit takes anything, and
-   * says so in `$comment`.
+   * The schema, with everything it refers to in `$defs`, up to about `maxChars`. Definitions that do not fit accept anything, and
+   * `$comment` names them.
    */
   read(schema: Json | undefined, direction: Direction, maxChars: number): JsonObject;
 }
@@ -52,7 +56,7 @@ export interface SchemaReader {
 export function createSchemaReader(document: OpenApiDocument): SchemaReader {
   const known = new Map<string, Converted>();
   const names = new Map<string, string>();
-  /** How many pointers end in a name, so that the next is found without looking at all of them. */
+  /** The next number to try for each name, so that a free one is found without trying all. */
   const counts = new Map<string, number>();
   const taken = new Set<string>();
 
@@ -61,18 +65,18 @@ export function createSchemaReader(document: OpenApiDocument): SchemaReader {
     const before = known.get(key);
     if (before) return before;
     const target = atPointer(document.root, pointer);
-    if (target === undefined) refuse(`The reference ${pointer.slice(0, 200)} leads nowhere`);
+    if (target === undefined) refuse(`The reference ${pointer.slice(0, 200)} points to nothing`);
     const converted = convert(target, direction);
     known.set(key, converted);
     return converted;
   }
 
-  /** One name for each pointer: the last part of it, with a number where that is taken. */
+  /** A unique name for each pointer: its last part, with a number if that name is taken. */
   function nameOf(pointer: string): string {
     const given = names.get(pointer);
     if (given !== undefined) return given;
     const base = (pointer.split("/").at(-1) ?? "").replaceAll(/[^A-Za-z0-9_.-]/g, "_") || "schema";
-    if (names.size >= MAX_REFERENCES) refuse(`It has more than ${MAX_REFERENCES} different references`);
+    if (names.size >= MAX_REFERENCES) refuse(`The schema has more than ${MAX_REFERENCES} different references`);
     let n = counts.get(base) ?? 1;
     let name = n === 1 ? base : `${base}_${n}`;
     for (; taken.has(name); n += 1) name = `${base}_${n + 1}`;
@@ -88,26 +92,31 @@ export function createSchemaReader(document: OpenApiDocument): SchemaReader {
     return { schema: result, refs, size: JSON.stringify(result).length };
   }
 
-  /** Drops the alternatives of a base type: the type built on it is one of them, so it cannot match all of them again. */
+  /**
+   * Removes the alternatives of a base type, because a type that extends the base is itself one of them and would have to match them again.
+   */
   function withoutAlternatives(part: Json): Json {
-    const pointer = isObject(part) ? part["$ref"] : undefined;
+    const { $ref: pointer, ...beside } = isObject(part) ? part : {};
     const target = typeof pointer === "string" ? atPointer(document.root, pointer) : part;
     if (!isObject(target) || !isObject(target["discriminator"])) return part;
     if (target["oneOf"] === undefined && target["anyOf"] === undefined) return part;
     const { oneOf: _one, anyOf: _any, discriminator: _by, ...own } = target;
-    return own;
+    return typeof pointer === "string" && document.version !== "3.0" ? { ...own, ...beside } : own;
   }
 
   function walk(value: Json, direction: Direction, refs: string[]): Json {
     if (!isObject(value)) return typeof value === "boolean" ? value : {};
     const { $ref } = value;
+    const members: Array<[string, Json]> = [];
     if (typeof $ref === "string") {
       refs.push($ref);
-      return { $ref: `#/$defs/${nameOf($ref)}` };
+      members.push(["$ref", `#/$defs/${nameOf($ref)}`]);
+      // OpenAPI 3.0 ignores fields beside a reference; since 3.1 they apply too.
+      if (document.version === "3.0") return Object.fromEntries(members);
     }
-    const members: Array<[string, Json]> = [];
     for (const [given, member] of Object.entries(value)) {
-      // Told apart by a discriminator, alternatives may overlap without it: one of them at least holds.
+      if (given === "$ref") continue;
+      // Alternatives with a discriminator may overlap without it, so at least one must match instead of exactly one.
       const name = given === "oneOf" && isObject(value["discriminator"]) ? "anyOf" : given;
       if (LEFT_OUT.has(name) || name.startsWith("x-")) continue;
       if (MAPS.has(name) && isObject(member)) {
@@ -153,9 +162,23 @@ export function createSchemaReader(document: OpenApiDocument): SchemaReader {
   };
 }
 
-/** What OpenAPI 3.0 says otherwise than JSON Schema, and what depends on the direction. */
-function adjusted(given: JsonObject, schema: JsonObject, direction: Direction, document: OpenApiDocument): JsonObject {
+/**
+ * Removes numeric bounds beyond 2^53, which parsing has turned into strings; `$comment` tells readers about them, and the service checks
+ * them. Removes `type` if an allowed value is such a long integer, because its value is a string here.
+ */
+function withoutLongBounds(schema: JsonObject): Record<string, Json> {
+  const isLong = (value: Json | undefined): boolean => typeof value === "string" && isLongNumber(value);
+  const bounds = Object.entries(schema).filter(([name, value]) => NUMBERS.has(name) && isLong(value));
   const result: Record<string, Json> = { ...schema };
+  for (const [name] of bounds) delete result[name];
+  if (bounds.length > 0) result["$comment"] = bounds.map(([name, value]) => `${name}: ${value as string}`).join(", ");
+  if ([schema["const"], ...listOf(schema["enum"])].some(isLong)) delete result["type"];
+  return result;
+}
+
+/** Converts what OpenAPI 3.0 defines differently from JSON Schema, and adapts to the direction. */
+function adjusted(given: JsonObject, schema: JsonObject, direction: Direction, document: OpenApiDocument): JsonObject {
+  const result: Record<string, Json> = withoutLongBounds(schema);
   if (document.version === "3.0") {
     for (const [flag, limit] of [
       ["exclusiveMinimum", "minimum"],
@@ -174,9 +197,9 @@ function adjusted(given: JsonObject, schema: JsonObject, direction: Direction, d
       if (Array.isArray(result["enum"])) result["enum"] = [...(result["enum"] as Json[]), null];
     }
   }
-  // Patterns run on RE2, which has no looking ahead or behind: the service itself checks those.
+  // RE2 has no lookahead or lookbehind, so the service alone checks patterns with them.
   if (typeof result["pattern"] === "string" && !compileRegex(result["pattern"]).ok) delete result["pattern"];
-  // What only comes back must not be asked for, and the other way round.
+  // A field that occurs only in responses must not be required in a request, and vice versa.
   const hidden = direction === "request" ? "readOnly" : "writeOnly";
   const required = listOf(result["required"]).filter((name) => {
     const property = isObject(given["properties"]) && typeof name === "string" ? given["properties"][name] : undefined;

@@ -5,30 +5,30 @@ import type { AuthScheme, AuthSchemes, ConnectionScheme, KeyPlacement } from "..
 import { listOf, membersOf, refuse, textOf } from "./document.ts";
 import type { OpenApiDocument } from "./document.ts";
 
-/** Most keys that a connection sends together. */
+/** Most keys that one connection sends together. */
 const MAX_KEYS = 5;
 
-/** How a service wants to be authenticated with. */
+/** How a service requires clients to authenticate. */
 export interface Security {
-  /** The schemes of its connections. */
+  /** The authentication schemes for the service's connections. */
   readonly schemes: AuthSchemes;
   /**
-   * Whether an operation needs a connection, by what it says itself or by what the document says. Throws 422 with the operation's name
-   * where no connection could send what it wants.
+   * Whether an operation needs a connection, by its own security requirements or the document's. Throws 422 with the operation's name if no
+   * connection can satisfy them.
    */
   required(security: Json | undefined, operation: string, place: readonly string[]): boolean;
 }
 
-/** Reads the ways to authenticate that the document names; of each kind the first. */
+/** Reads the document's security schemes; of each type, the first one becomes the connection's scheme. */
 export function readSecurity(document: OpenApiDocument, server: string): Security {
   const base = {
     base_url: webAddress(
-      "The service: the credential is sent to addresses below this one only",
+      "Base URL: the credential is sent only to URLs below it",
       server === "" ? {} : { default: server },
     ),
   };
   const schemes: { [Scheme in ConnectionScheme]?: AuthScheme } = {};
-  /** The schemes of the document whose credential is that of a connection's scheme. */
+  /** The document's schemes that a connection's credential can satisfy, with the connection's scheme. */
   const sendable = new Map<string, ConnectionScheme>();
   for (const [name, value] of membersOf(document.resolve(document.root["components"])["securitySchemes"])) {
     const found = schemeOf(document.resolve(value), base);
@@ -39,7 +39,7 @@ export function readSecurity(document: OpenApiDocument, server: string): Securit
   }
 
   const keys = keysOf(document);
-  /** The names of the keys that some operation wants at once: of the first such combination. */
+  /** The first combination of keys that some operation requires together. */
   const combined = requirementsOf(document).find((names) => {
     const places = new Set(
       names.map((name) => keys.get(name)).map((key) => key && `${key.in} ${key.name.toLowerCase()}`),
@@ -49,7 +49,7 @@ export function readSecurity(document: OpenApiDocument, server: string): Securit
   if (combined !== undefined) {
     const placements = combined.map((name, at) => [memberName(name, at), keys.get(name) as KeyPlacement] as const);
     schemes.api_keys = apiKeys(Object.fromEntries(placements), base);
-    // One of them alone would be refused by the operations that want them all.
+    // Operations that require all keys would reject a connection with only one of them.
     for (const [name, kind] of sendable) if (combined.includes(name)) delete schemes[kind];
   }
 
@@ -57,7 +57,8 @@ export function readSecurity(document: OpenApiDocument, server: string): Securit
     const names = isObject(requirement) ? Object.keys(requirement) : [];
     if (combined !== undefined && names.every((name) => combined.includes(name)) && names.length > 0) return true;
     const kinds = new Set(names.map((name) => sendable.get(name)));
-    // Several of one kind are one credential; two kinds are two, and a connection of another scheme has one.
+    // Several schemes of one type can share a credential, unless they are different API keys. Schemes of two types need two credentials,
+    // and a connection has one.
     return kinds.size === 1 && !kinds.has(undefined) && (names.length === 1 || !kinds.has("api_key"));
   }
 
@@ -68,7 +69,7 @@ export function readSecurity(document: OpenApiDocument, server: string): Securit
       if (!Array.isArray(wanted) || wanted.length === 0) return false;
       if (wanted.some((each: Json) => isObject(each) && Object.keys(each).length === 0)) return false;
       if (!wanted.some(canSend)) {
-        const message = `${operation} wants several credentials at once that are not all keys or tokens, or others than the rest of the document: a connection has those of one kind. Import it without this operation, or change its "security"`;
+        const message = `${operation} needs several credentials at the same time that are not all keys or tokens, or other credentials than the rest of the document. A connection has one kind of credential: import the document without this operation, or change its "security"`;
         refuse(message, ...place, "security");
       }
       return true;
@@ -76,7 +77,7 @@ export function readSecurity(document: OpenApiDocument, server: string): Securit
   };
 }
 
-/** Where the keys and tokens of the document go, by the names of its schemes. */
+/** Where the document's keys and tokens are sent, by the names of their schemes. */
 function keysOf(document: OpenApiDocument): Map<string, KeyPlacement> {
   const keys = new Map<string, KeyPlacement>();
   for (const [name, value] of membersOf(document.resolve(document.root["components"])["securitySchemes"])) {
@@ -87,7 +88,7 @@ function keysOf(document: OpenApiDocument): Map<string, KeyPlacement> {
   return keys;
 }
 
-/** The names of the schemes that the document and its operations want, one list for each alternative. */
+/** The names of the security schemes that the document and its operations require, one list for each alternative. */
 function requirementsOf(document: OpenApiDocument): string[][] {
   const operations = membersOf(document.root["paths"]).flatMap(([, path]) =>
     membersOf(path).map(([, operation]) => (isObject(operation) ? operation["security"] : undefined)),
@@ -99,7 +100,7 @@ function requirementsOf(document: OpenApiDocument): string[][] {
   );
 }
 
-/** What the member of a credential is called: as the document's scheme, as far as that is a plain name. */
+/** The credential field for a scheme: the scheme's name, with characters replaced where necessary. */
 function memberName(name: string, at: number): string {
   const plain = name.replace(/[^A-Za-z0-9_]/g, "_").slice(0, 64);
   return plain === "base_url" || plain === "__proto__" ? `key_${at + 1}` : plain;
@@ -123,6 +124,6 @@ function schemeOf(
   const flow = flows["clientCredentials"];
   if (!isObject(flow)) return ["bearer", bearer(base)];
   const url = textOf(flow["tokenUrl"]);
-  const token_url = webAddress("Where access tokens are asked for", /^https?:\/\//.test(url) ? { default: url } : {});
+  const token_url = webAddress("URL that issues access tokens", /^https?:\/\//.test(url) ? { default: url } : {});
   return ["oauth2_client_credentials", clientCredentials({ ...base, token_url })];
 }

@@ -13,8 +13,8 @@ import type { PageAnswer, PageVersion } from "../fetch-page.ts";
 import type { KnowledgeSource, ListFailure, SourcePage } from "./source.ts";
 
 /**
- * Attempts of a request that fails for a reason that may pass: S3 answers 503 to whoever asks too fast. Fewer for an
- * object, since a server that is away has thousands of them.
+ * Attempts of a request after transient errors; S3 returns 503 to clients that are too fast. Fewer per object, because
+ * an unreachable server would cost these attempts for thousands of objects.
  */
 const LIST_ATTEMPTS = 6;
 const READ_ATTEMPTS = 3;
@@ -36,13 +36,13 @@ export function createBucketSource(
         const page = await patiently(LIST_ATTEMPTS, signal, (buckets) =>
           buckets.list(bucket, { prefix, cursor }, signal),
         );
-        // Some programs represent folders by names that end with a slash.
+        // Objects whose names end with a slash are folders of some programs, so they are skipped.
         const keys = page.objects.map(({ key }) => key).filter((key) => !key.endsWith("/"));
         const addresses = keys.flatMap((key) => {
           const fault = unstorableText(key)?.fault;
           if (fault === undefined) return [objectAddress(bucket, key)];
           const address = objectAddress(bucket, key.replaceAll("\0", "\ufffd").toWellFormed());
-          failures.push({ address, code: "object_name_unusable", message: `Its name has ${fault}.` });
+          failures.push({ address, code: "object_name_unusable", message: `Its name contains ${fault}.` });
           return [];
         });
         return { addresses, failures, next: page.cursor };
@@ -72,7 +72,7 @@ export function createBucketSource(
     },
   };
 
-  /** Throws ResourceFailure, or an error that is not the bucket's. */
+  /** Retries transient errors. Throws ResourceFailure, or an error that the bucket did not cause. */
   async function patiently<T>(
     maxAttempts: number,
     signal: AbortSignal,

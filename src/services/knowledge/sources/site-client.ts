@@ -7,25 +7,22 @@ import type { Robots } from "../../../platform/sites/robots.ts";
 import { asResourceFailure, fetchPage } from "../fetch-page.ts";
 import type { PageAnswer, PageDeps, PageVersion } from "../fetch-page.ts";
 
-/** Hosts whose robots.txt is cached at the same time. */
+/** Most hosts whose robots.txt is cached. */
 const MAX_HOSTS = 1000;
 const RETRY_AFTER_MS = 1000;
 
 export interface SiteDeps extends PageDeps {
   readonly guardedFetch: Pick<GuardedFetch, "fetch" | "check">;
-  /** Time between the starts of two requests to one host, if its robots.txt does not ask for more. */
+  /** Time between the starts of two requests to one host (ms), unless its robots.txt asks for more. */
   readonly delayMs: number;
 }
 
 /** Reads pages of sites as their robots.txt allows, at a polite rate. For one sync in one process. */
 export interface SiteClient {
   robots(url: string, signal: AbortSignal): Promise<Robots>;
-  /** The bytes at an address. Throws ResourceFailure. */
+  /** The bytes at a URL. Throws ResourceFailure. */
   load(url: string, maxBytes: number, signal: AbortSignal): Promise<Buffer>;
-  /**
-   * A page. With `respectful: false` it ignores robots.txt, for a single address that a person added. Throws
-   * ResourceFailure.
-   */
+  /** A page. With `respectful: false` it ignores robots.txt, for a single URL that a person added. Throws ResourceFailure. */
   page(
     url: string,
     options: { readonly known: PageVersion | null; readonly respectful: boolean; readonly signal: AbortSignal },
@@ -55,7 +52,7 @@ export function createSiteClient(deps: SiteDeps): SiteClient {
       const limits = { responseBytes: ROBOTS_BYTES };
       const answer = await guardedFetch.fetch({ url, headers, limits, incomplete: "keep", signal });
       if (answer.status >= 200 && answer.status <= 299) return readRobots(url, answer.body.toString("utf8"));
-      // RFC 9309: a missing robots.txt forbids nothing, an unreachable one everything.
+      // As RFC 9309 requires, a missing robots.txt forbids nothing and an unreachable one forbids everything.
       return answer.status >= 500 || answer.status === 429 ? NOTHING_ALLOWED : ALL_ALLOWED;
     } catch (error) {
       if (error instanceof FetchRefused || error instanceof FetchFailed) return NOTHING_ALLOWED;
@@ -78,17 +75,18 @@ export function createSiteClient(deps: SiteDeps): SiteClient {
   async function allowed(url: string, signal: AbortSignal): Promise<Robots> {
     const found = await robots(url, signal);
     if (found === NOTHING_ALLOWED) {
-      const message = `The robots.txt of ${new URL(url).origin} could not be read, so nothing of it is read.`;
+      const message = `Could not read the robots.txt of ${new URL(url).origin}, so no page of this site is read.`;
       throw new ResourceFailure("robots_unavailable", message);
     }
-    if (!found.allows(url)) throw new ResourceFailure("robots_forbidden", "The site's robots.txt forbids to read it.");
+    if (!found.allows(url))
+      throw new ResourceFailure("robots_forbidden", "The site's robots.txt forbids reading this URL.");
     return found;
   }
 
-  /** The target of a redirect is another page with a rule of its own, which is checked before it is requested. */
+  /** A redirect leads to another page, whose own robots.txt rule is checked before the request. */
   const asking = (signal: AbortSignal) => ({
     async beforeRedirect(url: string): Promise<void> {
-      // If no request may go there at all, robots.txt is not requested either.
+      // If the network rules forbid the host, robots.txt is not requested either.
       await guardedFetch.check(url);
       await allowed(url, signal);
     },
@@ -115,7 +113,7 @@ export function createSiteClient(deps: SiteDeps): SiteClient {
           const answer = await guardedFetch.fetch({ url, headers, limits, signal, ...asking(signal) });
           if (answer.status >= 200 && answer.status <= 299) return answer.body;
           const retryable = answer.status >= 500;
-          throw new ResourceFailure("http_status", `The address answered ${answer.status}.`, { retryable });
+          throw new ResourceFailure("http_status", `The server returned status ${answer.status}.`, { retryable });
         } catch (error) {
           throw asResourceFailure(error);
         }

@@ -14,9 +14,9 @@ import type { WebsiteSource } from "../../../stores/knowledge/knowledge-bases.ts
 import type { SiteClient } from "./site-client.ts";
 import type { KnowledgeSource, ListFailure, SourcePage } from "./source.ts";
 
-/** Sitemaps of one site. */
+/** Most sitemaps of one site. */
 const MAX_SITEMAPS = 500;
-/** Of an address in a message. */
+/** Most characters of a URL in a message. */
 const SHOWN = 200;
 
 /** The sitemaps that have not been read yet. */
@@ -34,7 +34,7 @@ export function createWebsiteSource(source: WebsiteSource, site: SiteClient): Kn
     const addresses = source.selected_resources.flatMap((url) => {
       const address = webAddress(url);
       if (address !== null) return [address];
-      failures.push({ address: url, code: "address_unusable", message: "It is too long once it is encoded." });
+      failures.push({ address: url, code: "address_unusable", message: "The URL is too long after encoding." });
       return [];
     });
     return { addresses, failures, next: null };
@@ -47,7 +47,7 @@ export function createWebsiteSource(source: WebsiteSource, site: SiteClient): Kn
     const failures: ListFailure[] = [];
     const found = await readOne(first.url, failures, signal);
     if (found?.isWhole === false) {
-      const message = `Only the first ${SITEMAP_ADDRESSES} addresses are read, as many as a sitemap may have: divide it, and name the parts in an index.`;
+      const message = `Only the first ${SITEMAP_ADDRESSES} URLs are read, the most that a sitemap may have: split the sitemap, and list the parts in an index.`;
       failures.push({ address: first.url, code: "too_many_addresses", message });
     }
     const nested = found?.isIndex === true ? found.addresses : [];
@@ -55,7 +55,7 @@ export function createWebsiteSource(source: WebsiteSource, site: SiteClient): Kn
       failures.push({
         address: first.url,
         code: "sitemap_nested",
-        message: "A sitemap index in a sitemap index is not read.",
+        message: "A sitemap index inside a sitemap index is not read.",
       });
     }
     const more = first.nested ? rest : [...nested.map((url) => ({ url, nested: true })), ...rest];
@@ -65,7 +65,7 @@ export function createWebsiteSource(source: WebsiteSource, site: SiteClient): Kn
     }
     const tooLong = found?.isIndex === false ? found.tooLong.filter(isSelected) : (found?.tooLong ?? []);
     if (tooLong.length > 0) {
-      const message = `Addresses longer than ${MAX_ADDRESS} characters are not read: ${tooLong.length}, the first of them ${tooLong[0]?.slice(0, SHOWN)}…`;
+      const message = `URLs longer than ${MAX_ADDRESS} characters are not read: ${tooLong.length}, the first is ${tooLong[0]?.slice(0, SHOWN)}…`;
       const pages = found?.isIndex === false ? { hidesNothing: true as const } : {};
       failures.push({ address: first.url, code: "addresses_too_long", message, ...pages });
     }
@@ -74,7 +74,7 @@ export function createWebsiteSource(source: WebsiteSource, site: SiteClient): Kn
     return { addresses: pages, failures, next: next.length === 0 ? null : next };
   }
 
-  /** The address itself if it is a sitemap's. For a site, the sitemaps that its robots.txt names, else /sitemap.xml. */
+  /** The given URL if it is a sitemap; otherwise the sitemaps that the site's robots.txt names, or else /sitemap.xml. */
   async function firstSitemaps(signal: AbortSignal): Promise<SitemapsLeft> {
     const url = siteAddress(source.original_search_term);
     if (url === null) return [];
@@ -102,7 +102,7 @@ export function createWebsiteSource(source: WebsiteSource, site: SiteClient): Kn
   }
 }
 
-/** The address of a site as people enter it, with or without https://; null if it is not one. */
+/** The URL of a site from a person's input, with or without https://; null if the input is not a URL. */
 export function siteAddress(term: string): string | null {
   const text = term.trim();
   if (text === "") return null;

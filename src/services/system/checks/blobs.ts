@@ -7,11 +7,11 @@ import { NoCredentials } from "../../../platform/s3/role-credentials.ts";
 import { ok, problem, reasonOf, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
-/** No organisation has it. */
+/** An ID that no organisation has. */
 const NO_ORGANISATION = "00000000-0000-0000-0000-000000000000";
 const MIN_FREE_BYTES = 1024 ** 3;
 const NO_ROLE =
-  "Let the role trust who has the token (issuer, service account, audience sts.amazonaws.com), let this process read the token's file, and reach STS.";
+  "In the role's trust policy, allow the token (issuer, service account, audience sts.amazonaws.com). Give this process read access to the token file and network access to STS.";
 
 export async function blobs(config: Config): Promise<Finding> {
   const place = config.MILLRACE_BLOB_URL;
@@ -25,10 +25,10 @@ async function bucketOfBlobs(config: Config, name: string): Promise<Finding> {
     const { key } = await store.put(NO_ORGANISATION, content, { maxBytes: content.length });
     const read = await store.read(key, content.length).finally(() => store.delete(key));
     if (!read.equals(content))
-      return problem("Blobs", `${name} does not give back what was written`, "Ask its operator.");
-    // Housekeeping lists.
+      return problem("Blobs", `${name} does not return what was written`, "Ask the operator of the store.");
+    // Checks that listing works, because housekeeping needs it.
     for await (const _ of store.list(new Date(0))) break;
-    return ok("Blobs", `${name} can be written, read and listed ${identityOf(config)}`);
+    return ok("Blobs", `${name} is writable, readable and listable ${identityOf(config)}`);
   } catch (error) {
     if (error instanceof NoCredentials) return problem("Blobs", `${name}: ${error.message}`, NO_ROLE);
     const advice =
@@ -40,22 +40,22 @@ async function bucketOfBlobs(config: Config, name: string): Promise<Finding> {
 }
 
 function identityOf(config: Config): string {
-  if (config.MILLRACE_S3_ACCESS_KEY_ID !== undefined) return "with the keys of MILLRACE_S3_*";
+  if (config.MILLRACE_S3_ACCESS_KEY_ID !== undefined) return "with the keys in MILLRACE_S3_*";
   return config.AWS_WEB_IDENTITY_TOKEN_FILE === undefined
-    ? "as what the container is given"
+    ? "with the container's credentials"
     : `as ${config.AWS_ROLE_ARN}`;
 }
 
 async function directoryOfBlobs(root: string): Promise<Finding> {
   const text = randomUUID();
   try {
-    // A directory in which nothing was ever stored has no tmp yet.
+    // An empty directory is new and has no tmp folder yet.
     const isNew = (await readdir(root)).length === 0;
     const path = join(root, isNew ? "" : "tmp", `doctor-${randomUUID()}`);
     await writeFile(path, text, { flag: "wx", mode: 0o600 });
     try {
       if ((await readFile(path, "utf8")) !== text)
-        return problem("Blobs", `${root} does not give back what was written`, "Check the file system.");
+        return problem("Blobs", `${root} does not return what was written`, "Check the file system.");
     } finally {
       await unlink(path);
     }
@@ -63,22 +63,22 @@ async function directoryOfBlobs(root: string): Promise<Finding> {
     const free = bavail * bsize;
     const left = `${(free / 1024 ** 3).toFixed(1)} GiB free`;
     return free < MIN_FREE_BYTES
-      ? problem("Blobs", `${root}: ${left}`, "Make room: uploads and long values fail when it is full.")
+      ? problem("Blobs", `${root}: ${left}`, "Free disk space: uploads and long values fail when the disk is full.")
       : isNew
         ? warning(
             "Blobs",
-            `${root} can be written and is empty, ${left}`,
-            "Right before the first start. Afterwards it is not the directory that the api and the workers have: see MILLRACE_BLOB_URL.",
+            `${root} is writable and empty, ${left}`,
+            "This is expected before the first start. Later it means that the api and the workers use another directory: check MILLRACE_BLOB_URL.",
           )
-        : ok("Blobs", `${root} can be written and read, ${left}`);
+        : ok("Blobs", `${root} is writable and readable, ${left}`);
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
     return problem(
       "Blobs",
-      `${root}: ${missing ? "it is not there" : reasonOf(error as Error)}`,
+      `${root}: ${missing ? "the directory does not exist" : reasonOf(error as Error)}`,
       missing
-        ? "Set MILLRACE_BLOB_URL as the api and the workers have it; the first of them makes the directory."
-        : "Let the user that runs Millrace write to it.",
+        ? "Set MILLRACE_BLOB_URL to the same value as for the api and the workers; the first of them creates the directory."
+        : "Give the Millrace user write access.",
     );
   }
 }

@@ -5,7 +5,7 @@ import { withDeployment } from "../deployment.ts";
 import { ok, problem, reasonOf, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
-/** The builds of a worker deployment; no finding if the installation has none. */
+/** The builds of a worker deployment; no finding if the installation uses none. */
 export async function builds(config: Config): Promise<Finding[]> {
   const name = config.MILLRACE_DEPLOYMENT;
   if (name === undefined) return [];
@@ -21,7 +21,7 @@ export async function builds(config: Config): Promise<Finding[]> {
           ),
         ];
   } catch (error) {
-    return [warning("Builds", `they cannot be read: ${reasonOf(error as Error)}`, "Try again.")];
+    return [warning("Builds", `could not read the builds: ${reasonOf(error as Error)}`, "Retry.")];
   }
 }
 
@@ -31,8 +31,8 @@ function findingsOf({ current, ramping, builds: all }: DeploymentStatus): Findin
     .map(({ build_id, pinned, unpolled }) =>
       problem(
         "Builds",
-        `${pinned} workflows stay on build ${build_id}, and nobody polls its ${unpolled.join(", ")}`,
-        `Start its api and workers again, or, where a build can continue them, \`millrace deployment move --from ${build_id} --to <build>\`.`,
+        `${pinned} workflows are pinned to build ${build_id}, but no worker polls its ${unpolled.join(", ")}`,
+        `Start its api and workers again, or, if another build can continue them, run \`millrace deployment move --from ${build_id} --to <build>\`.`,
       ),
     );
   for (const { build_id, unpolled } of all.filter((each) => !isStranded(each) && each.unpolled.length > 0)) {
@@ -40,8 +40,8 @@ function findingsOf({ current, ramping, builds: all }: DeploymentStatus): Findin
     findings.push(
       problem(
         "Builds",
-        `new runs begin on build ${build_id}, and nobody polls its ${unpolled.join(", ")}`,
-        "Start its api and workers, or let new runs begin on another build (`millrace deployment set-current`).",
+        `new runs start on build ${build_id}, but no worker polls its ${unpolled.join(", ")}`,
+        "Start its api and workers, or choose another build for new runs (`millrace deployment set-current`).",
       ),
     );
   }
@@ -49,11 +49,11 @@ function findingsOf({ current, ramping, builds: all }: DeploymentStatus): Findin
     findings.push(
       warning(
         "Builds",
-        "new runs begin on workers without a deployment",
-        "`millrace deployment set-current <build>` lets them begin on a build.",
+        "new runs start on workers without a deployment",
+        "To start them on a build, run `millrace deployment set-current <build>`.",
       ),
     );
   return findings.length > 0
     ? findings
-    : [ok("Builds", `new runs begin on ${current}; each build with runs has workers`)];
+    : [ok("Builds", `new runs start on ${current}; each build with runs has workers`)];
 }

@@ -1,4 +1,4 @@
-/** The result of one check, with what to do if it is not in order. */
+/** The result of one check, with advice if it found a problem. */
 export interface Finding {
   readonly part: string;
   readonly state: "ok" | "warning" | "problem";
@@ -20,7 +20,10 @@ export const problem = (part: string, text: string, advice: string): Finding => 
   advice,
 });
 
-/** The message of an error, or of its first cause with one (several addresses were tried). */
+/**
+ * The message of an error, or of the first cause that has one, since an error for several addresses has no message of
+ * its own.
+ */
 export function reasonOf(error: Error): string {
   const inner = error instanceof AggregateError ? (error.errors[0] as Error | undefined) : undefined;
   return error.message || inner?.message || error.name;

@@ -9,7 +9,7 @@ import { countUnreadable } from "../../secrets/reseal.ts";
 import { ok, problem, reasonOf } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
-/** How many subscriptions' secrets are opened to see whether the master key is right. */
+/** Most webhook secrets that are opened to check the master key. */
 const MAX_SECRETS = 100;
 
 export async function masterKey(config: Config, db: Database | undefined): Promise<Finding> {
@@ -17,22 +17,22 @@ export async function masterKey(config: Config, db: Database | undefined): Promi
   const from = config.MILLRACE_MASTER_KEY ? "MILLRACE_MASTER_KEY" : join(directory ?? "", "master.key");
   const keys = await existingMasterKeys(config.MILLRACE_MASTER_KEY, directory).catch((error: Error) => error);
   if (keys instanceof Error)
-    return problem("Master key", reasonOf(keys), "Put back the key that the stored secrets were encrypted under.");
+    return problem("Master key", reasonOf(keys), "Restore the key that encrypted the stored secrets.");
   if (!keys) {
     const missing = db && (await missingKeys(db, from));
     if (missing !== undefined) return problem("Master key", missing, MISSING_KEYS_ADVICE);
     return problem(
       "Master key",
-      `there is none in ${from}`,
-      "Set MILLRACE_MASTER_KEY, or start an api or worker, which makes one there.",
+      `${from} has no master key`,
+      "Set MILLRACE_MASTER_KEY, or start an api or worker, which creates a key there.",
     );
   }
   const unread = db ? await countUnreadable(db, createSecretBox(keys), MAX_SECRETS).catch(() => null) : null;
   if (unread !== null && unread > 0)
     return problem(
       "Master key",
-      `${from} does not open ${unread} of the stored secrets`,
-      "Add the key they were encrypted under to MILLRACE_MASTER_KEY; `millrace secrets reseal` names them.",
+      `${from} cannot decrypt ${unread} of the stored secrets`,
+      "Add the key that encrypted them to MILLRACE_MASTER_KEY; `millrace secrets reseal` lists them.",
     );
-  return ok("Master key", `${from}${unread === 0 ? ", opens the stored secrets" : ""}`);
+  return ok("Master key", `${from}${unread === 0 ? ", decrypts the stored secrets" : ""}`);
 }

@@ -4,18 +4,19 @@ import { ok, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
 const PART = "Partitions";
-/** Half of the time that workers prepare in advance. */
+/** Half of the time for which workers create partitions in advance. */
 const ENOUGH_MS = 14 * 86_400_000;
 
 /**
- * Whether the next partitions for records of runs exist. No finding without the tables: the schema's own finding says
- * so.
+ * Whether the next partitions for records of runs exist. No finding if the tables are missing, because the schema check
+ * reports that.
  */
 export async function partitions(db: Database): Promise<Finding[]> {
   const end = await db.system(partitionsEnd).catch(() => null);
   if (end === null) return [];
-  const until = end === undefined ? "missing" : `there until ${end.toISOString().slice(0, 10)}`;
+  const until = end === undefined ? "are missing" : `exist until ${end.toISOString().slice(0, 10)}`;
   if (end !== undefined && end.getTime() - Date.now() >= ENOUGH_MS) return [ok(PART, until)];
-  const advice = "Start a worker, which makes the next. Later records of runs are kept, and removed row by row.";
-  return [warning(PART, `those of the records of runs are ${until}`, advice)];
+  const advice =
+    "Start a worker, which creates the next ones. Until then, later run records are kept, and deleted row by row.";
+  return [warning(PART, `the partitions of run records ${until}`, advice)];
 }

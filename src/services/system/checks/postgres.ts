@@ -1,4 +1,5 @@
 import type { Config } from "../../../config.ts";
+import { mostConnections } from "../../../stores/db.ts";
 import type { Database } from "../../../stores/db.ts";
 import { unsupportedVersion } from "../../../stores/server.ts";
 import type { ServerFacts } from "../../../stores/server.ts";
@@ -7,9 +8,9 @@ import { examineSchema } from "../check-schema.ts";
 import { ok, problem, reasonOf, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
-/** Clocks that differ by more break expiry and signatures (ms). */
+/** Largest tolerated difference of clocks (ms); a larger one breaks expiry and signatures. */
 const MAX_CLOCK_SKEW_MS = 2000;
-/** Missing things that are named one by one. */
+/** Most missing items that are named individually. */
 const MAX_NAMED = 5;
 
 export function postgres(config: Config, server: ServerFacts | Error): Finding[] {
@@ -22,14 +23,13 @@ export function postgres(config: Config, server: ServerFacts | Error): Finding[]
     findings.push(problem("Postgres", unsupported, "Move the database to a server of a supported version."));
   if (server.encoding !== "UTF8")
     findings.push(
-      problem("Postgres", `the database is encoded in ${server.encoding}`, "Create the database with encoding UTF8."),
+      problem("Postgres", `the database's encoding is ${server.encoding}`, "Create the database with encoding UTF8."),
     );
   if (server.read_only)
     findings.push(
-      problem("Postgres", "the server takes no writes", "Point DATABASE_URL at the primary, not at a replica."),
+      problem("Postgres", "the server is read-only", "Point DATABASE_URL at the primary, not at a replica."),
     );
-  // Each process has a pool of this size, a third of it more for work across organisations, and two listeners.
-  const wanted = Math.ceil((config.DATABASE_POOL_SIZE * 4) / 3) + 2;
+  const wanted = mostConnections(config.DATABASE_POOL_SIZE);
   const free = server.max_connections - server.connections;
   if (free < wanted)
     findings.push(
@@ -42,7 +42,7 @@ export function postgres(config: Config, server: ServerFacts | Error): Finding[]
   return findings.length > 0 ? findings : [ok("Postgres", `${server.version} at ${where}, ${free} connections free`)];
 }
 
-/** Whether this login acts as the roles that separate organisations, and whether they are effective. */
+/** Whether this login can switch to the roles that separate organisations, and whether these restrict it. */
 export async function roles(db: Database, { user }: ServerFacts): Promise<Finding> {
   const denied = await db.verify().then(
     () => null,
@@ -50,7 +50,7 @@ export async function roles(db: Database, { user }: ServerFacts): Promise<Findin
   );
   return denied
     ? problem("Role", denied instanceof UnsafeSession ? denied.reason : reasonOf(denied), adviceOn(denied))
-    : ok("Role", `${user} acts as millrace_app`);
+    : ok("Role", `${user} has the role millrace_app`);
 }
 
 export async function schema(db: Database, directory: string): Promise<Finding[]> {
@@ -60,7 +60,7 @@ export async function schema(db: Database, directory: string): Promise<Finding[]
       problem(
         "Schema",
         `a newer Millrace has migrated the database (${unknown.join(", ")})`,
-        "Run that version, or restore a backup from before.",
+        "Run that version, or restore an earlier backup.",
       ),
     ];
   if (missing.length > 0)
@@ -69,32 +69,32 @@ export async function schema(db: Database, directory: string): Promise<Finding[]
     ];
   const foreign = gaps.filter((gap) => gap.foreign);
   const lacking = gaps.filter((gap) => !gap.foreign).map(({ what }) => what);
-  const findings = foreign.map(({ what, statement }) => problem("Schema", `there is a ${what}`, statement));
+  const findings = foreign.map(({ what, statement }) => problem("Schema", `unexpected: ${what}`, statement));
   if (lacking.length > 0)
-    findings.push(problem("Schema", `it lacks ${listed(lacking)}, as after a restore`, "Run `millrace migrate`."));
+    findings.push(problem("Schema", `missing, as after a restore: ${listed(lacking)}`, "Run `millrace migrate`."));
   return findings.length > 0
     ? findings
     : [ok("Schema", `${applied} migrations, none missing, all policies and grants`)];
 }
 
-/** The first of them, and how many more. */
+/** The first names, and the number of further ones. */
 function listed(names: readonly string[]): string {
   const shown = names.slice(0, MAX_NAMED).join(", ");
   return names.length > MAX_NAMED ? `${shown} and ${names.length - MAX_NAMED} more` : shown;
 }
 
 export function clock({ skew_ms }: ServerFacts): Finding {
-  const text = `${Math.abs(skew_ms)} ms from the database's`;
+  const text = `${Math.abs(skew_ms)} ms off the database's clock`;
   return Math.abs(skew_ms) > MAX_CLOCK_SKEW_MS
     ? problem(
         "Clock",
-        `it is ${text}`,
-        "Let NTP set the clocks of both machines: keys expire and webhooks are signed by them.",
+        `the clock is ${text}`,
+        "Synchronise both clocks with NTP: the expiry of keys and webhook signatures depend on them.",
       )
     : ok("Clock", text);
 }
 
-/** Host, port and database: never the password. */
+/** Host, port and database of a URL, without the password. */
 export function addressOf(url: string): string {
   if (!URL.canParse(url)) return "the database";
   const { host, pathname } = new URL(url);
@@ -103,10 +103,10 @@ export function addressOf(url: string): string {
 
 const codeOf = (error: Error): unknown => (error as { code?: unknown }).code;
 
-/** SQLSTATE: no connection is free on the server. */
+/** The SQLSTATE of a server that has no free connection. */
 const TOO_MANY_CONNECTIONS = "53300";
 
-/** The settings that determine the server. */
+/** The settings that name a Postgres server. */
 export type DatabaseSetting = "DATABASE_URL" | "DATABASE_REPLICA_URL";
 
 /** What to do if a connection to Postgres is refused. */
@@ -114,14 +114,14 @@ export function adviceOn(error: Error, setting: DatabaseSetting = "DATABASE_URL"
   if (error instanceof UnsafeSession) return error.advice;
   switch (codeOf(error)) {
     case TOO_MANY_CONNECTIONS:
-      return "It runs, and all its connections are taken: raise max_connections, lower DATABASE_POOL_SIZE, or run fewer processes.";
+      return "Postgres is running, but all its connections are in use: raise max_connections, lower DATABASE_POOL_SIZE, or run fewer processes.";
     case "3D000":
       return setting === "DATABASE_URL"
         ? "Create the database (createdb), or correct its name in DATABASE_URL."
-        : `Correct the name of the database in ${setting}: a replica has those of its primary.`;
+        : `Correct the name of the database in ${setting}: a replica has the same databases as its primary.`;
     case "28P01":
     case "28000":
-      return `Correct user and password in ${setting}, or let the user in (pg_hba.conf).`;
+      return `Correct user and password in ${setting}, or allow the user in pg_hba.conf.`;
     default:
       return `Start it, or correct ${setting} (host, port).`;
   }

@@ -12,7 +12,7 @@ import { adviceOn } from "./postgres.ts";
 const PART = "Replica";
 const LOOK_EVERY_MS = 50;
 
-/** Whether the read replica is a replica, limits its sessions as the primary does, and keeps up. */
+/** Whether the read replica is a replica, has the primary's session limits, and keeps up. */
 export async function replica(
   { MILLRACE_REPLICA_MAX_LAG_MS: maxLagMs }: Pick<Config, "MILLRACE_REPLICA_MAX_LAG_MS">,
   primary: Database,
@@ -27,9 +27,9 @@ export async function replica(
     for (;;) {
       const replayed = await standby.system(replayedPosition);
       if (replayed === null)
-        return problem(PART, "the server is no replica", "Point DATABASE_REPLICA_URL at a standby of DATABASE_URL.");
+        return problem(PART, "the server is not a replica", "Point DATABASE_REPLICA_URL at a standby of DATABASE_URL.");
       const tookMs = Math.round(performance.now() - began);
-      if (replayed >= written) return ok(PART, `no more than ${tookMs} ms behind`);
+      if (replayed >= written) return ok(PART, `at most ${tookMs} ms behind`);
       if (tookMs > maxLagMs)
         return warning(
           PART,
@@ -41,7 +41,7 @@ export async function replica(
   } catch (error) {
     if (error instanceof UnsafeSession) return problem(PART, error.reason, error.advice);
     const reason = reasonOf(error as Error);
-    // An api does not start with such an error.
+    // A problem rather than a warning, because an API process does not start with such an error.
     if (!isConnectionError(error)) return problem(PART, reason, adviceOn(error as Error, "DATABASE_REPLICA_URL"));
     return warning(PART, `${reason}: lists are read from the primary`, "Start it, or correct DATABASE_REPLICA_URL.");
   }

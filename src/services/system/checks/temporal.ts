@@ -23,31 +23,36 @@ export async function temporal(config: Config): Promise<Finding[]> {
   const findings = idle.map(({ name, type, backlog }) =>
     problem(
       "Task queue",
-      `nobody polls the ${type} tasks of ${name}${backlog ? `, and ${backlog} wait` : ""}`,
-      "Start a worker (`millrace worker`) with the same MILLRACE_TASK_QUEUE.",
+      `no worker polls the ${type} tasks of ${name}${backlog ? `, and ${backlog} are waiting` : ""}`,
+      "Start a worker (`millrace worker`) with the same MILLRACE_TASK_QUEUE. If one is running, all its slots have been taken for a minute: add workers.",
     ),
   );
-  for (const { name, type, pollers, backlog, backlog_age_seconds: age } of waiting) {
+  for (const { name, type, pollers, polled_at, backlog, backlog_age_seconds: age } of waiting) {
     if (pollers > 0 && (age ?? 0) > 60)
       findings.push(
         warning(
           "Task queue",
-          `${backlog} ${type} tasks of ${name} wait, the oldest for ${Math.round(age ?? 0)} s`,
-          "Add workers.",
+          `${backlog} ${type} tasks of ${name} are waiting, the oldest for ${Math.round(age ?? 0)} s; workers last polled ${secondsSince(polled_at)} s ago`,
+          "Add workers, and check that the existing workers are running.",
         ),
       );
   }
   const processes = Math.max(0, ...seen.queues.map(({ pollers }) => pollers));
+  const oldest = Math.max(0, ...waiting.map(({ backlog_age_seconds: age }) => age ?? 0));
+  const tasks = waiting.reduce((sum, { backlog }) => sum + (backlog ?? 0), 0);
+  const backlog = tasks === 0 ? "no backlog" : `${tasks} tasks are waiting, the oldest for ${Math.round(oldest)} s`;
   return findings.length > 0
     ? [described, fairness(seen.fair), ...findings]
     : [
         described,
         fairness(seen.fair),
-        ok("Task queues", `${seen.queues.length} polled, by up to ${processes} processes; no backlog`),
+        ok("Task queues", `${seen.queues.length} task queues are polled, by up to ${processes} processes; ${backlog}`),
       ];
 }
 
-/** Temporal does not answer, or does not serve the namespace. */
+const secondsSince = (at: number | null): number => Math.max(0, Math.round((Date.now() - (at ?? Date.now())) / 1000));
+
+/** The finding if Temporal is unreachable, or does not serve the namespace. */
 export function denied(config: Config, why: TemporalDenied["why"], reason: string): Finding {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
   return why === "unreachable"
@@ -58,19 +63,21 @@ export function denied(config: Config, why: TemporalDenied["why"], reason: strin
       )
     : problem(
         "Temporal",
-        `${address} does not serve us namespace ${namespace}: ${reason}`,
+        `${address} does not give access to namespace ${namespace}: ${reason}`,
         adviceOnNamespace(namespace),
       );
 }
 
 function fairness(fair: boolean | null): Finding {
-  if (fair === true) return ok("Fairness", "organisations take turns in the task queues");
+  if (fair === true) return ok("Fairness", "task queues are shared fairly between organisations");
   const text =
-    fair === null ? "fairness between organisations could not be tested" : "organisations are not served fairly";
+    fair === null
+      ? "could not test fairness between organisations"
+      : "task queues are not shared fairly between organisations";
   return warning(
     "Fairness",
-    `${text}: what one has queued may hold up another's work`,
-    "Set matching.useNewMatcher and matching.enableFairness to true in Temporal's dynamic configuration (1.29 or later), or switch fairness on for the namespace of Temporal Cloud.",
+    `${text}: queued work of one organisation may delay the others`,
+    "Set matching.useNewMatcher and matching.enableFairness to true in Temporal's dynamic configuration (1.29 or later), or turn on fairness for the namespace in Temporal Cloud.",
   );
 }
 
@@ -80,15 +87,15 @@ export async function schedules(config: Config, db: Database): Promise<Finding> 
     const keys = await existingMasterKeys(config.MILLRACE_MASTER_KEY, directoryOf(config.MILLRACE_BLOB_URL));
     const payloads = keys && createPayloads(config, db, createSecretBox(keys));
     const { missing, orphans, compared } = await withSchedules(config, payloads?.dataConverter ?? {}, (found) =>
-      compareSchedules({ db, schedules: found }, allSchedules(config)),
+      compareSchedules({ db, schedules: found }, allSchedules(config), { renews: false, now: Date.now() }),
     );
-    if (missing.length + orphans.length === 0) return ok("Schedules", `${compared}, as Temporal has them`);
+    if (missing.length + orphans.length === 0) return ok("Schedules", `${compared}, all as in Temporal`);
     return warning(
       "Schedules",
-      `${missing.length} of ${compared} are not in Temporal as they are wanted, and ${orphans.length} there are wanted by nothing`,
-      `Workers mend that every ${Math.ceil(config.MILLRACE_SCHEDULE_CHECK_MS / 1000)} s. Where it stays, their log says why.`,
+      `${missing.length} of ${compared} are missing or different in Temporal, and ${orphans.length} in Temporal belong to nothing`,
+      `Workers repair this every ${Math.ceil(config.MILLRACE_SCHEDULE_CHECK_MS / 1000)} s. If it stays, see their log.`,
     );
   } catch (error) {
-    return warning("Schedules", `they cannot be compared: ${reasonOf(error as Error)}`, "Try again.");
+    return warning("Schedules", `could not compare the schedules: ${reasonOf(error as Error)}`, "Retry.");
   }
 }

@@ -10,13 +10,13 @@ import { edges, flow, node } from "../../../support/flows.ts";
 describe("the content hash", () => {
   const of = contentHash;
 
-  it("is 64 hexadecimal digits, and does not depend on the order of members", () => {
+  it("is 64 hexadecimal digits and does not depend on the order of fields", () => {
     expect(of(flow())).toMatch(/^[0-9a-f]{64}$/);
     const { nodes, ...rest } = flow();
     expect(of({ nodes, ...rest })).toBe(of({ ...rest, nodes }));
   });
 
-  it("leaves out what is only for people: ui, and the notes of nodes however deep", () => {
+  it("ignores what is only for people: ui, and the notes of nodes at any depth", () => {
     const inner = (notes: object) => ({ nodes: [{ ...node("out-0", "output", { value: "x" }), ...notes }], edges: [] });
     const make = (notes: object, ui: object) =>
       flow({
@@ -27,7 +27,7 @@ describe("the content hash", () => {
     expect(of(make({ notes: "a" }, { ui: { positions: {} } }))).toBe(of(make({}, {})));
   });
 
-  it("changes with the order of the members of a schema or a form, and of nothing else", () => {
+  it("depends on the order of fields only in a schema or a form", () => {
     const first = { type: "object", properties: { b: {}, a: {} } };
     const other = { type: "object", properties: { a: {}, b: {} } };
     const config = (given: Record<string, unknown>) =>
@@ -37,7 +37,7 @@ describe("the content hash", () => {
     expect(of(config({ prompt: "", body: first }))).toBe(of(config({ body: other, prompt: "" })));
   });
 
-  it("changes with everything else, be it called notes", () => {
+  it("changes with everything else, even a field named notes elsewhere", () => {
     const set = (values: object) => flow({ nodes: [node("set-0", "set", { values }), node("out-0", "output")] });
     expect(of(set({ notes: "1" }))).not.toBe(of(set({ notes: "2" })));
     expect(of(flow({ name: "other" }))).not.toBe(of(flow()));
@@ -57,13 +57,13 @@ describe("canonical JSON", () => {
     );
   });
 
-  it("keeps a key that objects inherit", () => {
+  it("keeps a key that objects also inherit", () => {
     expect(canonicalJson(JSON.parse('{"__proto__":1,"a":2}'))).toBe('{"__proto__":1,"a":2}');
   });
 });
 
 describe("ids", () => {
-  it("are 1 to 64 of A-Z, a-z, 0-9, _ and -, and no name that objects inherit their behaviour by", () => {
+  it("are 1 to 64 of A-Z, a-z, 0-9, _ and -, and not the name of a field that objects inherit", () => {
     expect(["in-0", "A_b-9", "x".repeat(64), "toString"].every(isNodeId)).toBe(true);
     expect(["", "x".repeat(65), "a b", "a\n", "__proto__", "constructor", "prototype", 3, null].some(isNodeId)).toBe(
       false,
@@ -71,9 +71,9 @@ describe("ids", () => {
   });
 });
 
-describe("every kind", () => {
+describe("every node type", () => {
   it.each(NODE_KINDS)(
-    "%s has a description of itself and of every member of its configuration that is not plain",
+    "%s has a description for itself and for every non-obvious field of its configuration",
     (kind) => {
       const spec = NODE_SPECS[kind];
       expect(spec.description).not.toBe("");
@@ -82,11 +82,11 @@ describe("every kind", () => {
   );
 });
 
-describe("the published schema", () => {
+describe("the published flow schema", () => {
   const proto = JSON.parse('{ "__proto__": "x" }') as object;
   const validate = new Ajv2020({ strict: false, allErrors: true }).compile(flowJsonSchema());
 
-  it("accepts flows, nested ones too", () => {
+  it("accepts valid flows, nested ones too", () => {
     const inner = { nodes: [node("out-0", "output", { value: "x" })], edges: [] };
     const nodes = [...flow().nodes, node("map-0", "map", { items: "[]", flow: inner }), { id: "doc-0", type: "files" }];
     expect(validate({ ...flow(), nodes }) || validate.errors).toBe(true);
@@ -115,7 +115,7 @@ describe("the published schema", () => {
     expect(validate(input)).toBe(false);
   });
 
-  it("describes every kind", () => {
+  it("describes every node type", () => {
     const defs = flowJsonSchema()["$defs"] as Record<string, unknown>;
     for (const kind of NODE_KINDS) expect(defs).toHaveProperty(`node_${kind}`);
   });

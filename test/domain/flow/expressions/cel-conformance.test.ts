@@ -13,15 +13,15 @@ import {
 } from "../../../../src/domain/flow/expressions/cel/values.ts";
 import { scope } from "../../../support/scope.ts";
 
-/** A value as the test data write it: one member, named by its type. */
+/** A value in the format of the test data: one field, named by its type. */
 type Encoded = Readonly<Record<string, unknown>>;
 
 interface ConformanceTest {
   readonly name: string;
   readonly expr: string;
-  /** Absent: true is expected. */
+  /** If absent, the expected value is true. */
   readonly value?: Encoded;
-  /** Present: the evaluation fails. */
+  /** If present, evaluation must fail. */
   readonly evalError?: unknown;
   readonly bindings?: Readonly<Record<string, { readonly value: Encoded }>>;
 }
@@ -32,19 +32,19 @@ interface Suite {
   readonly tests?: ReadonlyArray<{ readonly original: object }>;
 }
 
-/** The sections of the official conformance tests whose language Millrace claims to speak. */
+/** The sections of the official conformance tests that Millrace claims to support. */
 const CLAIMED = [
   ..."basic comparisons conversions fields fp_math integer_math lists logic macros parse plumbing".split(" "),
   ..."string string_ext timestamps".split(" "),
 ];
 
-/** What tests of the claimed sections use that Millrace does not have. */
+/** Language features in those sections that Millrace does not support. */
 const OUT_OF_SCOPE: ReadonlyArray<readonly [reason: string, expression: RegExp]> = [
   ["Values are JSON: there are no protobuf messages, wrappers and enums", /TestAllTypes|google\.protobuf\.\w*Value/],
   ["Of the string extension, texts are not formatted or quoted", /\.format\(|strings\.quote\(/],
 ];
 
-/** Tests whose result is another one here on purpose. Each must go on to differ, or its row is out of date. */
+/** Tests whose result differs on purpose. Each must keep differing, or its row is out of date. */
 const DIFFERENCES: ReadonlyArray<readonly [reason: string, expression: RegExp]> = [
   [
     "JSON has no unsigned numbers: a uint is an int that is not negative, of 63 bits",
@@ -119,7 +119,7 @@ const evaluate = ({ expr, bindings = {} }: ConformanceTest): Value => {
   return new CelCompiler(variables).compile(parseCel(expr))({ scope: scope(), meter: celMeter(), locals: [], at: 0 });
 };
 
-/** Of the same type, too; the only double that is not equal to itself is NaN. */
+/** Compares types as well; NaN is the only double that does not equal itself. */
 const isSame = (got: Value, expected: Value): boolean =>
   typeof got === typeof expected && (Object.is(got, expected) || equalValues(got, expected, celMeter()));
 
@@ -143,7 +143,7 @@ describe("the official conformance tests of CEL", () => {
   const same = inScope.filter(([, test]) => reasonFor(DIFFERENCES, test) === undefined);
   const different = inScope.filter(([, test]) => reasonFor(DIFFERENCES, test) !== undefined);
 
-  it.each(CLAIMED)("hold: %s", (section) => {
+  it.each(CLAIMED)("pass: %s", (section) => {
     const tests = same.filter(([path]) => path.startsWith(`${section}/`));
     expect(tests.length).toBeGreaterThan(0);
     expect(tests.filter(([, test]) => !holds(test)).map(([path, { expr }]) => `${path}: ${expr}`)).toEqual([]);
@@ -155,7 +155,7 @@ describe("the official conformance tests of CEL", () => {
     expect(tests.filter(([, test]) => holds(test)).map(([path, { expr }]) => `${path}: ${expr}`)).toEqual([]);
   });
 
-  it("are as many as the reasons say", () => {
+  it("match the documented numbers of passing, differing and out-of-scope tests", () => {
     expect({
       all: all.length,
       inClaimedSections: inClaimed.length,

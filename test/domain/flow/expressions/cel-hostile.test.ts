@@ -18,7 +18,7 @@ const costly = scope({
   copy: Object.fromEntries(numbers.map((each) => [`m${each}`, each])),
 });
 
-/** Names that every object, list, text or function of JavaScript has. */
+/** Names that JavaScript objects, arrays, strings or functions inherit. */
 const INHERITED = [
   ...new Set(
     [Object.prototype, Array.prototype, String.prototype, Function.prototype, Number.prototype].flatMap((prototype) =>
@@ -27,7 +27,7 @@ const INHERITED = [
   ),
 ].filter((name) => name !== "length");
 
-describe("an expression that would take too long", () => {
+describe("an expression that would run too long", () => {
   it.each([
     ["nested macros", "nodes.l.map(x, nodes.l.map(y, x * y))"],
     ["rounds of nothing", "nodes.l.all(x, nodes.l.all(y, true))"],
@@ -50,10 +50,10 @@ describe("an expression that would take too long", () => {
     ["writing JSON", "nodes.l.map(x, string(nodes.l))"],
     ["reading many small objects", "size(json(nodes.objects))"],
     ["writing bytes", "[bytes(nodes.half)].map(b, nodes.l.map(x, b))"],
-  ])("uses up its ticks: %s", (_, source) => {
+  ])("runs out of its work budget: %s", (_, source) => {
     const start = performance.now();
     expect(failureOf(() => evaluateCel(source, costly)).code).toBe("expression_too_costly");
-    // Without ticks these take from many seconds to for ever.
+    // Without the limit on work, these expressions take from many seconds to forever.
     expect(performance.now() - start).toBeLessThan(25_000);
   });
 
@@ -64,7 +64,7 @@ describe("an expression that would take too long", () => {
     ["lists that double", `[nodes.l]${".map(x, x + x)".repeat(7)}`],
     ["splitting into millions of parts", "nodes.commas.split(',').size()"],
     ["joining one long text often", "nodes.l.map(x, nodes.long).join('')"],
-  ])("makes no value that is too large: %s", (_, source) => {
+  ])("fails if it builds a value that is too large: %s", (_, source) => {
     expect(failureOf(() => evaluateCel(source, costly)).code).toBe("value_too_large");
   });
 
@@ -80,7 +80,7 @@ describe("an expression that would take too long", () => {
     }
   });
 
-  it("leaves room for work over a long list", () => {
+  it("leaves enough budget for work on a long list", () => {
     const people = numbers.map((id) => ({ id, name: `n${id}` }));
     const source = "nodes.people.filter(p, p.id % 2 == 0 && p.name.contains('9')).map(p, p.name + '!').size()";
     expect(evaluateCel(source, scope({ people }))).toBeGreaterThan(1_000);
@@ -90,7 +90,7 @@ describe("an expression that would take too long", () => {
 describe("a result", () => {
   const text = "x".repeat(1024 * 1024);
 
-  it("may be 25 MiB long and no longer, quotes and escapes included", () => {
+  it("may be at most 25 MiB long, quotes and escapes included", () => {
     const source = "[nodes.t].map(x, x + x + x + x + x).map(x, x + x + x + x + x + nodes.rest)[0]";
     const longest = scope({ t: text, rest: "" });
     expect(failureOf(() => evaluateCel(source, longest)).code).toBe("value_too_large");
@@ -100,12 +100,12 @@ describe("a result", () => {
     );
   });
 
-  it("is measured with all that it repeats", () => {
+  it("counts a repeated value each time it appears", () => {
     const source = `[${"nodes.t, ".repeat(26)}]`;
     expect(failureOf(() => evaluateCel(source, scope({ t: text }))).code).toBe("value_too_large");
   });
 
-  it("is refused where it is nested too deeply to be written", () => {
+  it("is refused if it is nested too deeply to be serialised", () => {
     let deep: Json = [];
     for (let level = 0; level < 5_000; level++) deep = [deep];
     expect(failureOf(() => evaluateCel("[nodes.deep]", scope({ deep }))).code).toBe("value_too_large");
@@ -122,7 +122,7 @@ describe("an expression of hostile size", () => {
     ["nots", `${"!".repeat(10_000)}true`, /nested deeper than 200/],
     ["minuses", `${"-".repeat(10_000)}run`, /nested deeper than 200/],
     ["lists", "[".repeat(10_000), /nested deeper than 200/],
-    ["members", `run${".a".repeat(300)}`, /members in a row/],
+    ["members", `run${".a".repeat(300)}`, /fields in a row/],
     ["conditions", `${"true ? 1 : ".repeat(300)}1`, /nested deeper than 200/],
     ["brackets on the left", `${"(".repeat(60)}1${` ${"+ 1 ".repeat(20)})`.repeat(60)}`, /nested deeper than 400/],
   ])("is refused: %s", (_, source, reason) => {
@@ -143,12 +143,12 @@ describe("expression-escape", () => {
     "b'abc'.buffer",
     "type(1).name",
     "{'a': 1}.entries()",
-  ])("%s gives nothing", (source) => {
+  ])("%s fails", (source) => {
     const around = scope({ a: { b: 1 }, f: "text" });
     expect(failureOf(() => evaluateCel(source, around)).code).toBe("expression_failed");
   });
 
-  it.each(INHERITED)("nothing inherited is a member: %s", (name) => {
+  it.each(INHERITED)("inherited fields cannot be read: %s", (name) => {
     const key = JSON.stringify(name);
     const around = scope({ a: {}, l: [], s: "text", n: 1 });
     for (const value of ["nodes", "nodes.a", "nodes.l", "nodes.s", "nodes.n", "run", "{'a': 1}", "inputs"]) {
@@ -160,7 +160,7 @@ describe("expression-escape", () => {
 });
 
 describe("double-render", () => {
-  it("what a user typed is never read as an expression", () => {
+  it("user input is never evaluated as an expression", () => {
     const typed = 'nodes["secret"] + "x"';
     expect(evaluateCel("nodes.typed", scope({ typed, secret: "s" }))).toBe(typed);
     expect(evaluateCel("string(nodes.typed) + ''", scope({ typed, secret: "s" }))).toBe(typed);
@@ -172,7 +172,7 @@ describe("proto-pollution", () => {
     '{"__proto__": {"polluted": true}, "constructor": {"prototype": {"polluted": true}}}',
   ) as Json;
 
-  it("members that look like an object's own works are data", () => {
+  it("fields named like an object's built-in ones are data", () => {
     const around = scope({ hostile });
     expect(evaluateCel("nodes.hostile", around)).toBe(hostile);
     expect(evaluateCel('nodes.hostile["__proto__"].polluted', around)).toBe(true);
@@ -182,13 +182,13 @@ describe("proto-pollution", () => {
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   });
 
-  it("a map cannot be made with a member __proto__", () => {
+  it("a map cannot be created with a field __proto__", () => {
     const failure = failureOf(() => evaluateCel('{"__proto__": {"polluted": true}}', scope()));
     expect(failure.code).toBe("expression_failed");
     expect(failure.message).toMatch(/__proto__/);
   });
 
-  it("a text that is JSON does not reach a prototype", () => {
+  it("parsing JSON text does not reach a prototype", () => {
     const made = evaluateCel("json(nodes.text)", scope({ text: '{"__proto__": {"polluted": true}}' }));
     expect(Object.getPrototypeOf(made)).toBe(Object.prototype);
     expect((made as Record<string, unknown>)["polluted"]).toBeUndefined();
@@ -204,21 +204,21 @@ const PIECES = [
   ..."timestamp(0) duration('1s') ' \\ ` // __proto__ constructor ...".split(" "),
 ];
 
-describe("any text at all", () => {
+describe("any text", () => {
   const fails = (source: string): void => {
     const around = scope({ a: { b: [1, "x"] }, l: [1, 2] }, { item: 1 });
     const checked = checkCel(source);
     try {
       const result = evaluateCel(source, around);
       expect(checked.ok).toBe(true);
-      // A result that JSON cannot say would come back as something else.
+      // A result that JSON cannot represent would change when it is stored.
       expect(JSON.parse(JSON.stringify(result))).toEqual(result);
     } catch (error) {
       expect(error).toBeInstanceOf(NodeFailure);
     }
   };
 
-  it("is evaluated or fails as a node does", () => {
+  it("either evaluates or fails as a node failure", () => {
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom(...PIECES), { maxLength: 12 }).map((parts) => parts.join("")),

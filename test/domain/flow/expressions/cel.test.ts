@@ -56,7 +56,7 @@ describe("an expression", () => {
     ["int('42') + 1", 43],
     ["double('2.5') + 1", 3.5],
     ["9007199254740993 == 9007199254740992.0", false],
-  ])("mixes integers and numbers of JSON: %s is %j", (source, result) => {
+  ])("mixes integers and JSON numbers: %s is %j", (source, result) => {
     expect(evaluate(source)).toEqual(result);
   });
 
@@ -83,7 +83,7 @@ describe("an expression", () => {
     ["string({'a': [1, null]})", '{"a":[1,null]}'],
     ["{1: 'a', true: 'b'}", { "1": "a", true: "b" }],
     ["[timestamp(1), duration('1s')]", ["1970-01-01T00:00:01Z", "1s"]],
-  ])("gives JSON, whatever it computes with: %s is %j", (source, result) => {
+  ])("returns JSON whatever types it computes with: %s is %j", (source, result) => {
     expect(evaluate(source)).toEqual(result);
   });
 
@@ -113,7 +113,7 @@ describe("an expression", () => {
     ["'ABC'.matches('(?i)^abc$')", true],
     ['json(\'{"a": [1, {"b": null}]}\').a[1]', { b: null }],
     ["json('[12345678901234567890]')", ["12345678901234567890"]],
-  ])("has the functions of text: %s is %j", (source, result) => {
+  ])("has the string functions: %s is %j", (source, result) => {
     expect(evaluate(source)).toEqual(result);
   });
 
@@ -146,7 +146,7 @@ describe("an expression", () => {
     ['"in-0" in nodes', true],
     ['"absent" in nodes', false],
     ["has(last.x)", false],
-  ])("tests for what may be missing: %s is %s", (source, result) => {
+  ])("tests for values that may be missing: %s is %s", (source, result) => {
     expect(evaluate(source)).toBe(result);
   });
 
@@ -155,7 +155,7 @@ describe("an expression", () => {
     ["nodes.absent && false", false],
     ["true || nodes.absent", true],
     ["nodes.absent || true", true],
-  ])("is decided by one side alone: %s is %s", (source, result) => {
+  ])("is decided by one operand alone: %s is %s", (source, result) => {
     expect(evaluate(source)).toBe(result);
   });
 });
@@ -163,57 +163,57 @@ describe("an expression", () => {
 describe("an expression that cannot be computed", () => {
   it.each([
     ["nodes.absent.x", /Node "absent" has no value here: it was skipped.*has\(nodes\["absent"\]\).*line 1, column 7/],
-    ['nodes["llm-0"].json.age', /no member "age": it has "name", "tags".*column 21/],
+    ['nodes["llm-0"].json.age', /Field "age" not found: the object has "name", "tags".*column 21/],
     ["nodes.list[3]", /Index 3 is out of range: the list has 3 elements/],
     ["nodes.list[-1]", /Index -1 is out of range/],
-    ["nodes.list[0.5]", /whole numbers/],
-    ['nodes["in-0"].text', /A string has no member "text": json\(...\)/],
-    ['nodes["in-0"] + 1', /"\+" cannot take a string and an integer: string\(\.\.\.\).*column 15/],
-    ["nodes.nothing > 1", /cannot take null and an integer: test a value/],
+    ["nodes.list[0.5]", /must be a whole number/],
+    ['nodes["in-0"].text', /A string has no field "text": use json\(...\)/],
+    ['nodes["in-0"] + 1', /"\+" cannot be applied to a string and an integer: use string\(\.\.\.\).*column 15/],
+    ["nodes.nothing > 1", /cannot be applied to null and an integer: test the value/],
     ["1 / 0", /Division by zero/],
     ["nodes.n / 0", /Division by zero/],
     ["nodes.n % 0", /Division by zero/],
     ["nodes.half % 2", /whole numbers/],
     ["9223372036854775807 + 1", /64 bits/],
-    ["9007199254740993", /beyond what a JSON number keeps exactly: use string/],
-    ["1e308 * 10.0", /Infinity is not a number that JSON has/],
+    ["9007199254740993", /too large for an exact JSON number: use string/],
+    ["1e308 * 10.0", /Infinity is not a number that JSON can represent/],
     ["nodes.n ? 1 : 2", /before "\?" must be true or false, but it is a number/],
-    ["nodes.n && true", /"&&" takes true or false, not a number/],
-    ["!nodes.n", /"!" takes true or false/],
+    ["nodes.n && true", /"&&" needs true or false, not a number/],
+    ["!nodes.n", /"!" needs true or false/],
     ["nodes.list.filter(x, x)", /condition of filter\(\) must be true or false, but it is a number/],
-    ["nodes.n.map(x, x)", /Only lists and maps can be walked through, not a number/],
-    ["[1].join()", /join\(\) takes a list of texts, but one element is an integer/],
-    ["1.trim()", /trim\(\) is called on text, not on an integer/],
+    ["nodes.n.map(x, x)", /Only lists and maps can be iterated, not a number/],
+    ["[1].join()", /join\(\) needs a list of texts, but one element is an integer/],
+    ["1.trim()", /trim\(\) must be called on text, not on an integer/],
     ["'abc'.substring(4)", /position 4 is outside the text/],
     ["int('4x')", /int\(\) cannot read the text "4x"/],
-    ["json('{')", /json\(\) was given text that is not JSON/],
+    ["json('{')", /json\(\) received text that is not JSON/],
     ["timestamp('2024-02-30T00:00:00Z')", /not an RFC 3339 timestamp/],
     ["timestamp('2024-01-01T00:00:00Z').getHours('Mars')", /not a time zone/],
     ["duration('5 minutes')", /not a duration/],
-    ["'a' in 'abc'", /"in" needs a list or a map on its right, not a string: text\.contains/],
-    ["{'a': 1, 'a': 2}", /A key comes twice/],
+    ["'a' in 'abc'", /"in" needs a list or a map on its right, not a string: use text\.contains/],
+    ["{'a': 1, 'a': 2}", /Duplicate key/],
     ["{1.5: 2}", /key of a map cannot be a number/],
     ["last", /"last" exists only inside a loop/],
     ["'a'.matches(nodes.text + '(')", /Not a valid regular expression/],
-    ["nodes.list.exists(x, x.missing)", /has no member "missing"/],
-  ])("%s says why and where", (source, reason) => {
+    ["nodes.list.exists(x, x.missing)", /has no field "missing"/],
+  ])("%s says why and at which position", (source, reason) => {
     const failure = failureOf(() => evaluate(source));
     expect(failure.code).toBe("expression_failed");
     expect(failure.message).toMatch(reason);
     expect(failure.retryable).toBe(false);
   });
 
-  it("points at the line in an expression of several", () => {
+  it("reports the line in an expression of several lines", () => {
     expect(failureOf(() => evaluate("1 +\n  nodes.absent")).message).toMatch(/line 2, column 9/);
   });
 
-  it("that does not parse fails the node, not the process", () => {
+  it("fails the node, not the process, if it does not parse", () => {
     expect(failureOf(() => evaluate("1 +")).message).toMatch(/^Not a valid expression: .*ends too early/);
   });
 });
 
 describe("a condition", () => {
-  it("is a boolean", () => {
+  it("returns a boolean", () => {
     expect(evaluateCondition("nodes.n > 3", scope(nodes))).toBe(true);
     expect(evaluateCondition("nodes.n > 30", scope(nodes))).toBe(false);
   });
@@ -252,7 +252,7 @@ describe("checking an expression", () => {
     ["[1", /expected ","/],
     ["{'a' 1}", /expected ":"/],
     ["'abc", /The string is not closed/],
-    ["'a\nb'", /A string ends on the line/],
+    ["'a\nb'", /A string must end on the line/],
     ["'\\q'", /Unknown escape/],
     ["'\\ud800'", /not a Unicode character/],
     ["a # b", /Unexpected character "#"/],
@@ -264,28 +264,28 @@ describe("checking an expression", () => {
     ["foo(1)", /Unknown function "foo"/],
     ["contains('a', 'b')", /value\.contains/],
     ["'a'.int()", /write int\(value\)/],
-    ["size(1, 2)", /size\(\) takes 1 argument/],
-    ["has(1)", /has\(\) takes one member/],
-    ["has(nodes)", /has\(\) takes one member/],
-    ["[1].map(1, 2)", /map\(\) takes a name/],
-    ["[1].filter(x)", /filter\(\) takes a name/],
-    ["[1].map(a, [1].map(b, [1].map(c, c)))", /Macros can be nested 2 deep/],
+    ["size(1, 2)", /size\(\) needs 1 argument/],
+    ["has(1)", /has\(\) needs one field/],
+    ["has(nodes)", /has\(\) needs one field/],
+    ["[1].map(1, 2)", /map\(\) needs a variable name/],
+    ["[1].filter(x)", /filter\(\) needs a variable name/],
+    ["[1].map(a, [1].map(b, [1].map(c, c)))", /Macros can be nested at most 2 levels deep/],
     ["'a'.matches('(')", /Not a valid regular expression.*column 13/],
     ["'a'.matches('(?=x)')", /look-around/],
     ["cel.bind(x, 1, x)", /Unknown/],
     ["\n\n  foo", /line 3, column 3/],
-  ])("%j is refused with the reason and the place", (source, reason) => {
+  ])("%j is refused with the reason and the position", (source, reason) => {
     const checked = checkCel(source);
     expect(checked.ok ? "" : checked.message).toMatch(reason);
   });
 
-  it("accepts macros one after the other, and two in each other", () => {
+  it("accepts macros one after the other and one macro inside another", () => {
     expect(checkCel("[1].map(a, a).map(b, b).map(c, c).all(d, [1].exists(e, e == d))").ok).toBe(true);
   });
 });
 
 describe("any JSON value", () => {
-  it("comes back as it is, also from within a list, a map and text", () => {
+  it("is returned unchanged, also from within a list, a map and text", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const json = value as Json;

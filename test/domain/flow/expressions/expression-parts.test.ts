@@ -10,7 +10,7 @@ const anyText = fc.string({ unit: "binary" });
 describe("the length of JSON text", () => {
   const value = fc.oneof(fc.jsonValue({ stringUnit: "binary" }), anyText, fc.string({ unit: "grapheme" }));
 
-  it("is that of the text itself, in bytes", () => {
+  it("equals the length of the serialised text in bytes", () => {
     fc.assert(
       fc.property(value, (json) => {
         const bytes = Buffer.byteLength(JSON.stringify(json));
@@ -34,7 +34,7 @@ describe("the length of JSON text", () => {
 });
 
 describe("UTF-8 and base64", () => {
-  it("are those of everybody else", () => {
+  it("match Node's Buffer for all inputs", () => {
     fc.assert(
       fc.property(anyText, (text) => {
         expect(Buffer.from(utf8Encode(text))).toEqual(Buffer.from(text, "utf8"));
@@ -59,15 +59,15 @@ describe("UTF-8 and base64", () => {
   });
 
   it.each([[0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82], [0x80], [0xff]])(
-    "refuse what is not UTF-8: %s %s %s",
+    "refuse invalid UTF-8: %s %s %s",
     (...bytes) => {
       expect(utf8Decode(Uint8Array.from(bytes))).toBeUndefined();
     },
   );
 });
 
-describe("a cache of texts", () => {
-  it("makes a thing once and forgets the oldest", () => {
+describe("a cache keyed by text", () => {
+  it("computes a value once and evicts the oldest", () => {
     const made: string[] = [];
     const cached = cachedByText((text) => {
       made.push(text);
@@ -82,7 +82,7 @@ describe("a cache of texts", () => {
     expect(made).toHaveLength(1_002);
   });
 
-  it("does not fill up with what is made of short texts", () => {
+  it("evicts short texts with large values", () => {
     let made = 0;
     const cached = cachedByText(
       () => ++made,
@@ -93,7 +93,7 @@ describe("a cache of texts", () => {
     expect([cached("0"), made]).toEqual([11, 11]);
   });
 
-  it("does not fill up with long texts", () => {
+  it("evicts long texts and does not cache very long ones", () => {
     let made = 0;
     const cached = cachedByText((text) => {
       made++;

@@ -16,7 +16,7 @@ const INHERITED = [
 
 const often = (text: string, times: number): string => text.repeat(times);
 
-describe("a template on small values", () => {
+describe("a template with small values", () => {
   it.each([
     ["{{ (1..100000) | size }} {{ (1..3) | join }}", "100000 1 2 3"],
     ["{% for i in (1..n) reversed %}{{ i }}{% endfor %}", "321"],
@@ -25,7 +25,7 @@ describe("a template on small values", () => {
     ["{{ one | plus: one }} {{ '4' | times: '2' }} {{ x | plus: 1 }}", "10 8 1"],
     ["{{ 'abcd' | slice: 1, '2' }} {{ l | slice: -2, 2 | join }} {{ 'abcdef' | truncate: '5' }}", "bc 1 2 ab..."],
     ["{% for p in e limit: 1 %}{{ p[0] }}{% endfor %}{{ e.size }}{{ e['a'] }}{{ l[0] }}{{ l.size }}", "a2133"],
-  ])("has all it needs: %s", (source, text) => {
+  ])("stays within its budget: %s", (source, text) => {
     const o2 = [{ n: 2 }, {}, { n: 1 }];
     const small = { n: 3, o: {}, l: [3, 1, 2], t: ["c", "a", "B"], o2, one: [5], e: { a: 1, b: 2 } };
     expect(renderTemplate(source, scope(small))).toBe(text);
@@ -55,7 +55,7 @@ describe("a template of hostile size", () => {
     expect(performance.now() - start).toBeLessThan(25_000);
   });
 
-  it("is parsed in linear time: remarks of many lines", () => {
+  it("is parsed in linear time: comments of many lines", () => {
     const start = performance.now();
     expect(renderTemplate(`a{% # ${"\n".repeat(500_000)} %}b`, scope())).toBe("ab");
     expect(performance.now() - start).toBeLessThan(25_000);
@@ -64,14 +64,14 @@ describe("a template of hostile size", () => {
 
 describe("expression-escape", () => {
   it.each(["include 'package.json'", "render 'package.json'", "layout 'package.json'", "block a"])(
-    "no other template is ever looked for: %s",
+    "no other template is ever loaded: %s",
     (tag) => {
       const checked = checkTemplate(`{% ${tag} %}`);
       expect(checked.ok ? "" : checked.message).toMatch(/tag "\w+" not found/);
     },
   );
 
-  it.each(INHERITED)("nothing inherited is seen: %s", (name) => {
+  it.each(INHERITED)("inherited fields cannot be read: %s", (name) => {
     const around = scope({ a: {}, l: [], s: "text", n: 1, x: { a: 1 } });
     for (const root of ["nodes", "a", "l", "s", "n", "run", "inputs"]) {
       expect(renderTemplate(`[{{ ${root}["${name}"] }}]`, around)).toBe("[]");
@@ -84,7 +84,7 @@ describe("expression-escape", () => {
   });
 
   it.each(["where_exp", "reject_exp", "group_by_exp", "has_exp", "find_exp", "find_index_exp", "sample", "sha256"])(
-    "there is no filter %s",
+    "the filter %s does not exist",
     (name) => {
       expect(checkTemplate(`{{ x | ${name} }}`)).toMatchObject({ ok: false });
     },
@@ -93,7 +93,7 @@ describe("expression-escape", () => {
 
 describe("double-render", () => {
   it.each(["{{7*7}}", "{{ secret }}", "{% assign x = secret %}{{ x }}", "{% raw %}", "nodes.secret"])(
-    "what a user typed is data: %s",
+    "user input is data: %s",
     (typed) => {
       const around = scope({ typed, secret: "s3cret", list: [{ typed }] }, { inputs: { typed } });
       expect(renderTemplate("{{ typed }}", around)).toBe(typed);
@@ -118,7 +118,7 @@ describe("double-render", () => {
 describe("proto-pollution", () => {
   const hostile = JSON.parse('{"__proto__": {"polluted": true}, "constructor": "c", "toLiquid": 1, "then": 2}') as Json;
 
-  it("members that look like an object's own works are data", () => {
+  it("fields named like an object's built-in ones are data", () => {
     const around = scope({ hostile });
     expect(
       renderTemplate("{{ hostile.__proto__.polluted }} {{ hostile.constructor }} {{ hostile.then }}", around),
@@ -127,7 +127,7 @@ describe("proto-pollution", () => {
     expect(renderTemplate("{{ hostile.polluted }}", around)).toBe("");
   });
 
-  it("variables of such names are variables of this rendering", () => {
+  it("variables with such names exist only in one rendering", () => {
     const source = [
       "{% assign __proto__ = hostile %}{% assign constructor = 1 %}{% increment __proto__ %}",
       "{% capture prototype %}x{% endcapture %}{% for __proto__ in list %}{% endfor %}",
@@ -138,7 +138,7 @@ describe("proto-pollution", () => {
     expect(renderTemplate("{{ constructor }}{{ prototype }}{{ polluted }}", scope())).toBe("");
   });
 
-  it("never changes the values it is given", () => {
+  it("rendering never changes the values that it reads", () => {
     const freeze = (value: unknown): unknown => {
       if (typeof value === "object" && value !== null) Object.values(Object.freeze(value)).forEach(freeze);
       return value;
@@ -163,7 +163,7 @@ const PIECES = [
   ...'" \\ __proto__ constructor {{a}} {{l| {%for(x)in(l)%} {%endfor%}'.replaceAll(/[()]/g, " ").split(" "),
 ];
 
-describe("any text at all", () => {
+describe("any text", () => {
   const fails = (source: string): void => {
     const around = scope({ a: { b: [1, "x"], text: "t" }, l: [1, [2], { a: 1 }], s: "text" });
     const checked = checkTemplate(source);
@@ -175,7 +175,7 @@ describe("any text at all", () => {
     }
   };
 
-  it("is rendered or fails as a node does", () => {
+  it("either renders or fails as a node failure", () => {
     const soup = fc.array(fc.constantFrom(...PIECES), { maxLength: 14 });
     fc.assert(
       fc.property(

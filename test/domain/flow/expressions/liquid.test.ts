@@ -69,7 +69,7 @@ describe("a template", () => {
     ["{{ 'x' | append: obj | append: llm-0 }}", 'x{"a":1,"b":[1,"x"]}Answer'],
     ["{{ list | map: 'v' | join: '+' }} {{ list | join }}", '2+1 {"name":"b","v":2} {"name":"a","v":1}'],
     ["{{ obj | raw }}", '{"a":1,"b":[1,"x"]}'],
-  ])("writes values that are no text in one way: %s renders %j", (source, text) => {
+  ])("writes values that are not text in one format: %s renders %j", (source, text) => {
     expect(render(source)).toBe(text);
   });
 
@@ -115,7 +115,7 @@ describe("a template", () => {
     ["{{ '2024-12-31' | date: '%G-W%V %-d%q %^a %s' }}", "2025-W01 31st TUE 1735603200"],
     ["{{ 'no date' | date: '%Y' }} {{ nothing | date: '%Y' }}", "no date "],
     ["{{ 0 | date: '%Q %% %5Y %_m' }}", "%Q % 01970  1"],
-  ])("formats dates in UTC, wherever it runs: %s renders %j", (source, text) => {
+  ])("formats dates in UTC on every machine: %s renders %j", (source, text) => {
     const zone = process.env["TZ"];
     for (const elsewhere of ["America/New_York", "Asia/Tokyo"]) {
       process.env["TZ"] = elsewhere;
@@ -125,16 +125,108 @@ describe("a template", () => {
     else process.env["TZ"] = zone;
   });
 
-  it("knows what now is from the clock of where it runs", () => {
+  it.each([
+    ["{{ '2026-07-30T12:00:00Z' | date: '%H:%M', 'Asia/Shanghai' }}", "20:00"],
+    [
+      "{{ '2026-07-30T12:00:00Z' | date: '%F %T %z %:z %Z %s', 'America/New_York' }}",
+      "2026-07-30 08:00:00 -0400 -04:00 America/New_York 1785412800",
+    ],
+    ["{{ '2026-07-30T20:00:00Z' | date: '%A %-d %c', '+05:45' }}", "Friday 31 Fri Jul 31 01:45:00 2026"],
+    ["{{ '2026-01-31T12:00:00Z' | date: '%H:%M %z', 'Europe/Berlin' }}", "13:00 +0100"],
+    [
+      "{{ '2026-03-29T00:59:00Z' | date: '%H:%M', 'Europe/Berlin' }} {{ '2026-03-29T01:00:00Z' | date: '%H:%M', 'Europe/Berlin' }}",
+      "01:59 03:00",
+    ],
+    [
+      "{{ 0 | date: '%H:%M %z %Z', 360 }} {{ 0 | date: '%H:%M', 'UTC' }} {{ 0 | date: '%H:%M', missing }}",
+      "18:00 -0600 -06:00 00:00 00:00",
+    ],
+  ])("formats dates in a named time zone: %s renders %j", (source, text) => {
+    expect(render(source)).toBe(text);
+  });
+
+  it.each([
+    ["{{ 0 | date: '%H', 'Mars/Base' }}", /"Mars\/Base" is not a time zone such as "Europe\/Berlin"/],
+    ["{{ 0 | date: '%H', obj }}", /The time zone of a date must be text/],
+  ])("refuses an unknown time zone: %s", (source, message) => {
+    expect(failureOf(() => render(source))).toMatchObject({
+      code: "template_failed",
+      message: expect.stringMatching(message),
+    });
+  });
+
+  const long = "9007199254740993";
+  it.each([
+    ["plus: 1", "9007199254740994"],
+    ["plus: -2.0", "9007199254740991"],
+    ["minus: 2", "9007199254740991"],
+    ["times: 3", "27021597764222979"],
+    ["times: -1", "-9007199254740993"],
+    ["divided_by: 3", "3002399751580331"],
+    ["divided_by: 2, true", "4503599627370496"],
+    ["modulo: 10", "3"],
+    ["modulo: -10", "-7"],
+    ["abs", long],
+    ["times: -1 | abs", long],
+    ["round", long],
+    ["round: 2", long],
+    ["round: -1", "9007199254740990"],
+    ["ceil", long],
+    ["floor", long],
+    ["at_least: 5", long],
+    ["at_most: 5", "5"],
+    ["at_least: '9007199254740994'", "9007199254740994"],
+    ["to_integer", long],
+    ["split: ',' | sum", long],
+    ["append: ',1,5' | split: ',' | sum", "9007199254740999"],
+  ])("keeps the digits of a long integer: %s renders %s", (filter, text) => {
+    for (const given of [`'${long}'`, `'+0${long}.0'`].slice(0, /append|split/.test(filter) ? 1 : 2))
+      expect(render(`{{ ${given} | ${filter} }}`)).toBe(text);
+  });
+
+  it("keeps the digits of a computed long integer", () => {
+    expect(render("{{ 9007199254740991 | plus: 2 }} {{ 3037000500 | times: 3037000501 }}")).toBe(
+      `${long} 9223372040037250500`,
+    );
+    expect(render("{{ '1e21' | plus: 1 }} {{ 2.5 | times: 2 }} {{ 7 | divided_by: 0 }} {{ 'abc' | plus: 1 }}")).toBe(
+      "1e+21 5 Infinity 1",
+    );
+  });
+
+  it.each([
+    [`{{ '${long}' | plus: 0.5 }}`, `"plus" cannot compute with ${long} and 0.5 without losing digits`],
+    [`{{ '${long}' | divided_by: 2 }}`, `"divided_by" cannot compute with ${long} and 2`],
+    [`{{ '${long}' | modulo: 0 }}`, `"modulo" cannot compute`],
+    [`{{ '${long}.5' | round }}`, `"round" cannot compute with ${long}.5`],
+    ["{{ '1e400' | plus: 1 }}", `"plus" cannot compute with 1e400`],
+    [`{{ '1${"0".repeat(1000)}' | plus: 1 }}`, `"plus" cannot compute`],
+    [`{{ '1${"0".repeat(900)}' | times: '1${"0".repeat(900)}' }}`, '"times" returns more than 1000 digits'],
+    [`{{ ${long} }}`, `The number ${long} would lose digits: write it as text`],
+    [`{% if in-0 == ${long} %}{% endif %}`, `The number ${long} would lose digits`],
+  ])("fails and names the filter or number that would lose digits: %s", (source, message) => {
+    expect(failureOf(() => render(source))).toMatchObject({
+      code: "template_failed",
+      message: expect.stringContaining(message),
+    });
+    if (message.startsWith("The number"))
+      expect(checkTemplate(source)).toMatchObject({ ok: false, message: expect.stringContaining(message) });
+  });
+
+  it("renders as before in plans compiled under older rules", () => {
+    const source = `{{ '${long}' | plus: 0 }} {{ ${long} }} {{ 0 | date: '%H:%M', 'Asia/Shanghai' }}`;
+    expect(renderTemplate(source, scope({}), 2)).toBe("9007199254740992 9007199254740992 00:00");
+  });
+
+  it("takes the current time from the clock of its machine", () => {
     const seconds = Number(render("{{ 'now' | date: '%s' }}"));
     expect(Math.abs(seconds - Date.now() / 1_000)).toBeLessThan(5);
   });
 
-  it("lets the reserved names win over nodes of that name", () => {
+  it("resolves reserved names before nodes of the same name", () => {
     expect(renderTemplate("{{ run.id }} {{ nodes.run }}", scope({ run: "node" }))).toBe("run-1 node");
   });
 
-  it("sees nothing of another rendering", () => {
+  it("keeps no variable from an earlier rendering", () => {
     const source = "{% increment c %}{{ x }}{% assign x = 1 %}{{ x }}";
     expect(render(source)).toBe("01");
     expect(render(source)).toBe("01");
@@ -180,7 +272,7 @@ describe("checking a template", () => {
     ["{{ nodes | json }}", "*", true],
     ["{{ nodes.size }}", "*", true],
     ["{% raw %}{{ a }}{% endraw %}{% comment %}{{ b }}{% endcomment %}", [], true],
-  ])("%s reads %j, cheap: %s", (source, reads, cheap) => {
+  ])("%s reads %j, cheap to render: %s", (source, reads, cheap) => {
     expect(checkTemplate(source)).toMatchObject({ ok: true, reads });
     expect(Number.isFinite(templateWeight(source))).toBe(cheap);
   });
@@ -194,7 +286,7 @@ describe("checking a template", () => {
     ["{{ }}", /invalid value expression/],
     ["{% assign 1 %}", /expected/],
     ["{% for x of y %}{% endfor %}", /illegal tag/],
-  ])("%j is refused with the reason and the place", (source, reason) => {
+  ])("%j is refused with the reason and the position", (source, reason) => {
     const checked = checkTemplate(source);
     expect(checked.ok ? "" : checked.message).toMatch(reason);
     expect(checked.ok ? "" : checked.message).toMatch(/\(line \d+, column \d+\)$/);
@@ -202,7 +294,7 @@ describe("checking a template", () => {
 });
 
 describe("any JSON value", () => {
-  it("is written as JSON, text as it is", () => {
+  it("is written as JSON, and text unchanged", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const json = value as Json;

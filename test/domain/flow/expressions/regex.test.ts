@@ -19,11 +19,11 @@ describe("a user's regular expression", () => {
     ["a.b", "a\nb", "s", true],
     ["^.$", "😀", "u", true],
     ["^\\p{L}+$", "Žluť", "", true],
-  ])("/%s/ finds in %j with flags %j: %s", (source, text, flags, found) => {
+  ])("/%s/ tested against %j with flags %j: %s", (source, text, flags, found) => {
     expect(test(source, text, flags)).toBe(found);
   });
 
-  it("may be spelled as in JavaScript", () => {
+  it("may be written as in JavaScript", () => {
     expect(test("^a\\/b$", "a/b")).toBe(true);
     expect(test("^\\u0041$", "A")).toBe(true);
     expect(test("^(?<year>\\d{4})$", "2024")).toBe(true);
@@ -37,12 +37,12 @@ describe("a user's regular expression", () => {
     ["(a)\\1", /no back-references/],
     ["(a{100}){100}", /invalid repeat count/],
     ["(a{1000}){1000}", /invalid repeat count/],
-    ["(?:ab){1000}(?:ab){1000}(?:ab){1000}", /too large: lower its counted repetitions/],
+    ["(?:ab){1000}(?:ab){1000}(?:ab){1000}", /too large: reduce its counted repetitions/],
   ])("%s is refused with its reason", (source, reason) => {
     expect(test(source, "")).toMatch(reason);
   });
 
-  it("is refused where it is long or deep", () => {
+  it("is refused if it is too long or too deep", () => {
     expect(test("a".repeat(2_000), "a")).toBe(false);
     expect(test("a".repeat(2_001), "a")).toMatch(/at most 2000 characters/);
     expect(test("(".repeat(1_000) + ")".repeat(1_000), "a")).toMatch(/nests too deeply/);
@@ -76,7 +76,7 @@ describe("a user's regular expression", () => {
     expect(test("a", "a", "ig")).toMatch(/Unknown regular expression flag "g"/);
   });
 
-  it("is not mixed up with the same pattern under other flags", () => {
+  it("is cached separately for each set of flags", () => {
     expect(test("abc", "ABC", "i")).toBe(true);
     expect(test("abc", "ABC")).toBe(false);
     expect(test("i/abc", "abc")).toBe(false);
@@ -92,7 +92,7 @@ describe("a user's regular expression", () => {
   ])("regex-dos: %s takes time linear in the text", (source, text) => {
     const start = performance.now();
     expect(test(source, text)).toBe(false);
-    // A backtracking engine takes longer than the age of the universe; 30 characters are enough to see it.
+    // A backtracking engine would take longer than the age of the universe; 30 characters are enough to show it.
     expect(performance.now() - start).toBeLessThan(25_000);
   });
 });

@@ -5,10 +5,10 @@ import type { Source } from "../../../../src/domain/flow/expressions/evaluated-k
 const set = (source: string): Source[] => [{ language: "cel", source }];
 const template = (source: string): Source[] => [{ language: "liquid", source }];
 
-/** By how much the work grows when values are ten times as long. */
+/** Factor by which the work grows when values are ten times as long. */
 const growth = (sources: readonly Source[]): number => workOf(sources, 1_000_000) / workOf(sources, 100_000);
 
-describe("the work of an expression, before it is evaluated", () => {
+describe("the estimated work of an expression", () => {
   it.each([
     ["member", 'nodes["a"].b == "x" && has(nodes.a.c)'],
     ["one macro", "nodes.l.filter(x, x.n > 1).map(x, x.name)"],
@@ -35,12 +35,12 @@ describe("the work of an expression, before it is evaluated", () => {
     expect(workOf(set(source), 1)).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it("grows with each macro of a chain, which can make each element longer", () => {
+  it("grows with each macro of a chain, because each can make the elements longer", () => {
     const chain = (length: number) => workOf(set(`nodes.l${".map(x, [x, x])".repeat(length)}`), 100);
     expect(chain(10) / chain(9)).toBeGreaterThanOrEqual(2);
   });
 
-  it("of a template grows with its outputs, and has no bound with loops", () => {
+  it("grows with the outputs of a template, and has no bound with loops", () => {
     expect(growth(template("{{ a }}{{ b | json }}"))).toBeLessThan(11);
     expect(workOf(template("{{ a }}".repeat(100)), 1000)).toBeGreaterThan(100_000);
     expect(workOf(template("{% for x in a %}{% endfor %}"), 1)).toBe(Number.POSITIVE_INFINITY);

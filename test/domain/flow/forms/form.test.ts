@@ -11,7 +11,7 @@ const many = <Item>(count: number, make: (index: number) => Item) =>
 const text = (pattern: string) => ({ type: "string", pattern });
 
 describe("a form", () => {
-  it("checks each member against its own pattern", () => {
+  it("checks each field against its own pattern", () => {
     const schema = {
       type: "object",
       properties: { code: text("^[A-Z]{3}$"), digits: text("^[0-9]+$"), same: text("^[0-9]+$") },
@@ -20,20 +20,20 @@ describe("a form", () => {
     expect(check(schema, { code: "12", digits: "ABC", same: "x" })).toEqual(["code", "digits", "same"]);
   });
 
-  it("names a member that is missing by its own place", () => {
+  it("reports a missing field at its own location", () => {
     const inner = { type: "object", required: ["c"] };
     const schema = { type: "object", required: ["a", "b"], properties: { b: inner } };
     expect(check(schema, { b: {} }).toSorted()).toEqual(["a", "b.c"]);
   });
 
-  it("checks the names of members against patternProperties", () => {
+  it("checks field names against patternProperties", () => {
     const schema = { type: "object", patternProperties: { "^x-": { type: "integer" } }, additionalProperties: false };
     expect(check(schema, { "x-a": 1 })).toEqual([]);
     expect(check(schema, { "x-a": "1" })).toEqual(["x-a"]);
     expect(check(schema, { y: 1 })).toEqual([""]);
   });
 
-  it("tells equal items by their value, whatever the order of their members", () => {
+  it("compares items by value, whatever the order of their fields", () => {
     const schema = { uniqueItems: true };
     expect(check(schema, [1, "1", true, null, [1], { a: 1, b: [2] }, { a: 1 }, {}])).toEqual([]);
     expect(
@@ -77,7 +77,7 @@ describe("a form", () => {
     expect(createFormCompiler()(schema)).toMatchObject({ ok: false, message: expect.any(String) });
   });
 
-  it("regex-dos: takes linear time for a pattern that would take an engine with backtracking for ever", () => {
+  it("regex-dos: takes linear time for a pattern that a backtracking engine would run forever on", () => {
     const startedAt = Date.now();
     expect(check(text("^(a+)+$"), `${"a".repeat(50_000)}!`)).toEqual([""]);
     expect(Date.now() - startedAt).toBeLessThan(25_000);

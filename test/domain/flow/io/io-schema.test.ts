@@ -29,7 +29,7 @@ describe("the inputs' schema", () => {
     flow({ nodes: [...inputs, node("out-0", "output")], edges: edges("in-0 > out-0") }),
   );
 
-  it("has a property for each input node, with what the node needs", () => {
+  it("has a property for each input node, with what the node requires", () => {
     expect(schema).toEqual({
       $schema: "https://json-schema.org/draft/2020-12/schema",
       type: "object",
@@ -55,7 +55,7 @@ describe("the inputs' schema", () => {
     });
   });
 
-  it("accepts what a run accepts", () => {
+  it("accepts the same inputs as a run", () => {
     const validate = validator(schema);
     expect(validate({ "in-0": "Why?", "url-0": "https://example.com/", user_id: "u-1", other: 1 })).toBe(true);
     expect(validate({})).toBe(false);
@@ -82,7 +82,7 @@ describe("the outputs' schema", () => {
     expect(outputs()("in-0 > out-0")).toEqual({ type: "string" });
   });
 
-  it("has any of the types where branches meet, and says nothing where one is unknown", () => {
+  it("allows any type of the branches that meet, and anything if one of them is unknown", () => {
     const delay = node("delay-0", "delay", { seconds: 1 });
     const branches = (path: string) =>
       describing(
@@ -102,7 +102,7 @@ describe("the outputs' schema", () => {
     expect(branches("code-0").outputs["properties"]).toEqual({ "out-0": {} });
   });
 
-  it("is text where the output has a template, and counts in default outputs", () => {
+  it("is text if the output has a template, and includes default outputs", () => {
     const value = flow({ nodes: [node("out-0", "output", { value: "x" }, { name: "Answer" })], edges: [] });
     expect(describing(value).outputs["properties"]).toEqual({ "out-0": { title: "Answer", type: "string" } });
     const guard = node(
@@ -114,7 +114,7 @@ describe("the outputs' schema", () => {
     expect(outputs(guard)("in-0 > guard-0 > out-0")).toEqual({ anyOf: [{ const: true }, { const: "no" }] });
   });
 
-  describe("of a run that need not come by", () => {
+  describe("of an output that a run may not reach", () => {
     const text = { type: "string" };
     const textOrNull = { anyOf: [text, { type: "null" }] };
     const choice = node("if-0", "condition", { cases: [{ id: "a", when: "true" }] });
@@ -152,7 +152,7 @@ describe("the outputs' schema", () => {
       expect(described.outputs["properties"]).toEqual({ "out-0": expected });
     });
 
-    it("is null too where it is skipped itself, or hands on an input that was not given", () => {
+    it("also allows null if the output can be skipped or its input is optional", () => {
       const skipping = node("out-0", "output", { value: "x" }, { name: "Answer", skip_if: "true" });
       expect(describing(flow({ nodes: [skipping], edges: [] })).outputs["properties"]).toEqual({
         "out-0": { title: "Answer", ...textOrNull },
@@ -163,13 +163,13 @@ describe("the outputs' schema", () => {
       });
     });
 
-    it("is anything where its own failure branches", () => {
+    it("allows anything if the output's own failure branches", () => {
       const failing = node("out-0", "output", { value: "x" }, { on_error: "branch" });
       expect(describing(flow({ nodes: [failing], edges: [] })).outputs["properties"]).toEqual({ "out-0": {} });
     });
   });
 
-  it("requires no output: a run that has not completed lacks some", () => {
+  it("requires no output, because an unfinished or failed run may lack some", () => {
     const { outputs: schema } = describing(flow());
     expect(schema["required"]).toBeUndefined();
     expect(validator(schema)({})).toBe(true);
@@ -178,7 +178,7 @@ describe("the outputs' schema", () => {
 });
 
 describe("pauses", () => {
-  it("are listed with form and actions, nested ones by their path", () => {
+  it("are listed with form and actions, and nested ones with their path", () => {
     const form = { type: "object" };
     const inner = {
       nodes: [
@@ -201,7 +201,7 @@ describe("pauses", () => {
     ]);
   });
 
-  it("are those of an agent too, whose calls a person decides", () => {
+  it("include tool calls of an agent that need an approval", () => {
     const tool = { type: "action", provider_id: "http", action_id: "request" };
     const asking = (tools: readonly object[]) =>
       flow({
@@ -215,7 +215,7 @@ describe("pauses", () => {
   });
 });
 
-describe("the description", () => {
+describe("the description of a flow", () => {
   it("names the flow, its version and its examples", () => {
     const examples = [{ name: "a", inputs: { "in-0": "x" } }];
     expect(describing(flow({ description: "Does it", examples }))).toMatchObject({
@@ -226,7 +226,7 @@ describe("the description", () => {
     expect(describing(flow())).toMatchObject({ description: null, examples: [], pauses: [] });
   });
 
-  it("comes as itself, as OpenAPI or as an MCP tool", () => {
+  it("can be returned as JSON Schema, as OpenAPI or as an MCP tool", () => {
     const io = describing(flow());
     expect(presentFlowIo(io, "jsonschema", address)).toBe(io);
     expect(presentFlowIo(io, "openapi", address)).toEqual(toOpenApi(io, address));
@@ -246,7 +246,7 @@ describe("as OpenAPI", () => {
     address,
   );
 
-  it("is a 3.1 document of the inference call", () => {
+  it("is an OpenAPI 3.1 document of the inference call", () => {
     expect(document).toMatchObject({
       openapi: "3.1.0",
       info: { title: "Test flow", version: "3" },
@@ -263,7 +263,7 @@ describe("as OpenAPI", () => {
     );
   });
 
-  it("refers only to what it contains", () => {
+  it("refers only to schemas that it contains", () => {
     const text = JSON.stringify(document);
     const { schemas } = document["components"] as { schemas: JsonObject };
     for (const [, name] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g))
@@ -271,7 +271,7 @@ describe("as OpenAPI", () => {
     expect((schemas["Inputs"] as JsonObject)["properties"]).toHaveProperty("user_id");
   });
 
-  it("escapes ids that are not made for paths", () => {
+  it("escapes IDs for use in paths", () => {
     const other = toOpenApi(describing(flow()), { ...address, org_id: "a/b?c" });
     expect(Object.keys(other["paths"] as object)).toEqual(["/inference/v0/run/a%2Fb%3Fc/p-1"]);
   });
@@ -282,7 +282,7 @@ describe("as an MCP tool", () => {
     describing(flow({ nodes: [...inputs, node("out-0", "output")], edges: edges("in-0 > out-0") })),
   );
 
-  it("has a name, a description and the schemas, without what must be uploaded", () => {
+  it("has a name, a description and the schemas, without inputs that must be uploaded", () => {
     expect(Object.keys(tool)).toEqual(["name", "title", "description", "inputSchema", "outputSchema"]);
     const schema = tool["inputSchema"] as JsonObject;
     expect(schema["type"]).toBe("object");
@@ -294,7 +294,7 @@ describe("as an MCP tool", () => {
     ["日本", "flow"],
     ["x".repeat(200), "x".repeat(60)],
     ["a.b c/d", "a_b_c_d"],
-  ])("calls the flow %s %s", (name, expected) => {
+  ])("calls the tool of the flow %s %s", (name, expected) => {
     const io = describeFlow(flow(), { ...identity, name }, { max_input_bytes: 1 });
     expect(toMcpTool(io)["name"]).toBe(expected);
   });

@@ -12,13 +12,13 @@ function check(body: unknown, ...nodes: ReturnType<typeof node>[]) {
 }
 
 describe("the inputs of a run", () => {
-  it("are taken by node id", () => {
+  it("are keyed by node ID", () => {
     const nodes = [node("in-0", "input"), node("string-0", "string"), node("url-0", "url")];
     const body = { "in-0": "a", "string-0": "", "url-0": "HTTPS://example.com/ä?b#c" };
     expect(check(body, ...nodes)).toEqual({ inputs: body, ignored: [], issues: [] });
   });
 
-  it("are missing where they are absent or null", () => {
+  it("are missing if they are absent or null", () => {
     for (const body of [{}, { "in-0": null }, { "in-0": undefined }]) {
       expect(check(body).issues).toEqual([
         { loc: ["body", "in-0"], msg: expect.stringContaining('{"in-0": "..."}') as string, type: "missing" },
@@ -53,28 +53,28 @@ describe("the inputs of a run", () => {
     ["ftp://example.com", "url_scheme"],
     ["file:///etc/passwd", "url_scheme"],
     ["javascript:alert(1)", "url_scheme"],
-  ])("are web addresses where a page is loaded, not %j", (value, type) => {
+  ])("are URLs for a url node, not %j", (value, type) => {
     expect(check({ "url-0": value }, node("url-0", "url")).issues).toMatchObject([{ loc: ["body", "url-0"], type }]);
   });
 
-  it("have a longest length, counted in characters", () => {
+  it("have a maximum length in characters", () => {
     const input = node("in-0", "input", { max_length: 3 });
     expect(check({ "in-0": "🎉🎉🎉" }, input).issues).toEqual([]);
     expect(check({ "in-0": "abcd" }, input).issues).toMatchObject([{ type: "string_too_long" }]);
   });
 
-  it("have a largest size, counted in bytes", () => {
+  it("have a maximum size in bytes", () => {
     expect(check({ "in-0": "ä".repeat(500) }).issues).toEqual([]);
     expect(check({ "in-0": "ä".repeat(501) }).issues).toMatchObject([{ loc: ["body", "in-0"], type: "too_large" }]);
   });
 
-  it("tell every offending place at once", () => {
+  it("report every invalid location together", () => {
     expect(
       check({ "url-0": "x" }, node("in-0", "input"), node("url-0", "url")).issues.map(({ loc }) => loc[1]),
     ).toEqual(["in-0", "url-0"]);
   });
 
-  it("that nobody takes are ignored and reported; user_id and stream are none", () => {
+  it("are ignored and reported if no node takes them, except user_id and stream", () => {
     const result = check(
       { "in-0": "a", "doc-0": ["x"], other: 1, "out-0": 2, user_id: "u-1", stream: true },
       node("in-0", "input"),
@@ -83,7 +83,7 @@ describe("the inputs of a run", () => {
     expect(result).toEqual({ inputs: { "in-0": "a" }, ignored: ["doc-0", "other", "out-0"], issues: [] });
   });
 
-  it("are reported up to a hundred, and cut", () => {
+  it("report at most a hundred ignored keys, each shortened", () => {
     const body = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`${index}`.padStart(500, "k"), 1]));
     const { ignored } = check({ ...body, "in-0": "a" });
     expect(ignored).toHaveLength(100);
@@ -94,7 +94,7 @@ describe("the inputs of a run", () => {
     expect(check(body)).toMatchObject({ inputs: {}, issues: [{ loc: ["body"], type: "dict_type" }] });
   });
 
-  it("are never what an object inherits", () => {
+  it("are never read from inherited properties", () => {
     expect(check({}, node("toString", "input"), node("valueOf", "string")).issues.map(({ type }) => type)).toEqual([
       "missing",
       "missing",
@@ -109,7 +109,7 @@ describe("the inputs of a run", () => {
     expect(({} as Record<string, unknown>)["in-1"]).toBeUndefined();
   });
 
-  it("may stand elsewhere than in a body, under names that are not reserved there", () => {
+  it("may come from elsewhere than a body, where no name is reserved", () => {
     const plan = compileFlow(
       flow({
         nodes: [node("stream", "input"), node("in-0", "input"), node("out-0", "output", { value: "x" })],

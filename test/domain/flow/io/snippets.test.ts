@@ -26,7 +26,7 @@ afterAll(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** Runs a snippet for real, with a stand-in for what would call the service: it prints what it was given. */
+/** Runs a snippet with a stand-in for its HTTP client that prints what it would send. */
 function run(command: string, args: string[], input: string): string {
   const env = { PATH: process.env["PATH"] ?? "", MILLRACE_API_KEY: "mr_pub_key" };
   const result = spawnSync(command, args, { input, env, cwd: directory, encoding: "utf8", timeout: 60_000 });
@@ -63,7 +63,7 @@ const firstCalls = (output: string) =>
     .map((line) => JSON.parse(line) as Sent);
 const hasPython = spawnSync("python3", ["--version"]).status === 0;
 
-/** What each language sends when its snippet is run. */
+/** What each language sends when its snippet runs. */
 const languages: Array<[string, (all: ReturnType<typeof flowSnippets>) => Sent[]]> = [
   [
     "curl",
@@ -81,7 +81,7 @@ const languages: Array<[string, (all: ReturnType<typeof flowSnippets>) => Sent[]
   ...(hasPython
     ? [["python", ({ python }) => firstCalls(run("python3", ["-"], PYTHON + python))] as (typeof languages)[number]]
     : []),
-  // Imports come first in a module wherever they stand.
+  // Imports are evaluated first, wherever they stand in a module.
   [
     "javascript",
     ({ javascript }) => firstCalls(run(process.execPath, ["--input-type=module", "-"], JAVASCRIPT + javascript)),
@@ -95,7 +95,7 @@ describe.each(languages)("the snippet for %s", (_, send) => {
     expect(JSON.parse(sent?.body ?? "")).toEqual({ "in-0": "Hello" });
   });
 
-  it("sends hostile texts as they are", () => {
+  it("sends hostile texts unchanged", () => {
     const hostile = [
       'it\'s "quoted" \\ `back` $(touch pwned) ${HOME} $HOME !! %s %(x)s {x}',
       "two\nlines\r\n\ttab \u0000 \u001b \u007f",
@@ -114,18 +114,18 @@ describe.each(languages)("the snippet for %s", (_, send) => {
     expect(JSON.parse(sent?.body ?? "")).toEqual(inputs);
   });
 
-  it("keeps a key that would set a prototype", () => {
+  it("keeps a key named like a prototype property", () => {
     const inputs = JSON.parse('{"in-0":"a","x":{"__proto__":{"b":1}}}') as JsonObject;
     const [sent] = send(withInputs(inputs));
     expect(JSON.stringify(JSON.parse(sent?.body ?? ""))).toBe(JSON.stringify(inputs));
   });
 
-  it("quotes addresses, too", () => {
+  it("quotes URLs too", () => {
     const [sent] = send(withInputs({ "in-0": "x" }, { base_url: "https://a.example/it's$(x)", org_id: 'o\'1 "$(y)"' }));
     expect(sent?.url).toBe("https://a.example/it's$(x)/inference/v0/run/o'1%20%22%24(y)%22/p-1");
   });
 
-  it("makes up inputs where the flow has no example", () => {
+  it("invents inputs if the flow has no example", () => {
     const nodes = [
       node("in-0", "input"),
       node("url-0", "url"),
@@ -137,7 +137,7 @@ describe.each(languages)("the snippet for %s", (_, send) => {
     expect(JSON.parse(sent?.body ?? "")).toEqual({ "in-0": "Hello", "url-0": "https://example.com/", "in-1": "d" });
   });
 
-  it("uploads a document first where the flow reads documents, under the handle it then runs with", () => {
+  it("uploads a document first if the flow reads documents, under the user ID that the run uses", () => {
     const all = snippets({ nodes: [node("doc-0", "files"), node("out-0", "output")], edges: edges("doc-0 > out-0") });
     const [upload, call] = send(all);
     expect(upload?.url).toBe(

@@ -3,14 +3,14 @@ import { compileFlow } from "../../../../src/domain/flow/plan/compile.ts";
 import type { PlanNode } from "../../../../src/domain/flow/plan/types.ts";
 import { edges, flow, node } from "../../../support/flows.ts";
 
-/** The plan's node `n` of in-0 > n > out-0. */
+/** The compiled node `n` of in-0 > n > out-0. */
 function compiled(kind: string, config: Record<string, unknown>, more = {}): PlanNode | undefined {
   const nodes = [node("in-0", "input"), node("n", kind, config, more), node("out-0", "output", { value: "x" })];
   return compileFlow(flow({ nodes, edges: edges("in-0 > n") })).nodes.find(({ id }) => id === "n");
 }
 
 describe("a compiled node", () => {
-  it("has its configuration's defaults", () => {
+  it("has the defaults of its configuration", () => {
     expect(compiled("input", {})?.config).toEqual({ required: true });
     expect(compiled("files", {})?.config).toEqual({ required: false });
     expect(compiled("http", { url: "https://a.example" })?.config).toEqual({
@@ -29,7 +29,7 @@ describe("a compiled node", () => {
     expect(compiled("subflow", { project_id: "p" })?.config).toEqual({ project_id: "p", version: -1, inputs: {} });
   });
 
-  it("noisy-neighbour: has a time limit that suits an API where it asks one", () => {
+  it("noisy-neighbour: has a 30 s time limit for an HTTP request unless the flow sets one", () => {
     expect(compiled("http", { url: "https://a.example" })?.timeout_ms).toBe(30_000);
     expect(compiled("http", { url: "https://a.example" }, { timeout_ms: 90_000 })?.timeout_ms).toBe(90_000);
   });
@@ -51,11 +51,11 @@ describe("a compiled node", () => {
     ["delay", { seconds: 1 }, "workflow"],
     ["approval", { message: "?" }, "workflow"],
     ["subflow", { project_id: "p" }, "workflow"],
-  ])("of kind %s with %j is executed %s", (kind, config, execution) => {
+  ])("of type %s with %j is executed %s", (kind, config, execution) => {
     expect(compiled(kind, config)?.execution).toBe(execution);
   });
 
-  it("has its kind's retries and time-out", () => {
+  it("has the retries and the timeout of its type", () => {
     const three = { max_attempts: 3, initial_interval_ms: 1000, backoff: 2, max_interval_ms: 30_000 };
     expect(compiled("http", { url: "https://a.example" })).toMatchObject({ retry: three, timeout_ms: 30_000 });
     expect(compiled("url", {})).toMatchObject({ retry: three, timeout_ms: 60_000 });
@@ -66,7 +66,7 @@ describe("a compiled node", () => {
     expect(compiled("set", { values: {} })).not.toHaveProperty("timeout_ms");
   });
 
-  it("has its own where it says so, member by member", () => {
+  it("overrides its type's retries and timeout field by field", () => {
     const retry = { max_attempts: 7, initial_interval_ms: 5 };
     expect(compiled("http", { url: "https://a.example" }, { retry, timeout_ms: 9 })).toMatchObject({
       retry: { max_attempts: 7, initial_interval_ms: 5, backoff: 2, max_interval_ms: 30_000 },
@@ -74,7 +74,7 @@ describe("a compiled node", () => {
     });
   });
 
-  it("fails the run unless it says otherwise, and carries what it says", () => {
+  it("fails the run by default and carries its own error settings", () => {
     expect(compiled("set", { values: {} })?.on_error).toBe("fail");
     const more = {
       name: "N",
@@ -100,8 +100,8 @@ describe("a compiled node", () => {
   });
 });
 
-describe("reads", () => {
-  it("are what expressions, templates and skip_if name, each once", () => {
+describe("the reads of a node", () => {
+  it("are the nodes named in expressions, templates and skip_if, each once", () => {
     const values = { a: 'nodes["in-0"] + nodes["in-0"]', b: "nodes.x" };
     const nodes = [
       node("in-0", "input"),
@@ -121,11 +121,11 @@ describe("reads", () => {
     ]);
   });
 
-  it("are everything where an expression chooses the node as it runs", () => {
+  it("are all nodes if an expression chooses the node at run time", () => {
     expect(compiled("set", { values: { a: "nodes[inputs.which]" } })?.reads).toBe("*");
   });
 
-  it("of a map include what its nested flow reads around it, unless shadowed", () => {
+  it("of a map include what its nested flow reads from outside, unless shadowed", () => {
     const inner = {
       nodes: [
         node("own", "set", { values: { a: 'nodes["in-0"]' } }),
@@ -168,7 +168,7 @@ describe("a plan", () => {
     expect(Object.keys(plan)).toEqual(["nodes", "edges", "settings", "rules"]);
   });
 
-  it("is not made of a flow that is not valid", () => {
+  it("is not compiled from an invalid flow", () => {
     expect(() => compileFlow(flow({ edges: edges("in-0 > nowhere") }))).toThrow("nowhere");
     expect(() => compileFlow(flow({ edges: edges("in-0 > out-0 > in-0") }))).toThrow("cycle");
     expect(() => compiled("set", { values: { a: "1 +" } })).toThrow("does not parse");

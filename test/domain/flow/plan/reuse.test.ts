@@ -34,7 +34,7 @@ const chain = plan([
 ]);
 
 describe("reuseFor", () => {
-  it("keeps all that had finished when the run resumes where it failed", () => {
+  it("reuses all finished nodes when the run resumes where it failed", () => {
     expect(kept({ plan: chain, checkpoint: done("a", "b"), from: "failed", replaced: [] })).toEqual(["a", "b"]);
   });
 
@@ -42,7 +42,7 @@ describe("reuseFor", () => {
     expect(kept({ plan: chain, checkpoint: done("a", "b", "c"), from: { node_id: "b" }, replaced: [] })).toEqual(["a"]);
   });
 
-  it("keeps branches beside the chosen node, and drops the join behind it", () => {
+  it("keeps branches beside the chosen node and drops the join after it", () => {
     const diamond = plan([
       ["a", "left"],
       ["a", "right"],
@@ -54,22 +54,22 @@ describe("reuseFor", () => {
     ).toEqual(["a", "right"]);
   });
 
-  it("may resume from a node the earlier run never reached", () => {
+  it("can resume from a node that the earlier run never reached", () => {
     expect(kept({ plan: chain, checkpoint: done("a", "b"), from: { node_id: "d" }, replaced: [] })).toEqual(["a", "b"]);
   });
 
-  it("does not take over an input that is given anew, but keeps what read it before the point", () => {
+  it("does not reuse an input that is replaced, but keeps nodes that read it before the resume point", () => {
     expect(kept({ plan: chain, checkpoint: done("a", "b", "c"), from: { node_id: "d" }, replaced: ["a"] })).toEqual([
       "b",
       "c",
     ]);
   });
 
-  it("drops what another version of the flow does not have", () => {
+  it("drops nodes that another version of the flow does not have", () => {
     expect(kept({ plan: plan([["a", "z"]]), checkpoint: done("a", "b"), from: "failed", replaced: [] })).toEqual(["a"]);
   });
 
-  it("answers null for a node the plan does not have", () => {
+  it("returns null for a node that the plan does not have", () => {
     expect(reuseFor({ plan: chain, checkpoint: done("a"), from: { node_id: "nowhere" }, replaced: [] })).toBeNull();
     expect(reuseFor({ plan: chain, checkpoint: done("a"), from: { node_id: "constructor" }, replaced: [] })).toBeNull();
   });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { DEFAULT_FLOW_LIMITS } from "../../../../src/domain/flow/definition/limits.ts";
-import { validateFlow, type FlowValidation } from "../../../../src/domain/flow/validate/validate.ts";
+import { checkFlow, validateFlow, type FlowValidation } from "../../../../src/domain/flow/validate/validate.ts";
 import { edges, flow, node } from "../../../support/flows.ts";
 
-/** Validates and sees that it took no more than `ms`, generously: these sizes take minutes where a step is quadratic. */
+/** Validates within `ms`, a generous limit: a quadratic step would take minutes at these sizes. */
 function within(ms: number, input: unknown, limits = DEFAULT_FLOW_LIMITS): FlowValidation & { codes: string[] } {
   const start = performance.now();
   const result = validateFlow(input, limits);
@@ -16,7 +16,7 @@ const many = <Item>(count: number, make: (index: number) => Item) =>
 const roomy = { ...DEFAULT_FLOW_LIMITS, max_nodes: 10_000 };
 
 describe("wide-flow", () => {
-  it("refuses 100 000 nodes without looking at them", () => {
+  it("refuses 100 000 nodes without checking each of them", () => {
     const nodes = many(100_000, (index) => node(`n-${index}`, "set", { values: { a: "1 + 1" } }));
     expect(within(15_000, flow({ nodes })).codes).toEqual(["too_many_nodes"]);
   });
@@ -78,12 +78,26 @@ describe("huge-list", () => {
 });
 
 describe("a flow that is too long to be stored", () => {
-  it("is refused before its templates and expressions are looked at", () => {
+  it("is refused before its templates and expressions are checked", () => {
     const broken = "{{".padEnd(8_000);
     const nodes = many(300, (index) => node(`tpl-${index}`, "template", { template: broken }));
     expect(within(15_000, flow({ nodes })).codes).toEqual(["plan_too_large"]);
     const inside = node("map-0", "map", { items: "[]", flow: { nodes, edges: [] } });
     expect(within(15_000, flow({ nodes: [inside] })).codes).toEqual(["plan_too_large"]);
+  });
+});
+
+describe("a flow with much layout data", () => {
+  it("is refused if an editor could not load it quickly, and else keeps everything in it", () => {
+    const note = (chars: number) => ({ id: "note-0", text: "n".repeat(chars), x: 0, y: 0, width: 1, height: 1 });
+    const ui = (chars: number) => ({ positions: { "in-0": { x: 1, y: 2 } }, notes: [note(chars)], locked: ["in-0"] });
+    expect(within(15_000, { ...flow(), ui: ui(2_000_000) }).codes).toEqual(["too_large"]);
+    const many = Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`n-${at}`, { x: at, y: at }]));
+    expect(within(15_000, { ...flow(), ui: { positions: many } }).codes).toEqual(["too_large"]);
+    expect(checkFlow({ ...flow(), ui: ui(10_000) }, DEFAULT_FLOW_LIMITS)).toMatchObject({
+      valid: true,
+      definition: { ui: ui(10_000) },
+    });
   });
 });
 
@@ -98,7 +112,7 @@ describe("deep-json", () => {
     ).toEqual(["too_deep"]);
   });
 
-  it("refuses maps in maps in maps", () => {
+  it("refuses deeply nested maps", () => {
     let inner: object = { nodes: [], edges: [] };
     for (let depth = 0; depth < 15; depth += 1)
       inner = { nodes: [node("m", "map", { items: "[]", flow: inner })], edges: [] };
@@ -125,7 +139,7 @@ describe("proto-pollution", () => {
     expect(({} as Record<string, unknown>)["valid"]).toBeUndefined();
   });
 
-  it("knows no node by the name of what every object inherits", () => {
+  it("finds no node under a name that every object inherits", () => {
     const names = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "valueOf"];
     const input = flow({
       nodes: [
@@ -145,7 +159,7 @@ describe("proto-pollution", () => {
 
 describe("hostile text", () => {
   it.each(["(", "[", "!", "-", "{{", "{% if a %}", "nodes[", "a.", "1+", "'", "\\", "a?b:", "x.map(x,"])(
-    "stays a problem however often %j is repeated",
+    "does not crash or slow down validation, however often %j is repeated",
     (part) => {
       const source = part.repeat(Math.floor(9_999 / part.length));
       const nodes = [
@@ -165,7 +179,7 @@ describe("hostile text", () => {
   });
 });
 
-describe("what is not JSON", () => {
+describe("a value that is not JSON", () => {
   it.each([
     ["a function", () => 1],
     ["a bigint", 1n],

@@ -10,7 +10,7 @@ import { brokenFlows, validFlows } from "../../../support/arbitrary-flow.ts";
 const runs = { numRuns: 300 };
 
 describe("any flow", () => {
-  it("that is sound is found valid", () => {
+  it("that is sound passes validation", () => {
     fc.assert(
       fc.property(validFlows, (flow) => {
         expect(validateFlow(flow, DEFAULT_FLOW_LIMITS).problems.filter(({ severity }) => severity === "error")).toEqual(
@@ -21,7 +21,7 @@ describe("any flow", () => {
     );
   });
 
-  it("that is broken somewhere is answered, never thrown at", () => {
+  it("that is broken gets problems, never an exception", () => {
     fc.assert(
       fc.property(brokenFlows, (flow) => {
         const checked = checkFlow(flow, DEFAULT_FLOW_LIMITS);
@@ -42,7 +42,7 @@ describe("any flow", () => {
 });
 
 describe("any plan", () => {
-  /** Every node and edge is there, edges lead forward, and every read is of an earlier node or of one around. */
+  /** Expects that the plan has every node and edge, that edges lead forward, and that nodes read only earlier or surrounding nodes. */
   function expectSound(plan: Plan, graph: Pick<FlowDefinition, "nodes" | "edges">, around: readonly string[]): void {
     const ids = plan.nodes.map(({ id }) => id);
     expect(ids.toSorted()).toEqual(graph.nodes.map(({ id }) => id).toSorted());
@@ -58,7 +58,7 @@ describe("any plan", () => {
     }
   }
 
-  it("is acyclic and complete", () => {
+  it("has no cycle and contains every node and edge", () => {
     fc.assert(
       fc.property(validFlows, (flow) => {
         expectSound(compileFlow(flow), flow, []);
@@ -67,7 +67,7 @@ describe("any plan", () => {
     );
   });
 
-  it("is plain JSON, and the same each time", () => {
+  it("is plain JSON and the same each time", () => {
     fc.assert(
       fc.property(validFlows, (flow) => {
         const plan = compileFlow(flow);

@@ -8,12 +8,12 @@ const problemsOf = (input: unknown) => validateFlow(input, limits).problems;
 const codesOf = (input: unknown) => problemsOf(input).map(({ code }) => code);
 const find = (input: unknown, code: string) => problemsOf(input).find((problem) => problem.code === code);
 
-describe("a sound flow", () => {
+describe("a valid flow", () => {
   it("has no problems", () => {
     expect(validateFlow(flow(), limits)).toEqual({ valid: true, problems: [] });
   });
 
-  it("comes back with its definition and plan", () => {
+  it("is returned with its definition and plan", () => {
     const checked = checkFlow(flow(), limits);
     expect(checked.valid && checked.definition).toEqual(flow());
     expect(checked.valid && checked.plan.nodes.map(({ id }) => id)).toEqual(["in-0", "out-0"]);
@@ -28,15 +28,15 @@ describe("a sound flow", () => {
   });
 });
 
-describe("the shape of the document", () => {
-  it.each([null, undefined, 3, "text", [], true])("is a problem, not a crash, when it is %j", (input) => {
+describe("the shape of the flow document", () => {
+  it.each([null, undefined, 3, "text", [], true])("is reported as a problem, not thrown, if it is %j", (input) => {
     expect(validateFlow(input, limits)).toMatchObject({
       valid: false,
       problems: [{ code: expect.any(String) as string }],
     });
   });
 
-  it("names every member that is missing", () => {
+  it("reports every missing field", () => {
     const paths = problemsOf({}).map(({ code, path }) => [code, path.join(".")]);
     expect(paths).toEqual([
       ["missing", "schema_version"],
@@ -46,7 +46,7 @@ describe("the shape of the document", () => {
     ]);
   });
 
-  it("refuses members it does not know, wherever they stand", () => {
+  it("refuses unknown fields at any depth", () => {
     const input = {
       ...flow(),
       extra: 1,
@@ -64,7 +64,7 @@ describe("the shape of the document", () => {
     ]);
   });
 
-  it("tells every problem at once", () => {
+  it("reports every problem at the same time", () => {
     const input = flow({
       nodes: [node("in-0", "input"), node("in-0", "input"), node("x", "oracle"), node("g", "guard", { check: "1 +" })],
       edges: edges("in-0 > nowhere", "in-0:left > g", "g > in-0"),
@@ -95,13 +95,13 @@ describe("nodes", () => {
     },
   );
 
-  it("may be called anything else", () => {
+  it("accept any other ID", () => {
     expect(
       codesOf(flow({ nodes: [node("-_A9", "input"), node("toString", "output")], edges: edges("-_A9 > toString") })),
     ).toEqual([]);
   });
 
-  it("warn where the name means something else in expressions or in a run's body", () => {
+  it("warn if the ID is a reserved name in expressions or in a run's body", () => {
     const input = flow({
       nodes: [node("run", "input"), node("stream", "input"), node("out-0", "output")],
       edges: edges("run > out-0", "stream > out-0"),
@@ -112,7 +112,7 @@ describe("nodes", () => {
     ]);
   });
 
-  it("of an unknown kind are a problem that lists the kinds", () => {
+  it("of an unknown type are a problem that lists the types", () => {
     const problem = find(flow({ nodes: [node("x", "teleport"), ...flow().nodes] }), "unknown_kind");
     expect(problem).toMatchObject({
       node_id: "x",
@@ -126,7 +126,7 @@ describe("nodes", () => {
     ["retry.backoff", { retry: { backoff: 0.5 } }],
     ["retry.initial_interval_ms", { retry: { initial_interval_ms: -1 } }],
     ["timeout_ms", { timeout_ms: 0 }],
-  ])("have bounds for %s", (path, more) => {
+  ])("have limits for %s", (path, more) => {
     const input = flow({
       nodes: [node("in-0", "input"), node("h", "http", { url: "https://a.example" }, more), node("out-0", "output")],
       edges: edges("in-0 > h > out-0"),
@@ -141,7 +141,7 @@ describe("nodes", () => {
     ["retry", node("x", "delay", { seconds: 1 }, { retry: { max_attempts: 3 } })],
     ["retry", node("x", "map", { items: "[1]", flow: flow() }, { retry: { max_attempts: 3 } })],
     ["default_output", node("x", "delay", { seconds: 1 }, { default_output: 1 })],
-  ])("warn of %s where it has no effect", (setting, ignored) => {
+  ])("warn about %s if it has no effect", (setting, ignored) => {
     const handle = ignored.type === "approval" ? "x:approve" : "x";
     const input = flow({
       nodes: [node("in-0", "input"), ignored, node("out-0", "output")],
@@ -150,7 +150,7 @@ describe("nodes", () => {
     expect(find(input, "setting_ignored")).toMatchObject({ severity: "warning", path: ["nodes", 1, setting] });
   });
 
-  it("warn of a failure whose value is null, and of a branch nobody takes", () => {
+  it("warn about a missing default output and an unconnected error branch", () => {
     const nodes = [
       node("in-0", "input"),
       node("a", "http", { url: "https://a.example" }, { on_error: "continue" }),
@@ -187,7 +187,7 @@ describe("nodes", () => {
     ["loop", { while: "true", max_iterations: 10_001, flow: flow() }, "max_iterations"],
     ["subflow", { project_id: "p", version: 0 }, "version"],
     ["subflow", { project_id: "p", inputs: { "a b": "1" } }, "inputs.a b"],
-  ])("of kind %s are refused with %j", (kind, config, path) => {
+  ])("of type %s are refused with %j", (kind, config, path) => {
     const input = flow({
       nodes: [node("in-0", "input"), node("n", kind, config), node("out-0", "output", { value: "x" })],
       edges: edges("in-0 > n"),
@@ -212,23 +212,23 @@ describe("edges", () => {
     node("out-0", "output"),
   ];
 
-  it("leave by handles their source has", () => {
+  it("leave only by handles that their source has", () => {
     expect(
       codesOf(flow({ nodes: branch, edges: edges("in-0 > if-0", "if-0:case:a > out-0", "if-0:else > out-0") })),
     ).toEqual([]);
     expect(find(flow({ nodes: branch, edges: edges("in-0 > if-0 > out-0") }), "unknown_handle")).toMatchObject({
       path: ["edges", 1, "source_handle"],
-      hint: "It has case:a, else",
+      hint: "Its handles are case:a, else",
     });
   });
 
-  it("leave by error only where failures branch", () => {
+  it("leave by error only if failures branch", () => {
     expect(
       find(flow({ edges: edges("in-0 > out-0", "in-0:error > out-0") }), "error_edge_without_branch")?.hint,
     ).toContain("branch");
   });
 
-  it("by timeout are dead unless the approval branches", () => {
+  it("that leave by timeout are dead unless the approval branches on a timeout", () => {
     const nodes = (config: object) => [
       node("in-0", "input"),
       node("ok", "approval", { message: "?", ...config }),
@@ -239,24 +239,24 @@ describe("edges", () => {
     expect(codesOf(flow({ nodes: nodes({ on_timeout: "branch", expires_in_seconds: 5 }), edges: all }))).toEqual([]);
   });
 
-  it("are there once", () => {
+  it("must be unique", () => {
     expect(find(flow({ edges: edges("in-0 > out-0", "in-0:out > out-0") }), "duplicate_edge")?.path).toEqual([
       "edges",
       1,
     ]);
   });
 
-  it("do not lead back to their source", () => {
+  it("must not lead back to their source", () => {
     expect(codesOf(flow({ edges: edges("in-0 > out-0", "out-0 > out-0") }))).toEqual(["self_edge"]);
   });
 
-  it("lead to no text input, but may lead to a page or to documents: loading them is work that a branch can save", () => {
+  it("must not lead to a text input, but may lead to a url or files node", () => {
     expect(codesOf(flow({ edges: edges("in-0 > out-0", "out-0 > in-0") }))).toContain("edge_into_input");
     const nodes = [node("in-0", "input"), node("url-0", "url"), node("doc-0", "files"), node("out-0", "output")];
     expect(codesOf(flow({ nodes, edges: edges("in-0 > url-0 > doc-0 > out-0") }))).toEqual([]);
   });
 
-  it("make no cycle, and each cycle is named in the direction of its edges", () => {
+  it("must not form a cycle; each cycle is reported in the direction of its edges", () => {
     const nodes = ["a", "b", "c", "d", "e"].map((id) => node(id, "set", { values: {} }));
     const input = flow({
       nodes: [...flow().nodes, ...nodes],
@@ -269,7 +269,7 @@ describe("edges", () => {
 });
 
 describe("outputs", () => {
-  it("are needed", () => {
+  it("are required", () => {
     expect(codesOf(flow({ nodes: [node("in-0", "input")], edges: [] }))).toContain("no_output");
   });
 
@@ -286,7 +286,7 @@ describe("expressions", () => {
       edges: edges("in-0 > n > out-0", "string-0 > out-0"),
     });
 
-  it("that do not parse are reported with their place", () => {
+  it("that do not parse are reported with their location", () => {
     expect(find(reading({ values: { a: "1 +" } }), "invalid_expression")).toMatchObject({
       node_id: "n",
       path: ["nodes", 2, "config", "values", "a"],
@@ -299,12 +299,23 @@ describe("expressions", () => {
     ]);
   });
 
-  it("in skip_if are checked as well", () => {
+  it.each([
+    ['Answer as {{"a": 1}}', "invalid_expression"],
+    ["Say {{city}} where you mean one", "reads_unknown_node"],
+  ])("that contain literal double braces, as in %s, get a hint about raw", (template, code) => {
+    const found = find(reading({ template }, "template"), code);
+    expect(found?.hint).toContain("{% raw %}");
+    const raw = `{% raw %}${template}{% endraw %}`;
+    expect(find(reading({ template: raw }, "template"), code)).toBeUndefined();
+    expect(find(reading({ template: "{% if %}" }, "template"), "invalid_expression")?.hint ?? null).toBeNull();
+  });
+
+  it("in skip_if are checked too", () => {
     const input = flow({ nodes: [node("in-0", "input"), node("out-0", "output", {}, { skip_if: ")" })] });
     expect(find(input, "invalid_expression")?.path).toEqual(["nodes", 1, "skip_if"]);
   });
 
-  it("that read a missing node are reported, with the nearest name", () => {
+  it("that read a missing node are reported with the nearest name", () => {
     expect(find(reading({ values: { a: 'nodes["in_0"]' } }), "reads_unknown_node")?.hint).toBe('Did you mean "in-0"?');
     expect(find(reading({ template: "{{ in_0 }}" }, "template"), "reads_unknown_node")?.path).toEqual([
       "nodes",
@@ -314,7 +325,7 @@ describe("expressions", () => {
     ]);
   });
 
-  it("that read what may not be settled are reported", () => {
+  it("that read a node that may not have finished are reported", () => {
     expect(find(reading({ values: { a: 'nodes["string-0"]' } }), "reads_later_node")?.hint).toContain(
       'from "string-0"',
     );
@@ -322,7 +333,24 @@ describe("expressions", () => {
     expect(codesOf(reading({ values: { a: 'nodes["in-0"]' } }))).toEqual([]);
   });
 
-  it("have a longest length", () => {
+  it("warn about an integer that no JSON value equals, unless a side is converted", () => {
+    const long = "nodes['in-0'] == 9007199254740993";
+    expect(find(reading({ values: { a: long } }), "long_integer")).toMatchObject({
+      severity: "warning",
+      path: ["nodes", 2, "config", "values", "a"],
+      hint: expect.stringContaining('"9007199254740993"'),
+    });
+    for (const fine of [
+      "int(nodes['in-0']) == 9007199254740993",
+      "string(9007199254740993)",
+      "nodes['in-0'] == 9007199254740991",
+    ])
+      expect(codesOf(reading({ values: { a: fine } }))).toEqual([]);
+    const template = find(reading({ template: "{{ in-0 }} {{ 9007199254740993 }}" }, "template"), "invalid_expression");
+    expect(template?.message).toContain("9007199254740993 would lose digits");
+  });
+
+  it("have a maximum length", () => {
     expect(codesOf(reading({ values: { a: `"${"x".repeat(10_000)}"` } }))).toContain("expression_too_long");
     expect(codesOf(reading({ template: "x".repeat(200_001) }, "template"))).toContain("expression_too_long");
   });
@@ -335,7 +363,7 @@ describe("expressions", () => {
     expect(find(input, "reads_unknown_node")?.path).toEqual(["nodes", 2, "config", "body", "list", 0, "deep"]);
   });
 
-  it("that read an input by way of `inputs` need no edge from it", () => {
+  it("that read an input through `inputs` need no edge from it", () => {
     const nodes = [node("in-0", "input"), node("out-0", "output", { value: '{{ inputs["in-0"] }}' })];
     expect(codesOf(flow({ nodes, edges: [] }))).toEqual([]);
   });
@@ -357,17 +385,17 @@ describe("nested flows", () => {
     edges: edges("set-0 > out-0"),
   });
 
-  it("are needed", () => {
+  it("are required", () => {
     expect(problemsOf(around(undefined as unknown as object)).map(({ code, path }) => [code, path])).toEqual([
       ["missing", ["nodes", 2, "config", "flow"]],
     ]);
   });
 
-  it.each([[3], [{}], [{ nodes: [] }], [null]])("are nodes and edges, not %j", (inside) => {
+  it.each([[3], [{}], [{ nodes: [] }], [null]])("consist of nodes and edges, not %j", (inside) => {
     expect(codesOf(around(inside as object))).toContain("wrong_type");
   });
 
-  it("are checked by the same rules, under their own path", () => {
+  it("are checked by the same rules, with their own path", () => {
     const problem = find(around({ nodes: [node("x", "oracle")], edges: [] }), "unknown_kind");
     expect(problem?.path).toEqual(["nodes", 2, "config", "flow", "nodes", 0, "type"]);
     expect(codesOf(around({ nodes: [], edges: [], ui: {} }))).toEqual(
@@ -375,7 +403,7 @@ describe("nested flows", () => {
     );
   });
 
-  it("have each problem reported once, with the nodes around it", () => {
+  it("report each problem once, with the enclosing nodes", () => {
     const faulty = inner("1 +");
     const loop = node("loop-0", "loop", { while: "true", flow: faulty });
     const problems = problemsOf(
@@ -387,14 +415,14 @@ describe("nested flows", () => {
     ]);
   });
 
-  it("see item, their own nodes, and what is settled before the map", () => {
+  it("can read item, their own nodes and nodes that finished before the map", () => {
     expect(codesOf(around(inner('[item, index, nodes["in-0"]]')))).toEqual([]);
     expect(codesOf(around(inner('nodes["string-0"]')))).toEqual(["reads_later_node"]);
     expect(codesOf(around(inner('nodes["map-0"]')))).toEqual(["reads_later_node"]);
     expect(codesOf(around(inner('nodes["nope"]')))).toEqual(["reads_unknown_node"]);
   });
 
-  it("see their own node where an outer one has the same id", () => {
+  it("read their own node rather than an outer one with the same ID", () => {
     const shadowing = {
       nodes: [
         node("string-0", "set", { values: {} }),
@@ -406,7 +434,7 @@ describe("nested flows", () => {
     expect(codesOf(around(shadowing))).toEqual([]);
   });
 
-  it("are not seen from outside", () => {
+  it("cannot be read from outside", () => {
     const input = around(inner("1"));
     expect(
       codesOf({
@@ -426,7 +454,7 @@ describe("nested flows", () => {
     ).toBe("in-9");
   });
 
-  it("stand at most five deep in one another", () => {
+  it("can be at most five levels deep", () => {
     const nest = (depth: number): ReturnType<typeof flow> =>
       flow({
         nodes: [
@@ -453,7 +481,7 @@ describe("forms", () => {
       edges: edges("in-0 > ok", "ok:approve > out-0"),
     });
 
-  it("are JSON Schemas", () => {
+  it("must be JSON Schemas", () => {
     expect(codesOf(asking({ type: "object", properties: { a: { type: "string", pattern: "^[a-z]+$" } } }))).toEqual([]);
     expect(codesOf(asking({ type: "strin" }))).toEqual(["invalid_form"]);
   });
@@ -464,13 +492,13 @@ describe("forms", () => {
     ["references to elsewhere", { $ref: "https://example.com/schema.json" }],
     ["another draft", { $schema: "http://json-schema.org/draft-07/schema#" }],
     ["asynchrony", { $async: true }],
-  ])("do not use %s", (_, form) => {
+  ])("must not use %s", (_, form) => {
     expect(find(asking(form), "invalid_form")?.path).toEqual(["nodes", 1, "config", "form"]);
   });
 });
 
 describe("settings and examples", () => {
-  it("mask by paths that can be read", () => {
+  it("must have redaction paths that can be parsed", () => {
     expect(find(flow({ settings: { redact: ["$.inputs.in-0", "inputs"] } }), "invalid_redact_path")?.path).toEqual([
       "settings",
       "redact",
@@ -478,14 +506,14 @@ describe("settings and examples", () => {
     ]);
   });
 
-  it("do not let a run last longer than the service does", () => {
+  it("must not allow a run longer than the installation's limit", () => {
     expect(find(flow({ settings: { timeout_seconds: 2_592_001 } }), "out_of_range")?.path).toEqual([
       "settings",
       "timeout_seconds",
     ]);
   });
 
-  it("warn of examples that a run would refuse or ignore", () => {
+  it("warn about examples that a run would refuse or ignore", () => {
     const input = flow({ examples: [{ name: "a", inputs: { "in-0": 3, other: 1 } }] });
     expect(problemsOf(input).map(({ code, severity, path }) => [code, severity, path.join(".")])).toEqual([
       ["invalid_example", "warning", "examples.0.inputs.in-0"],

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Problem } from "../../../../src/domain/errors.ts";
 import { createPasswordQueue } from "../../../../src/services/accounts/password-queue.ts";
 
-/** Work that the test ends. */
+/** Work that runs until the test ends it. */
 function work(done: string[], name: string) {
   let end: () => void = () => undefined;
   const promise = new Promise<void>((resolve) => {
@@ -15,8 +15,8 @@ function work(done: string[], name: string) {
   return { run, end: () => end() };
 }
 
-describe("sign-in-flood: the queue of passwords", () => {
-  it("bounds concurrent work, and serves the queue round robin", async () => {
+describe("sign-in-flood: the password queue", () => {
+  it("limits concurrent work and serves the queue round robin", async () => {
     const turns = createPasswordQueue({ atOnce: 2, waiting: 10, waitingOfOne: 4 });
     const started: string[] = [];
     const jobs = ["a", "a", "a", "a", "a", "b", "c", "b"].map((whose, at) => ({
@@ -33,7 +33,7 @@ describe("sign-in-flood: the queue of passwords", () => {
     expect(started).toEqual(["a0", "a1", "a2", "b5", "c6", "a3", "b7", "a4"]);
   });
 
-  it("refuses what is too much to wait, of one and of all, and goes on after failures", async () => {
+  it("refuses work beyond the waiting limits per key and in total, and continues after failures", async () => {
     const turns = createPasswordQueue({ atOnce: 1, waiting: 3, waitingOfOne: 2 });
     const first = work([], "");
     const running = turns.take("a", first.run);

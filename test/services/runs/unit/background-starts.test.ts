@@ -4,7 +4,7 @@ import { createBackgroundStarts } from "../../../../src/services/runs/background
 beforeEach(() => vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => vi.useRealTimers());
 
-/** The rest after each of these starts (ms), which are made at once and take so long. */
+/** The rest after each of these starts, which begin at the same time and take this long (ms). */
 async function restsOf(...durations: readonly number[]): Promise<number[]> {
   const rests: number[] = [];
   const startInBackground = createBackgroundStarts(async (ms) => void rests.push(ms));
@@ -21,21 +21,21 @@ async function restsOf(...durations: readonly number[]): Promise<number[]> {
   return rests;
 }
 
-it("rests three times as long as a start took, and no longer than 300 ms", async () => {
+it("a background start is followed by a rest of three times its duration, at most 300 ms", async () => {
   expect(await restsOf(40)).toEqual([120]);
   expect(await restsOf(600)).toEqual([300]);
 });
 
-it("rests longer while others start runs, so that three quarters of the time are left", async () => {
-  // Each takes 20 ms: both end when the clock has moved twice.
+it("the rest is longer while others start runs, so that three quarters of the time are left", async () => {
+  // Each takes 20 ms, so both end after the second step of the clock.
   expect(await restsOf(10, 10)).toEqual([140, 140]);
 });
 
-it("rests a second at most, however many start runs", async () => {
+it("the rest is at most a second, however many runs are being started", async () => {
   expect(await restsOf(...Array.from({ length: 20 }, () => 100))).toEqual(Array.from({ length: 20 }, () => 1000));
 });
 
-it("rests no longer than alone once the other starts have ended or failed", async () => {
+it("the rest is as short as for a single start once other starts have finished or failed", async () => {
   const rests: number[] = [];
   const startInBackground = createBackgroundStarts(async (ms) => void rests.push(ms));
   await expect(startInBackground(() => Promise.reject(new Error("gone")))).rejects.toThrow("gone");

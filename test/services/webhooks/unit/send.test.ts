@@ -23,7 +23,7 @@ const job: DeliveryJob = {
   headers: null,
 };
 
-/** What is sent, and what is kept of an answer. */
+/** The request that is sent, and what is stored of the response. */
 async function sent(answer: Partial<GuardedResponse>, over: Partial<DeliveryJob> = {}) {
   const requests: GuardedRequest[] = [];
   const send = createSendDelivery({
@@ -50,8 +50,8 @@ async function sent(answer: Partial<GuardedResponse>, over: Partial<DeliveryJob>
   return { result, request: requests[0] ?? expect.fail() };
 }
 
-describe("an attempt", () => {
-  it("is signed with the old secret too while that still holds, and follows no redirect", async () => {
+describe("a delivery attempt", () => {
+  it("is also signed with the old secret during the grace period, and follows no redirect", async () => {
     const old = "whsec_" + Buffer.alloc(32, 7).toString("base64");
     const { request } = await sent({}, { previous_secret: sealSecret(box, job.subscription_id, old) });
     const headers = request.headers as Record<string, string>;
@@ -60,7 +60,7 @@ describe("an attempt", () => {
     expect((await sent({ status: 302 })).result).toMatchObject({ ok: false, error_code: "redirect" });
   });
 
-  it("keeps the beginning of an answer, in whole characters and without the secret", async () => {
+  it("keeps the beginning of a response, in whole characters and without the secret", async () => {
     const body = Buffer.from(`${SECRET} ${SECRET.slice(6)} ${"😀".repeat(2000)}`);
     const { response_body: kept } = (await sent({ body })).result;
     expect(kept).not.toContain(SECRET.slice(6));
@@ -69,8 +69,8 @@ describe("an attempt", () => {
   });
 });
 
-describe("an attempt that fails for a reason of ours", () => {
-  it("says that the log has it, and tells the log", async () => {
+describe("a delivery attempt with an internal error", () => {
+  it("refers to the log and logs the error", async () => {
     const mistake = new TypeError("undefined is not a function");
     const told: unknown[] = [];
     const broken: GuardedFetch["fetch"] = () => Promise.reject(mistake);

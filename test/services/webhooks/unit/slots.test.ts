@@ -6,8 +6,8 @@ const failing = (subscription_id: string, org_id = subscription_id) => ({ subscr
 const counts = (reserved: ReturnType<typeof reserve>) =>
   Object.fromEntries(reserved.map(({ subscription_id, slots }) => [subscription_id, slots.length]));
 
-describe("the slots for deliveries", () => {
-  it("are so many for one subscription, and so many in all", () => {
+describe("delivery slots", () => {
+  it("are limited per webhook and in total", () => {
     const slots = createDeliverySlots(6, 2);
     expect([slots.take(healthy("a")), slots.take(healthy("a"))]).not.toContain(null);
     expect(slots.take(healthy("a"))).toBeNull();
@@ -16,14 +16,14 @@ describe("the slots for deliveries", () => {
     expect([slots.inUse(), slots.total]).toEqual([6, 6]);
   });
 
-  it("noisy-neighbour: are at most half for one organisation, however many subscriptions it has", () => {
+  it("noisy-neighbour: are limited to half for one organisation, however many webhooks it has", () => {
     const slots = createDeliverySlots(8, 8);
     const taken = Array.from({ length: 14 }, (_, at) => slots.take(healthy(`a-${at}`, "a")));
     expect(taken.filter((slot) => slot !== null)).toHaveLength(4);
     expect(slots.take(healthy("b"))).not.toBeNull();
   });
 
-  it("are at most half for failing subscriptions, and all for the others", () => {
+  it("are limited to half for failing webhooks, while healthy ones may use all", () => {
     const slots = createDeliverySlots(10, 10);
     for (let place = 0; place < 5; place += 1) expect(slots.take(failing(`failing-${place}`))).not.toBeNull();
     expect(slots.take(failing("failing-6"))).toBeNull();
@@ -31,19 +31,19 @@ describe("the slots for deliveries", () => {
     expect(slots.inUse()).toBe(10);
   });
 
-  it("noisy-neighbour: leave a part of that half to the failing subscriptions of others", () => {
+  it("noisy-neighbour: leave a part of that half to failing webhooks of other organisations", () => {
     const slots = createDeliverySlots(16, 16);
     const taken = Array.from({ length: 20 }, (_, at) => slots.take(failing(`a-${at}`, "a")));
     expect(taken.filter((slot) => slot !== null)).toHaveLength(4);
     expect(slots.take(failing("b"))).not.toBeNull();
   });
 
-  it("leave one for failing subscriptions, however few there are", () => {
+  it("include one for failing webhooks, however few there are", () => {
     expect(createDeliverySlots(1, 1).isFree(failing("a"))).toBe(true);
     expect(createDeliverySlots(3, 3).isFree(failing("a"))).toBe(true);
   });
 
-  it("are free again once, however often one is given back", () => {
+  it("are released only once, however often they are given back", () => {
     const slots = createDeliverySlots(2, 1);
     const [one, other] = [slots.take(failing("a")), slots.take(healthy("b"))];
     one?.release();
@@ -57,8 +57,8 @@ describe("the slots for deliveries", () => {
   });
 });
 
-describe("what is taken at once", () => {
-  it("is round robin by organisation, and by subscription within it, as long as it has a share", () => {
+describe("a reservation of slots", () => {
+  it("is round robin by organisation, then by webhook, within the organisation's share", () => {
     const ready = [healthy("a-1", "a"), healthy("a-2", "a"), healthy("a-3", "a"), healthy("b-1", "b")];
     expect(reserve(ready, createDeliverySlots(100, 1)).map(({ subscription_id }) => subscription_id)).toEqual([
       "a-1",
@@ -69,14 +69,14 @@ describe("what is taken at once", () => {
     expect(counts(reserve(ready, createDeliverySlots(6, 7)))).toEqual({ "a-1": 1, "a-2": 1, "a-3": 1, "b-1": 2 });
   });
 
-  it("leaves out those for which there is no slot", () => {
+  it("skips webhooks without a free slot", () => {
     const slots = createDeliverySlots(4, 1);
     slots.take(healthy("a"));
     expect(counts(reserve([healthy("a"), healthy("b")], slots))).toEqual({ b: 1 });
     expect(reserve([], slots)).toEqual([]);
   });
 
-  it("gives failing subscriptions no more than their share, in all", () => {
+  it("gives failing webhooks no more than their share in total", () => {
     const slots = createDeliverySlots(8, 8);
     const taken = counts(reserve([failing("x"), failing("y"), failing("z"), healthy("a")], slots));
     expect((taken["x"] ?? 0) + (taken["y"] ?? 0) + (taken["z"] ?? 0)).toBe(3);

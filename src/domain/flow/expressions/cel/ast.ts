@@ -3,7 +3,7 @@ export type Position = number;
 
 export type BinaryOperator = "+" | "-" | "*" | "/" | "%" | "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "&&" | "||";
 
-/** A CEL expression as it was written; macros are calls here. */
+/** The syntax tree of a CEL expression; macros are calls. */
 export type CelNode =
   | {
       readonly kind: "literal";
@@ -38,7 +38,7 @@ export type CelNode =
       readonly no: CelNode;
     };
 
-/** Thrown where a source is not a valid expression; caught by `checkCel` and `evaluateCel`. */
+/** Thrown for a source that is not a valid expression; `checkCel` and `evaluateCel` catch it. */
 export class CelSyntaxError extends Error {
   readonly at: Position;
 
@@ -49,7 +49,7 @@ export class CelSyntaxError extends Error {
   }
 }
 
-/** "line 1, column 7" of a place in a source. */
+/** "line 1, column 7" for a position in a source. */
 export const placeIn = (source: string, at: Position): string => {
   const lineStart = source.lastIndexOf("\n", at - 1) + 1;
   let line = 1;

@@ -9,8 +9,8 @@ export interface CelFunction {
   /** How many arguments `value.name(...)` takes beside the value, or undefined if it cannot be called like that. */
   readonly method?: readonly number[];
   /**
-   * `args` starts with the value the method is called on. What it costs is known from the length of its arguments and
-   * of its result; `meter` is for the few functions that take more than that. Throws NodeFailure.
+   * `args` starts with the value that the method is called on. The length of the arguments and of the result determines the cost; the few
+   * functions that cost more use `meter`. Throws NodeFailure.
    */
   readonly apply: (args: readonly Value[], meter: Meter) => Value;
 }
@@ -21,8 +21,8 @@ const lengthOf = (value: Value | undefined): number => {
 };
 
 /**
- * Ticks of a call: one, and the length of what it is called on; as often again for every 64 characters of another text,
- * because searching for one text in another takes, at worst, the product of their lengths.
+ * Ticks of a call: one, plus the length of the value it is called on, multiplied by one more for every 64 characters of another text,
+ * because searching one text in another can take the product of their lengths.
  */
 export const ticksOfCall = (args: readonly Value[]): number => {
   let factor = 1;
@@ -33,8 +33,8 @@ export const ticksOfCall = (args: readonly Value[]): number => {
   return 1 + lengthOf(args[0]) * factor;
 };
 
-/** Ticks of the value that a call has made. */
+/** Ticks for the value that a call returns. */
 export const ticksOfResult = lengthOf;
 
-/** Ticks of an operator: one, and the length of texts, lists and bytes on both sides, which it compares or joins. */
+/** Ticks of an operator: one, plus a part of the length of the texts, lists and bytes that it compares or joins. */
 export const ticksOfOperator = (left: Value, right: Value): number => 1 + (lengthOf(left) + lengthOf(right)) / 4;

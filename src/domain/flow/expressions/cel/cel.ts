@@ -3,6 +3,7 @@ import { MAX_VALUE_BYTES, type Json } from "../../../json.ts";
 import { cachedByText, CHARS_PER_INSTRUCTION } from "../cache.ts";
 import { CelSyntaxError, placeIn, type CelNode } from "./ast.ts";
 import { CelCompiler } from "./compiler.ts";
+import { childrenOf } from "./cost.ts";
 import type { Code, Frame } from "./frame.ts";
 import { celMeter, tooCostly } from "./limits.ts";
 import { parseCel } from "./parser.ts";
@@ -13,14 +14,21 @@ import type { Meter } from "../meter.ts";
 import type { Reads, Scope } from "../../scope.ts";
 
 /*
- * Our own evaluator instead of a library's: @marcbachmann/cel-js cannot bound the work it does, distinguishes int from double
- * so strictly that `n * 2` fails on a number of JSON, and takes 1.1 ms to load, which each workflow pays. The official
- * conformance tests are its judge.
+ * Millrace has its own evaluator, because the library @marcbachmann/cel-js cannot bound its work, separates int from double so strictly
+ * that `n * 2` fails on a JSON number, and takes 1.1 ms to load in every workflow. The official conformance tests verify this one.
  */
 
-/** What is known about an expression before it runs: the nodes it reads, or why it is invalid. */
+/** What is known about an expression before it is evaluated: the nodes it reads, or why it is invalid. */
 export type CheckedCel =
-  | { readonly ok: true; readonly reads: Reads }
+  | {
+      readonly ok: true;
+      readonly reads: Reads;
+      /**
+       * An integer literal that no JSON value can equal: JSON integers of that length are text, and this expression converts no text to
+       * integers.
+       */
+      readonly longInteger?: string | undefined;
+    }
   | { readonly ok: false; readonly message: string };
 
 interface Faulty {
@@ -30,15 +38,38 @@ interface Faulty {
 interface Program {
   readonly code: Code;
   readonly reads: Reads;
-  /** The result is a part of one value of the scope, so it is JSON and no longer than that value may be. */
+  /** The result is a part of a value in the scope, so it is JSON and within the limit for values. */
   readonly isPart: boolean;
   readonly instructions: number;
   readonly ticks: number;
+  readonly longInteger: string | undefined;
 }
+
+/** Functions that convert text to integers or values to text. */
+const CONVERTS: ReadonlySet<string> = new Set(["int", "uint", "string"]);
 
 const isPartOfValue = (node: CelNode): boolean =>
   (node.kind === "select" || node.kind === "index") &&
   (node.operand.kind === "variable" || isPartOfValue(node.operand));
+
+const findIn = <Found>(node: CelNode, look: (node: CelNode) => Found | undefined): Found | undefined => {
+  for (const each of [node, ...childrenOf(node)]) {
+    const found = each === node ? look(node) : findIn(each, look);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
+
+const longIntegerIn = (node: CelNode): string | undefined => {
+  const long = findIn(node, (each) =>
+    each.kind === "literal" && typeof each.value === "bigint" && !Number.isSafeInteger(Number(each.value))
+      ? String(each.value)
+      : undefined,
+  );
+  const converts =
+    long !== undefined && findIn(node, (each) => (each.kind === "call" && CONVERTS.has(each.name) ? true : undefined));
+  return converts ? undefined : long;
+};
 
 const compile = (source: string): Program | Faulty => {
   const compiler = new CelCompiler();
@@ -46,27 +77,30 @@ const compile = (source: string): Program | Faulty => {
     const node = parseCel(source);
     const code = compiler.compile(node);
     const { reads, instructions, nodes } = compiler;
-    return { code, reads, isPart: isPartOfValue(node), instructions, ticks: nodes };
+    const isPart = isPartOfValue(node);
+    return { code, reads, isPart, instructions, ticks: nodes, longInteger: longIntegerIn(node) };
   } catch (error) {
     if (!(error instanceof CelSyntaxError)) throw error;
     return { message: `${error.message} (${placeIn(source, error.at)})` };
   }
 };
 
-// A program keeps its compiled patterns even when the pattern cache evicts them.
+// A program keeps its compiled patterns even after the pattern cache has dropped them.
 const compileCached = cachedByText(
   compile,
   (text, made) => text.length + ("message" in made ? 0 : made.instructions * CHARS_PER_INSTRUCTION),
 );
 
 /**
- * Parses an expression and checks everything that its text alone determines: syntax, size, the names of variables and
- * functions, the number of arguments, the nesting of macros, regular expressions. `reads` holds the ids of the nodes it
- * reads as `nodes["id"]` or `nodes.id`, or is "*" where they depend on values.
+ * Parses an expression and checks everything that its text alone determines: syntax, size, names of variables and functions, numbers of
+ * arguments, nesting of macros, regular expressions. `reads` holds the IDs of the nodes that the expression reads as `nodes["id"]` or
+ * `nodes.id`, or is "*" if they depend on values.
  */
 export const checkCel = (source: string): CheckedCel => {
   const program = compileCached(source);
-  return "message" in program ? { ok: false, message: program.message } : { ok: true, reads: program.reads };
+  return "message" in program
+    ? { ok: false, message: program.message }
+    : { ok: true, reads: program.reads, longInteger: program.longInteger };
 };
 
 const run = (source: string, program: Program, frame: Frame): Value => {
@@ -74,8 +108,8 @@ const run = (source: string, program: Program, frame: Frame): Value => {
     frame.meter.use(program.ticks);
     return program.code(frame);
   } catch (error) {
-    // The limits should stop an expression before the stack overflows; if one does overflow it, the workflow must not
-    // have to handle it.
+    // The limits normally reject an expression before the stack overflows. An overflow is reported in the same way, so that a workflow does
+    // not have to handle it.
     if (error instanceof RangeError) throw tooCostly();
     if (!(error instanceof NodeFailure) || error.code !== "expression_failed") throw error;
     throw new NodeFailure(error.code, `${error.message} (${placeIn(source, frame.at)})`);
@@ -83,9 +117,9 @@ const run = (source: string, program: Program, frame: Frame): Value => {
 };
 
 /**
- * Evaluates an expression; the result is JSON. Deterministic, and bounded by ticks instead of time (some tenth of a second,
- * or what `meter` has left). Throws NodeFailure: "expression_failed" with the reason and the place, "expression_too_costly",
- * or "value_too_large" where the result is longer than 25 MiB.
+ * Evaluates an expression to JSON. Deterministic, and bounded by ticks instead of time (about a tenth of a second, or what is left of
+ * `meter`). Throws NodeFailure: "expression_failed" with the reason and position, "expression_too_costly", or "value_too_large" if the
+ * result is longer than 25 MiB.
  */
 export const evaluateCel = (source: string, scope: Scope, meter: Meter = celMeter()): Json => {
   const program = compileCached(source);
@@ -100,13 +134,13 @@ export const evaluateCel = (source: string, scope: Scope, meter: Meter = celMete
   return json;
 };
 
-/** Evaluates an expression that decides something. Throws as `evaluateCel` does, and if the result is no boolean. */
+/** Evaluates an expression whose result must be a boolean. Throws as `evaluateCel` does, and for any other result. */
 export const evaluateCondition = (source: string, scope: Scope, meter?: Meter): boolean => {
   const result = evaluateCel(source, scope, meter);
   if (typeof result === "boolean") return result;
   const hint = result === null ? "" : ", for example by comparing it";
   throw new NodeFailure(
     "expression_failed",
-    `A condition must be true or false, but this one gives ${describe(result)}: make it one${hint}`,
+    `A condition must be true or false, but this one gives ${describe(result)}: turn it into a boolean${hint}`,
   );
 };

@@ -1,9 +1,6 @@
 const SURROGATE = /[\ud800-\udfff]/;
 
-/**
- * CEL counts positions in code points, JavaScript in code units. Both agree where a text has no surrogates, as nearly
- * all texts do.
- */
+/** CEL counts positions in code points, JavaScript in code units. They agree for text without surrogates, which nearly all texts are. */
 const isSimple = (text: string): boolean => !SURROGATE.test(text);
 
 /** The characters of a text. */
@@ -17,7 +14,7 @@ export const charLength = (text: string): number => {
   return count;
 };
 
-/** The code unit at which the character number `position` starts; undefined beyond the end. */
+/** The code unit at which the character at `position` starts; undefined beyond the end. */
 export const unitAt = (text: string, position: number): number | undefined => {
   if (position < 0 || position > text.length) return undefined;
   if (isSimple(text)) return position;
@@ -29,6 +26,6 @@ export const unitAt = (text: string, position: number): number | undefined => {
   return unit;
 };
 
-/** The number of the character that starts at a code unit. */
+/** The character position of a code unit. */
 export const positionOf = (text: string, unit: number): number =>
   unit <= 0 || isSimple(text) ? unit : charLength(text.slice(0, unit));

@@ -23,7 +23,7 @@ export const mapCode =
     const map = makeMap(made);
     if (map !== undefined) return map;
     frame.at = at;
-    throw failed("A key comes twice in the map");
+    throw failed("Duplicate key in the map");
   };
 
 /** `!a` and `-a` */
@@ -34,7 +34,7 @@ export const unaryCode =
     frame.at = at;
     if (operator === "-") return negate(value);
     if (typeof value === "boolean") return !value;
-    throw failed(`"!" takes true or false, not ${describe(value)}`);
+    throw failed(`"!" needs true or false, not ${describe(value)}`);
   };
 
 /** `a ? b : c` */
@@ -48,12 +48,12 @@ export const conditionalCode =
     throw failed(`The condition before "?" must be true or false, but it is ${describe(value)}`);
   };
 
-/** `a && b` and `a || b`: if one side decides, the other may fail. */
+/** `a && b` and `a || b`: if one side decides the result, a failure of the other is ignored. */
 export const logicalCode = (operator: "&&" | "||", left: Code, right: Code, at: Position): Code => {
   const deciding = operator === "||";
   const wrong = (value: Value, frame: Frame): NodeFailure => {
     frame.at = at;
-    return failed(`"${operator}" takes true or false, not ${describe(value)}`);
+    return failed(`"${operator}" needs true or false, not ${describe(value)}`);
   };
   return (frame) => {
     const one = attempt(left, frame);

@@ -12,18 +12,18 @@ import { testLiteralPattern } from "./string-functions.ts";
 import { failed, type Value } from "./values.ts";
 import { TYPES, VARIABLES, type Variables } from "./variables.ts";
 
-/** Each nested macro multiplies the work by the length of its list. */
+/** Limited because each nested macro multiplies the work by the length of its list. */
 const MAX_MACRO_NESTING = 2;
-/** Levels of the tree; evaluation recurses once a level. */
+/** Levels of the tree; evaluation recurses once per level. */
 const MAX_DEPTH = 400;
 
 const counted = (counts: readonly number[]): string =>
   `${counts.join(" or ")} argument${counts.length === 1 && counts[0] === 1 ? "" : "s"}`;
 
-/** Where variables exist that are not available everywhere. */
+/** Where each variable that is not available everywhere can be used. */
 const PLACES: Readonly<Record<string, string>> = { last: "inside a loop", payload: "in the inputs of a trigger" };
 
-/** Compiles a parsed expression to closures; collects the nodes it reads and reports semantic errors. */
+/** Compiles a parsed expression to closures, collects the nodes it reads, and reports semantic errors. */
 export class CelCompiler {
   readonly #variables: Variables;
   readonly #locals: string[] = [];
@@ -42,17 +42,17 @@ export class CelCompiler {
     return this.#instructions;
   }
 
-  /** The ids of nodes read by everything compiled so far. */
+  /** The IDs of all nodes that the compiled expressions read. */
   get reads(): Reads {
     return this.#readsAny ? "*" : [...this.#nodesRead];
   }
 
-  /** How many nodes everything compiled so far has. */
+  /** Number of syntax tree nodes compiled so far. */
   get nodes(): number {
     return this.#nodes;
   }
 
-  /** Throws CelSyntaxError where the expression names what does not exist. */
+  /** Throws CelSyntaxError if the expression uses an unknown name. */
   compile(node: CelNode): Code {
     this.#nodes++;
     if (++this.#depth > MAX_DEPTH) {
@@ -115,7 +115,7 @@ export class CelCompiler {
     };
   }
 
-  /** "a.b.c" if a node consists of names and dots only: such a name may be a type's. */
+  /** "a.b.c" if a node consists only of names and dots, because it may be the name of a type. */
   #qualifiedName(node: CelNode): string | undefined {
     if (node.kind === "variable") return this.#locals.includes(node.name) ? undefined : node.name;
     if (node.kind !== "select") return undefined;
@@ -123,7 +123,7 @@ export class CelCompiler {
     return operand === undefined ? undefined : `${operand}.${node.field}`;
   }
 
-  /** The operand and the key of `a.b` or `a["b"]`, remembering which node is read. */
+  /** The operand and key of `a.b` or `a["b"]`; records which flow node is read. */
   #access(node: CelNode & { readonly kind: "select" | "index" }, operandOf: (operand: CelNode) => Code): [Code, Code] {
     if (!this.#isNodes(node.operand)) return [operandOf(node.operand), this.#key(node)];
     if (node.kind === "select") this.#nodesRead.add(node.field);
@@ -156,11 +156,11 @@ export class CelCompiler {
     };
   }
 
-  /** `has(a.b["c"])`: whether all of it is there. Ours: an index is allowed, and so is a member of what is missing. */
+  /** `has(a.b["c"])`: whether the whole path exists. Unlike standard CEL, it allows an index, and fields of something missing. */
   #has(node: CelNode & { readonly kind: "call" }): Code {
     const [argument] = node.args;
     if (node.args.length !== 1 || argument === undefined || (argument.kind !== "select" && argument.kind !== "index")) {
-      throw new CelSyntaxError('has() takes one member, as in has(nodes["llm-0"].json.name)', node.at);
+      throw new CelSyntaxError('has() needs one field, as in has(nodes["llm-0"].json.name)', node.at);
     }
     const find = this.#finder(argument);
     return (frame) => find(frame) !== undefined;
@@ -172,7 +172,7 @@ export class CelCompiler {
       if (read !== undefined && node.name !== "nodes") return read;
     }
     if (node.kind !== "select" && node.kind !== "index") return this.compile(node);
-    // Closures of this shape answer undefined where Code would throw.
+    // These closures return undefined where compiled code would throw.
     const [operand, key] = this.#access(node, (inner) => this.#finder(inner) as Code);
     return (frame) => {
       const value = operand(frame) as Value | undefined;
@@ -190,13 +190,13 @@ export class CelCompiler {
     if (fn === undefined || counts === undefined) {
       const method = fn?.method !== undefined || macro !== undefined;
       const hint = method
-        ? `: it is called on a value, value.${name}(...)`
+        ? `: call it on a value, as in value.${name}(...)`
         : fn === undefined
           ? ""
           : `: write ${name}(value)`;
       throw new CelSyntaxError(`Unknown function "${name}"${hint}`, at);
     }
-    if (!counts.includes(node.args.length)) throw new CelSyntaxError(`${name}() takes ${counted(counts)}`, at);
+    if (!counts.includes(node.args.length)) throw new CelSyntaxError(`${name}() needs ${counted(counts)}`, at);
     const nodes = target === undefined ? node.args : [target, ...node.args];
     const args = nodes.map((arg) => this.compile(arg));
     const [subject, pattern] = nodes;
@@ -230,14 +230,14 @@ export class CelCompiler {
     const { name, target, at } = node;
     const [variable, first, second] = node.args;
     if (!macro.args.includes(node.args.length) || variable?.kind !== "variable" || first === undefined) {
-      throw new CelSyntaxError(
-        `${name}() takes a name for the element and what to do with it, as in list.${name}(x, ...)`,
-        at,
-      );
+      throw new CelSyntaxError(`${name}() needs a variable name and an expression, as in list.${name}(x, ...)`, at);
     }
     const range = this.compile(target);
     if (this.#locals.length >= MAX_MACRO_NESTING) {
-      throw new CelSyntaxError(`Macros can be nested ${MAX_MACRO_NESTING} deep: split this over two nodes`, at);
+      throw new CelSyntaxError(
+        `Macros can be nested at most ${MAX_MACRO_NESTING} levels deep: split this over two nodes`,
+        at,
+      );
     }
     const slot = this.#locals.push(variable.name) - 1;
     const before = this.#nodes;

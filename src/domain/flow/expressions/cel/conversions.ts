@@ -27,7 +27,7 @@ const wrong = (name: string, value: Value): NodeFailure =>
   failed(
     typeof value === "string"
       ? `${name}() cannot read the text ${JSON.stringify(value.slice(0, 40))}`
-      : `${name}() cannot take ${describe(value)}`,
+      : `${name}() cannot convert ${describe(value)}`,
   );
 
 const MAX_INT = 2n ** 63n - 1n;
@@ -36,7 +36,7 @@ const toInt = (value: Value): bigint => {
   if (typeof value === "bigint") return value;
   if (typeof value === "number" && isFiniteNumber(value)) {
     const whole = toBigInt(Math.trunc(value));
-    // CEL refuses -2^63 as a double, as that is what every number around it is rounded to.
+    // CEL rejects -2^63 as a double, because the numbers around it round to it too.
     if (whole <= MAX_INT && whole >= -MAX_INT) return whole;
     throw failed(`int() of ${value} does not fit into 64 bits`);
   }
@@ -48,12 +48,12 @@ const toInt = (value: Value): bigint => {
   throw wrong("int", value);
 };
 
-/** Rounded down, so that the time before 1970 counts on. */
+/** Rounds down, also before 1970, so that every second has the same length. */
 const toSeconds = (nanos: bigint): bigint => (nanos - (((nanos % 10n ** 9n) + 10n ** 9n) % 10n ** 9n)) / 10n ** 9n;
 
 const toUint = (value: Value): bigint => {
   const whole = toInt(value);
-  if (whole < 0n) throw failed(`uint() cannot take the negative number ${whole}`);
+  if (whole < 0n) throw failed(`uint() cannot convert the negative number ${whole}`);
   return whole;
 };
 
@@ -61,8 +61,7 @@ const toDouble = (value: Value): number => {
   if (typeof value === "number") return value;
   if (typeof value === "bigint") return toNumber(value);
   if (typeof value === "string") {
-    // No two parts of it can match the same digit; otherwise a long text that is not a number would take quadratic
-    // time.
+    // Unambiguous, so that a long text that is not a number is rejected in linear time.
     if (/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(value)) return toNumber(value);
   }
   throw wrong("double", value);
@@ -85,27 +84,27 @@ const toText = (value: Value, meter: Meter): string => {
   if (value instanceof TypeName) return value.name;
   if (value instanceof NativeBytes) {
     const text = utf8Decode(value);
-    if (text === undefined) throw failed("string() cannot take these bytes: they are not UTF-8");
+    if (text === undefined) throw failed("string() cannot convert these bytes: they are not UTF-8");
     return text;
   }
-  // Ours: lists, maps and null as JSON text, the counterpart of json().
+  // An extension of CEL: lists, maps and null become JSON text, the counterpart of json().
   const json = toJson(value, meter);
   const size = jsonSize(json, MAX_VALUE_BYTES);
   limitText(size);
-  // Parts that came in as JSON have not been checked yet.
+  // Parts that came from JSON have not been counted yet.
   meter.use(size >> 1);
   return JSON.stringify(json);
 };
 
 const parseJson = (value: Value, meter: Meter): Json => {
-  if (typeof value !== "string") throw failed(`json() reads JSON text; it was given ${describe(value)}`);
+  if (typeof value !== "string") throw failed(`json() needs JSON text, not ${describe(value)}`);
   // An element of two characters becomes an object of sixty bytes.
   meter.use(value.length >> 1);
   try {
     return parseExactJson(value);
   } catch {
     const start = JSON.stringify(value.slice(0, 40));
-    throw failed(`json() was given text that is not JSON; it starts with ${start}`);
+    throw failed(`json() received text that is not JSON; it starts with ${start}`);
   }
 };
 
@@ -113,7 +112,7 @@ const size = (value: Value, meter: Meter): bigint => {
   if (typeof value === "string") return toBigInt(charLength(value));
   if (isList(value) || value instanceof NativeBytes) return toBigInt(value.length);
   if (isMap(value)) return toBigInt(sizeOf(value, meter));
-  throw failed(`size() cannot take ${describe(value)}`);
+  throw failed(`size() cannot measure ${describe(value)}`);
 };
 
 const plain = (name: string, apply: (value: Value, meter: Meter) => Value): readonly [string, CelFunction] => [

@@ -11,7 +11,7 @@ export interface CelCost {
   readonly degree: number;
 }
 
-/** Instructions of a pattern that is compiled and matched in a workflow. */
+/** Most instructions of a pattern that may be compiled and matched in a workflow. */
 const MAX_CHEAP_PATTERN = 300;
 /** Searching one text in another can take longer than reading both. */
 const SEARCH_WEIGHT = 8;
@@ -61,7 +61,7 @@ export const childrenOf = (node: CelNode): readonly CelNode[] => {
   }
 };
 
-/** Whether an expression reads anything but `name`. The element variables of nested macros count as something else. */
+/** Whether an expression reads anything but `name`. A nested macro's element variable counts as something else. */
 const readsMoreThan = (name: string, node: CelNode): boolean => {
   if (node.kind === "variable") return node.name !== name;
   if (isMacro(node)) {
@@ -72,12 +72,12 @@ const readsMoreThan = (name: string, node: CelNode): boolean => {
   return childrenOf(node).some((child) => readsMoreThan(name, child));
 };
 
-const isMacro = (node: CelNode): node is CelNode & { readonly kind: "call"; readonly target: CelNode } =>
+export const isMacro = (node: CelNode): node is CelNode & { readonly kind: "call"; readonly target: CelNode } =>
   node.kind === "call" && node.target !== undefined && MACROS.has(node.name);
 
 /**
- * A body that reads only its own element reads each part of the list once; one that reads something else as well may
- * read all of that for each element.
+ * A body that reads only its own element reads each part of the list once; a body that reads anything else may read all of that for each
+ * element.
  */
 const costOfMacro = (node: CelNode & { readonly kind: "call"; readonly target: CelNode }): CelCost => {
   const [variable, ...body] = node.args;
@@ -100,7 +100,7 @@ const costOfCall = (node: CelNode & { readonly kind: "call" }): CelCost => {
     }
     case "join":
     case "replace": {
-      // The text put between or in place of something is repeated as often as that occurs.
+      // The inserted text is repeated as often as the separator or match occurs.
       const chars = literalChars(node.args);
       return chars === undefined
         ? { ...all, degree: all.degree + 1 }
@@ -133,11 +133,11 @@ const cost = (source: string): CelCost => {
     const known = costOf(parseCel(source));
     return known.degree > MAX_DEGREE ? UNBOUNDED : known;
   } catch (error) {
-    // Evaluating it fails at once.
+    // An invalid expression fails immediately, so it costs nothing.
     if (error instanceof CelSyntaxError) return NOTHING;
     throw error;
   }
 };
 
-/** An upper bound on the work of an expression, from its text alone; infinite weight when there is none. */
+/** An upper bound on the work of an expression, from its text alone; the weight is infinite if there is no bound. */
 export const celCost: (source: string) => CelCost = cachedByText(cost);

@@ -10,19 +10,19 @@ export interface Frame {
   readonly meter: Meter;
   /** Values of the iteration variables of macros, by their slot. */
   readonly locals: Value[];
-  /** The place being evaluated; a failure reports it. */
+  /** The position being evaluated, which a failure reports. */
   at: Position;
 }
 
 /** A compiled part of an expression. */
 export type Code = (frame: Frame) => Value;
 
-/** Making and catching an error takes some 5 µs; `[...].exists(x, x.missing)` makes one an element. */
+/** Creating and catching an error takes about 5 µs, and `[...].exists(x, x.missing)` creates one per element. */
 const ERROR_TICKS = 300;
 
 /**
- * Evaluates a part whose failure may be irrelevant (CEL: `false && failing` and `failing && false` are both
- * false). Running out of budget always matters.
+ * Evaluates a part whose failure may not matter (in CEL, `false && failing` and `failing && false` are both false). Exceeding the budget
+ * always matters.
  */
 export const attempt = (code: Code, frame: Frame): Value | NodeFailure => {
   try {

@@ -3,32 +3,32 @@ import { NodeFailure } from "../../../runs/failure.ts";
 import { Meter } from "../meter.ts";
 
 /**
- * Ticks of one evaluation: one for each node evaluated and for each part of a value that a node walks through. A tick
- * is some 20 ns, so this is about a tenth of a second: enough for a few steps over each of 100 000 elements.
+ * Ticks of one evaluation: one for each syntax tree node evaluated and for each part of a value that is walked. A tick takes about 20 ns,
+ * so the limit is about a tenth of a second, enough for a few steps over each of 100,000 elements.
  */
 const MAX_TICKS = 5_000_000;
 
-/** Elements that a list made by an expression may have. */
+/** Most elements of a list that an expression creates. */
 export const MAX_ITEMS = 1_000_000;
 
 /** The failure of an expression whose ticks are used up. */
 export const tooCostly = (): NodeFailure =>
   new NodeFailure(
     "expression_too_costly",
-    "The expression does too much work on these values: use fewer or smaller lists and texts, or a code node",
+    "The expression exceeds its work limit for these values: use fewer or smaller lists and texts, or a code node",
   );
 
 /** A fresh budget for one evaluation. */
 export const celMeter = (): Meter => new Meter(MAX_TICKS, tooCostly);
 
-const tooLarge = (what: string): NodeFailure => new NodeFailure("value_too_large", `The expression makes ${what}`);
+const tooLarge = (what: string): NodeFailure => new NodeFailure("value_too_large", `The expression creates ${what}`);
 
-/** Throws if a text would be longer than any value may be. */
+/** Throws if a text would exceed the limit for values. */
 export const limitText = (chars: number): void => {
   if (chars > MAX_VALUE_BYTES) throw tooLarge("a text that is too long");
 };
 
-/** Throws if a list would be longer than a list may get. */
+/** Throws if a list would exceed MAX_ITEMS. */
 export const limitList = (length: number): void => {
   if (length > MAX_ITEMS) throw tooLarge(`a list of more than ${MAX_ITEMS} elements`);
 };

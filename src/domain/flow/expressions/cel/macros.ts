@@ -7,10 +7,10 @@ export interface MacroParts {
   readonly range: Code;
   /** Where the iteration variable lives in the frame. */
   readonly slot: number;
-  /** What follows the variable: one part, or two for the `map` with a condition. */
+  /** The body after the variable; `map` with a condition has a second part. */
   readonly first: Code;
   readonly second: Code | undefined;
-  /** Ticks of one round: the number of nodes in the body. */
+  /** Ticks per element: the number of nodes in the body. */
   readonly ticks: number;
   readonly at: number;
 }
@@ -19,7 +19,7 @@ const itemsOf = (parts: MacroParts, frame: Frame): readonly Value[] => {
   const range = parts.range(frame);
   frame.at = parts.at;
   if (isList(range)) return range;
-  if (!isMap(range)) throw failed(`Only lists and maps can be walked through, not ${describe(range)}`);
+  if (!isMap(range)) throw failed(`Only lists and maps can be iterated, not ${describe(range)}`);
   return keysOf(range, frame.meter);
 };
 
@@ -37,7 +37,7 @@ const walk = (parts: MacroParts, frame: Frame, round: (item: Value) => boolean):
   }
 };
 
-/** `all` and `exists`: a failing element matters only if no other element decides. */
+/** `all` and `exists`: a failure for one element matters only if no other element decides the result. */
 const quantifier =
   (name: string, deciding: boolean) =>
   (parts: MacroParts): Code =>
@@ -90,7 +90,7 @@ const map = (parts: MacroParts): Code => {
   };
 };
 
-/** The macros that walk through a list or the keys of a map, and how many arguments each takes. */
+/** The macros that iterate over a list or the keys of a map, and how many arguments each takes. */
 export const MACROS: ReadonlyMap<
   string,
   { readonly args: readonly number[]; readonly make: (parts: MacroParts) => Code }

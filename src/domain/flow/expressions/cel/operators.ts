@@ -25,14 +25,18 @@ const MAX_INT = 2n ** 63n - 1n;
 
 const checked = (value: bigint): bigint => {
   if (value >= MIN_INT && value <= MAX_INT) return value;
-  throw failed("The integer does not fit into 64 bits: use double(...) to go on with less precision");
+  throw failed("The integer does not fit into 64 bits: use double(...) to continue with less precision");
 };
 
 const mismatch = (operator: string, left: Value, right: Value): NodeFailure => {
   const text = operator === "+" && (typeof left === "string" || typeof right === "string");
   const nothing = left === null || right === null;
-  const hint = text ? ": string(...) makes text of a value" : nothing ? ": test a value with `!= null` first" : "";
-  return failed(`"${operator}" cannot take ${describe(left)} and ${describe(right)}${hint}`);
+  const hint = text
+    ? ": use string(...) to convert a value to text"
+    : nothing
+      ? ": test the value with `!= null` first"
+      : "";
+  return failed(`"${operator}" cannot be applied to ${describe(left)} and ${describe(right)}${hint}`);
 };
 
 const addBytes = (left: Uint8Array, right: Uint8Array): Uint8Array => {
@@ -91,10 +95,10 @@ const remainder: Apply = (left, right) => {
   if (toNumber(right) === 0) throw failed("Division by zero");
   if (typeof left === "bigint" && typeof right === "bigint") return left % right;
   if (isInteger(toNumber(left)) && isInteger(toNumber(right))) return toNumber(left) % toNumber(right);
-  throw failed('"%" takes whole numbers');
+  throw failed('"%" needs whole numbers');
 };
 
-/** Negative, zero or positive as `left` comes before, with or after `right`; NaN where NaN is compared. */
+/** Negative, zero or positive if `left` comes before, equals or comes after `right`; NaN if either is NaN. */
 const compare = (operator: string, left: Value, right: Value): number => {
   if (isNumber(left) && isNumber(right)) return compareNumbers(left, right);
   if (typeof left === "string" && typeof right === "string") return left < right ? -1 : left > right ? 1 : 0;
@@ -115,11 +119,11 @@ const compare = (operator: string, left: Value, right: Value): number => {
 const isIn: Apply = (left, right, meter) => {
   if (isList(right)) return right.some((item) => equalValues(item, left, meter));
   if (isMap(right)) return member(right, left) !== undefined;
-  const hint = typeof right === "string" ? ": text.contains(part) looks into text" : "";
+  const hint = typeof right === "string" ? ": use text.contains(part) to search in text" : "";
   throw failed(`"in" needs a list or a map on its right, not ${describe(right)}${hint}`);
 };
 
-/** What each operator does; `&&` and `||` are not here, because they do not always evaluate both sides. */
+/** The implementation of each operator, except `&&` and `||`, which do not always evaluate both sides. */
 export const OPERATORS: Readonly<Record<Exclude<BinaryOperator, "&&" | "||">, Apply>> = {
   "+": add,
   "-": subtract,
@@ -139,5 +143,5 @@ export const negate = (value: Value): Value => {
   if (typeof value === "bigint") return checked(-value);
   if (typeof value === "number") return -value;
   if (value instanceof Duration) return makeDuration(-value.nanos);
-  throw failed(`"-" cannot take ${describe(value)}`);
+  throw failed(`"-" cannot be applied to ${describe(value)}`);
 };

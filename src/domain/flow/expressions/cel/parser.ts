@@ -1,10 +1,10 @@
 import { CelSyntaxError, type BinaryOperator, type CelNode } from "./ast.ts";
 import { tokenize, type Token } from "./lexer.ts";
 
-/** Expressions are short pieces of code: a larger one is a mistake or an attack. */
+/** Longest expression; a longer one is a mistake or an attack. */
 const MAX_SOURCE_CHARS = 20_000;
 const MAX_NODES = 4_000;
-/** Levels of brackets, calls and operators; the parser and the evaluator recurse once or more a level. */
+/** Levels of brackets, calls and operators; parser and evaluator recurse at least once per level. */
 const MAX_DEPTH = 200;
 
 const RESERVED: ReadonlySet<string> = new Set(
@@ -57,7 +57,7 @@ class Parser {
     if (!this.#skip(value)) throw this.#unexpected(`expected "${value}"`);
   }
 
-  #unexpected(instead = "an operand is missing or an operator too many"): CelSyntaxError {
+  #unexpected(instead = "an operand is missing, or there is one operator too many"): CelSyntaxError {
     const token = this.#token;
     const what = token.kind === "end" ? "The expression ends too early" : `Unexpected ${this.#describe(token)}`;
     return new CelSyntaxError(`${what}: ${instead}`, token.at);
@@ -129,15 +129,14 @@ class Parser {
     let node = this.#primary(sign);
     for (let links = 0; ; links++) {
       const { at } = this.#token;
-      if (links > MAX_DEPTH) throw new CelSyntaxError(`More than ${MAX_DEPTH} members in a row`, at);
+      if (links > MAX_DEPTH) throw new CelSyntaxError(`More than ${MAX_DEPTH} fields in a row`, at);
       if (this.#skip("[")) {
         const key = this.#expression();
         this.#expect("]");
         node = this.#made({ kind: "index", at, operand: node, key });
       } else if (this.#skip(".")) {
         const name = this.#token;
-        if (name.kind !== "name" && name.kind !== "quoted-name")
-          throw this.#unexpected("expected the name of a member");
+        if (name.kind !== "name" && name.kind !== "quoted-name") throw this.#unexpected("expected the name of a field");
         this.#next++;
         if (name.kind === "name" && this.#skip("(")) {
           node = this.#made({ kind: "call", at: name.at, name: name.value, target: node, args: this.#list(")") });
@@ -216,10 +215,10 @@ class Parser {
   }
 }
 
-/** Parses a CEL expression. Throws CelSyntaxError, also where it is too long or nested too deeply. */
+/** Parses a CEL expression. Throws CelSyntaxError, also if it is too long or too deeply nested. */
 export const parseCel = (source: string): CelNode => {
   if (source.length > MAX_SOURCE_CHARS) {
-    throw new CelSyntaxError(`An expression has at most ${MAX_SOURCE_CHARS} characters`, MAX_SOURCE_CHARS);
+    throw new CelSyntaxError(`An expression can have at most ${MAX_SOURCE_CHARS} characters`, MAX_SOURCE_CHARS);
   }
   return new Parser(tokenize(source)).parse();
 };

@@ -8,15 +8,13 @@ import { NativeBytes, NativeMap, isArray, isFiniteNumber, isSafeInteger, toNumbe
 
 const number = (value: number): number => {
   if (isFiniteNumber(value)) return value;
-  throw failed(`The result ${value} is not a number that JSON has`);
+  throw failed(`The result ${value} is not a number that JSON can represent`);
 };
 
 const integer = (value: bigint): number => {
   const asNumber = toNumber(value);
   if (isSafeInteger(asNumber)) return asNumber;
-  throw failed(
-    `The integer ${value} is beyond what a JSON number keeps exactly: use string(...) to pass it on as text`,
-  );
+  throw failed(`The integer ${value} is too large for an exact JSON number: use string(...) to pass it as text`);
 };
 
 /** Copies on write: unchanged JSON input is returned as the same object. */
@@ -31,14 +29,14 @@ const list = (items: readonly Value[], meter: Meter, depth: number): Json => {
 };
 
 const madeMap = (map: MadeMap, meter: Meter, depth: number): Json => {
-  if (map.has("__proto__")) throw failed('A member of the result cannot be named "__proto__"');
+  if (map.has("__proto__")) throw failed('A field of the result cannot be named "__proto__"');
   return Object.fromEntries([...map].map(([key, value]) => [toStringOf(key), toJson(value, meter, depth + 1)]));
 };
 
 /**
- * A value as JSON: integers are numbers, timestamps RFC 3339, durations seconds such as "3.5s", bytes base64, types
- * their names. Throws NodeFailure where JSON has no such value. Objects of JSON hold only JSON and are not looked into.
- * Two ticks for each value, because a short expression can make a list that holds itself a million times.
+ * Converts a value to JSON: integers to numbers, timestamps to RFC 3339, durations to seconds such as "3.5s", bytes to base64, types to
+ * their names. Throws NodeFailure for values that JSON cannot represent. Objects from JSON are returned as they are. Spends two ticks per
+ * value, because a short expression can create a list that contains itself a million times.
  */
 export const toJson = (value: Value, meter: Meter, depth = 0): Json => {
   meter.use(2);

@@ -7,26 +7,26 @@ import type { Meter } from "../meter.ts";
 import { isInteger, toBigInt, toNumber } from "../natives.ts";
 
 /**
- * Compiling a pattern takes 2 µs an instruction; one that is refused may have had up to the second number of parts.
- * A pattern that is a literal is compiled before anything is evaluated.
+ * Compiling a pattern takes 2 µs per instruction. A rejected pattern may have been much longer, so it costs a fixed number. A literal
+ * pattern is compiled before evaluation.
  */
 const COMPILE_TICKS_PER_INSTRUCTION = 100;
 const REFUSED_PATTERN_TICKS = 1_000_000;
-/** Matching takes up to 8 ns an instruction and character. */
+/** Matching takes up to 8 ns per instruction and character. */
 const INSTRUCTIONS_PER_TICK = 4;
 
 const textArg = (name: string, args: readonly Value[], index: number): string => {
   const value = args[index];
   if (typeof value === "string") return value;
-  const what = index === 0 ? "is called on text, not on" : "takes text, not";
-  throw failed(`${name}() ${what} ${describe(value as Value)}: string(...) makes text of a value`);
+  const what = index === 0 ? "must be called on text, not on" : "needs text, not";
+  throw failed(`${name}() ${what} ${describe(value as Value)}: use string(...) to convert a value to text`);
 };
 
 const wholeArg = (name: string, args: readonly Value[], index: number): number => {
   const value = args[index];
   const whole = typeof value === "bigint" || typeof value === "number" ? toNumber(value) : Number.NaN;
   if (isInteger(whole)) return whole;
-  throw failed(`${name}() takes a whole number, not ${describe(value as Value)}`);
+  throw failed(`${name}() needs a whole number, not ${describe(value as Value)}`);
 };
 
 const unitArg = (name: string, text: string, args: readonly Value[], index: number): number => {
@@ -44,10 +44,10 @@ const find = (name: "indexOf" | "lastIndexOf", args: readonly Value[]): Value =>
   return toBigInt(positionOf(text, text[name](part, from)));
 };
 
-/** The parts of a text between separators; an empty one separates all characters. */
+/** The parts of a text between separators; an empty separator splits into characters. */
 const partsOf = (text: string, separator: string): readonly string[] => {
   if (separator === "") limitList(text.length);
-  // Splitting stops one part beyond the limit, which is enough to see that there are too many.
+  // Splits into at most one part more than allowed, which is enough to detect too many.
   const parts = separator === "" ? charsOf(text) : text.split(separator, MAX_ITEMS + 1);
   limitList(parts.length);
   return parts;
@@ -80,13 +80,14 @@ const replace = (args: readonly Value[]): Value => {
 
 const join = (args: readonly Value[]): Value => {
   const [list] = args;
-  if (list === undefined || !isList(list)) throw failed(`join() is called on a list, not on ${describe(list ?? null)}`);
+  if (list === undefined || !isList(list))
+    throw failed(`join() must be called on a list, not on ${describe(list ?? null)}`);
   const separator = args.length > 1 ? textArg("join", args, 1) : "";
   const texts: string[] = [];
   let chars = 0;
   for (const item of list) {
     if (typeof item !== "string") {
-      throw failed(`join() takes a list of texts, but one element is ${describe(item)}: use .map(x, string(x)) first`);
+      throw failed(`join() needs a list of texts, but one element is ${describe(item)}: use .map(x, string(x)) first`);
     }
     chars += item.length + separator.length;
     texts.push(item);
@@ -124,7 +125,7 @@ const substring = (args: readonly Value[]): Value => {
   const text = textArg("substring", args, 0);
   const start = unitArg("substring", text, args, 1);
   const end = args.length > 2 ? unitArg("substring", text, args, 2) : text.length;
-  if (end < start) throw failed("substring(): the end lies before the start");
+  if (end < start) throw failed("substring(): the end is before the start");
   return text.slice(start, end);
 };
 
@@ -138,7 +139,7 @@ const onTwoTexts = (name: string, apply: (text: string, part: string) => boolean
   { method: [1], apply: (args) => apply(textArg(name, args, 0), textArg(name, args, 1)) },
 ];
 
-/** White space as Unicode has it; JavaScript's `trim` keeps U+0085 and removes U+FEFF. */
+/** White space by Unicode's definition, from which JavaScript's `trim` differs: it keeps U+0085 and removes U+FEFF. */
 const BLANK = /^\p{White_Space}$/u;
 
 const trim = (text: string): string => {

@@ -16,7 +16,7 @@ const SIMPLE_ESCAPES: ReadonlyMap<string, string> = new Map([
   ["`", "`"],
 ]);
 
-/** Escapes that give a number: the letter, how many digits, in which base, and whether bytes may have them. */
+/** Numeric escapes: hexadecimal with 2, 4 or 8 digits, and octal with 3. */
 const NUMERIC_ESCAPE = /[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})/y;
 
 interface Escape {
@@ -69,7 +69,7 @@ export const readString = (
     }
     const char = source.charAt(i);
     if (close.length === 1 && (char === "\n" || char === "\r")) {
-      throw new CelSyntaxError("A string ends on the line it starts on; write \\n, or use three quotes", i);
+      throw new CelSyntaxError("A string must end on the line where it starts; write \\\n, or use three quotes", i);
     }
     if (char !== "\\" || isRaw) {
       text += char;

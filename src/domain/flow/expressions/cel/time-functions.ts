@@ -4,7 +4,7 @@ import { describe, Duration, failed, Timestamp, type Value } from "./values.ts";
 import type { Meter } from "../meter.ts";
 import { toBigInt } from "../natives.ts";
 
-/** Reading a clock in a named zone builds a formatter: some 50 µs. */
+/** Reading a clock in a named zone creates a formatter, which takes about 50 µs. */
 const ZONE_TICKS = 2_500;
 
 const read = (name: string, args: readonly Value[], meter: Meter): Value => {
@@ -13,15 +13,15 @@ const read = (name: string, args: readonly Value[], meter: Meter): Value => {
   const durationPart = DURATION_PARTS.get(name);
   if (value instanceof Timestamp && part !== undefined) {
     if (zone === undefined) return toBigInt(part(wallClock(value)));
-    if (typeof zone !== "string") throw failed(`${name}() takes the name of a time zone, not ${describe(zone)}`);
+    if (typeof zone !== "string") throw failed(`${name}() needs the name of a time zone, not ${describe(zone)}`);
     meter.use(ZONE_TICKS);
     return toBigInt(part(wallClock(value, zone)));
   }
   if (value instanceof Duration && durationPart !== undefined && zone === undefined) return durationPart(value.nanos);
-  throw failed(`${name}() is called on a timestamp, not on ${describe(value as Value)}: use timestamp(...)`);
+  throw failed(`${name}() must be called on a timestamp, not on ${describe(value as Value)}: use timestamp(...)`);
 };
 
-/** The readings of timestamps and durations. */
+/** The functions that read parts of timestamps and durations. */
 export const TIME_FUNCTIONS: ReadonlyArray<readonly [string, CelFunction]> = [...TIMESTAMP_PARTS.keys()].map((name) => [
   name,
   { method: [0, 1], apply: (args: readonly Value[], meter: Meter) => read(name, args, meter) },

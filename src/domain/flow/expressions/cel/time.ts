@@ -4,10 +4,10 @@ import { Duration, failed, Timestamp } from "./values.ts";
 const NANOS_PER_MS = 1_000_000n;
 const NANOS_PER_SECOND = 1_000_000_000n;
 
-/** Years 1 to 9999, as protobuf has them. */
+/** Years 1 to 9999, as in protobuf. */
 const FIRST_TIMESTAMP = -62_135_596_800n * NANOS_PER_SECOND;
 const LAST_TIMESTAMP = 253_402_300_800n * NANOS_PER_SECOND - 1n;
-/** As many nanoseconds as fit into 64 bits. */
+/** The most nanoseconds that fit into 64 bits. */
 const MAX_DURATION = 2n ** 63n - 1n;
 
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/;
@@ -23,12 +23,13 @@ const UNIT_NANOS: ReadonlyMap<string, bigint> = new Map([
 ]);
 
 export const makeTimestamp = (nanos: bigint): Timestamp => {
-  if (nanos < FIRST_TIMESTAMP || nanos > LAST_TIMESTAMP) throw failed("A timestamp is between the years 1 and 9999");
+  if (nanos < FIRST_TIMESTAMP || nanos > LAST_TIMESTAMP)
+    throw failed("A timestamp must be between the years 1 and 9999");
   return new Timestamp(nanos);
 };
 
 export const makeDuration = (nanos: bigint): Duration => {
-  if (nanos > MAX_DURATION || nanos < -MAX_DURATION) throw failed("A duration is at most 292 years");
+  if (nanos > MAX_DURATION || nanos < -MAX_DURATION) throw failed("A duration can be at most 292 years");
   return new Duration(nanos);
 };
 
@@ -37,7 +38,7 @@ export const parseTimestamp = (text: string): Timestamp => {
   const found = RFC_3339.exec(text);
   const [, date, time, fraction = "", zone] = found ?? [];
   const ms = date === undefined ? Number.NaN : Date.parse(`${date}T${time}${zone?.toUpperCase()}`);
-  // Date.parse takes the 30th of February for the 1st of March; writing the date back shows the difference.
+  // Date.parse reads 30 February as 1 March, which shows when the date is read back.
   const isReal = new Date(Date.parse(`${date}T00:00:00Z`)).getUTCDate() === Number(date?.slice(8));
   if (Number.isNaN(ms) || !isReal) {
     throw failed(`${JSON.stringify(text.slice(0, 40))} is not an RFC 3339 timestamp such as "2024-05-01T10:00:00Z"`);
@@ -88,14 +89,14 @@ export const formatDuration = ({ nanos }: Duration): string => {
 const MAX_ZONE_CHARS = 100;
 const FIXED_ZONE = /^([+-]?)(\d\d):(\d\d)$/;
 
-/** Whether a zone is the same on every machine; for names the machine looks into its own tables. */
+/** Whether a zone's offset is the same on every machine; named zones depend on the machine's tables. */
 export const isFixedZone = (zone: string): boolean => zone === "UTC" || FIXED_ZONE.test(zone);
 
 const unknownZone = (zone: string): NodeFailure =>
   failed(`${JSON.stringify(zone.slice(0, 40))} is not a time zone such as "Europe/Berlin" or "+02:00"`);
 
 /** Minutes that a zone is ahead of UTC at an instant; "+02:00" or a name such as "Europe/Berlin". */
-const offsetMinutes = (zone: string, ms: number): number => {
+export const offsetMinutes = (zone: string, ms: number): number => {
   if (zone.length > MAX_ZONE_CHARS) throw unknownZone(zone);
   const fixed = FIXED_ZONE.exec(zone);
   if (fixed) return (fixed[1] === "-" ? -1 : 1) * (Number(fixed[2]) * 60 + Number(fixed[3]));
@@ -126,7 +127,7 @@ export const wallClock = ({ nanos }: Timestamp, zone = "UTC"): Date => {
 
 const startOfYear = (date: Date): number => new Date(0).setUTCFullYear(date.getUTCFullYear(), 0, 1);
 
-/** The readings of a timestamp; months, days of the week, of the month and of the year count from 0, dates from 1. */
+/** The parts of a timestamp. Months, weekdays, days of the month and days of the year count from 0, dates from 1. */
 export const TIMESTAMP_PARTS: ReadonlyMap<string, (date: Date) => number> = new Map([
   ["getFullYear", (date: Date) => date.getUTCFullYear()],
   ["getMonth", (date: Date) => date.getUTCMonth()],
@@ -140,10 +141,7 @@ export const TIMESTAMP_PARTS: ReadonlyMap<string, (date: Date) => number> = new 
   ["getMilliseconds", (date: Date) => date.getUTCMilliseconds()],
 ]);
 
-/**
- * The readings of a duration: the whole of it in that unit, rounded towards zero; of milliseconds only those beside its
- * seconds.
- */
+/** The parts of a duration: all of it in that unit, rounded towards zero; only getMilliseconds returns the part beside the seconds. */
 export const DURATION_PARTS: ReadonlyMap<string, (nanos: bigint) => bigint> = new Map([
   ["getHours", (nanos: bigint) => nanos / (3_600n * NANOS_PER_SECOND)],
   ["getMinutes", (nanos: bigint) => nanos / (60n * NANOS_PER_SECOND)],

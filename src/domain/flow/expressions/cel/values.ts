@@ -32,7 +32,7 @@ export class Duration {
   }
 }
 
-/** A type as a value: what `type(x)` gives and what names such as `string` stand for. */
+/** A type as a value: the result of `type(x)`, and the meaning of names such as `string`. */
 export class TypeName {
   readonly name: string;
 
@@ -43,12 +43,12 @@ export class TypeName {
 
 export type MapKey = string | number | bigint | boolean;
 
-/** A map an expression made; one that came in from JSON is a plain object. Being a Map, it has no member but its own. */
+/** A map that an expression created; maps from JSON are plain objects. A Map has no inherited keys. */
 export type MadeMap = ReadonlyMap<MapKey, Value>;
 
 /**
- * What an expression computes with. An int is a bigint, a double a number; numbers of JSON are doubles. Objects and
- * arrays of JSON are used as they are, never copied, and read through `Object.hasOwn` alone.
+ * The values of expressions. An int is a bigint, a double a number; JSON numbers are doubles. JSON objects and arrays are never copied, and
+ * read only through `Object.hasOwn`.
  */
 export type Value =
   | string
@@ -81,7 +81,7 @@ export const isMap = (value: Value): value is MadeMap | JsonObject =>
 export const isNumber = (value: Value): value is number | bigint =>
   typeof value === "number" || typeof value === "bigint";
 
-/** The name CEL has for the type of a value; for people, say `describe`. */
+/** CEL's name for the type of a value; messages for people use `describe`. */
 export const typeName = (value: Value): string => {
   switch (typeof value) {
     case "string":
@@ -116,20 +116,20 @@ export const describe = (value: Value): string => {
   return words[name] ?? `a ${name}`;
 };
 
-/** Numbers that are equal are the same key, whichever kind they are. */
+/** Maps equal numbers to the same key, whether int or double. */
 const normalKey = (key: MapKey): MapKey =>
   typeof key === "bigint" && isSafeInteger(toNumber(key)) ? toNumber(key) : key;
 
 export const isMapKey = (value: Value): value is MapKey =>
   typeof value === "string" || typeof value === "boolean" || typeof value === "bigint" || isInteger(value);
 
-/** A member of a map, or undefined where it has none of that name. Nothing inherited is ever found. */
+/** A field of a map, or undefined if it has none of that name. Inherited properties are never found. */
 export const member = (map: MadeMap | JsonObject, key: Value): Value | undefined => {
   if (map instanceof NativeMap) return isMapKey(key) ? (map as MadeMap).get(normalKey(key)) : undefined;
   return typeof key === "string" && hasOwn(map, key) ? (map as JsonObject)[key] : undefined;
 };
 
-/** Listing keys takes a few ticks each: V8 keeps large objects as hash tables, and needs a microsecond a key to sort them. */
+/** Ticks for listing keys. V8 stores large objects as hash tables and needs a microsecond per key to sort them. */
 const ticksOfKeys = (count: number): number => (count > 1_000 ? count * 32 : count * 2);
 
 export const keysOf = (map: MadeMap | JsonObject, meter: Meter): readonly Value[] => {
@@ -141,7 +141,7 @@ export const keysOf = (map: MadeMap | JsonObject, meter: Meter): readonly Value[
 export const sizeOf = (map: MadeMap | JsonObject, meter: Meter): number =>
   map instanceof NativeMap ? map.size : keysOf(map, meter).length;
 
-/** Makes a map of entries; undefined where a key comes twice. */
+/** Makes a map from entries; undefined if a key occurs twice. */
 export const makeMap = (entries: ReadonlyArray<readonly [MapKey, Value]>): MadeMap | undefined => {
   const map = new Map<MapKey, Value>(entries.map(([key, value]) => [normalKey(key), value]));
   return map.size === entries.length ? map : undefined;
@@ -156,14 +156,19 @@ const equalMaps = (a: MadeMap | JsonObject, b: MadeMap | JsonObject, meter: Mete
   });
 };
 
-/** Negative, zero or positive as `a` is less, equal or more; NaN where one of them is. Exact, also between the kinds. */
+/**
+ * Negative, zero or positive if `a` is less than, equal to or greater than `b`; NaN if either is NaN. Exact, also between int and double.
+ */
 export const compareNumbers = (a: number | bigint, b: number | bigint): number => {
   if (a < b) return -1;
   if (a > b) return 1;
   return isNotNumber(a) || isNotNumber(b) ? Number.NaN : 0;
 };
 
-/** Whether two values are equal as CEL has it: numbers by value, lists and maps by content, different types never. A tick for each value. */
+/**
+ * Whether two values are equal by CEL's rules: numbers by value, lists and maps by content; values of different types never. One tick per
+ * value.
+ */
 export const equalValues = (a: Value, b: Value, meter: Meter, depth = 0): boolean => {
   meter.use(1);
   if (isNumber(a)) return isNumber(b) && compareNumbers(a, b) === 0;
@@ -188,5 +193,5 @@ export const equalValues = (a: Value, b: Value, meter: Meter, depth = 0): boolea
   return isMap(b) && equalMaps(a, b, meter, depth);
 };
 
-/** The failure of an expression that cannot be computed. */
+/** The failure of an expression that cannot be evaluated. */
 export const failed = (message: string): NodeFailure => new NodeFailure("expression_failed", message);

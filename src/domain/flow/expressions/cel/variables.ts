@@ -1,7 +1,7 @@
 import type { Frame } from "./frame.ts";
 import { TypeName, type Value } from "./values.ts";
 
-/** What an expression can name, and where its value is; undefined where it has none in this place of a flow. */
+/** The variables of an expression; a variable's value is undefined where it is not available. */
 export type Variables = ReadonlyMap<string, (frame: Frame) => Value | undefined>;
 
 /** The variables of a flow's expressions. */
@@ -15,7 +15,7 @@ export const VARIABLES: Variables = new Map([
   ["payload", ({ scope }: Frame) => scope.payload],
 ]);
 
-/** Names of types, to compare `type(x)` with. */
+/** Type names, for comparison with `type(x)`. */
 export const TYPES: ReadonlyMap<string, Value> = new Map(
   [
     ..."bool bytes double int list map null_type string type uint".split(" "),
@@ -23,7 +23,7 @@ export const TYPES: ReadonlyMap<string, Value> = new Map(
     "google.protobuf.Timestamp",
   ].map((name) => [
     name,
-    // uint(...) gives ints, so `type(x) == uint` could never be true.
+    // uint(...) returns ints, so `type(x) == uint` could otherwise never be true.
     new TypeName(name === "uint" ? "int" : name),
   ]),
 );

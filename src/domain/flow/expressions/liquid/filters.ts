@@ -1,9 +1,11 @@
 import { toValue, type FilterImplOptions, type Liquid } from "liquidjs/dist/liquid.browser.mjs";
 import { chars } from "./chars.ts";
+import { TemplateContext } from "./context.ts";
 import { formatDate } from "./date.ts";
+import { computeExactly, EXACT, sumExactly } from "./numbers.ts";
 import { textOf } from "./text.ts";
 
-/** The engine's filters of texts. They read a value that is not a text as the output would show it. */
+/** The engine's text filters. They convert a value that is not text in the same way as output does. */
 const TEXT_FILTERS = [
   "append prepend capitalize downcase upcase strip lstrip rstrip strip_html strip_newlines newline_to_br squish",
   "normalize_whitespace escape xml_escape escape_once url_encode url_decode cgi_escape uri_escape slugify truncate",
@@ -12,8 +14,8 @@ const TEXT_FILTERS = [
 ].flatMap((names) => names.split(" "));
 
 /**
- * Filters of the engine that are left out: random ones, asynchronous ones, and filters that evaluate a text as an expression,
- * because that text could come from a user.
+ * Removed engine filters: random ones, asynchronous ones, and the ones that evaluate a text as an expression, because that text could come
+ * from a user.
  */
 const LEFT_OUT =
   "sample sha256 hmac_sha256 where_exp reject_exp group_by_exp has_exp find_exp find_index_exp date_to_xmlschema date_to_rfc822 date_to_string date_to_long_string";
@@ -23,17 +25,25 @@ type Plain = (
   ...args: unknown[]
 ) => unknown;
 
+type Steps = (this: ThisParameterType<Plain>, ...args: unknown[]) => Iterator<unknown>;
+
 const asText = (value: unknown): unknown => (typeof value === "object" && value !== null ? textOf(value) : value);
+
+/** Whether integers keep their digits and dates accept zones: rule 3 in ../rules.ts. */
+const isExact = ({ context }: ThisParameterType<Plain>): boolean =>
+  context instanceof TemplateContext && context.rules >= 3;
 
 const MAX_INDENT = 8;
 
-/** Filters of the product; texts count by code points, as in expressions. */
-const OWN: Readonly<Record<string, (value: unknown, ...args: unknown[]) => unknown>> = {
-  date: (value, format) => formatDate(toValue(value), toValue(format)),
+/** Millrace's own filters; text counts in code points, as in expressions. */
+const OWN: Readonly<Record<string, Plain>> = {
+  date(value, format, zone) {
+    return formatDate(toValue(value), toValue(format), isExact(this) ? toValue(zone) : undefined);
+  },
   join: (value, separator = " ") =>
     Array.isArray(value) ? value.map((item) => textOf(item)).join(textOf(separator)) : textOf(value),
   json: (value, indent) => JSON.stringify(toValue(value) ?? null, undefined, Math.min(Number(indent) || 0, MAX_INDENT)),
-  // There is no automatic escaping that `raw` could switch off; templates that have it still work.
+  // Output is never escaped, so `raw` has nothing to switch off; it exists so that templates with it still work.
   raw: (value) => value,
   size(value) {
     const plain: unknown = toValue(value);
@@ -69,5 +79,22 @@ export function addFilters(liquid: Liquid): void {
     return sentence.call(this, Array.isArray(value) ? (value as unknown[]).map(asText) : value, ...(args as unknown[]));
   });
   for (const [name, filter] of Object.entries(OWN)) liquid.registerFilter(name, filter);
+  for (const [name, exact] of EXACT) {
+    const filter = liquid.filters[name] as Plain;
+    liquid.registerFilter(name, function onNumbers(value: unknown, ...args: unknown[]) {
+      const plain = filter.call(this, value, ...args);
+      return isExact(this) ? computeExactly(name, exact, [value, ...args], plain) : plain;
+    });
+  }
+  const { sum, map } = liquid.filters as Record<string, Steps>;
+  liquid.registerFilter("sum", function* onSum(list: unknown, ...args: unknown[]): Generator<
+    unknown,
+    unknown,
+    unknown
+  > {
+    if (!isExact(this)) return yield sum?.call(this, list, ...args);
+    const values = args.length === 0 ? toValue(list) : yield map?.call(this, list, ...args);
+    return sumExactly(Array.isArray(values) ? values : [values]);
+  });
   for (const name of ["jsonify", "inspect"]) liquid.registerFilter(name, OWN["json"] as Plain);
 }

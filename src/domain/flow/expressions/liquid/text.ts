@@ -1,8 +1,8 @@
 import { Drop, toValue } from "liquidjs/dist/liquid.browser.mjs";
 
 /**
- * How a value reads where text is wanted: text as it is, nothing for null and for what does not exist, an object with a
- * text member `text` (an answer of a model, a page that was loaded) as that, anything else as JSON.
+ * A value as text: text as it is, null and missing values as "", an object with a string field `text` (a model's answer, a loaded page) as
+ * that, anything else as JSON.
  */
 export function textOf(value: unknown): string {
   const plain: unknown = value instanceof Drop ? toValue(value) : value;

@@ -1,9 +1,9 @@
 import type { z } from "zod";
-import type { ValidationIssue } from "../../domain/errors.ts";
+import type { ValidationIssue } from "./errors.ts";
 
 export type Location = "path" | "query" | "body" | "header";
 
-/** pydantic's messages for zod's invalid types: clients of the interface already know them. */
+/** pydantic's messages for zod's invalid types, because clients of the interface already know them. */
 const TYPE_WORDS: Readonly<Record<string, string>> = {
   string: "string_type",
   number: "float_type",
@@ -27,7 +27,7 @@ const SIZE_WORDS: Readonly<Record<string, readonly [small: string, big: string]>
   record: ["too_short", "too_long"],
 };
 
-/** Converts every issue of a zod error to the interface's ValidationError. `input` is what was parsed. */
+/** Converts a zod error to ValidationErrors of the interface. `input` is the value that was parsed. */
 export function toValidationIssues(error: z.ZodError, location: Location, input: unknown): ValidationIssue[] {
   return error.issues.flatMap((issue) => toIssues(issue, [location], input));
 }
@@ -83,7 +83,8 @@ function unionMessage(issue: z.core.$ZodIssueInvalidUnion): string {
   return `No alternative matches: ${[...new Set(alternatives)].join("; ")}`;
 }
 
-function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
+/** The value at a path; undefined if there is none. */
+export function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
   let at = input;
   for (const part of path) {
     if (typeof at !== "object" || at === null || !Object.hasOwn(at, part)) return undefined;

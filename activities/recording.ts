@@ -1,0 +1,39 @@
+import type { Config } from "../src/config.ts";
+import type { BlobStore } from "../src/platform/blobs/blobs.ts";
+import { createPlanCache } from "../src/services/projects/plans.ts";
+import type { PlanCache } from "../src/services/projects/plans.ts";
+import { createRunRecorder } from "../src/services/runs/run-recorder.ts";
+import type { RunRecorder, RunRecorderDeps } from "../src/services/runs/run-recorder.ts";
+import type { RunTraces } from "../src/services/runs/run-traces.ts";
+import type { StartInputs } from "../src/services/runs/start-inputs.ts";
+import type { Database } from "../src/stores/db.ts";
+
+export interface RecordingDeps {
+  readonly config: Config;
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly feed: RunRecorderDeps["feed"];
+  readonly observer: RunRecorderDeps["observer"];
+  readonly traces: RunTraces;
+  readonly startInputs: StartInputs;
+}
+
+/** The plan cache and the run recorder of a process; all of its activities share them. */
+export interface Recording {
+  readonly plans: PlanCache;
+  readonly recorder: RunRecorder;
+  readonly traces: RunTraces;
+  readonly startInputs: StartInputs;
+}
+
+export function createRecording(deps: RecordingDeps): Recording {
+  const { config, db, blobs, feed, observer, traces, startInputs } = deps;
+  const plans = createPlanCache(db);
+  const checkAfterMs = config.MILLRACE_STUCK_AFTER_MS;
+  return {
+    plans,
+    traces,
+    startInputs,
+    recorder: createRunRecorder({ db, blobs, feed, plans, checkAfterMs, observer, traces }),
+  };
+}

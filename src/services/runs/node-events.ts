@@ -1,0 +1,67 @@
+import { shortMessage } from "../../domain/runs/failure.ts";
+import type { NodeState, RunError } from "../../domain/runs/run.ts";
+import type { NodeReport } from "../../domain/runs/run-report.ts";
+import { redactSecrets } from "../../platform/logging/redaction.ts";
+import type { RunEventDraft } from "../../stores/runs/run-record.ts";
+
+/** The events that a report of a node adds to its run. */
+export function nodeEvents(node: NodeReport): RunEventDraft[] {
+  const { node_id, path, type, state, attempts, error, started_at, finished_at, announced = false } = node;
+  const { next_attempt_at = null, failed_at, due_at } = node;
+  const at = finished_at ?? started_at ?? new Date().toISOString();
+  const started: RunEventDraft = {
+    type: "node.started",
+    at: started_at ?? at,
+    data: { node_id, path, type, state, ...(due_at === undefined ? {} : { due_at }) },
+  };
+  switch (state) {
+    case "RUNNING":
+    case "PAUSED":
+      return [started];
+    case "RETRYING":
+      return [
+        ...(announced || attempts > 1 ? [] : [withState(started, "RUNNING")]),
+        {
+          type: "node.retrying",
+          at: failed_at ?? at,
+          data: {
+            node_id,
+            path,
+            type,
+            attempt: attempts,
+            error: error ? readableError(error) : null,
+            started_at,
+            next_attempt_at,
+          },
+        },
+      ];
+    default:
+      return [
+        // A node that was skipped or reused has not started in this run, so it has no start event.
+        ...(announced || attempts > 1 || started_at === null ? [] : [withState(started, "RUNNING")]),
+        {
+          type: "node.finished",
+          at,
+          data: {
+            node_id,
+            path,
+            type,
+            state,
+            attempts,
+            started_at,
+            finished_at,
+            error: error ? readableError(error) : null,
+          },
+        },
+      ];
+  }
+}
+
+function withState({ data, ...event }: RunEventDraft, state: NodeState): RunEventDraft {
+  return { ...event, data: { ...data, state } };
+}
+
+/** The form of an error in records and events. */
+export function readableError(error: RunError): RunError {
+  return { ...error, message: redactSecrets(shortMessage(error.message)) };
+}

@@ -1,0 +1,75 @@
+import { expect, it } from "vitest";
+import { createFileBlobStore } from "../../src/platform/blobs/blobs.ts";
+import { startHousekeeping } from "../../src/services/housekeeping.ts";
+import { sweepBlobs } from "../../src/services/system/sweep-blobs.ts";
+import { buildTenant, ownDatabase } from "../stores/rows.ts";
+import { scratchDirectory } from "../support/scratch.ts";
+
+const own = ownDatabase();
+
+/** Housekeeping with a store whose first blob cannot be deleted. */
+async function begin() {
+  const tenant = await buildTenant(own.database);
+  const blobs = await createFileBlobStore(scratchDirectory());
+  blobs.close();
+  const put = async () => (await blobs.put(tenant.org_id, Buffer.from("x"), { maxBytes: 1 })).key;
+  const keys = [await put(), await put(), await put()];
+  const broken: typeof blobs = {
+    ...blobs,
+    delete: async (key) => {
+      if (key === keys[0]) throw new Error("the store is away");
+      await blobs.delete(key);
+    },
+  };
+  const listed = async () => {
+    const found: string[] = [];
+    for await (const some of blobs.list(new Date(Date.now() + 60_000))) found.push(...some);
+    return found;
+  };
+  return { tenant, keys, broken, listed };
+}
+
+const system = (sql: string, values: unknown[] = []) => own.database.system((db) => db.query(sql, values));
+
+it("a blob that cannot be removed stops neither other blobs nor later purges of the same round", async () => {
+  const { tenant, keys, broken, listed } = await begin();
+  for (const [at, key] of keys.entries())
+    await system(
+      `insert into idempotency_keys (org_id, key, operation, request_hash, resource_id, created_at, response)
+         values ($1::uuid, $2::text, 'createRun', '\\x00', gen_random_uuid(), now() - interval '25 hours', $3::jsonb)`,
+      [tenant.org_id, `key-${at}`, JSON.stringify({ blob: key })],
+    );
+  await system("insert into rate_limits (key, points, expire) values ('default:old', 1, 1)");
+  const errors: string[] = [];
+  const task = startHousekeeping(own.database, broken, {
+    everyMs: 300_000,
+    eventRetentionMs: 1000,
+    runRetentionDays: undefined,
+    auditRetentionDays: undefined,
+    monitorRetentionDays: 90,
+    onSwept: () => undefined,
+    onError: (error) => errors.push((error as Error).message),
+  });
+  // Runs one round.
+  task.wake();
+  await expect.poll(() => system("select 1 from rate_limits")).toEqual([]);
+  await task.close();
+  expect(errors).toEqual(["the store is away"]);
+  expect(await listed()).toEqual([keys[0]]);
+});
+
+it("a sweep removes what it can, but nothing if its process stops before all comparisons", async () => {
+  const { keys, broken, listed } = await begin();
+  const later = new Date(Date.now() + 60_000);
+  // The process stops while blobs are listed, before any table has been read.
+  let closed = false;
+  const list: typeof broken.list = async function* (olderThan) {
+    yield* broken.list(olderThan);
+    closed = true;
+  };
+  const deps = { db: own.database, blobs: { ...broken, list }, isClosed: () => closed };
+  const stopped = await sweepBlobs(deps, later);
+  expect([stopped, (await listed()).toSorted()]).toEqual([null, keys.toSorted()]);
+  await expect(sweepBlobs({ db: own.database, blobs: broken }, later)).rejects.toThrow("the store is away");
+  expect(await listed()).toEqual([keys[0]]);
+});
