@@ -22,6 +22,7 @@ import type {
   SplitItemsResult,
   StoreOutputsInput,
 } from "../src/domain/runs/run-report.ts";
+import type { VersionKey } from "../src/services/projects/plans.ts";
 import type { IngestInput } from "../src/domain/documents/document.ts";
 import type {
   ExperimentEndInput,
@@ -46,7 +47,7 @@ export interface LocalActivities {
   evaluate(input: EvaluateInput): Promise<EvaluateResult | HandedBack>;
   loadDocuments(input: EvaluateInput): Promise<LoadDocumentsResult>;
   /** The plan of a flow; null if the run or its parent run must stop, or the parent run has finished. */
-  loadPlan(input: { org_id: string; project_id: string; flow_version: number; run_id?: string }): Promise<Plan | null>;
+  loadPlan(input: VersionKey & { run_id?: string }): Promise<Plan | null>;
   storeValue(input: { org_id: string; value: StoredValue }): Promise<StoredValue>;
   /** The outputs of a run, with references in place of outputs too long for a workflow's result. */
   storeOutputs(input: StoreOutputsInput): Promise<Record<string, StoredValue>>;

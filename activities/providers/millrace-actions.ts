@@ -68,6 +68,7 @@ async function startRun(deps: MillraceDeps, call: ActionCall): Promise<Json> {
     project_id,
     version: flow.version,
     plan: flow.plan,
+    environment: flow.environment,
     inputs: given.inputs,
     ignored_inputs: given.ignored,
     user_id,

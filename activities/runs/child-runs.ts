@@ -18,9 +18,10 @@ import { startInput } from "../../src/services/runs/start-inputs.ts";
 import type { StartInputs } from "../../src/services/runs/start-inputs.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { reachOfVersion } from "../../src/services/projects/version-rights.ts";
-import { getProject } from "../../src/services/projects/projects.ts";
+import { versionForChild } from "../../src/services/projects/environment-pointers.ts";
+import { findProjectInEnvironments } from "../../src/stores/projects/projects.ts";
 import { lockRun } from "../../src/stores/runs/run-record.ts";
-import { findChildRun, insertRun } from "../../src/stores/runs/runs.ts";
+import { environmentOfRun, findChildRun, insertRun } from "../../src/stores/runs/runs.ts";
 import type { RunRow } from "../../src/stores/runs/runs.ts";
 import type { PlanCache } from "../../src/services/projects/plans.ts";
 import type { RunRecorder } from "../../src/services/runs/run-recorder.ts";
@@ -53,15 +54,16 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
     const node = (await plans.get(run)).node(input.plan_path);
     const { project_id, version: asked } = input.called ?? ofKind(node, "subflow").config;
     const reach = await db.org(run.org_id, (connection) => reachOfVersion(connection, run, "editor"));
-    const project = isWithin(reach, project_id) ? await getProject(db, run.org_id, project_id) : null;
-    const version = asked === -1 ? project?.published_version : asked;
-    if (!project || typeof version !== "number") {
+    const called = isWithin(reach, project_id) ? await findCalled(run, project_id, asked) : null;
+    if (!called) {
       throw new NodeFailure(
         "subflow_not_found",
         `The subflow ${project_id} was deleted, has no published version, or cannot be run by the user who deployed this flow.`,
       );
     }
-    const { plan } = await plans.get({ org_id: run.org_id, project_id, flow_version: version });
+    const { version, environment } = called;
+    const bindings_id = environment?.bindings_id ?? null;
+    const { plan } = await plans.get({ org_id: run.org_id, project_id, flow_version: version, bindings_id });
     const body = await loadValue(blobs, input.inputs);
     const { inputs, issues } = validateRunInputs(
       plan,
@@ -82,6 +84,7 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
         project_id,
         version,
         plan,
+        environment,
         user_id: input.user_id,
         metadata: input.metadata as JsonObject,
         run_type: "sub_workflow",
@@ -103,6 +106,14 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
     });
     return earlier ? startInputs.open(earlier) : startInput(row);
   };
+
+  /** The version that a child run of this run executes. */
+  function findCalled({ org_id, run_id }: CreateChildRunInput["run"], projectId: string, version: number) {
+    return db.org(org_id, async (connection) => {
+      const project = await findProjectInEnvironments(connection, projectId);
+      return project && versionForChild(project, await environmentOfRun(connection, run_id), version);
+    });
+  }
 
   /** The child of a restarted run continues from its record as well; a finished child is not executed again. */
   async function goOn(child: RunRow, depth: number): Promise<ChildRunStart> {

@@ -81,6 +81,7 @@ function newIdentity(input: RunWorkflowInput): RunIdentity {
     run_id: input.run_id,
     project_id: input.project_id,
     flow_version: input.flow_version,
+    ...(input.bindings_id === undefined ? {} : { bindings_id: input.bindings_id }),
     temporal_run_id: workflowInfo().runId,
     started_at: new Date(Date.now()).toISOString(),
     ...(input.restart ? { restarted: true } : {}),

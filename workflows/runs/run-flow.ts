@@ -88,7 +88,7 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
 
 /** The plan of a run that starts late or was passed without its plan; undefined if the run was cancelled before it started. */
 async function planFor({ input, cancellation }: RunContext, isLate: boolean): Promise<Plan | undefined> {
-  const { org_id, run_id, project_id, flow_version, plan } = input;
+  const { org_id, run_id, project_id, flow_version, bindings_id, plan } = input;
   if (isLate) {
     const request = await local.cancelRequested({ org_id, run_id });
     if (request) {
@@ -97,7 +97,13 @@ async function planFor({ input, cancellation }: RunContext, isLate: boolean): Pr
     }
   }
   if (plan) return plan;
-  const loaded = await local.loadPlan({ org_id, project_id, flow_version, run_id });
+  const loaded = await local.loadPlan({
+    org_id,
+    project_id,
+    flow_version,
+    run_id,
+    ...(bindings_id === undefined ? {} : { bindings_id }),
+  });
   if (!loaded) cancellation.cancel(null);
   return loaded ?? undefined;
 }

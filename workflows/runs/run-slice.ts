@@ -33,8 +33,14 @@ export async function runSlice(slice: SliceInput): Promise<SliceOutcome> {
   CancellationScope.current().cancelRequested.catch(() => ctx.cancellation.cancel(null));
   ctx.record.writeWhileWaiting();
   try {
-    const { org_id, project_id, flow_version, run_id } = identity;
-    const plan = await local.loadPlan({ org_id, project_id, flow_version, run_id });
+    const { org_id, project_id, flow_version, run_id, bindings_id } = identity;
+    const plan = await local.loadPlan({
+      org_id,
+      project_id,
+      flow_version,
+      run_id,
+      ...(bindings_id === undefined ? {} : { bindings_id }),
+    });
     if (!plan) throw new CancelledFailure("the run was cancelled");
     const { frame, node } = enter(ctx, plan, slice);
     // The workflow that contains the map or loop records it, not its slices.

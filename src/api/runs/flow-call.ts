@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { noSuchVersion, notFound } from "../../domain/errors.ts";
+import { Problem, noSuchVersion, notFound } from "../../domain/errors.ts";
 import { jsonValueSchema } from "../../domain/json-schema.ts";
+import { PRODUCTION } from "../../domain/projects/environments.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
@@ -11,7 +12,7 @@ import { userHandle } from "../http/text-fields.ts";
 import { flowLimits } from "../../services/projects/deploy-flow.ts";
 import { freezeDraft } from "../../services/projects/freeze-draft.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
-import { DRAFT_IN_QUERY, versionMember } from "./run-request.ts";
+import { DRAFT_IN_QUERY, environmentMember, requireOneVersion, versionMember } from "./run-request.ts";
 
 // If a flow cannot be called, the caller must not learn whether the organisation or the flow is wrong: both return the same 404.
 export const flowParams = z.object({
@@ -21,6 +22,7 @@ export const flowParams = z.object({
 
 export const flowQuery = z.object({
   version: versionMember,
+  environment: environmentMember,
   run_draft: z
     .boolean()
     .default(false)
@@ -45,7 +47,7 @@ export const flowBody = z
 
 export interface FlowCall {
   readonly params: { readonly org_id: string; readonly flow_id: string };
-  readonly query: { readonly version: number; readonly run_draft: boolean };
+  readonly query: { readonly version: number; readonly run_draft: boolean; readonly environment?: string | undefined };
   readonly body: z.output<typeof flowBody>;
   readonly principal: Principal;
   readonly run_id: string;
@@ -80,10 +82,12 @@ export function createFlowCall(
     const known = repeated ? await db.org(org_id, (connection) => getRun(connection, run_id)) : null;
     if (known && isPublic && !(await flows.wasPublished(known))) throw noSuchVersion();
     if (known) return { row: known, replayed: true };
+    requireOneVersion("query", { ...query, draft: query.run_draft });
+    if (isPublic) requirePublicEnvironment(query.environment);
     const find = isPublic ? flows.getPublished : flows.get;
-    const { project, version, plan } = query.run_draft
+    const { project, version, plan, environment } = query.run_draft
       ? await freezeDraft(drafts, principal, params.flow_id, DRAFT_IN_QUERY)
-      : await find(org_id, params.flow_id, query.version);
+      : await find(org_id, params.flow_id, query.version, query.environment);
     const { project_id } = project;
     const user_id = body.user_id || null;
     const { inputs, ignored } = await requireInputs(ofInputs, { org_id, project_id, user_id, plan }, body);
@@ -94,6 +98,7 @@ export function createFlowCall(
         project_id,
         version,
         plan,
+        environment,
         inputs,
         ignored_inputs: ignored,
         user_id,
@@ -105,4 +110,10 @@ export function createFlowCall(
     );
     return { row, replayed: false };
   };
+}
+
+/** Public keys are visible to visitors of web pages, who must not reach what is still being tested. */
+function requirePublicEnvironment(name: string | undefined): void {
+  if (name === undefined || name === PRODUCTION) return;
+  throw new Problem("forbidden", "A public API key can call only the environment production.");
 }

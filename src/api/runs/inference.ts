@@ -61,6 +61,8 @@ parameters are ignored.`,
       idempotent: "run",
       problems: [
         "flow_version_not_found",
+        "environment_not_found",
+        "environment_empty",
         "run_cancelled",
         "too_many_nested_runs",
         "too_many_concurrent_runs",

@@ -4,7 +4,7 @@ import { jsonObjectSchema, jsonValueSchema } from "../../domain/json-schema.ts";
 import type { Config } from "../../config.ts";
 import { invalid } from "../../domain/errors.ts";
 import { tagList, userHandle } from "../http/text-fields.ts";
-import { versionMember, waitSeconds } from "./run-request.ts";
+import { environmentMember, versionMember, waitSeconds } from "./run-request.ts";
 
 /** Longest metadata (bytes of JSON). */
 const METADATA_BYTES = 16 * 1024;
@@ -29,6 +29,7 @@ export function createRunBody(config: Config) {
       project_id: z.uuid().optional().describe("The project whose flow is run."),
       flow_id: z.uuid().optional().describe("Same as `project_id`; send only one of the two."),
       version: versionMember,
+      environment: environmentMember,
       draft: z
         .boolean()
         .optional()
@@ -82,6 +83,10 @@ export function createRunBody(config: Config) {
     .refine((body) => body.draft !== true || body.version === -1, {
       path: ["version"],
       message: "Send version or draft, not both",
+    })
+    .refine((body) => body.environment === undefined || (body.version === -1 && body.draft !== true), {
+      path: ["environment"],
+      message: "Send environment without version and draft",
     })
     .refine((body) => body.draft === true || (body.until === undefined && body.pinned === undefined), {
       path: ["draft"],

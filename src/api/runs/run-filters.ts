@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { RUN_STATES, RUN_TYPES } from "../../domain/runs/run.ts";
+import { ENVIRONMENT_NAME } from "../../domain/projects/environments.ts";
 import { timeText } from "../../domain/timestamps.ts";
 import { tag, userHandle } from "../http/text-fields.ts";
 
@@ -19,6 +20,11 @@ export const runFilters = {
     .optional()
     .describe("Filter by one or more values. Repeat the parameter for several."),
   run_type: z.enum(RUN_TYPES).optional(),
+  environment: z
+    .string()
+    .regex(ENVIRONMENT_NAME)
+    .optional()
+    .describe("Only runs that used the version of this environment; runs of drafts and explicit versions have none."),
   user_id: userHandle.optional(),
   parent_run_id: z.uuid().optional(),
   resumed_from: z

@@ -56,6 +56,10 @@ export const runSchema = z
       .describe(
         "Below -1 for a run of a draft: `GET /v2/projects/{project_id}/versions/{version}` returns what it executes.",
       ),
+    environment: z
+      .string()
+      .nullable()
+      .describe("Name of the environment when the run started; `null` for runs of drafts and explicit versions."),
     state: z.enum(RUN_STATES),
     state_reason: z.string().nullable(),
     inputs: values,

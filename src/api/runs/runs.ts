@@ -47,9 +47,9 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
 
   async function create(body: RunCreate, { principal, run_id, repeated, started_by }: NewRunIdentity): Promise<RunRow> {
     const { org_id } = principal;
-    const { project, version, plan } = body.draft
+    const { project, version, plan, environment } = body.draft
       ? await freezeDraft({ db, evaluation, limits }, principal, flowOf(body), DRAFT_IN_BODY)
-      : await flows.get(org_id, flowOf(body), body.version);
+      : await flows.get(org_id, flowOf(body), body.version, body.environment);
     const { project_id } = project;
     const user_id = body.user_id ?? null;
     const { until, pinned } = body;
@@ -70,6 +70,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
         project_id,
         version,
         plan,
+        environment,
         inputs,
         user_id,
         metadata: body.metadata,
@@ -113,6 +114,8 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
       problems: [
         "not_found",
         "flow_version_not_found",
+        "environment_not_found",
+        "environment_empty",
         "too_many_nested_runs",
         "too_many_concurrent_runs",
         "too_many_new_runs",

@@ -111,7 +111,14 @@ Unknown query parameters are ignored.`,
       bodyLimit: "run",
       wideBody: true,
       idempotent: "claim",
-      problems: ["flow_version_not_found", "too_many_nested_runs", "too_many_concurrent_runs", "quota_exceeded"],
+      problems: [
+        "flow_version_not_found",
+        "environment_not_found",
+        "environment_empty",
+        "too_many_nested_runs",
+        "too_many_concurrent_runs",
+        "quota_exceeded",
+      ],
       examples: { question: { "in-0": "Where is my parcel?", user_id: "ada-1" } },
       success: {
         200: {

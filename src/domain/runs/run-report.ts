@@ -30,6 +30,8 @@ export interface RunIdentity {
   readonly run_id: string;
   readonly project_id: string;
   readonly flow_version: number;
+  /** As in RunInput. */
+  readonly bindings_id?: string;
   readonly temporal_run_id: string;
   readonly started_at: string;
   /** Whether an earlier, lost workflow of the run may have executed nodes. */

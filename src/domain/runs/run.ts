@@ -194,6 +194,8 @@ export interface RunInput {
   readonly run_id: string;
   readonly project_id: string;
   readonly flow_version: number;
+  /** The promotion whose connections replace those of the flow. */
+  readonly bindings_id?: string;
   readonly user_id: string | null;
   readonly metadata: JsonObject;
   readonly inputs: Readonly<Record<string, StoredValue>>;

@@ -33,7 +33,7 @@ export async function freezeDraft(
     const content_hash = contentHash(flow.definition);
     const rights = keptRights(runner);
     const known = await findFrozenDraft(db, project_id, content_hash, rights);
-    if (known) return { project, ...known };
+    if (known) return { project, ...known, environment: null };
     const version = await takeFrozenVersion(db, project_id);
     const created_by = runner.id;
     await insertFlowVersion(db, {
@@ -46,6 +46,6 @@ export async function freezeDraft(
       created_by,
       rights,
     });
-    return { project, version, plan: flow.plan };
+    return { project, version, plan: flow.plan, environment: null };
   });
 }

@@ -1,9 +1,11 @@
 import { LRUCache } from "lru-cache";
+import { bindConnections } from "../../domain/flow/plan/bind-connections.ts";
 import { planNodeAt } from "../../domain/flow/plan/node-at.ts";
 import type { Plan, PlanNode } from "../../domain/flow/plan/types.ts";
 import { parseRedactPaths } from "../../domain/flow/redact.ts";
 import type { RedactPath } from "../../domain/flow/redact.ts";
 import type { Database } from "../../stores/db.ts";
+import { bindingsOf } from "../../stores/projects/environments.ts";
 import { getPlan } from "../../stores/projects/plans.ts";
 
 /** Longest total of the cached plans (characters of JSON). */
@@ -18,11 +20,13 @@ export interface LoadedPlan {
   node(planPath: string): PlanNode;
 }
 
-/** A version of a flow. */
+/** A version of a flow, with the connections that its nodes use. */
 export interface VersionKey {
   readonly org_id: string;
   readonly project_id: string;
   readonly flow_version: number;
+  /** The promotion whose connections replace those of the flow; null or absent if none are replaced. */
+  readonly bindings_id?: string | null;
 }
 
 /** The plans a process has loaded; one cache serves all of its requests and activities. */
@@ -39,15 +43,19 @@ interface Entry {
   readonly chars: number;
 }
 
-/** Keeps the most recently used plans in memory; that is safe because a version never changes. */
+/** Keeps the most recently used plans in memory; that is safe because versions and promotions never change. */
 export function createPlanCache(db: Database): PlanCache {
   const entries = new LRUCache<string, Entry>({ maxSize: MAX_PLAN_CHARS, sizeCalculation: ({ chars }) => chars });
 
   function find(of: VersionKey): Promise<LoadedPlan | null> {
-    const key = `${of.org_id}/${of.project_id}/${of.flow_version}`;
+    const key = `${of.org_id}/${of.project_id}/${of.flow_version}/${of.bindings_id ?? ""}`;
     const known = entries.get(key);
     if (known) return known.loaded;
-    const plan = db.org(of.org_id, (connection) => getPlan(connection, of.project_id, of.flow_version));
+    const plan = db.org(of.org_id, async (connection) => {
+      const found = await getPlan(connection, of.project_id, of.flow_version);
+      if (found === null || of.bindings_id == null) return found;
+      return bindConnections(found, await bindingsOf(connection, of.bindings_id));
+    });
     const entry: Entry = { loaded: plan.then((found) => found && asLoaded(found)), chars: 1 };
     entries.set(key, entry);
     /** Neither a missing version nor an error is cached: one may be deployed later, the other may be transient. */

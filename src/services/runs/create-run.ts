@@ -4,6 +4,7 @@ import { parseRedactPaths, redact } from "../../domain/flow/redact.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
 import type { CheckpointNode, RanByType, Resumed, RunType } from "../../domain/runs/run.ts";
+import type { RunEnvironment } from "../../domain/projects/environments.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import { ANY_LENGTH, createInlineBudget, storeValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
@@ -63,7 +64,10 @@ export interface RunRequest {
   readonly run_id: string;
   readonly project_id: string;
   readonly version: number;
+  /** With the connections of the environment. */
   readonly plan: Plan;
+  /** The environment that the version was taken from; absent for drafts and explicit versions. */
+  readonly environment?: RunEnvironment | null;
   readonly inputs: Readonly<Record<string, Json>>;
   /** Unknown inputs of the request, stored with the run so that responses can report them. */
   readonly ignored_inputs?: readonly string[];
@@ -167,6 +171,8 @@ export function newRunRow(
     ran_by_type: request.ran_by_type,
     ran_by_id: request.ran_by_id,
     key_id: request.key_id ?? null,
+    environment: request.environment?.name ?? null,
+    bindings_id: request.environment?.bindings_id ?? null,
     user_id: request.user_id,
     parent_run_id: request.parent_run_id ?? null,
     resumed_from: request.resumed_from ?? null,
@@ -227,6 +233,8 @@ function asRow(run: NewRun): RunRow {
   const now = new Date().toISOString();
   return {
     ...run,
+    environment: run.environment ?? null,
+    bindings_id: run.bindings_id ?? null,
     state: "PENDING",
     state_reason: null,
     outputs: null,

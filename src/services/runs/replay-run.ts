@@ -16,7 +16,7 @@ export async function replayRun(
   const { org_id, project_id, user_id, metadata, tags, timeout_seconds } = run;
   // The earlier run's version decides which inputs were redacted.
   const before = await flows.ofRun(run);
-  const { version, plan } = wanted === null ? before : await flows.get(org_id, project_id, wanted);
+  const { version, plan, environment } = wanted === null ? before : await flows.again(run, wanted);
   const given = await earlierInputs(blobs, run, before.plan);
   const reader = { org_id, project_id, user_id, plan };
   const { inputs } = await requireInputs({ db, maxInputBytes }, reader, given, {
@@ -29,6 +29,7 @@ export async function replayRun(
     project_id,
     version,
     plan,
+    environment,
     inputs,
     user_id,
     metadata,

@@ -55,8 +55,8 @@ export async function resumeRun(
 ): Promise<RunRow> {
   // The earlier run's version decides what was redacted.
   const before = await flows.ofRun(run);
-  const { version, plan } =
-    request.version === undefined ? before : await flows.get(run.org_id, run.project_id, request.version);
+  const { version, plan, environment } =
+    request.version === undefined ? before : await flows.again(run, request.version);
   const checkpoint = await finishedNodes(db, run, before.plan);
   // "failed" always means the failed node, even if some node has that ID.
   const from = request.from === "failed" ? ("failed" as const) : { node_id: request.from };
@@ -84,6 +84,7 @@ export async function resumeRun(
       project_id: run.project_id,
       version,
       plan,
+      environment,
       inputs,
       user_id: run.user_id,
       metadata: run.metadata,

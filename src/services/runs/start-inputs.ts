@@ -9,6 +9,7 @@ export type StartableRun = Pick<
   | "run_id"
   | "project_id"
   | "flow_version"
+  | "bindings_id"
   | "user_id"
   | "metadata"
   | "inputs"
@@ -65,6 +66,7 @@ export function startInput(row: StartableRun): Omit<RunInput, "plan"> {
     run_id: row.run_id,
     project_id: row.project_id,
     flow_version: row.flow_version,
+    ...(row.bindings_id == null ? {} : { bindings_id: row.bindings_id }),
     user_id: row.user_id,
     metadata: row.metadata,
     // The original inputs, if those in the row are redacted.

@@ -101,7 +101,7 @@ export async function startTriggeredRun(deps: StartRunDeps, firing: StartableFir
   const { trigger, run_id, payload, key_id = null } = firing;
   const { org_id, id, project_id, kind } = trigger;
   try {
-    const { project, version, plan } = await deps.flows.get(org_id, project_id, -1);
+    const { project, version, plan, environment } = await deps.flows.get(org_id, project_id, -1);
     const given = await inputsOf(deps, firing);
     const asked = { org_id, project_id, user_id: null, plan };
     const { inputs } = await requireInputs(deps, asked, given, { loc: ["inputs"], reserved: [] });
@@ -111,6 +111,7 @@ export async function startTriggeredRun(deps: StartRunDeps, firing: StartableFir
       project_id: project.project_id,
       version,
       plan,
+      environment,
       inputs,
       user_id: null,
       started_by: kind === "run_event" && typeof payload["run_id"] === "string" ? payload["run_id"] : undefined,

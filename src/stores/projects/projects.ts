@@ -44,6 +44,26 @@ export async function findProject(db: Db, projectId: string): Promise<Project | 
   return db.first<Project>(`select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE}`, [projectId]);
 }
 
+/** The version of an environment, and the promotion whose connections it uses; null if the flow's own are used. */
+export interface EnvironmentPointer {
+  readonly version: number | null;
+  readonly bindings_id: string | null;
+}
+
+/** A project with its environments by name, read in one statement; null if the project has only the default ones. */
+export interface ProjectInEnvironments extends Project {
+  readonly environments: Readonly<Record<string, EnvironmentPointer>> | null;
+}
+
+export async function findProjectInEnvironments(db: Db, projectId: string): Promise<ProjectInEnvironments | null> {
+  return db.first<ProjectInEnvironments>(
+    `select ${COLUMNS}, (select json_object_agg(e.name, json_build_object('version', e.version, 'bindings_id', e.bindings_id))
+        from environments e where e.project_id = projects.project_id) as environments
+      from projects where project_id = $1::uuid and ${LIVE}`,
+    [projectId],
+  );
+}
+
 /** Which of those IDs are projects of the organisation. */
 export async function existingProjects(db: Db, projectIds: readonly string[]): Promise<string[]> {
   return db.column<string>(`select project_id from projects where project_id = any ($1::uuid[]) and ${LIVE}`, [

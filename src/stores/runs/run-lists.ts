@@ -16,6 +16,7 @@ export interface RunFilter {
   readonly among?: readonly string[] | undefined;
   readonly states?: readonly RunState[] | undefined;
   readonly run_type?: RunType | undefined;
+  readonly environment?: string | undefined;
   /** Excludes child runs, which belong to their parents. */
   readonly withoutChildren?: boolean | undefined;
   readonly user_id?: string | undefined;
@@ -62,7 +63,7 @@ const listed = (column: string): string =>
      else ${shortened(`r.${column}`)} end as ${column}`;
 
 const COLUMNS = `r.run_id, r.org_id, r.project_id, r.flow_version, r.state, r.state_reason, ${listed("inputs")}, ${listed("outputs")},
-  r.error, r.run_type, r.ran_by_type, r.ran_by_id, r.user_id, r.parent_run_id, r.resumed_from, r.metadata, r.tags, r.usage, r.run_at,
+  r.error, r.run_type, r.environment, r.bindings_id, r.ran_by_type, r.ran_by_id, r.user_id, r.parent_run_id, r.resumed_from, r.metadata, r.tags, r.usage, r.run_at,
   r.timeout_seconds, r.total_nodes, r.started_nodes, r.completed_nodes, r.skipped_nodes, r.current_node, r.event_seq, r.created_at,
   r.started_at, r.paused_at, r.finished_at, r.updated_at, r.temporal_run_id, r.cancel_requested`;
 
@@ -161,6 +162,7 @@ function walkRuns(orgId: string, filter: RunFilter, page: Keyset): RunWalk {
   if (filter.project_id !== undefined) where(`r.project_id = ${add(filter.project_id, "uuid")}`);
   if (filter.among !== undefined) where(`r.project_id = any (${add(filter.among, "uuid[]")})`);
   if (filter.run_type !== undefined) where(`r.run_type = ${add(filter.run_type, "text")}`);
+  if (filter.environment !== undefined) where(`r.environment = ${add(filter.environment, "text")}`);
   if (filter.withoutChildren === true) where("r.run_type <> 'sub_workflow'");
   if (filter.user_id !== undefined) where(`r.user_id = ${add(filter.user_id, "text")}`);
   if (filter.parent_run_id !== undefined) where(`r.parent_run_id = ${add(filter.parent_run_id, "uuid")}`);

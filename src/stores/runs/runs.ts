@@ -48,6 +48,10 @@ export interface NewRun {
   readonly ran_by_id: string | null;
   /** The key whose quotas count the run, if it is not the key that started it. */
   readonly key_id?: string | null;
+  /** The name of the environment; null for drafts and explicit versions. */
+  readonly environment?: string | null;
+  /** The promotion whose connections replace those of the flow. */
+  readonly bindings_id?: string | null;
   readonly user_id: string | null;
   readonly parent_run_id: string | null;
   readonly resumed_from: ResumedFrom | null;
@@ -67,6 +71,8 @@ export interface NewRun {
 
 /** A run as its row has it. Times are RFC 3339. */
 export interface RunRow extends Omit<NewRun, "trace">, Progress {
+  readonly environment: string | null;
+  readonly bindings_id: string | null;
   readonly state: RunState;
   readonly state_reason: string | null;
   readonly outputs: Readonly<Record<string, StoredValue>> | null;
@@ -86,9 +92,10 @@ export interface RunRow extends Omit<NewRun, "trace">, Progress {
 
 const INSERT = `
 insert into runs (run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
-  resumed_from, metadata, tags, start_input, run_at, timeout_seconds, total_nodes, ignored_inputs, key_id, caused_by, check_at)
+  resumed_from, metadata, tags, start_input, run_at, timeout_seconds, total_nodes, ignored_inputs, key_id, caused_by,
+  environment, bindings_id, check_at)
 values ($1::uuid, $2::uuid, $3::uuid, $4::integer, $5::jsonb, $6, $7, $8::uuid, $9, $10::uuid, $11::jsonb, $12::jsonb, $13::text[],
-  $14::jsonb, $15::timestamptz, $16::integer, $17::integer, $18::text[], $19::uuid, $20::uuid,
+  $14::jsonb, $15::timestamptz, $16::integer, $17::integer, $18::text[], $19::uuid, $20::uuid, $21, $22::uuid,
   coalesce($15::timestamptz, now()) + interval '5 seconds')
 on conflict (run_id) do nothing
 returning run_id, org_id`;
@@ -97,7 +104,7 @@ const INSERT_TRACED = `
 with run as (${INSERT}),
 trace as (
   insert into run_traces (run_id, org_id, trace_id, parent_id, sampled, linked_run_id)
-  select run_id, org_id, $21, $22, $23::boolean, $24::uuid from run
+  select run_id, org_id, $23, $24, $25::boolean, $26::uuid from run
 )
 select run_id from run`;
 
@@ -126,6 +133,8 @@ export async function insertRun(db: Db, run: NewRun): Promise<boolean> {
     run.ignored_inputs ?? [],
     run.key_id ?? null,
     run.caused_by ?? null,
+    run.environment ?? null,
+    run.bindings_id ?? null,
     ...traced,
   ]);
 }
@@ -148,13 +157,14 @@ with wanted as (
   select * from jsonb_to_recordset($1::jsonb) as r (run_id uuid, org_id uuid, project_id uuid, flow_version integer, inputs jsonb,
     run_type text, ran_by_type text, ran_by_id uuid, user_id text, parent_run_id uuid, resumed_from jsonb, metadata jsonb, tags text[],
     start_input jsonb, run_at timestamptz, timeout_seconds integer, total_nodes integer, ignored_inputs text[], key_id uuid,
-    caused_by uuid, trace jsonb)
+    caused_by uuid, environment text, bindings_id uuid, trace jsonb)
 ), run as (
   insert into runs (run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
     resumed_from, metadata, tags, start_input, run_at, timeout_seconds, total_nodes, ignored_inputs, key_id, caused_by,
-    check_at)
+    environment, bindings_id, check_at)
   select run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
     nullif(resumed_from, 'null'), metadata, tags, start_input, run_at, timeout_seconds, total_nodes, coalesce(ignored_inputs, '{}'), key_id, caused_by,
+    environment, bindings_id,
     coalesce(run_at, now()) + interval '5 seconds'
   from wanted
   on conflict (run_id) do nothing
@@ -177,6 +187,11 @@ export async function insertRuns(db: Db, runs: readonly NewRun[]): Promise<Reado
 /** One run, or null. */
 export async function getRun(db: Db, runId: string): Promise<RunRow | null> {
   return db.first<RunRow>("select * from runs where run_id = $1::uuid", [runId]);
+}
+
+/** The name of a run's environment; null if it has none. */
+export async function environmentOfRun(db: Db, runId: string): Promise<string | null> {
+  return db.value<string>("select environment from runs where org_id = current_org() and run_id = $1::uuid", [runId]);
 }
 
 /** The projects of existing runs, by run. */
