@@ -8,6 +8,8 @@ export interface Places {
    * signal.
    */
   take(key: string, wanted?: Wanted): Promise<() => void>;
+  /** Gives a key no slot for this long (ms); the slots that it holds stay. */
+  rest(key: string, ms: number): void;
   /** Slots in use, by one key or in total. */
   inUse(key?: string): number;
   /** How many requests wait for a slot. */
@@ -48,9 +50,11 @@ type Lines = Map<string, Set<Waiting>>;
 export function createPlaces(size: number): Places {
   const shares = createShares(size);
   const ranks = new Map<number, Lines>();
+  const resting = new Map<string, NodeJS.Timeout>();
   let all = 0;
 
   function give(key: string, asked: Asked): (() => void) | null {
+    if (resting.has(key)) return null;
     const release = shares.take(key, asked);
     if (release === null) return null;
     return () => {
@@ -115,6 +119,15 @@ export function createPlaces(size: number): Places {
     async take(key, wanted = {}) {
       wanted.signal?.throwIfAborted();
       return give(key, wanted) ?? (await wait(key, wanted));
+    },
+    rest(key, ms) {
+      if (ms <= 0) return;
+      clearTimeout(resting.get(key));
+      const over = (): void => {
+        resting.delete(key);
+        serve();
+      };
+      resting.set(key, setTimeout(over, ms).unref());
     },
     inUse: (key) => shares.inUse(key),
     waiting: () => all,

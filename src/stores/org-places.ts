@@ -1,3 +1,4 @@
+import { createPace } from "../domain/pace.ts";
 import { createPlaces } from "../domain/places.ts";
 
 /**
@@ -23,10 +24,13 @@ export interface OrgPlaces {
   waiting(): number;
 }
 
+/** One for all pools, because work on the primary also counts where lists are read from a replica. */
+const pace = createPace();
+
 /**
  * Slots for the connections of a pool, divided among organisations before they reach the pool, whose own queue knows no organisations. An
  * organisation that is alone gets half of them. Reads get two in five, divided in the same way, because they cost the most; all other work
- * of an organisation goes first.
+ * of an organisation goes first. While others use the process too, the next read waits until the organisation is within its pace.
  */
 export function createOrgPlaces(
   size: number,
@@ -44,11 +48,21 @@ export function createOrgPlaces(
     }
   }
 
+  async function reading<T>(orgId: string, use: () => Promise<T>): Promise<T> {
+    const since = performance.now();
+    try {
+      return await use();
+    } finally {
+      reads.rest(orgId, pace.restAfter(orgId, performance.now() - since));
+    }
+  }
+
   return {
     hold(orgId, work, use) {
+      pace.used(orgId);
       if (work === "work") return holding(all.take(orgId, { patienceMs, maxWaiting: workWaiting }), use);
       const limits = work === "read" ? { patienceMs, maxWaiting: readsWaiting } : {};
-      return holding(reads.take(orgId, limits), () => holding(all.take(orgId, { rank: 1 }), use));
+      return holding(reads.take(orgId, limits), () => holding(all.take(orgId, { rank: 1 }), () => reading(orgId, use)));
     },
     waiting: () => all.waiting() + reads.waiting(),
   };

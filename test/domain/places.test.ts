@@ -57,6 +57,18 @@ describe("read-flood: slots that organisations share", () => {
     expect(order).toEqual(["h1", "a1", "a2", "b1", "a3"]);
   });
 
+  it("are not given to a key that rests, and are given to the others meanwhile", async () => {
+    const { places, want, order, settled } = open(8);
+    places.rest("a", 100);
+    for (const name of ["a1", "b1"]) want(name);
+    await settled();
+    places.rest("a", 200);
+    await vi.advanceTimersByTimeAsync(199);
+    expect(order).toEqual(["b1"]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(order).toEqual(["b1", "a1"]);
+  });
+
   it("stay available to another organisation, however many wait", async () => {
     const { want, order, settled, places } = open(10);
     for (let at = 0; at < 100; at += 1) want(`a${at}`);

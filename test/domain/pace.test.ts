@@ -1,0 +1,44 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createPace } from "../../src/domain/pace.ts";
+
+beforeEach(() => vi.useFakeTimers({ toFake: ["performance"] }));
+afterEach(() => vi.useRealTimers());
+
+/** The rest after each of these reads of A (ms), one after another without a rest. */
+function restsOf(pace: ReturnType<typeof createPace>, ...tookMs: readonly number[]): number[] {
+  return tookMs.map((ms) => {
+    vi.advanceTimersByTime(ms);
+    return pace.restAfter("A", ms);
+  });
+}
+
+describe("read-flood: while another organisation uses the process, reads", () => {
+  it("take a quarter of the time once they are half a second ahead", () => {
+    const pace = createPace();
+    for (const key of ["B", "A"]) pace.used(key);
+    expect(restsOf(pace, 100, 60)).toEqual([0, 0]);
+    expect(restsOf(pace, 40, 100)).toEqual([100, 400]);
+    vi.advanceTimersByTime(400);
+    expect(restsOf(pace, 10, 10)).toEqual([30, 60]);
+    expect(pace.restAfter("B", 0)).toBe(0);
+  });
+
+  it("rest for at most two seconds, however long one of them took", () => {
+    const pace = createPace();
+    for (const key of ["B", "A"]) pace.used(key);
+    expect(restsOf(pace, 9000, 9000)).toEqual([2000, 2000]);
+  });
+
+  it("take all the time if the other organisation has not used the process for a minute", () => {
+    const pace = createPace();
+    for (const key of ["B", "A"]) pace.used(key);
+    vi.advanceTimersByTime(59_000);
+    pace.used("A");
+    expect(restsOf(pace, 900)).toEqual([2000]);
+    vi.advanceTimersByTime(2000);
+    pace.used("A");
+    expect(restsOf(pace, 900)).toEqual([0]);
+    pace.used("B");
+    expect(restsOf(pace, 900)).toEqual([2000]);
+  });
+});
