@@ -1,6 +1,6 @@
 import { zipOf } from "../src/platform/zip.ts";
 import { importRows } from "./evals-data.ts";
-import { inlineFlow, through } from "./flows.ts";
+import { httpFlow, inlineFlow, through } from "./flows.ts";
 import type { Party } from "./neighbours-party.ts";
 import type { Noise } from "./neighbours-targets.ts";
 import { Refused } from "./stage.ts";
@@ -37,6 +37,13 @@ export const ATTACKS: readonly Attack[] = [
     async run(party, { slow }, signal) {
       const project = await party.deploy(through(asking(slow)));
       await repeatedly(16, signal, () => party.start(project, inputs), 1000);
+    },
+  },
+  {
+    name: "1 000 runs with chains of slow http nodes",
+    async run(party, { slow }, signal) {
+      const project = await party.deploy(httpFlow(slow));
+      await repeatedly(16, signal, () => party.start(project, {}), 1000);
     },
   },
   {
