@@ -13,9 +13,9 @@ import {
   quotaUsage,
   setQuotas,
   useQuota,
-} from "../../stores/quotas.ts";
+} from "../../stores/accounts/quotas.ts";
 import { holdApiKey } from "../../stores/accounts/api-keys.ts";
-import { countNodePlaces } from "../../stores/node-places.ts";
+import { countNodePlaces } from "../../stores/runs/node-places.ts";
 import { countLiveRuns } from "../../stores/runs/runs.ts";
 import type { RowAudit } from "../audit/audit.ts";
 import { changeLocked } from "../change.ts";

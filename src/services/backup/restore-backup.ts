@@ -3,7 +3,7 @@ import { createGunzip } from "node:zlib";
 import { createLimit } from "../../platform/at-once.ts";
 import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import type { ObjectStore } from "../../platform/blobs/blobs.ts";
-import { fillTables, findOccupied, MADE_ANEW } from "../../stores/backup.ts";
+import { fillTables, findOccupied, MADE_ANEW } from "../../stores/backup/backup.ts";
 import { migrate, migrationsIn } from "../../stores/migrate.ts";
 import type { BackupFiles, FileSum } from "./files.ts";
 import { BLOB_INDEX, blobFile, linesOf, store, summed, tableFile } from "./files.ts";

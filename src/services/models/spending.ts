@@ -9,7 +9,7 @@ import type { Database, Db } from "../../stores/db.ts";
 import { insertModelCall } from "../../stores/models/model-calls.ts";
 import type { ModelCallRow } from "../../stores/models/model-calls.ts";
 import { whileDatabaseIsAway } from "../../stores/patience.ts";
-import { addToMonth, countMonth, holdMonths, lockMonth } from "../../stores/quotas.ts";
+import { addToMonth, countMonth, holdMonths, lockMonth } from "../../stores/accounts/quotas.ts";
 import {
   budgetsOf,
   deleteReservation,

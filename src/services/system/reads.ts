@@ -4,7 +4,7 @@ import { createCarried } from "../../platform/carried.ts";
 import type { Metrics } from "../../platform/metrics.ts";
 import { periodically } from "../../platform/periodically.ts";
 import type { Database, Db } from "../../stores/db.ts";
-import { replayedPosition, writtenPosition } from "../../stores/replication.ts";
+import { replayedPosition, writtenPosition } from "../../stores/system/replication.ts";
 
 /** Reads whose results may be slightly outdated: lists, statistics, exports. They write nothing and lock nothing. */
 export interface Reads {

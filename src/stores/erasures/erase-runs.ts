@@ -1,5 +1,5 @@
 import { ERASED } from "../../domain/erasures/erasure.ts";
-import { BLOB_COLUMNS, BLOB_KEY_PATTERN, TABLES_OF_RUNS } from "../blob-sweep.ts";
+import { BLOB_COLUMNS, BLOB_KEY_PATTERN, TABLES_OF_RUNS } from "../system/blob-sweep.ts";
 import type { Db } from "../db.ts";
 import { OPEN } from "../states.ts";
 import { addRemoved } from "./erasures.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from "vitest";
-import { BLOB_COLUMNS, BLOB_KEY_PATTERN, keysIn } from "../../../src/stores/blob-sweep.ts";
+import { BLOB_COLUMNS, BLOB_KEY_PATTERN, keysIn } from "../../../src/stores/system/blob-sweep.ts";
 import { importInto, makeDataset } from "../../api/evals/evals.ts";
 import { create } from "../../api/knowledge/bases.ts";
 import { openTenant, type ApiTenant } from "../../api/tenant.ts";

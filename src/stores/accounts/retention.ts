@@ -1,4 +1,4 @@
-import type { Db } from "./db.ts";
+import type { Db } from "../db.ts";
 
 /** How many days runs are kept after they finish, as set; null if not set. */
 export interface RetentionDays {

@@ -1,4 +1,4 @@
-import type { Db } from "./db.ts";
+import type { Db } from "../db.ts";
 
 /** A server that takes longer than this to respond is not used for reads (ms). */
 const PATIENCE_MS = 1000;

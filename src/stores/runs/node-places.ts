@@ -1,6 +1,6 @@
 import { uuidv7 } from "uuidv7";
-import { aroundRun, STOPPED_AROUND } from "./around.ts";
-import type { Db } from "./db.ts";
+import { aroundRun, STOPPED_AROUND } from "../around.ts";
+import type { Db } from "../db.ts";
 
 /** Longest wait for the database (ms), so that an unreachable database does not delay nodes. */
 const PATIENCE_MS = 3000;

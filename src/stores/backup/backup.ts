@@ -1,12 +1,12 @@
 import type { Readable } from "node:stream";
 import type { Client } from "pg";
-import { BLOB_COLUMNS, keysIn } from "./blob-sweep.ts";
+import { BLOB_COLUMNS, keysIn } from "../system/blob-sweep.ts";
 import { copyIn, copyOut } from "./copy.ts";
-import { asDb } from "./db.ts";
-import type { Db } from "./db.ts";
-import { quoted } from "./identifiers.ts";
-import { withOwnConnection } from "./own-connection.ts";
-import { masterKeyIds } from "./secrets/sealed.ts";
+import { asDb } from "../db.ts";
+import type { Db } from "../db.ts";
+import { quoted } from "../identifiers.ts";
+import { withOwnConnection } from "../own-connection.ts";
+import { masterKeyIds } from "../secrets/sealed.ts";
 
 /** A table in a backup. */
 export interface TableColumns {

@@ -1,5 +1,5 @@
-import type { Db } from "./db.ts";
-import { OPEN } from "./states.ts";
+import type { Db } from "../db.ts";
+import { OPEN } from "../states.ts";
 
 /** A column that contains keys of blobs, plain or within JSON. */
 export interface BlobColumn {

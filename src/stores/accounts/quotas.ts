@@ -1,7 +1,7 @@
 import { uuidv7 } from "uuidv7";
-import { periodOf } from "../domain/accounts/quotas.ts";
-import type { Quota, QuotaLimits, Spending } from "../domain/accounts/quotas.ts";
-import type { Db } from "./db.ts";
+import { periodOf } from "../../domain/accounts/quotas.ts";
+import type { Quota, QuotaLimits, Spending } from "../../domain/accounts/quotas.ts";
+import type { Db } from "../db.ts";
 
 export interface QuotaRow {
   /** `null` means the organisation. */
