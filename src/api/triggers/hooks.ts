@@ -3,7 +3,8 @@ import { notFound, Problem } from "../../domain/errors.ts";
 import { challengeOf } from "../../domain/triggers/handshake.ts";
 import type { HandshakeRequest } from "../../domain/triggers/handshake.ts";
 import { receiveWebhook } from "../../services/triggers/receive.ts";
-import { hashAddress, secretContext } from "../../services/triggers/triggers.ts";
+import { hashAddress } from "../../services/triggers/triggers.ts";
+import { secretContext } from "../../stores/secrets/sealed.ts";
 import { findTriggerByAddress } from "../../stores/triggers/triggers.ts";
 import type { TriggerOf } from "../../stores/triggers/triggers.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
@@ -36,7 +37,7 @@ export function createHookOperations(deps: ApiDeps, services: ApiServices): Oper
   function challengeFor(trigger: TriggerOf<"webhook">, request: HandshakeRequest): string | null {
     const { handshake } = trigger.config;
     if (handshake === undefined || !trigger.enabled) return null;
-    const secret = trigger.secret === null ? "" : secrets.open(trigger.secret, secretContext(trigger.id));
+    const secret = trigger.secret === null ? "" : secrets.open(trigger.secret, secretContext("triggers", trigger.id, "secret"));
     return challengeOf(handshake, secret, request);
   }
 

@@ -20,6 +20,7 @@ import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import type { Sandbox } from "../../platform/sandbox/sandbox.ts";
 import { SealBroken } from "../../platform/secrets/seal.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
+import { secretContext } from "../../stores/secrets/sealed.ts";
 import type { EmbedderSource } from "../knowledge/deps.ts";
 import { scoreByCode, scoreByWebhook, similarities, tellable } from "./external.ts";
 import { NotJudged, addedUp, judge } from "./judge.ts";
@@ -78,9 +79,6 @@ interface Made {
   readonly prompt?: string;
 }
 
-/** Binds a sealed secret to its evaluator: it cannot be opened for another one. */
-export const secretContext = (evaluatorId: string): string => `evaluators/${evaluatorId}/secret`;
-
 export function createScorer(deps: ScorerDeps): Scorer {
   /** The results of one definition for all samples; the definition is an evaluator's or part of a composite. */
   async function byCalling(
@@ -114,7 +112,7 @@ export function createScorer(deps: ScorerDeps): Scorer {
 
   function openSecret(evaluatorId: string, secret: Buffer | null): string | Outcome {
     try {
-      return secret === null ? "whsec_" : deps.secrets.open(secret, secretContext(evaluatorId));
+      return secret === null ? "whsec_" : deps.secrets.open(secret, secretContext("evaluators", evaluatorId, "secret"));
     } catch (error) {
       if (!(error instanceof SealBroken)) throw error;
       return {

@@ -8,17 +8,15 @@ import { withDefaults } from "../../domain/providers/connection.ts";
 import type { AuthScheme, ConnectionScheme, Credential } from "../../domain/providers/connection.ts";
 import type { Provider } from "../../domain/providers/provider.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
-
-/** Binds a sealed credential to its connection: it cannot be opened for another one. */
-const contextOf = (connectionId: string): string => `connections/${connectionId}/credential`;
+import { secretContext } from "../../stores/secrets/sealed.ts";
 
 export function sealCredential(box: SecretBox, connectionId: string, credential: Credential): Buffer {
-  return box.seal(JSON.stringify(credential), contextOf(connectionId));
+  return box.seal(JSON.stringify(credential), secretContext("connections", connectionId, "credential"));
 }
 
 /** Decrypts the credential of a connection. Throws SealBroken. */
 export function openCredential(box: SecretBox, connectionId: string, sealed: Buffer): Credential {
-  return JSON.parse(box.open(sealed, contextOf(connectionId))) as Credential;
+  return JSON.parse(box.open(sealed, secretContext("connections", connectionId, "credential"))) as Credential;
 }
 
 /** The scheme of a credential: the named one, or the one that the credential's fields imply. Throws 422 if they imply none. */

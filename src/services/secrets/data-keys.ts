@@ -6,10 +6,9 @@ import { isUuid } from "../../domain/uuid.ts";
 import type { Database } from "../../stores/db.ts";
 import { currentDataKey, findDataKey, insertDataKey } from "../../stores/secrets/data-keys.ts";
 import type { DataKeyPurpose, DataKeyRow } from "../../stores/secrets/data-keys.ts";
+import { secretContext } from "../../stores/secrets/sealed.ts";
 
 const KEY_BYTES = 32;
-/** The same context as in SEALED_TABLES, which `secrets reseal` uses. */
-const placeOf = (keyId: string): string => `data_keys/${keyId}/key`;
 
 /**
  * The data keys of a purpose, stored in the database; the first process that encrypts creates one. A key is read only
@@ -21,7 +20,7 @@ export function createDataKeys(db: Database, box: SecretBox, purpose: DataKeyPur
   let current: Promise<DataKey> | undefined;
 
   function opened({ key_id, sealed }: DataKeyRow): DataKey {
-    const key = { key_id, key: Buffer.from(box.open(sealed, placeOf(key_id)), "base64") };
+    const key = { key_id, key: Buffer.from(box.open(sealed, secretContext("data_keys", key_id, "key")), "base64") };
     known.set(key_id, key);
     return key;
   }
@@ -30,7 +29,7 @@ export function createDataKeys(db: Database, box: SecretBox, purpose: DataKeyPur
     const found = await db.system((connection) => currentDataKey(connection, purpose));
     if (found !== null) return opened(found);
     const key_id = uuidv7();
-    const sealed = box.seal(randomBytes(KEY_BYTES).toString("base64"), placeOf(key_id));
+    const sealed = box.seal(randomBytes(KEY_BYTES).toString("base64"), secretContext("data_keys", key_id, "key"));
     // If another process has been faster, its key is used by both.
     const row = await db.system(async (connection) => {
       await insertDataKey(connection, purpose, { key_id, sealed });

@@ -78,6 +78,7 @@ function resealRow(box: SecretBox, { table, columns }: SealedTable, { id, sealed
     const bytes = sealed[column] ?? null;
     if (bytes === null) continue;
     try {
+      // As secretContext, whose type needs the name of a single table.
       const place = `${table}/${id}/${context}`;
       const text = box.open(bytes, place);
       current += 1;

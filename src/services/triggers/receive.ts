@@ -13,7 +13,7 @@ import { requireRun } from "../runs/require-run.ts";
 import { keepFailed, startFiring } from "./start-run.ts";
 import { placeOfFiring } from "./chain.ts";
 import type { StartableFiring, StartRunDeps } from "./start-run.ts";
-import { secretContext } from "./triggers.ts";
+import { secretContext } from "../../stores/secrets/sealed.ts";
 
 /** A request to a trigger's URL. */
 export interface ReceivedRequest {
@@ -44,7 +44,7 @@ export async function receiveWebhook(
   const { id, org_id, secret } = trigger;
   if (!trigger.enabled) throw new Problem("conflict", "The trigger is disabled.");
   const { verification } = trigger.config;
-  const opened = secret === null ? "" : deps.secrets.open(secret, secretContext(id));
+  const opened = secret === null ? "" : deps.secrets.open(secret, secretContext("triggers", id, "secret"));
   const verdict = verifyInbound(verification, opened, { headers, body: bytes });
   if ("problem" in verdict) throw new Problem("unauthorized", `The request was rejected: ${verdict.problem}.`);
 

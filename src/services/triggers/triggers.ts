@@ -16,6 +16,7 @@ import { unlessBroken } from "../../platform/secrets/seal.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { Db } from "../../stores/db.ts";
 import { triggerScheduleId } from "../../temporal/ids.ts";
+import { secretContext } from "../../stores/secrets/sealed.ts";
 import * as triggers from "../../stores/triggers/triggers.ts";
 import type { TriggerDetail, TriggerRow } from "../../stores/triggers/triggers.ts";
 import { changeLocked } from "../change.ts";
@@ -54,9 +55,6 @@ export interface TriggerToCreate {
   readonly requireHeld: (db: Db) => Promise<void>;
   readonly audited: RowAudit<TriggerRow>;
 }
-
-/** Binds a secret to its trigger: it cannot be opened for another one. */
-export const secretContext = (id: string): string => `triggers/${id}/secret`;
 
 export function hashAddress(token: string): Buffer {
   return createHash("sha256").update(token).digest();
@@ -155,7 +153,7 @@ export async function changeTrigger(
       if (Object.values(change).every((member) => member === undefined)) return requireTrigger(connection, id);
       const before = found.config as JsonObject;
       const { secret: own } = found;
-      const kept = own === null ? undefined : unlessBroken(() => deps.secrets.open(own, secretContext(id)));
+      const kept = own === null ? undefined : unlessBroken(() => deps.secrets.open(own, secretContext("triggers", id, "secret")));
       const { secret: asked, ...config } =
         given === undefined ? { ...before, secret: kept } : read(typeOf(found), merged(found, kept, given));
       const secret = asked === kept ? found.secret : sealed(deps.secrets, id, asked);
@@ -235,7 +233,7 @@ export async function refuseWhileTriggering(db: Db, connectionId: string): Promi
 }
 
 function sealed(box: SecretBox, id: string, secret: unknown): Buffer | null {
-  return typeof secret === "string" ? box.seal(secret, secretContext(id)) : null;
+  return typeof secret === "string" ? box.seal(secret, secretContext("triggers", id, "secret")) : null;
 }
 
 function requireSecret(config: JsonObject, secret: Buffer | null): void {

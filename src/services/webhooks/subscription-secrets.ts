@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
+import { secretContext } from "../../stores/secrets/sealed.ts";
 
-/** Binds a sealed secret to its subscription and column: it cannot be opened elsewhere. */
-const ofSecret = (subscriptionId: string): string => `webhook_subscriptions/${subscriptionId}/secret`;
-const ofHeaders = (subscriptionId: string): string => `webhook_subscriptions/${subscriptionId}/headers`;
+const ofSecret = (id: string): string => secretContext("webhook_subscriptions", id, "secret");
+const ofHeaders = (id: string): string => secretContext("webhook_subscriptions", id, "headers");
 
 const headersSchema = z.record(z.string(), z.string());
 

@@ -16,7 +16,7 @@ export interface SealedTable {
 /**
  * Every column sealed under the master key. Sealed values in a column that is not listed are lost when an earlier master key is removed.
  */
-export const SEALED_TABLES: readonly SealedTable[] = [
+export const SEALED_TABLES = [
   {
     table: "webhook_subscriptions",
     id: "subscription_id",
@@ -28,11 +28,24 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       -- In the order in which the relay locks them: two that wait for each other would be a circle.
       order by subscription_id for no key update)`,
   },
+  { table: "evaluators", id: "evaluator_id", columns: { secret: "secret" }, where: "secret is not null" },
   { table: "triggers", id: "id", columns: { secret: "secret" }, where: "secret is not null" },
   { table: "connections", id: "connection_id", columns: { credential: "credential" }, where: "true" },
   { table: "sessions", id: "session_id", columns: { id_token: "id_token" }, where: "id_token is not null" },
   { table: "data_keys", id: "key_id", columns: { sealed: "key" }, where: "true" },
-];
+] as const satisfies readonly SealedTable[];
+
+type Sealed = (typeof SEALED_TABLES)[number];
+type ColumnOf<Each> = Each extends { readonly columns: infer Columns } ? Columns[keyof Columns] & string : never;
+
+/** Binds a sealed value to its row and column: it cannot be opened for another one. Only SEALED_TABLES have sealed values. */
+export function secretContext<Table extends Sealed["table"]>(
+  table: Table,
+  id: string,
+  column: ColumnOf<Extract<Sealed, { readonly table: Table }>>,
+): string {
+  return `${table}/${id}/${column}`;
+}
 
 /**
  * The IDs of the master keys that sealed something, in hexadecimal: the four bytes after the version. Skips columns that the schema does

@@ -3,6 +3,8 @@ import { uuidv7 } from "uuidv7";
 import { beforeEach, describe, expect, it } from "vitest";
 import { createSecretBox, SealBroken } from "../../../src/platform/secrets/seal.ts";
 import type { Database } from "../../../src/stores/db.ts";
+import { findEvaluator, insertEvaluator } from "../../../src/stores/evals/evaluators.ts";
+import { secretContext } from "../../../src/stores/secrets/sealed.ts";
 import { deleteSubscription, disableSubscription, rotateSecret } from "../../../src/stores/webhooks/subscriptions.ts";
 import { resealSecrets } from "../../../src/services/secrets/reseal.ts";
 import {
@@ -125,6 +127,19 @@ describe("resealing stored secrets", () => {
     const row = await rowOf(half);
     expect(openSecret(newBox, half, row.secret)).toBe(`secret of ${half}`);
     expect(row.headers).toEqual(foreign);
+  });
+
+  it("moves the secret of a webhook evaluator to the new key", async () => {
+    const id = uuidv7();
+    const context = secretContext("evaluators", id, "secret");
+    const evaluator = { evaluator_id: id, org_id: orgId, name: "hook", description: "", template_id: null };
+    await database.org(orgId, (db) =>
+      insertEvaluator(db, { ...evaluator, definition: {} as never, secret: oldBox.seal("whsec_x", context) }),
+    );
+    expect(await resealSecrets(database, bothBox)).toEqual({ resealed: 1, current: 1, unreadable: [] });
+    const row = await database.org(orgId, (db) => findEvaluator(db, id));
+    expect(newBox.open(row?.secret ?? Buffer.alloc(0), context)).toBe("whsec_x");
+    await database.system((db) => db.query("update evaluators set secret = null where evaluator_id = $1::uuid", [id]));
   });
 
   it("removes expired previous secrets, readable or not", async () => {
