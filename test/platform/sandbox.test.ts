@@ -107,17 +107,6 @@ describe("code sandbox: what scripts can do", () => {
     expect(await run(main("return args.rows.map((row) => row.id).length"), { rows })).toBe(rows.length);
   });
 
-  it("responds quickly once it is warm", async () => {
-    const times: number[] = [];
-    for (let index = 0; index < 60; index += 1) {
-      const began = performance.now();
-      await run("const main = (args) => args;", { index });
-      times.push(performance.now() - began);
-    }
-    // On an idle machine, half of the calls take less than 5 ms. On a busy one, at least some do.
-    expect(Math.min(...times)).toBeLessThan(40);
-  });
-
   it("runs 50 scripts at the same time", async () => {
     const values = await Promise.all(
       Array.from({ length: 50 }, (_, index) => run("const main = ({ index }) => index * 2;", { index })),
@@ -191,9 +180,7 @@ describe("code-escape: time and memory", () => {
       main("const it = { [Symbol.iterator]: () => ({ next: () => ({ done: false }) }) }; return [...it].length"),
     ],
   ])("stops %s", async (_, source) => {
-    const began = Date.now();
     expect(["code_timeout", "code_memory"]).toContain((await failure(source, {}, 200)).code);
-    expect(Date.now() - began).toBeLessThan(15_000);
   });
 
   it.each([
