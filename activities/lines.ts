@@ -18,9 +18,9 @@ interface Line {
 /** Computes when handed-back work should return, by kind of work. */
 export interface Lines {
   /** How soon work that finds `places` slots taken should return (ms): at the rate at which slots become free. */
-  returnIn(kind: string, places: number): number;
-  /** Call when a piece of work has ended; its kind now holds `places` slots. */
-  ended(kind: string, tookMs: number, places: number): void;
+  returnIn(kind: string, places: number, returns: Returns): number;
+  /** Does work that holds a slot, and then calls `release`; `placesLeft`: how many slots its kind holds from then on. */
+  hold<T>(kind: string, work: () => Promise<T>, release: () => void, placesLeft: () => number): Promise<T>;
 }
 
 /** The shortest and the longest time until work returns (ms). */
@@ -29,27 +29,37 @@ export interface Returns {
   readonly lastMs: number;
 }
 
-export function createLines(returnsOf: (kind: string) => Returns, firstMeanMs = FIRST_MEAN_MS): Lines {
+export function createLines(firstMeanMs = FIRST_MEAN_MS): Lines {
   const lines = new Map<string, Line>();
+
+  function ended(kind: string, tookMs: number, places: number): void {
+    const line = lines.get(kind);
+    if (!line) return;
+    line.meanMs += (tookMs - line.meanMs) * WEIGHT;
+    // The load is over, so new work must not queue behind work that has already been done.
+    if (places <= line.places / 2) line.endsAt = 0;
+    if (places === 0) lines.delete(kind);
+  }
+
   return {
-    returnIn(kind, places) {
+    returnIn(kind, places, { firstMs, lastMs }) {
       const now = performance.now();
       const line = lines.get(kind) ?? { endsAt: 0, places, meanMs: firstMeanMs };
       lines.set(kind, line);
-      const { firstMs, lastMs } = returnsOf(kind);
       const spacing = Math.min(MAX_SPACING_MS, Math.max(MIN_SPACING_MS, line.meanMs / Math.max(1, places)));
       // The line never extends beyond the longest return time, so cancelled work leaves no gap in it.
       line.endsAt = Math.min(now + lastMs, Math.max(now + firstMs, line.endsAt + spacing));
       line.places = places;
       return line.endsAt - now;
     },
-    ended(kind, tookMs, places) {
-      const line = lines.get(kind);
-      if (!line) return;
-      line.meanMs += (tookMs - line.meanMs) * WEIGHT;
-      // The load is over, so new work must not queue behind work that has already been done.
-      if (places <= line.places / 2) line.endsAt = 0;
-      if (places === 0) lines.delete(kind);
+    async hold(kind, work, release, placesLeft) {
+      const since = performance.now();
+      try {
+        return await work();
+      } finally {
+        release();
+        ended(kind, performance.now() - since, placesLeft());
+      }
     },
   };
 }

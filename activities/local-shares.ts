@@ -14,41 +14,39 @@ const MAX_WAITING = 64;
 const RETURNS = { firstMs: 1000, lastMs: 20_000 };
 
 /** Runs local work of an organisation, or hands it back if the organisation has used up its share. */
-export type InPlace = <T>(key: string, work: () => Promise<T>) => Promise<T | HandedBack>;
+export type LocalShares = <T>(key: string, work: () => Promise<T>) => Promise<T | HandedBack>;
 
 /**
  * Slots for local work whose duration the caller decides. A workflow step that waits for one blocks its process's other
  * workflows. So work beyond an organisation's share is handed back, and the workflow retries it after a timer that
  * occupies nothing.
  */
-export function createLocalShares({ places = PLACES, patienceMs = PATIENCE_MS } = {}): InPlace {
+export function createLocalShares({ places = PLACES, patienceMs = PATIENCE_MS } = {}): LocalShares {
   const shared = createPlaces(places);
-  const lines = createLines(() => RETURNS);
+  const lines = createLines();
 
-  return async function inPlace<T>(key: string, work: () => Promise<T>): Promise<T | HandedBack> {
+  return async function withinShare<T>(key: string, work: () => Promise<T>): Promise<T | HandedBack> {
     try {
       const release = await shared.take(key, { maxWaiting: MAX_WAITING, patienceMs });
-      const since = performance.now();
-      try {
-        return await work();
-      } finally {
-        release();
-        lines.ended(key, performance.now() - since, shared.inUse(key));
-      }
+      return await lines.hold(key, work, release, () => shared.inUse(key));
     } catch (error) {
-      if (isBusy(error) || error instanceof NoPlace) return { handed_back_ms: lines.returnIn(key, shared.inUse(key)) };
+      if (isBusy(error) || error instanceof NoPlace)
+        return { handed_back_ms: lines.returnIn(key, shared.inUse(key), RETURNS) };
       throw error;
     }
   };
 }
 
 /** Wraps the activities whose duration the caller decides, so that they keep to the organisation's share. */
-export function shareOutLocal(activities: LocalActivities, inPlace: InPlace = createLocalShares()): LocalActivities {
+export function shareOutLocal(
+  activities: LocalActivities,
+  withinShare: LocalShares = createLocalShares(),
+): LocalActivities {
   return {
     ...activities,
-    evaluate: (input) => inPlace(input.run.org_id, () => activities.evaluate(input)),
+    evaluate: (input) => withinShare(input.run.org_id, () => activities.evaluate(input)),
     // Workflows started by an earlier release do not name their organisation.
     wait: (input) =>
-      input.org_id === undefined ? activities.wait(input) : inPlace(input.org_id, () => activities.wait(input)),
+      input.org_id === undefined ? activities.wait(input) : withinShare(input.org_id, () => activities.wait(input)),
   };
 }

@@ -6,7 +6,6 @@ import type { Asked } from "../src/domain/shares.ts";
 import { PRIORITY_KEYS } from "../src/domain/urgency.ts";
 import { beat, handedBack } from "./attempts.ts";
 import { createLines } from "./lines.ts";
-import type { Returns } from "./lines.ts";
 import { wrapEach } from "./wrap-each.ts";
 
 /** Shortest time until handed-back work returns (ms): Temporal's timers are not more exact. */
@@ -16,17 +15,6 @@ const LAST_RETURN_AWAITED_MS = 5000;
 const LAST_RETURN_MS = 120_000;
 /** An organisation's long jobs leave one slot in this many, and at least one, to work that a caller waits for. */
 const LEFT_BY_BATCH = 16;
-
-const AWAITED = "awaited";
-
-/** The line that this work queues in: each organisation has one for awaited work and one for the rest. */
-function kindOf({ info: { priority } }: Context, orgId: string): string {
-  return `${priority?.priorityKey === PRIORITY_KEYS.awaited ? AWAITED : "other"} ${orgId}`;
-}
-
-function returnsOf(kind: string): Returns {
-  return { firstMs: FIRST_RETURN_MS, lastMs: kind.startsWith(AWAITED) ? LAST_RETURN_AWAITED_MS : LAST_RETURN_MS };
-}
 
 /** Hands a task back to Temporal before it starts; it returns after `nextRetryDelay`, here or at another worker. */
 export function handBack(context: Context, message: string, nextRetryDelay: Duration): never {
@@ -51,17 +39,16 @@ export type InPlace = <T>(
  * it starts, with `message`, and returns about when a slot will be free. `firstMeanMs`: see createLines.
  */
 export function createInPlace(inUse: (orgId: string) => number, message: string, firstMeanMs?: number): InPlace {
-  const lines = createLines(returnsOf, firstMeanMs);
+  // Each organisation has a line for awaited work and one for the rest.
+  const awaited = {
+    lines: createLines(firstMeanMs),
+    returns: { firstMs: FIRST_RETURN_MS, lastMs: LAST_RETURN_AWAITED_MS },
+  };
+  const other = { lines: createLines(firstMeanMs), returns: { firstMs: FIRST_RETURN_MS, lastMs: LAST_RETURN_MS } };
   return async (context, orgId, release, work) => {
-    const kind = kindOf(context, orgId);
-    if (release === null) handBack(context, message, lines.returnIn(kind, inUse(orgId)));
-    const since = performance.now();
-    try {
-      return await work();
-    } finally {
-      release();
-      lines.ended(kind, performance.now() - since, inUse(orgId));
-    }
+    const { lines, returns } = context.info.priority?.priorityKey === PRIORITY_KEYS.awaited ? awaited : other;
+    if (release === null) handBack(context, message, lines.returnIn(orgId, inUse(orgId), returns));
+    return lines.hold(orgId, work, release, () => inUse(orgId));
   };
 }
 

@@ -28,9 +28,9 @@ export function createExecuteAction(deps: ActionDeps): ExecuteAction {
   const { db } = deps;
   return async (wanted) => {
     const { org_id, provider_id, action_id, idempotency_key, signal, dry_run = false } = wanted;
-    const [provider, action] = await db.org(org_id, async (each) => {
-      const found = await findProvider(each, provider_id);
-      return [found, found && (await findAction(each, found, action_id))] as const;
+    const [provider, action] = await db.org(org_id, async (connection) => {
+      const found = await findProvider(connection, provider_id);
+      return [found, found && (await findAction(connection, found, action_id))] as const;
     });
     if (!provider || !action)
       throw new NodeFailure("action_not_found", `Provider ${provider_id} has no action ${action_id}.`);
@@ -46,7 +46,8 @@ export function createExecuteAction(deps: ActionDeps): ExecuteAction {
     let called = false;
     async function begin(): Promise<void> {
       if (!once) return;
-      if (!(await db.org(org_id, (each) => beginCall(each, org_id, idempotency_key)))) throw outcomeUnknown();
+      if (!(await db.org(org_id, (connection) => beginCall(connection, org_id, idempotency_key))))
+        throw outcomeUnknown();
       called = true;
     }
     try {
@@ -56,7 +57,7 @@ export function createExecuteAction(deps: ActionDeps): ExecuteAction {
       const mask = createMaskValues(connection?.secrets ?? []);
       return { ...answer, outputs: maskJson(answer.outputs, mask) };
     } catch (thrown) {
-      if (called && hadNoEffect(thrown)) await db.org(org_id, (each) => forgetCall(each, idempotency_key));
+      if (called && hadNoEffect(thrown)) await db.org(org_id, (connection) => forgetCall(connection, idempotency_key));
       else if (called && isUnclear(thrown, signal)) throw outcomeUnknown(thrown);
       const failure = toFailure(thrown);
       if (!(failure instanceof NodeFailure)) throw failure;

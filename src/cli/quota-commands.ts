@@ -2,7 +2,7 @@ import { InvalidArgumentError } from "commander";
 import type { Command } from "commander";
 import { QUOTAS } from "../domain/accounts/quotas.ts";
 import type { Quota } from "../domain/accounts/quotas.ts";
-import { limitsOf, listQuotas, lockQuotas, setQuotas } from "../stores/accounts/quotas.ts";
+import { limitsOf, listQuotas, lockQuotas, setQuotas } from "../stores/quotas/quotas.ts";
 import { quotaStatus } from "../services/accounts/quotas.ts";
 import type { Database } from "../stores/db.ts";
 import { organisationOf, withOrganisation } from "./account-commands.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Pool, types } from "pg";
+import { Pool, TypeOverrides, types } from "pg";
 import type { Client, PoolClient, QueryResult, QueryResultRow } from "pg";
 import { isUuid } from "../domain/uuid.ts";
 import { connectionTo, PooledClient } from "./connection-address.ts";
@@ -14,13 +14,9 @@ import type { ActsAs } from "./session.ts";
 export { isConnectionError, isUniqueViolation } from "./database-errors.ts";
 
 // Times leave the database as RFC 3339 text and stay text: a Date loses microseconds and invites local time.
-const TIMESTAMPTZ = 1184;
-const INT8 = 20;
-const parsers: typeof types.getTypeParser = ((oid: number, format: never) => {
-  if (oid === TIMESTAMPTZ) return (value: string) => new Date(value).toISOString();
-  if (oid === INT8) return Number;
-  return types.getTypeParser(oid, format);
-}) as typeof types.getTypeParser;
+const parsers = new TypeOverrides();
+parsers.setTypeParser(types.builtins.TIMESTAMPTZ, (value) => new Date(value).toISOString());
+parsers.setTypeParser(types.builtins.INT8, Number);
 
 export interface Statement {
   readonly text: string;
@@ -30,22 +26,25 @@ export interface Statement {
   readonly query_timeout?: number;
 }
 
-/** A statement with values is prepared: parsed and planned once a connection. Without values it may be several statements. */
-type Sent = [statement: Statement | string, values?: readonly unknown[]];
+type Text = Statement | string;
+type Values = readonly unknown[];
 
-/** What store functions take: a way to run statements, inside or outside a transaction. */
+/**
+ * What store functions take as `db`: a way to run statements, inside or outside a transaction. Where a `Database` is `db`, what it lends is
+ * `connection`. A statement with values is prepared: parsed and planned once a connection. Without values it may be several statements.
+ */
 export interface Db {
-  query<Row extends QueryResultRow>(...sent: Sent): Promise<Row[]>;
+  query<Row extends QueryResultRow>(statement: Text, values?: Values): Promise<Row[]>;
   /** The first row, or null. */
-  first<Row extends QueryResultRow>(...sent: Sent): Promise<Row | null>;
+  first<Row extends QueryResultRow>(statement: Text, values?: Values): Promise<Row | null>;
   /** The first column of each row. */
-  column<Value>(...sent: Sent): Promise<Value[]>;
+  column<Value>(statement: Text, values?: Values): Promise<Value[]>;
   /** The first column of the first row, or null. */
-  value<Value>(...sent: Sent): Promise<Value | null>;
+  value<Value>(statement: Text, values?: Values): Promise<Value | null>;
   /** How many rows a statement finds or changes. */
-  count(...sent: Sent): Promise<number>;
+  count(statement: Text, values?: Values): Promise<number>;
   /** Whether a statement finds or changes a row. */
-  any(...sent: Sent): Promise<boolean>;
+  any(statement: Text, values?: Values): Promise<boolean>;
 }
 
 /** How many connections a pool has, and how many callers wait for one. */
@@ -136,7 +135,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     // that the process can keep working when other clients use up the server's connections.
     idleTimeoutMillis: options.idleMs ?? 60_000,
     min: 1,
-    types: { getTypeParser: parsers },
+    types: parsers,
   };
   // The server enforces the statement's time limit; this later limit covers a server that no longer responds. Statements are planned once
   // per connection, because planning the longest takes more time than executing it. A plan made while its table was small would keep
@@ -309,7 +308,7 @@ const outdated = new WeakSet<PoolClient | Client>();
 
 /** Statements over one connection; each commits alone, or all of them are in one transaction. */
 export function asDb(client: PoolClient | Client, unit: "statement" | "transaction" = "statement"): Db {
-  const send = async <Row extends QueryResultRow>(...[statement, values = []]: Sent): Promise<QueryResult<Row>> => {
+  const send = async <Row extends QueryResultRow>(statement: Text, values: Values = []): Promise<QueryResult<Row>> => {
     const { prepared = values.length > 0, ...plain } = typeof statement === "string" ? { text: statement } : statement;
     const query = { ...plain, values: [...values] };
     if (!prepared) return client.query<Row>(query);
@@ -324,12 +323,14 @@ export function asDb(client: PoolClient | Client, unit: "statement" | "transacti
     }
   };
   return {
-    query: async <Row extends QueryResultRow>(...sent: Sent) => (await send<Row>(...sent)).rows,
-    first: async <Row extends QueryResultRow>(...sent: Sent) => (await send<Row>(...sent)).rows[0] ?? null,
-    column: async <Value>(...sent: Sent) => (await send(...sent)).rows.map(firstColumn<Value>),
-    value: async <Value>(...sent: Sent) => (await send(...sent)).rows.map(firstColumn<Value>)[0] ?? null,
-    count: async (...sent) => (await send(...sent)).rowCount ?? 0,
-    any: async (...sent) => ((await send(...sent)).rowCount ?? 0) > 0,
+    query: async <Row extends QueryResultRow>(text: Text, values?: Values) => (await send<Row>(text, values)).rows,
+    first: async <Row extends QueryResultRow>(text: Text, values?: Values) =>
+      (await send<Row>(text, values)).rows[0] ?? null,
+    column: async <Value>(text: Text, values?: Values) => (await send(text, values)).rows.map(firstColumn<Value>),
+    value: async <Value>(text: Text, values?: Values) =>
+      (await send(text, values)).rows.map(firstColumn<Value>)[0] ?? null,
+    count: async (text, values) => (await send(text, values)).rowCount ?? 0,
+    any: async (text, values) => ((await send(text, values)).rowCount ?? 0) > 0,
   };
 }
 

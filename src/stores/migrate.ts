@@ -40,18 +40,16 @@ export async function migrate(url: string, directory: string, only?: readonly st
     );
     const { rows } = await client.query<{ name: string }>("select name from migrations");
     const applied = new Set(rows.map((row) => row.name));
-    const unknown = [...applied].filter((name) => !known.includes(name));
-    if (unknown.length > 0) {
+    const beyond = (names: readonly string[]): string =>
+      [...applied].filter((name) => !names.includes(name)).join(", ");
+    if (beyond(known) !== "")
       throw new Error(
-        `The database was migrated by a newer Millrace (${unknown.join(", ")}). Run that version, or restore a backup.`,
+        `The database was migrated by a newer Millrace (${beyond(known)}). Run that version, or restore a backup.`,
       );
-    }
-    const beyond = [...applied].filter((name) => !files.includes(name));
-    if (beyond.length > 0) {
+    if (beyond(files) !== "")
       throw new Error(
-        `The database is already newer than the requested version (${beyond.join(", ")}). Create a new database and do not migrate it first.`,
+        `The database is already newer than the requested version (${beyond(files)}). Create a new database and do not migrate it first.`,
       );
-    }
     const todo = files.filter((name) => !applied.has(name));
     // Before the migrations, which grant to the roles. A login that may not create them needs them to exist.
     const roles = applied.size === 0 ? [] : await mend(client, await findRoleGaps(asDb(client)));

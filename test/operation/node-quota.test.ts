@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { createNodePlaces } from "../../src/services/runs/node-places.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import { takeNodePlace } from "../../src/stores/runs/node-places.ts";
-import { setQuotas } from "../../src/stores/accounts/quotas.ts";
+import { setQuotas } from "../../src/stores/quotas/quotas.ts";
 import { requestCancel } from "../../src/stores/runs/runs.ts";
 import { openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";

@@ -2,7 +2,7 @@ import { uuidv7 } from "uuidv7";
 import { expect, it } from "vitest";
 import { hashUser } from "../../src/services/erasures/erasures.ts";
 import { insertRows } from "../../src/stores/evals/dataset-rows.ts";
-import { setRetention } from "../../src/stores/accounts/retention.ts";
+import { setRetention } from "../../src/stores/system/retention.ts";
 import { purgeRemovedRuns, purgeRuns } from "../../src/stores/runs/run-retention.ts";
 import { buildRun, buildTenant, ownDatabase } from "./rows.ts";
 

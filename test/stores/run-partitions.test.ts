@@ -9,7 +9,7 @@ import { findAccessGaps } from "../../src/stores/access.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { migrate } from "../../src/stores/migrate.ts";
-import { setRetention } from "../../src/stores/accounts/retention.ts";
+import { setRetention } from "../../src/stores/system/retention.ts";
 import { dropPartition, makePartition, PARTITIONED } from "../../src/stores/runs/run-partitions.ts";
 import { purgeRuns } from "../../src/stores/runs/run-retention.ts";
 import { administer, cloneDatabase } from "../support/database.ts";

@@ -30,11 +30,14 @@ export function useKeptFocus(): void {
       });
     };
     const restore = (): void => {
-      if (kept === undefined) return;
       // Another page sets its own focus.
       if (location.pathname !== page) kept = undefined;
-      else if (!isLost()) place = kept.isConnected ? placeOf(kept) : place;
-      else if (!kept.isConnected) nearest(place)?.focus({ preventScroll: true });
+      if (kept === undefined) return;
+      if (!kept.isConnected) {
+        if (isLost()) nearest(place)?.focus({ preventScroll: true });
+        return;
+      }
+      if (!isLost()) place = placeOf(kept);
       else if (!kept.matches(":disabled")) kept.focus({ preventScroll: true });
     };
 

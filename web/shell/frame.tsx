@@ -28,15 +28,15 @@ export function Frame(): JSX.Element {
   useShortcuts(setOverlay);
   useKeptFocus();
   const rows = useRowKeys<HTMLElement>();
-  const close = (): void => setOverlay(null);
+  const closeOverlay = (): void => setOverlay(null);
   const header = useRef<HTMLElement>(null);
-  const [isOpen, toggle] = useNarrowMenu(header);
+  const [isMenuOpen, toggleMenu] = useNarrowMenu(header);
   return (
     <div className="frame">
       <a className="button skip" href="#content">
         Skip to content
       </a>
-      <header className={`side frame-side ${isOpen ? "side-open" : ""}`} ref={header}>
+      <header className={`side frame-side ${isMenuOpen ? "side-open" : ""}`} ref={header}>
         <Link className="brand" to={links.home()}>
           <Mark /> <span className="brand-name">Millrace</span>
         </Link>
@@ -46,11 +46,11 @@ export function Frame(): JSX.Element {
         <button
           type="button"
           className="button side-menu"
-          aria-expanded={isOpen}
+          aria-expanded={isMenuOpen}
           aria-controls="side-body"
-          onClick={toggle}
+          onClick={toggleMenu}
         >
-          <Icon name="menu" /> Menu {!isOpen && <WaitingCount />}
+          <Icon name="menu" /> Menu {!isMenuOpen && <WaitingCount />}
         </button>
         <div className="side-body" id="side-body">
           <Navigation />
@@ -64,10 +64,10 @@ export function Frame(): JSX.Element {
           </Suspense>
         </Boundary>
       </main>
-      {overlay === "palette" && <Palette onClose={close} />}
+      {overlay === "palette" && <Palette onClose={closeOverlay} />}
       {overlay === "help" && (
         <Suspense fallback={null}>
-          <Help onClose={close} />
+          <Help onClose={closeOverlay} />
         </Suspense>
       )}
     </div>

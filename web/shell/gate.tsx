@@ -14,20 +14,25 @@ export function Gate(): JSX.Element {
   const { data: me, error, isPending, refetch } = useQuery(meOptions);
   // The link is removed from the URL immediately. A signed-in person stays signed in, whether the link works or not.
   const [link, setLink] = useState(linkInAddress);
-  return (
-    <>
-      <Announcer />
-      {error !== null && me === undefined ? (
+  const content = (): JSX.Element | null => {
+    if (error !== null && me === undefined)
+      return (
         <main className="gate">
           <Failure fault={error} retry={() => void refetch()} />
         </main>
-      ) : isPending ? null : me === null || link !== null ? (
-        <Suspense fallback={null}>
-          <SignIn link={link} onLinkTried={() => setLink(null)} />
-        </Suspense>
-      ) : (
-        <Frame />
-      )}
+      );
+    if (isPending) return null;
+    if (me !== null && link === null) return <Frame />;
+    return (
+      <Suspense fallback={null}>
+        <SignIn link={link} onLinkTried={() => setLink(null)} />
+      </Suspense>
+    );
+  };
+  return (
+    <>
+      <Announcer />
+      {content()}
     </>
   );
 }

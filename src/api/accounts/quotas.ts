@@ -3,7 +3,7 @@ import { QUOTAS } from "../../domain/accounts/quotas.ts";
 import { notFound } from "../../domain/errors.ts";
 import { changeKeyQuotas, defaultQuotas, quotaStatus } from "../../services/accounts/quotas.ts";
 import { holdApiKey } from "../../stores/accounts/api-keys.ts";
-import { limitsOf, listQuotas } from "../../stores/accounts/quotas.ts";
+import { limitsOf, listQuotas } from "../../stores/quotas/quotas.ts";
 import type { ApiDeps } from "../deps.ts";
 import { contentTag, ifMatchHeaders, requireMatch } from "../http/etag.ts";
 import { defineOperation } from "../http/operation.ts";

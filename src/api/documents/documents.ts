@@ -61,7 +61,7 @@ export function createDocumentOperations(deps: ApiDeps): Operation[] {
           query,
           filters: { ...handle, filename: query.filename },
           fetch: (keyset) =>
-            reads.org(org_id, (client) => listDocuments(client, handle, query.filename ?? null, keyset)),
+            reads.org(org_id, (connection) => listDocuments(connection, handle, query.filename ?? null, keyset)),
           idOf: (document) => document.file_id,
           present: presentDocument,
         });
@@ -85,13 +85,13 @@ export function createDocumentOperations(deps: ApiDeps): Operation[] {
         const files: string[] = [];
         for (let count = BATCH, total = 0; count === BATCH;) {
           const earlier = total;
-          const removed = await db.orgTransaction(principal.org_id, async (client) => {
-            const rows = await deleteDocuments(client, handle, query.filename ?? null, BATCH);
+          const removed = await db.orgTransaction(principal.org_id, async (connection) => {
+            const rows = await deleteDocuments(connection, handle, query.filename ?? null, BATCH);
             const documents = earlier + rows.length;
             if (rows.length < BATCH && (documents > 0 || query.filename === undefined)) {
               const file_ids = [...files, ...rows.map(({ file_id }) => file_id)].slice(0, NAMED);
               const before = { project_id, node_id, documents, file_ids };
-              await audit(client, { target: { type: "user", id: user_id }, before });
+              await audit(connection, { target: { type: "user", id: user_id }, before });
             }
             return rows;
           });

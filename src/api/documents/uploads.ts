@@ -73,12 +73,12 @@ export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServ
   async function keep(document: documents.NewDocument): Promise<documents.DocumentRow | null> {
     const { org_id, file_id } = document;
     const countStored = await storageOf(quotas, org_id);
-    const made = await db.orgTransaction(org_id, async (client) => {
-      await documents.lockFilename(client, document, document.filename);
-      if (!(await documents.insertDocument(client, document))) return null;
-      const replaced = await documents.deleteReplaced(client, document);
-      await countStored(client, document.size);
-      return { replaced, pending: await documents.countPending(client, org_id, MAX_READ_AT_ONCE + 1) };
+    const made = await db.orgTransaction(org_id, async (connection) => {
+      await documents.lockFilename(connection, document, document.filename);
+      if (!(await documents.insertDocument(connection, document))) return null;
+      const replaced = await documents.deleteReplaced(connection, document);
+      await countStored(connection, document.size);
+      return { replaced, pending: await documents.countPending(connection, org_id, MAX_READ_AT_ONCE + 1) };
     });
     if (!made) return earlier(document);
     await discardDocuments(deps, made.replaced);
@@ -92,7 +92,7 @@ export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServ
 
   /** The document that another upload with the same Idempotency-Key created, earlier or at the same time. */
   async function earlier(document: documents.NewDocument): Promise<documents.DocumentRow> {
-    const known = await db.org(document.org_id, (client) => documents.getDocument(client, document.file_id));
+    const known = await db.org(document.org_id, (connection) => documents.getDocument(connection, document.file_id));
     const same = known?.content_hash === document.content_hash && known.filename === document.filename;
     if (known && same) return known;
     throw new Problem("idempotency_conflict", "This Idempotency-Key was used with another file in the last 24 hours.");
@@ -110,6 +110,7 @@ export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServ
       query,
       multipart: form,
       idempotent: "claim",
+      createdId: "file_id",
       problems: ["bad_request", "not_found", "flow_version_not_found", "quota_exceeded"],
       success: { 200: { description: "The document, not read yet.", schema: uploadedDocumentSchema } },
       async handler({ query: { org, user_id, flow_id, node_id, run_draft }, principal, ctx, newId }) {

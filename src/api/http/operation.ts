@@ -195,6 +195,8 @@ export interface OperationDefinition<
    * changes nothing.
    */
   readonly audit?: "always" | "run" | "never";
+  /** The field of the response with the ID of what was created, for audit entries that the handler does not write itself; default: the path's last ID. */
+  readonly createdId?: string;
   /** The request or its response contains a secret: the response stored for a replay is encrypted with the caller's credential. */
   readonly confidential?: boolean;
   /** Named examples of the request body. */

@@ -53,7 +53,7 @@ export function createRequestAudit(
       if (!isAudited || recorded || principal === null) return;
       if (answer !== "written" && "unchanged" in answer && answer.unchanged === true) return;
       if ((answer === "written" ? ctx.status : answer.status) >= 400) return;
-      const target = targetOf(params) ?? targetOf(firstMember(answer));
+      const target = targetOf(params) ?? targetOf(createdId(operation, answer));
       await db.org(principal.org_id, (connection) => audit(connection, target ? { target } : {}));
     },
   };
@@ -87,8 +87,9 @@ function targetOf(members: Readonly<Record<string, unknown>>): AuditTarget | und
     .at(-1);
 }
 
-/** The first field of a response, which contains the ID of a new resource. */
-function firstMember(answer: Answer): Readonly<Record<string, unknown>> {
+/** The ID of what the operation has created, by its name. */
+function createdId({ createdId: name }: Operation, answer: Answer): Readonly<Record<string, unknown>> {
   const body = answer === "written" || "content" in answer ? undefined : answer.body;
-  return typeof body === "object" && body !== null ? Object.fromEntries(Object.entries(body).slice(0, 1)) : {};
+  if (name === undefined || typeof body !== "object" || body === null) return {};
+  return { [name]: Object.entries(body).find(([field]) => field === name)?.[1] };
 }

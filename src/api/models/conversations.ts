@@ -105,7 +105,7 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
           orgId: org_id,
           query,
           filters: { project_id },
-          fetch: (keyset) => reads.org(org_id, (each) => listConversations(each, project_id, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listConversations(connection, project_id, keyset)),
           idOf: ({ conversation_id }) => conversation_id,
           present: presentConversation,
         });
@@ -137,14 +137,14 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
       success: { 200: { description: "A page of turns.", schema: pageOf(turnSchema, "ConversationTurnPage") } },
       async handler({ params: path, query, principal: { org_id } }) {
         const { project_id } = await requireProject(db, org_id, path.project_id, "project");
-        const found = await db.org(org_id, (each) => findConversation(each, project_id, path.user_id));
+        const found = await db.org(org_id, (connection) => findConversation(connection, project_id, path.user_id));
         if (found === null) throw notFound("conversation");
         return listPage({
           list: "conversation turns",
           orgId: org_id,
           query,
           filters: { conversation_id: found },
-          fetch: (keyset) => reads.org(org_id, (each) => listTurns(each, found, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listTurns(connection, found, keyset)),
           idOf: ({ turn_id }) => turn_id,
           present: presentTurn,
         });

@@ -62,8 +62,8 @@ export function createUsageOperations({ reads }: ApiDeps): Operation[] {
       async handler({ query: { group_by, from, to, model }, principal: { org_id } }) {
         const until = to ?? timestampAt(Date.now());
         const since = from ?? timestampAt(Date.parse(until) - DEFAULT_DAYS * DAY_MS);
-        const rows = await reads.org(org_id, (connected) =>
-          sumUsage(connected, { group: group_by, from: since, to: until, model }),
+        const rows = await reads.org(org_id, (connection) =>
+          sumUsage(connection, { group: group_by, from: since, to: until, model }),
         );
         const data = rows.map((row) => ({ ...row, total_tokens: row.input_tokens + row.output_tokens }));
         return { status: 200, body: { group_by, from: since, to: until, data } };

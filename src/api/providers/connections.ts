@@ -66,7 +66,7 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
     } catch (err) {
       logger.warn({ err, connection_id }, "could not check the connection");
     }
-    return db.org(org_id, (each) => requireConnection(each, connection_id));
+    return db.org(org_id, (connection) => requireConnection(connection, connection_id));
   }
 
   return [

@@ -212,7 +212,7 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
           : { connection_id: null, ...(await importDocument(deps, { ...common, openapi, audit })) };
         const { added, changed: others, removed, used_by, differences, operations } = made;
         if (!made.stored) return { status: 200, body: { added, changed: others, removed, used_by, differences } };
-        const provider = await db.org(org_id, (each) => requireProvider(each, made.provider_id));
+        const provider = await db.org(org_id, (connection) => requireProvider(connection, made.provider_id));
         const view = {
           ...presentProvider(provider),
           import: { operations, added, changed: others, removed },

@@ -76,20 +76,23 @@ export async function* followEvents(
 ): AsyncGenerator<RunEventRow | TextPiece | null, void> {
   const { org_id, run_id } = run;
   let seen = after;
-  const ended = withTexts && after > 0 ? await db.org(org_id, (client) => endedBefore(client, run_id, after)) : [];
+  const ended =
+    withTexts && after > 0 ? await db.org(org_id, (connection) => endedBefore(connection, run_id, after)) : [];
   const sent = new SentTexts(ended);
   const growing = withTexts ? texts.follow(run) : null;
   const watch = waiter.watch(run_id, { signal, texts: withTexts });
 
   const read = async (_: RunRow | undefined, textOnly: boolean): Promise<Batch | null> => {
-    const events = textOnly ? [] : await db.org(org_id, (client) => listRunEvents(client, run_id, seen, EVENT_PAGE));
+    const events = textOnly
+      ? []
+      : await db.org(org_id, (connection) => listRunEvents(connection, run_id, seen, EVENT_PAGE));
     // Read after the events, and complete if one of them is an end: all text written before an end is stored by then, even if its
     // notification is still on its way.
     const now = (await growing?.read(events.some(isEnd))) ?? new Map();
     if (events.length > 0 || sent.isBehind(now)) return { events, texts: now };
     if (textOnly) return null;
     // A finished run yields nothing more once the client has its last event.
-    const row = await db.org(org_id, (client) => getRun(client, run_id));
+    const row = await db.org(org_id, (connection) => getRun(connection, run_id));
     return !row || (isTerminal(row.state) && row.event_seq <= seen) ? { events, texts: now } : null;
   };
 

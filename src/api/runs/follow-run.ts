@@ -44,7 +44,7 @@ export async function* followRun(
       ? null
       : written && written.event_seq > event_seq
         ? written
-        : await db.org(org_id, (client) => getRunBeyond(client, { run_id, state, event_seq }));
+        : await db.org(org_id, (connection) => getRunBeyond(connection, { run_id, state, event_seq }));
     const now = growing === null ? NO_TEXTS : await growing.read(false);
     const position = positionOf(now, paths);
     if (next === null && position === seen) return null;

@@ -17,9 +17,9 @@ export async function viewNodes(
   withValues: boolean,
 ): Promise<{ readonly nodes: NodeRunView[]; readonly nodes_truncated: boolean }> {
   const most = withValues ? MAX_NODES : MAX_OUTLINED;
-  return db.org(org_id, async (client) => {
-    const rows = await (withValues ? listNodeRuns : outlineNodeRuns)(client, run_id, most + 1);
-    return { nodes: await viewNodeRows(client, run_id, rows.slice(0, most)), nodes_truncated: rows.length > most };
+  return db.org(org_id, async (connection) => {
+    const rows = await (withValues ? listNodeRuns : outlineNodeRuns)(connection, run_id, most + 1);
+    return { nodes: await viewNodeRows(connection, run_id, rows.slice(0, most)), nodes_truncated: rows.length > most };
   });
 }
 

@@ -90,7 +90,9 @@ export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
           fetch: (keyset) =>
             isEmpty
               ? Promise.resolve([])
-              : reads.org(org_id, async (each) => named(each, await listOrganisationPauses(each, filter, keyset))),
+              : reads.org(org_id, async (connection) =>
+                  named(connection, await listOrganisationPauses(connection, filter, keyset)),
+                ),
           idOf: (pause) => pause.pause_id,
           present: (pause) => present(pause, principal, me),
         });

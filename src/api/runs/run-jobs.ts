@@ -82,6 +82,7 @@ export function createRunJobOperations(deps: ApiDeps): Operation[] {
 When the limit of concurrent runs is reached, the job waits.`,
       body,
       idempotent: true,
+      createdId: "job_id",
       examples: {
         count: {
           action: "replay",

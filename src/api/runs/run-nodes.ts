@@ -79,11 +79,11 @@ export function createRunNodeOperations({ db, blobs }: ApiDeps): Operation[] {
       success: { 200: { description: "The node.", schema: nodeDetailSchema } },
       async handler({ params: { run_id }, query: { path }, principal: { org_id } }) {
         await requireRun(db, org_id, run_id);
-        const body = await db.org(org_id, async (client) => {
-          const row = required(await getNodeRun(client, run_id, path), "node");
-          const nodes = await viewNodeRows(client, run_id, [row]);
-          const model_calls = await listModelCalls(client, run_id, path);
-          const citations = await citationsAt(client, run_id, path);
+        const body = await db.org(org_id, async (connection) => {
+          const row = required(await getNodeRun(connection, run_id, path), "node");
+          const nodes = await viewNodeRows(connection, run_id, [row]);
+          const model_calls = await listModelCalls(connection, run_id, path);
+          const citations = await citationsAt(connection, run_id, path);
           return nodes.map((node) => ({ ...node, model_calls, citations, long_values: longValuesOf(row) }))[0];
         });
         return { status: 200, body };
@@ -125,7 +125,7 @@ export function createRunNodeOperations({ db, blobs }: ApiDeps): Operation[] {
       },
       async handler({ params: { run_id }, query: { path, member, offset, limit }, principal: { org_id } }) {
         await requireRun(db, org_id, run_id);
-        const row = required(await db.org(org_id, (client) => getNodeRun(client, run_id, path)), "node");
+        const row = required(await db.org(org_id, (connection) => getNodeRun(connection, run_id, path)), "node");
         const value = valueOf(row, member);
         return { status: 200, body: await readPage(blobs, value, { offset, limit }) };
       },

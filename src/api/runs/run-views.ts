@@ -28,7 +28,7 @@ type Stores = { readonly db: Database; readonly blobs: BlobStore };
 export async function viewRun({ db, blobs }: Stores, row: RunRow): Promise<RunView> {
   const [retrying, pauses, inputs, outputs] = await Promise.all([
     retryingNodes(db, row.org_id, [row]),
-    hasStarted(row) ? db.org(row.org_id, (client) => listPauses(client, row.run_id)) : [],
+    hasStarted(row) ? db.org(row.org_id, (connection) => listPauses(connection, row.run_id)) : [],
     shortValues(blobs, row.inputs),
     row.outputs && fullValues(blobs, row.outputs),
   ]);
@@ -48,7 +48,7 @@ async function nodeNames(
       .filter((path) => path != null)
       .map((path) => ({ project_id, flow_version, path })),
   );
-  return places.length === 0 ? () => null : db.org(orgId, (client) => readNodeNames(client, places));
+  return places.length === 0 ? () => null : db.org(orgId, (connection) => readNodeNames(connection, places));
 }
 
 /** The nodes being retried in the running ones of these runs, by run. Makes no query if no run is running. */
@@ -58,7 +58,7 @@ async function retryingNodes(
   rows: ReadonlyArray<Pick<RunListRow, "run_id" | "state">>,
 ): Promise<ReadonlyMap<string, RetryingNode>> {
   const ids = rows.filter(({ state }) => state === "RUNNING" || state === "RESUMED").map(({ run_id }) => run_id);
-  const found = ids.length === 0 ? [] : await db.org(orgId, (client) => longestRetrying(client, ids));
+  const found = ids.length === 0 ? [] : await db.org(orgId, (connection) => longestRetrying(connection, ids));
   return new Map(found.map((node) => [node.run_id, node]));
 }
 
@@ -82,7 +82,8 @@ export async function withDetails(
   rows: readonly RunListRow[],
 ): Promise<ListedRun[]> {
   const ids = rows.map((row) => row.run_id);
-  const pauses = ids.length === 0 ? [] : await db.org(orgId, (client) => listPausesOf(client, ids, LISTED_PAUSES));
+  const pauses =
+    ids.length === 0 ? [] : await db.org(orgId, (connection) => listPausesOf(connection, ids, LISTED_PAUSES));
   const byRun = new Map<string, PauseRow[]>(ids.map((id) => [id, []]));
   for (const pause of pauses) byRun.get(pause.shown_in_run)?.push(pause);
   const retrying = await retryingNodes(db, orgId, rows);
@@ -113,7 +114,7 @@ export async function viewInference(
   const pauses =
     isTerminal(row.state) || !hasStarted(row)
       ? []
-      : await db.org(row.org_id, (client) => listPauses(client, row.run_id));
+      : await db.org(row.org_id, (connection) => listPauses(connection, row.run_id));
   const open = pauses.filter(({ status }) => status === "waiting");
   const plan = row.current_node === null ? null : await plans.find(row);
   const nodeName = plan?.plan.nodes.find(({ id }) => id === row.current_node)?.name;
@@ -124,5 +125,5 @@ export async function viewInference(
 async function outputsOf({ db, blobs }: Stores, row: RunRow): Promise<Readonly<Record<string, Json>>> {
   const written = row.outputs ? await fullValues(blobs, row.outputs) : {};
   if (row.state === "COMPLETED" || !hasStarted(row)) return written;
-  return { ...(await db.org(row.org_id, (client) => outputsSoFar(client, row.run_id))), ...written };
+  return { ...(await db.org(row.org_id, (connection) => outputsSoFar(connection, row.run_id))), ...written };
 }

@@ -91,7 +91,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
     const runIds = [...new Set(Object.values(from ?? {}))];
     if (runIds.length === 0) return runIds;
     const among = visibleProjects(principal);
-    const projects = await db.org(principal.org_id, (client) => projectsOfRuns(client, runIds));
+    const projects = await db.org(principal.org_id, (connection) => projectsOfRuns(connection, runIds));
     const isVisible = (project_id: string | undefined) => project_id !== undefined && isWithin(among, project_id);
     if (!runIds.every((runId) => isVisible(projects.get(runId)))) throw notFound("run");
     return runIds;
@@ -147,7 +147,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
         const { org_id } = principal;
         const run_id = newId();
         // A draft that has changed since then does not affect a run that already exists.
-        const known = repeated && body.draft ? await db.org(org_id, (client) => getRun(client, run_id)) : null;
+        const known = repeated && body.draft ? await db.org(org_id, (connection) => getRun(connection, run_id)) : null;
         const started_by = callerOfRequest(secrets, org_id, ctx.headers);
         const row = known ?? (await create(body, { principal, run_id, repeated, started_by }));
         const wait = waitMs(config, body.wait_seconds);
@@ -179,7 +179,9 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
           query,
           filters: { ...filter, states: state && [...new Set(state)].toSorted() },
           fetch: async (keyset) => {
-            const rows = await reads.org(org_id, (client) => listRuns(client, org_id, { ...filter, among }, keyset));
+            const rows = await reads.org(org_id, (connection) =>
+              listRuns(connection, org_id, { ...filter, among }, keyset),
+            );
             return withDetails(reads, org_id, rows);
           },
           idOf: ({ row }) => row.run_id,

@@ -37,7 +37,8 @@ export function createHookOperations(deps: ApiDeps, services: ApiServices): Oper
   function challengeFor(trigger: TriggerOf<"webhook">, request: HandshakeRequest): string | null {
     const { handshake } = trigger.config;
     if (handshake === undefined || !trigger.enabled) return null;
-    const secret = trigger.secret === null ? "" : secrets.open(trigger.secret, secretContext("triggers", trigger.id, "secret"));
+    const secret =
+      trigger.secret === null ? "" : secrets.open(trigger.secret, secretContext("triggers", trigger.id, "secret"));
     return challengeOf(handshake, secret, request);
   }
 

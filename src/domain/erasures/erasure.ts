@@ -34,27 +34,34 @@ export interface ErasureRest {
 /** Replaces the user's ID in settings and filters. */
 export const ERASED = "[erased]";
 
+/** What one execution of a step has done. */
+export interface ErasureSlice {
+  /** The last row of a page, from which the step continues; null after the last page. */
+  readonly after: string | null;
+  /** The step is executed again from its first page, although this was its last. */
+  readonly again?: boolean;
+  /** How many items it found. */
+  readonly found: number;
+}
+
 /**
- * The position from which a pass continues after a step. `after`: the last row of a page, null after the last page; `found`: how many items
- * the step found; `quietMs`: how long nothing may be found before the erasure ends.
+ * The position from which an erasure continues after a step, or "end". `quietMs`: how long nothing may be found before the passes end.
  */
 export function nextProgress(
   progress: ErasureProgress,
-  {
-    after,
-    found,
-    now,
-    quietMs,
-  }: { readonly after: string | null; readonly found: number; readonly now: number; readonly quietMs: number },
-): ErasureProgress {
+  { after, again = false, found }: ErasureSlice,
+  { now, quietMs }: { readonly now: number; readonly quietMs: number },
+): ErasureProgress | "end" {
   const seen =
     found > 0
       ? { found: true, found_at: new Date(now).toISOString() }
       : { found: progress.found, found_at: progress.found_at };
-  if (after !== null) return { ...seen, step: progress.step, after };
-  const next = ERASURE_STEPS[ERASURE_STEPS.indexOf(progress.step) + 1] ?? "blobs";
-  if (progress.step !== "audit") return { ...seen, step: next, after: null };
-  const isQuiet = seen.found_at === null || now - Date.parse(seen.found_at) >= quietMs;
-  const again = seen.found || !isQuiet;
-  return { step: again ? "runs" : next, after: null, found: false, found_at: seen.found_at };
+  if (again || after !== null) return { ...seen, step: progress.step, after };
+  if (progress.step === "audit") {
+    const isQuiet = seen.found_at === null || now - Date.parse(seen.found_at) >= quietMs;
+    const step = seen.found || !isQuiet ? "runs" : "histories";
+    return { step, after: null, found: false, found_at: seen.found_at };
+  }
+  const next = ERASURE_STEPS[ERASURE_STEPS.indexOf(progress.step) + 1];
+  return next === undefined ? "end" : { ...seen, step: next, after: null };
 }

@@ -13,7 +13,7 @@ import {
   quotaUsage,
   setQuotas,
   useQuota,
-} from "../../stores/accounts/quotas.ts";
+} from "../../stores/quotas/quotas.ts";
 import { holdApiKey } from "../../stores/accounts/api-keys.ts";
 import { countNodePlaces } from "../../stores/runs/node-places.ts";
 import { countLiveRuns } from "../../stores/runs/runs.ts";

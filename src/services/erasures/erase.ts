@@ -1,5 +1,5 @@
 import { nextProgress } from "../../domain/erasures/erasure.ts";
-import type { ErasureProgress, ErasureRest } from "../../domain/erasures/erasure.ts";
+import type { ErasureProgress, ErasureRest, ErasureSlice } from "../../domain/erasures/erasure.ts";
 import { UUID_PATTERN } from "../../domain/uuid.ts";
 import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
@@ -13,7 +13,7 @@ import {
   namesErased,
   removeAnswers,
 } from "../../stores/erasures/erase-mentions.ts";
-import type { LongAnswer, Scanned } from "../../stores/erasures/erase-mentions.ts";
+import type { LongAnswer } from "../../stores/erasures/erase-mentions.ts";
 import {
   eraseDatasetRows,
   eraseExports,
@@ -34,7 +34,6 @@ import {
 } from "../../stores/erasures/erasure-items.ts";
 import { addRemoved, lockClaim } from "../../stores/erasures/erasures.ts";
 import type { OpenErasure } from "../../stores/erasures/erasures.ts";
-import { LOWEST_ID } from "../../stores/keyset.ts";
 import { deleteConversations } from "../../stores/models/conversations.ts";
 import type { HistoryEraser, HistoryOf } from "../../temporal/erase-histories.ts";
 import { forceCancel } from "../runs/force-cancel.ts";
@@ -50,7 +49,7 @@ export interface EraseDeps extends ForceCancelDeps {
 }
 
 /** The result of one step of an erasure. */
-interface Slice extends Scanned {
+interface Slice extends ErasureSlice {
   /** How long to wait before the next step (ms), because something is not finished yet. */
   readonly waitMs?: number;
 }
@@ -79,11 +78,11 @@ export const BLOB_KEYS = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/[0-9a-f
  */
 export async function eraseNext(deps: EraseDeps, erasure: OpenErasure): Promise<Erased> {
   const { progress } = erasure;
-  const { after, found, waitMs } = await STEPS[progress.step](deps, erasure);
-  const next = nextProgress(progress, { after, found, now: Date.now(), quietMs: deps.quietMs });
-  if (progress.step === "blobs" && after === null) return "end";
-  const isRepeated = progress.step === "audit" && next.step === "runs" && !progress.found && found === 0;
-  return { progress: next, waitMs: waitMs ?? (isRepeated ? WAIT_MS : 0) };
+  const slice = await STEPS[progress.step](deps, erasure);
+  const next = nextProgress(progress, slice, { now: Date.now(), quietMs: deps.quietMs });
+  if (next === "end") return next;
+  const isRepeated = progress.step === "audit" && next.step === "runs" && !progress.found && slice.found === 0;
+  return { progress: next, waitMs: slice.waitMs ?? (isRepeated ? WAIT_MS : 0) };
 }
 
 const STEPS: Readonly<Record<ErasureProgress["step"], (deps: EraseDeps, erasure: OpenErasure) => Promise<Slice>>> = {
@@ -108,9 +107,6 @@ async function claimed<T>(db: Database, erasure: OpenErasure, work: (connection:
   });
 }
 
-/** The position for more of the same: the next call handles what this one left. */
-const MORE = "";
-
 /** Cancels unfinished runs, and deletes finished ones with everything derived from them. */
 async function eraseSomeRuns(deps: EraseDeps, erasure: OpenErasure): Promise<Slice> {
   const { db } = deps;
@@ -127,8 +123,8 @@ async function eraseSomeRuns(deps: EraseDeps, erasure: OpenErasure): Promise<Sli
   });
   const found = noted + removed;
   // If nothing was deleted, other processes hold these runs, so wait.
-  if (found === 0 && runs.length > 0) return { found, after: MORE, waitMs: WAIT_MS };
-  return { found, after: found > 0 ? MORE : null };
+  if (found === 0 && runs.length > 0) return { found, after: null, again: true, waitMs: WAIT_MS };
+  return { found, after: null, again: found > 0 };
 }
 
 /** The user's conversations and documents outside of runs, and settings that name the user. */
@@ -157,7 +153,7 @@ async function eraseOfUser({ db }: EraseDeps, erasure: OpenErasure): Promise<Sli
     });
   }
   found += await claimed(db, erasure, (connection) => eraseSettings(connection, erasure));
-  return { found, after: places.length > 0 ? MORE : null };
+  return { found, after: null, again: places.length > 0 };
 }
 
 async function eraseSomeAnswers({ db, blobs }: EraseDeps, erasure: OpenErasure): Promise<Slice> {
@@ -208,7 +204,7 @@ async function eraseHistories({ db, histories }: EraseDeps, erasure: OpenErasure
   if (kept.length === HISTORIES_AT_ONCE) return { found: 0, after: kept.at(-1)?.item_id ?? null };
   // Starts from the beginning while any history is left.
   const left = await db.system((connection) => keptHistories(connection, erasure_id, null, 1));
-  return left.length === 0 ? { found: 0, after: null } : { found: 0, after: LOWEST_ID, waitMs: WAIT_MS };
+  return left.length === 0 ? { found: 0, after: null } : { found: 0, after: null, again: true, waitMs: WAIT_MS };
 }
 
 /** Removes the blobs that no other row refers to. */
@@ -221,7 +217,7 @@ async function eraseBlobs({ db, blobs }: EraseDeps, erasure: OpenErasure): Promi
     await forgetBlobs(connection, erasure_id, keys);
     await addRemoved(connection, erasure_id, { blobs: removed });
   });
-  return { found: 0, after: MORE };
+  return { found: 0, after: null, again: true };
 }
 
 /** What an erasure leaves in place, and why. */

@@ -133,7 +133,8 @@ export async function createEvaluator(
   const { evaluator_id, org_id } = evaluator;
   const definition = await requireDefinition(deps, org_id, input);
   const secret = definition.type === "webhook" ? newWebhookSecret() : null;
-  const sealed = secret === null ? null : deps.secrets.seal(secret, secretContext("evaluators", evaluator_id, "secret"));
+  const sealed =
+    secret === null ? null : deps.secrets.seal(secret, secretContext("evaluators", evaluator_id, "secret"));
   const row = await deps.db.orgTransaction(org_id, async (connection) => {
     const created = await insertEvaluator(connection, { ...evaluator, definition, secret: sealed });
     const found = await requireEvaluator(connection, evaluator_id);
@@ -141,7 +142,8 @@ export async function createEvaluator(
     return found;
   });
   // An earlier attempt of the same request created the evaluator with its own secret, so that one is returned.
-  const kept = row.secret === null ? null : deps.secrets.open(row.secret, secretContext("evaluators", evaluator_id, "secret"));
+  const kept =
+    row.secret === null ? null : deps.secrets.open(row.secret, secretContext("evaluators", evaluator_id, "secret"));
   return { row, secret: kept };
 }
 

@@ -37,7 +37,7 @@ export async function keepOutput(
   const text = JSON.stringify(output);
   if (masked !== true && text.length <= RECORDED_CHARS) return;
   const answer = await storeReference(blobs, org_id, text);
-  await db.org(org_id, (each) => keepStepAnswer(each, { org_id, run_id, path, answer, asked: null }));
+  await db.org(org_id, (connection) => keepStepAnswer(connection, { org_id, run_id, path, answer, asked: null }));
 }
 
 /**
@@ -54,7 +54,8 @@ export async function keepFlowOutputs(
     if (type !== "subflow" || state !== "COMPLETED" || value === undefined || !isToolPath(path)) continue;
     const place = { org_id, run_id, path };
     if ("v" in value) await keepOutput(deps, { ...place, masked }, value.v);
-    else await deps.db.org(org_id, (each) => keepStepAnswer(each, { ...place, answer: value, asked: null }));
+    else
+      await deps.db.org(org_id, (connection) => keepStepAnswer(connection, { ...place, answer: value, asked: null }));
   }
 }
 
@@ -71,7 +72,7 @@ export async function earlierAnswers(
   const carry = createInlineBudget(blobs, org_id, MAX_CARRIED);
   const answers: Array<ReusedAnswer | null> = [];
   for (const path of paths) {
-    const found = await db.org(org_id, (each) => earlierAnswer(each, { org_id, run_id, path }, earlierRun));
+    const found = await db.org(org_id, (connection) => earlierAnswer(connection, { org_id, run_id, path }, earlierRun));
     answers.push(found && { ...found, output: await carry(found.output) });
   }
   return answers;

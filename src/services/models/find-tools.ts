@@ -43,10 +43,10 @@ export async function findTools(
   tools: readonly LlmTool[],
   limits: { readonly max_input_bytes: number },
 ): Promise<FoundTool[]> {
-  const found = await db.org(version.org_id, async (each) => {
+  const found = await db.org(version.org_id, async (connection) => {
     const all: Array<Draft & Pick<FoundTool, "tool" | "approval">> = [];
     for (const [tool, listed] of tools.entries()) {
-      for (const draft of await draftsOf(each, version, listed, limits))
+      for (const draft of await draftsOf(connection, version, listed, limits))
         all.push({ ...draft, tool, approval: listed.approval });
     }
     return all;

@@ -21,7 +21,9 @@ export interface Remembering {
 export async function recall(db: Database, of: Remembering, turns: number): Promise<ChatMessage[]> {
   const { org_id, project_id, user_id, path, run_id } = of;
   if (user_id === null) return [];
-  const said = await db.org(org_id, (each) => earlierTurns(each, { project_id, user_id, path }, run_id, turns));
+  const said = await db.org(org_id, (connection) =>
+    earlierTurns(connection, { project_id, user_id, path }, run_id, turns),
+  );
   return said.flatMap(([question, answer]): ChatMessage[] => [
     { role: "user", content: question },
     { role: "assistant", content: answer },
@@ -33,8 +35,8 @@ export async function remember(db: Database, of: Remembering, question: string, 
   const { org_id, project_id, user_id, path, run_id } = of;
   if (user_id === null || question.length > MAX_CHARS || answer.length > MAX_CHARS) return;
   const ids = { turn_id: uuidv7(), conversation_id: uuidv7() };
-  await db.org(org_id, (each) =>
-    insertTurn(each, { ...ids, org_id, project_id, user_id, path, run_id, said: [question, answer] }),
+  await db.org(org_id, (connection) =>
+    insertTurn(connection, { ...ids, org_id, project_id, user_id, path, run_id, said: [question, answer] }),
   );
 }
 

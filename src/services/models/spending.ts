@@ -9,7 +9,7 @@ import type { Database, Db } from "../../stores/db.ts";
 import { insertModelCall } from "../../stores/models/model-calls.ts";
 import type { ModelCallRow } from "../../stores/models/model-calls.ts";
 import { whileDatabaseIsAway } from "../../stores/patience.ts";
-import { addToMonth, countMonth, holdMonths, lockMonth } from "../../stores/accounts/quotas.ts";
+import { addToMonth, countMonth, holdMonths, lockMonth } from "../../stores/quotas/quotas.ts";
 import {
   budgetsOf,
   deleteReservation,
@@ -138,7 +138,9 @@ export function createSpending(db: Database, defaultMonth: number | undefined) {
       }
       // Extended regularly, so that long calls keep their reservation.
       const extend = (): void =>
-        void db.org(org_id, (each) => extendReservation(each, call_id, RESERVED_SECONDS)).catch(() => undefined);
+        void db
+          .org(org_id, (connection) => extendReservation(connection, call_id, RESERVED_SECONDS))
+          .catch(() => undefined);
       const extending = isLimited ? setInterval(extend, EXTENDED_EVERY_MS).unref() : undefined;
       return {
         call_id,

@@ -31,13 +31,15 @@ export async function answerOnce(
 ): Promise<StepReply> {
   const read = async (kept: StoredValue) => (await loadValue(blobs, kept)) as unknown as ModelReply;
   const earlier =
-    earlier_run === undefined ? null : await db.org(org_id, (each) => findStepAnswer(each, earlier_run, path, asked));
+    earlier_run === undefined
+      ? null
+      : await db.org(org_id, (connection) => findStepAnswer(connection, earlier_run, path, asked));
   if (earlier) {
     // Copied to this run, so that a run that resumes this one finds it too.
-    await db.org(org_id, (each) => keepStepAnswer(each, { org_id, run_id, path, answer: earlier, asked }));
+    await db.org(org_id, (connection) => keepStepAnswer(connection, { org_id, run_id, path, answer: earlier, asked }));
     return { reply: await read(earlier), reused: true };
   }
-  const known = repeated ? await db.org(org_id, (each) => findStepAnswer(each, run_id, path)) : null;
+  const known = repeated ? await db.org(org_id, (connection) => findStepAnswer(connection, run_id, path)) : null;
   if (known) return { reply: await read(known), reused: false };
   const reply = await ask(async (given) => {
     const answer = await storeReference(blobs, org_id, JSON.stringify(given));

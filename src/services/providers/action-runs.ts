@@ -44,12 +44,12 @@ export async function requireActionRun(db: Db, actionRunId: string): Promise<Act
 export async function createActionRun(deps: ActionRunDeps, request: ActionRunRequest): Promise<ActionRunRow> {
   const { db } = deps;
   const { org_id, action_run_id, provider_id, action_id, connection_id } = request;
-  const { provider, action, known } = await db.org(org_id, async (each) => {
-    const found = await requireProvider(each, provider_id);
+  const { provider, action, known } = await db.org(org_id, async (connection) => {
+    const found = await requireProvider(connection, provider_id);
     return {
       provider: found,
-      action: await requireAction(each, found, action_id),
-      known: connection_id === null ? null : await findConnection(each, connection_id),
+      action: await requireAction(connection, found, action_id),
+      known: connection_id === null ? null : await findConnection(connection, connection_id),
     };
   });
   if (connection_id !== null && known === null) throw notFound("connection");
@@ -67,9 +67,9 @@ export async function createActionRun(deps: ActionRunDeps, request: ActionRunReq
   }
   const inputs = await storeValue(deps.blobs, org_id, request.inputs);
   const timeout_seconds = Math.min(request.timeout_seconds ?? action.timeout_seconds, MAX_ACTION_SECONDS);
-  const run = await db.org(org_id, async (each) => {
-    await insertActionRun(each, { ...request, inputs, timeout_seconds });
-    return requireActionRun(each, action_run_id);
+  const run = await db.org(org_id, async (connection) => {
+    await insertActionRun(connection, { ...request, inputs, timeout_seconds });
+    return requireActionRun(connection, action_run_id);
   });
   if (run.finished_at !== null) return run;
   await deps.providerJobs

@@ -75,7 +75,8 @@ export async function dropNewConnection(
   db: Database,
   { org_id, connection_id, new_connection }: ToolsImportInput,
 ): Promise<void> {
-  if (new_connection && connection_id !== null) await db.org(org_id, (each) => deleteConnection(each, connection_id));
+  if (new_connection && connection_id !== null)
+    await db.org(org_id, (connection) => deleteConnection(connection, connection_id));
 }
 
 /** The properties of a future provider that its first connection needs. */

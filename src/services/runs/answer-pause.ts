@@ -75,7 +75,7 @@ export async function answerPause(
 
   /** Records the answer, or returns its data, which must be checked first. */
   function decide(checked?: string): Promise<Outcome> {
-    return db.orgTransaction(org_id, (client) => recordAnswer(client, run, answer, principal, checked));
+    return db.orgTransaction(org_id, (connection) => recordAnswer(connection, run, answer, principal, checked));
   }
 }
 
@@ -102,23 +102,23 @@ type Outcome =
 
 /** `checked` is the ID of the pause for which the data was already checked. */
 async function recordAnswer(
-  client: Db,
+  connection: Db,
   run: RunRow,
   answer: PauseAnswer,
   principal: Principal,
   checked: string | undefined,
 ): Promise<Outcome> {
-  const { pause_id, run_id: ownRun } = await choosePause(client, run, checked ?? answer.pause_id);
-  const runs = [...(await runsShowing(client, pause_id)), ownRun];
+  const { pause_id, run_id: ownRun } = await choosePause(connection, run, checked ?? answer.pause_id);
+  const runs = [...(await runsShowing(connection, pause_id)), ownRun];
   // Like every writer, locks the runs before the pause, outermost first. The workflow's own write of PAUSED waits for
   // these locks and then sees the answer.
-  for (const each of runs) await lockRun(client, each);
-  const pause = await lockPause(client, pause_id);
+  for (const each of runs) await lockRun(connection, each);
+  const pause = await lockPause(connection, pause_id);
   if (!pause) throw new Error(`pause ${pause_id} no longer exists`);
   requireOpen(pause);
-  await requireUnderWay(client, run.run_id, pause);
-  const of = await requireUnderWay(client, ownRun, pause);
-  await requireAssignee(client, pause, principal);
+  await requireUnderWay(connection, run.run_id, pause);
+  const of = await requireUnderWay(connection, ownRun, pause);
+  await requireAssignee(connection, pause, principal);
   const action = chooseAction(pause, answer);
   const data = requireData(pause, action, answer.data);
   const isEdited = isToolPath(pause.path) && data !== null;
@@ -132,17 +132,17 @@ async function recordAnswer(
   const received = [...pause.received, { by, action, at }];
   const alike = received.filter((each) => each.action === action).length;
   if (action !== REJECT && alike < pause.required_approvals) {
-    await addApproval(client, pause.pause_id, received);
+    await addApproval(connection, pause.pause_id, received);
     return { waitsForOthers: true };
   }
   const resolution: PauseResolution = { action, data, comment: answer.comment ?? null, by, at };
-  await closePause(client, pause.pause_id, "resolved", resolution, received);
-  for (const each of runs) await recordResumed(client, each);
+  await closePause(connection, pause.pause_id, "resolved", resolution, received);
+  for (const each of runs) await recordResumed(connection, each);
   return { pause, resolution, runs };
 }
 
-async function choosePause(client: Db, { run_id }: RunRow, pauseId: string | undefined): Promise<PauseRow> {
-  const pauses = await listPauses(client, run_id);
+async function choosePause(connection: Db, { run_id }: RunRow, pauseId: string | undefined): Promise<PauseRow> {
+  const pauses = await listPauses(connection, run_id);
   if (pauseId !== undefined) {
     const pause = pauses.find(({ pause_id }) => pause_id === pauseId.toLowerCase());
     if (!pause) throw invalid(["body", "pause_id"], "This run has no pause with this pause_id");
@@ -184,8 +184,8 @@ function requireOpen(pause: PauseRow): void {
 }
 
 /** Throws 409 if the run has finished, since a forced end may leave the pause open. */
-async function requireUnderWay(client: Db, runId: string, { pause_id }: PauseRow): Promise<RunRow> {
-  const run = await getRun(client, runId);
+async function requireUnderWay(connection: Db, runId: string, { pause_id }: PauseRow): Promise<RunRow> {
+  const run = await getRun(connection, runId);
   if (run && !isTerminal(run.state)) return run;
   throw new Problem("run_not_resumable", "The run is finished; its pause can no longer be answered.", {
     extra: { pause_id },
@@ -226,13 +226,13 @@ function requireData(pause: PauseRow, action: string, data: Json | undefined): J
   return data;
 }
 
-async function recordResumed(client: Db, runId: string): Promise<void> {
-  const run = await getRun(client, runId);
+async function recordResumed(connection: Db, runId: string): Promise<void> {
+  const run = await getRun(connection, runId);
   if (!run || isTerminal(run.state)) return;
   const { org_id, run_id } = run;
   const { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node } = run;
   await recordRun(
-    client,
+    connection,
     {
       org_id,
       run_id,

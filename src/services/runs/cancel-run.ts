@@ -23,7 +23,7 @@ export async function cancelRun(
 ): Promise<{ run: RunRow; already: boolean }> {
   const before = await requireRun(db, org_id, run_id);
   // The request is stored first, so that the sweeper can repeat a lost signal.
-  const requested = required(await db.org(org_id, (client) => requestCancel(client, run_id, reason)), "run");
+  const requested = required(await db.org(org_id, (connection) => requestCancel(connection, run_id, reason)), "run");
   if (requested.state === "CANCELLED") return { run: await requireRun(db, org_id, run_id), already: true };
   if (isTerminal(requested.state)) {
     throw new Problem("run_already_finished", `The run is already finished: it is ${requested.state}.`, {

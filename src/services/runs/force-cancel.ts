@@ -25,6 +25,6 @@ export async function forceCancel(deps: ForceCancelDeps, orgId: string, runId: s
     seen.add(id);
     await deps.starter.terminate(id, "cancelled");
     await settleRun(deps, orgId, id, () => cancelledEnd(reason));
-    waiting.push(...(await deps.db.org(orgId, (client) => liveChildren(client, id))));
+    waiting.push(...(await deps.db.org(orgId, (connection) => liveChildren(connection, id))));
   }
 }

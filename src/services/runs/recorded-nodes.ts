@@ -14,7 +14,7 @@ export async function recordedNodes(
   // Recorded values of a flow that redacts may be masked, so none can be reused.
   if ((plan.settings.redact ?? []).length > 0) return {};
   const nodes = new Map(plan.nodes.map((node) => [node.id, node]));
-  const values = await db.org(org_id, (client) => recordedValues(client, run_id));
+  const values = await db.org(org_id, (connection) => recordedValues(connection, run_id));
   return Object.fromEntries(
     values.flatMap(({ node_id, value }) => {
       const node = nodes.get(node_id);

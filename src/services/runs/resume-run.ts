@@ -113,7 +113,7 @@ export async function resumeRun(
  * run, and the ones that an activity had executed when the run was stopped.
  */
 async function finishedNodes(db: Database, run: RunRow, plan: Plan): Promise<Record<string, CheckpointNode>> {
-  const kept = await db.org(run.org_id, (client) => getCheckpoint(client, run.run_id));
+  const kept = await db.org(run.org_id, (connection) => getCheckpoint(connection, run.run_id));
   return { ...(await recordedNodes(db, run, plan)), ...kept };
 }
 
@@ -126,7 +126,7 @@ async function whereItStopped(
 ): Promise<{ node_id: string | null; path: string | null }> {
   const path =
     run.error?.path ??
-    (await db.org(run.org_id, (client) => cancelledPath(client, run.run_id))) ??
+    (await db.org(run.org_id, (connection) => cancelledPath(connection, run.run_id))) ??
     plan.nodes.find(({ id }) => !Object.hasOwn(reuse, id))?.id ??
     null;
   return { node_id: path?.split(/[[/]/, 1)[0] ?? null, path };

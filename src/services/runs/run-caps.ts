@@ -1,6 +1,6 @@
 import { Problem } from "../../domain/errors.ts";
 import type { Db } from "../../stores/db.ts";
-import { quotaUsage, useQuota } from "../../stores/accounts/quotas.ts";
+import { quotaUsage, useQuota } from "../../stores/quotas/quotas.ts";
 import { countLiveRuns, insertRun, lockRunCounts } from "../../stores/runs/runs.ts";
 import type { NewRun, RunsOf } from "../../stores/runs/runs.ts";
 import { ANY_NUMBER, quotaExceeded } from "../accounts/quotas.ts";

@@ -86,7 +86,7 @@ export function createRunService({
   const insert = createSharedInsert(db);
   return {
     async create(request, { repeated, asynchronous = false }) {
-      const known = repeated ? await db.org(request.org_id, (client) => getRun(client, request.run_id)) : null;
+      const known = repeated ? await db.org(request.org_id, (connection) => getRun(connection, request.run_id)) : null;
       if (known) return known;
       const from = { startedBy: request.started_by, continues: request.resumed_from?.run_id };
       await admitNested(db, request.org_id, from, request.run_id, limits.max_nested_runs);
@@ -95,14 +95,16 @@ export function createRunService({
     },
     async settled({ org_id, run_id }, timeoutMs, signal, justStarted = false) {
       const read = async (written?: RunRow): Promise<RunRow | null> =>
-        written && isSettled(written.state) ? written : db.org(org_id, (client) => getSettledRun(client, run_id));
+        written && isSettled(written.state)
+          ? written
+          : db.org(org_id, (connection) => getSettledRun(connection, run_id));
       const row =
         (await waiter
           .until(run_id, read, { timeoutMs, signal, justStarted, untilSettled: true })
           .catch((error: unknown) => {
             if (signal.aborted) throw new Problem("service_unavailable", "The client disconnected.");
             throw error;
-          })) ?? (await db.org(org_id, (client) => getRun(client, run_id)));
+          })) ?? (await db.org(org_id, (connection) => getRun(connection, run_id)));
       if (!row) throw new Error(`run ${run_id} no longer exists`);
       return row;
     },

@@ -78,7 +78,7 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
     if (looking || waiting.size === 0) return;
     looking = true;
     try {
-      const positions = await db.system((client) => runPositions(client, [...waiting.keys()]));
+      const positions = await db.system((connection) => runPositions(connection, [...waiting.keys()]));
       for (const { run_id, state, event_seq, text_id } of positions) {
         for (const each of waiting.get(run_id) ?? []) {
           const now = `${state} ${event_seq} ${each.texts ? text_id : ""}`;
@@ -99,16 +99,15 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
     runId: string,
     { signal, untilSettled = false, texts = false, justStarted = false }: WatchOptions,
   ): RunWatch {
-    let changed = !justStarted;
-    let textOnly = false;
+    /** What has changed since the last read. */
+    let changed: "nothing" | "texts" | "record" = justStarted ? "nothing" : "record";
     let written: RunRow | undefined;
     let resume: (() => void) | undefined;
     const me: Waiting = {
       seen: null,
       texts,
       wake: () => {
-        textOnly = false;
-        changed = true;
+        changed = "record";
         resume?.();
       },
     };
@@ -122,10 +121,13 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
       });
     const onChange: RunListener = (change, row) => {
       if (change === "text" ? !texts : change !== "settled" && untilSettled) return;
-      const isTextOnly = change === "text" && (textOnly || !changed);
-      if (change !== "text") written = row;
-      me.wake();
-      textOnly = isTextOnly;
+      if (change !== "text") {
+        written = row;
+        me.wake();
+      } else if (changed === "nothing") {
+        changed = "texts";
+        resume?.();
+      }
     };
     // Subscribes before the first read, so that no change in between is lost.
     const own = justStarted && untilSettled;
@@ -140,18 +142,17 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
         if (!own) feed.stillWatching(runId);
         for (;;) {
           signal.throwIfAborted();
-          if (changed) {
-            const question = [written, textOnly] as const;
-            changed = false;
+          if (changed !== "nothing") {
+            const question = [written, changed === "texts"] as const;
+            changed = "nothing";
             written = undefined;
-            textOnly = false;
             const answer = await ask(() => read(...question), deadline);
             if (answer.value !== null) return answer.value;
             unanswered = answer.failed;
           }
           const left = closed ? 0 : deadline - Date.now();
           if (left <= 0) return null;
-          if (!changed) await pause(unanswered ? Math.min(left, lookMs) : left);
+          if (changed === "nothing") await pause(unanswered ? Math.min(left, lookMs) : left);
           if (unanswered) me.wake();
           unanswered = false;
         }

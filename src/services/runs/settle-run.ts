@@ -33,11 +33,11 @@ export async function settleRun(
   runId: string,
   end: (run: RunRow) => RunEnd,
 ): Promise<boolean> {
-  const settled = await db.orgTransaction(orgId, async (client) => {
-    await lockRun(client, runId);
-    const run = await getRun(client, runId);
+  const settled = await db.orgTransaction(orgId, async (connection) => {
+    await lockRun(connection, runId);
+    const run = await getRun(connection, runId);
     if (!run || isTerminal(run.state)) return null;
-    const nodes = await endOpenNodes(client, runId);
+    const nodes = await endOpenNodes(connection, runId);
     const { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node } = run;
     const { state, reason, error } = end(run);
     const update: RunUpdate = {
@@ -51,7 +51,7 @@ export async function settleRun(
       progress: { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node },
       nodes: nodes.map(({ announced: _announced, ...node }) => node),
     };
-    const result = await recordRun(client, update, nodes.flatMap(nodeEvents));
+    const result = await recordRun(connection, update, nodes.flatMap(nodeEvents));
     return result && { update, result };
   });
   if (!settled) return false;

@@ -155,7 +155,9 @@ export function createStartQueue({
 
   async function startAll(batch: readonly Entry[]): Promise<void> {
     const ids = batch.map(({ run_id }) => run_id);
-    const rows = new Map((await db.system((client) => runsToStart(client, ids))).map((row) => [row.run_id, row]));
+    const rows = new Map(
+      (await db.system((connection) => runsToStart(connection, ids))).map((row) => [row.run_id, row]),
+    );
     const starts = batch.map(async ({ run_id, plan }) => {
       const row = rows.get(run_id);
       if (!row) return;
@@ -176,7 +178,9 @@ export function createStartQueue({
     if (ending.length === 0) return;
     for (const entry of ending) entry.heldUntil = now + HOLD_MS;
     const ids = ending.map(({ run_id }) => run_id);
-    await db.system((client) => holdQueuedRuns(client, ids, HOLD_MS)).catch((error: unknown) => onError(error, null));
+    await db
+      .system((connection) => holdQueuedRuns(connection, ids, HOLD_MS))
+      .catch((error: unknown) => onError(error, null));
   }
 
   function enter(run: QueuedRun, leave: () => void): void {
@@ -220,7 +224,9 @@ export function createStartQueue({
       const left = [...lines.values()].flat().map(({ run_id }) => run_id);
       lines.clear();
       if (left.length > 0)
-        await db.system((client) => holdQueuedRuns(client, left, 0)).catch((error: unknown) => onError(error, null));
+        await db
+          .system((connection) => holdQueuedRuns(connection, left, 0))
+          .catch((error: unknown) => onError(error, null));
     },
   };
 }

@@ -79,8 +79,8 @@ export async function pollRows(
     value: Json,
   ): Promise<boolean> {
     const checked_at = new Date().toISOString();
-    return await db.orgTransaction(org_id, async (own) => {
-      const now = await lockTrigger(own, id);
+    return await db.orgTransaction(org_id, async (connection) => {
+      const now = await lockTrigger(connection, id);
       if (now?.enabled !== true || now.revision !== revision) return false;
       if (JSON.stringify(now.seen) !== JSON.stringify(before)) return false;
       const firings = rows.map(({ key, row, value: own_value }) => ({
@@ -91,8 +91,8 @@ export async function pollRows(
         depth: 0,
         payload: { table, value: own_value, row, checked_at },
       }));
-      if (firings.length > 0) await queueFirings(own, firings);
-      await noteSeen(own, id, value);
+      if (firings.length > 0) await queueFirings(connection, firings);
+      await noteSeen(connection, id, value);
       return true;
     });
   }

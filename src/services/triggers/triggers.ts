@@ -153,7 +153,8 @@ export async function changeTrigger(
       if (Object.values(change).every((member) => member === undefined)) return requireTrigger(connection, id);
       const before = found.config as JsonObject;
       const { secret: own } = found;
-      const kept = own === null ? undefined : unlessBroken(() => deps.secrets.open(own, secretContext("triggers", id, "secret")));
+      const kept =
+        own === null ? undefined : unlessBroken(() => deps.secrets.open(own, secretContext("triggers", id, "secret")));
       const { secret: asked, ...config } =
         given === undefined ? { ...before, secret: kept } : read(typeOf(found), merged(found, kept, given));
       const secret = asked === kept ? found.secret : sealed(deps.secrets, id, asked);

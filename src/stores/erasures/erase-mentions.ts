@@ -1,17 +1,11 @@
 import { storedTarget } from "../../domain/audit/audit.ts";
 import { ERASED } from "../../domain/erasures/erasure.ts";
+import type { ErasureSlice } from "../../domain/erasures/erasure.ts";
 import { UUID_PATTERN } from "../../domain/uuid.ts";
 import type { Db } from "../db.ts";
 import { LOWEST_ID } from "../keyset.ts";
 import { addRemoved } from "./erasures.ts";
 import type { OpenErasure } from "./erasures.ts";
-
-/** A page of a table that was looked through. */
-export interface Scanned {
-  /** `null` if it was the last page. */
-  readonly after: string | null;
-  readonly found: number;
-}
 
 /** Whether a text names something erased, ignoring case. $1 is the erasure. */
 const names = (text: string): string => `exists (select from regexp_matches(${text}, '${UUID_PATTERN}', 'gi') as m
@@ -24,7 +18,12 @@ const token = (userId: string): string => JSON.stringify(userId);
  * Removes the events of erased runs and their deliveries from a page of the outbox, and notes the runs that triggers
  * have started or will start because of them. In a transaction. System only.
  */
-export async function eraseEvents(db: Db, erasure: OpenErasure, after: string | null, limit: number): Promise<Scanned> {
+export async function eraseEvents(
+  db: Db,
+  erasure: OpenErasure,
+  after: string | null,
+  limit: number,
+): Promise<ErasureSlice> {
   const { erasure_id, org_id, user_id } = erasure;
   const page = await db.query<{ seq: number; event_id: string; erased: boolean }>(
     `select o.seq, o.event_id, i.item_id is not null as erased
@@ -72,7 +71,7 @@ export async function eraseAnswers(
   { erasure_id, org_id, user_id, project_id }: OpenErasure,
   after: string | null,
   limit: number,
-): Promise<Scanned & { readonly long: readonly LongAnswer[] }> {
+): Promise<ErasureSlice & { readonly long: readonly LongAnswer[] }> {
   const page = await db.query<{ key: string; blob: string | null; erased: boolean }>(
     `select k.key, k.response ->> 'blob' as blob,
         exists (select from erasure_items i where i.erasure_id = $1::uuid and i.item_id = k.resource_id)
@@ -141,7 +140,7 @@ export async function eraseAuditValues(
   { erasure_id, org_id, user_id, user_hash, project_id }: OpenErasure,
   after: string | null,
   limit: number,
-): Promise<Scanned> {
+): Promise<ErasureSlice> {
   await db.query("select set_config('millrace.erasing', 'on', true)");
   const user = project_id === null ? user_id : null;
   const rows = await db.query<{ last: string | null; n: number; changed: number }>(

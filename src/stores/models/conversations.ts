@@ -1,4 +1,4 @@
-import { KEPT_FOR } from "../accounts/retention.ts";
+import { KEPT_FOR } from "../system/retention.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";

@@ -64,7 +64,7 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
     gathered = new Map();
     for (let at = 0; at < marked.length; at += MAX_IDS) {
       const payload = [sender, ...marked.slice(at, at + MAX_IDS)].join(",");
-      db.system((client) => client.query("select pg_notify($1, $2)", [CHANNEL, payload])).catch(onError);
+      db.system((connection) => connection.query("select pg_notify($1, $2)", [CHANNEL, payload])).catch(onError);
     }
   };
   const gather = (runId: string, mark: Mark): void => {

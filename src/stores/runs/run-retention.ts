@@ -1,6 +1,6 @@
 import { UUID_PATTERN } from "../../domain/uuid.ts";
 import type { Db } from "../db.ts";
-import { KEPT_FOR } from "../accounts/retention.ts";
+import { KEPT_FOR } from "../system/retention.ts";
 import { OPEN, TERMINAL } from "../states.ts";
 
 /** SQL condition: run `r` has no unfinished child run, and no unfinished run resumes it and uses its values. */

@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { changeKeyQuotas } from "../../../src/services/accounts/quotas.ts";
-import { setQuotas } from "../../../src/stores/accounts/quotas.ts";
+import { setQuotas } from "../../../src/stores/quotas/quotas.ts";
 import type { Quota } from "../../../src/domain/accounts/quotas.ts";
 import { asking, echo, openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";

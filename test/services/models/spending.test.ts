@@ -7,7 +7,7 @@ import type { ModelCall } from "../../../src/services/models/call-model.ts";
 import { quotaStatus } from "../../../src/services/accounts/quotas.ts";
 import type { Db } from "../../../src/stores/db.ts";
 import { countNodePlaces, takeNodePlace } from "../../../src/stores/runs/node-places.ts";
-import { quotaUsage, setQuotas } from "../../../src/stores/accounts/quotas.ts";
+import { quotaUsage, setQuotas } from "../../../src/stores/quotas/quotas.ts";
 import { insertReservation } from "../../../src/stores/models/spending.ts";
 import { buildRun, buildTenant, ownDatabase } from "../../stores/rows.ts";
 import type { Tenant } from "../../stores/rows.ts";

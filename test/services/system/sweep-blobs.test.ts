@@ -4,7 +4,7 @@ import { blobExists, createFileBlobStore } from "../../../src/platform/blobs/blo
 import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
 import { removeUnreferenced, sweepBlobs } from "../../../src/services/system/sweep-blobs.ts";
 import { claimJob } from "../../../src/stores/system/blob-sweep.ts";
-import { setRetention } from "../../../src/stores/accounts/retention.ts";
+import { setRetention } from "../../../src/stores/system/retention.ts";
 import { purgeTurns } from "../../../src/stores/models/conversations.ts";
 import { purgeRuns } from "../../../src/stores/runs/run-retention.ts";
 import { recordRun } from "../../../src/stores/runs/run-record.ts";

@@ -28,7 +28,8 @@ export async function runActivity(
   part?: AgentPart,
 ): Promise<StoredValue> {
   const { ctx } = frame;
-  for (let attempt = 1; ; attempt += 1) {
+  let attempt = 1;
+  for (;;) {
     onAttempt(attempt);
     try {
       if (part === undefined && ctx.ahead.has(path)) return ctx.ahead.take(path);
@@ -52,10 +53,11 @@ export async function runActivity(
     } catch (thrown) {
       const failure = toRunError(thrown, { node_id: node.id, path }, attempt);
       if (!failure) throw thrown;
-      // The activity may have made further attempts itself.
-      ({ attempt } = failure.error);
-      if (!failure.error.retryable || attempt >= node.retry.max_attempts) throw new NodeFailed(failure.error, path);
-      await ctx.work.whileBusy(() => sleep(retryDelayMs(node, attempt, failure.retryAfterMs)));
+      const { error, retryAfterMs } = failure;
+      if (!error.retryable || error.attempt >= node.retry.max_attempts) throw new NodeFailed(error, path);
+      await ctx.work.whileBusy(() => sleep(retryDelayMs(node, error.attempt, retryAfterMs)));
+      // The activity may have made several attempts itself.
+      attempt = error.attempt + 1;
     }
   }
 }

@@ -6,9 +6,9 @@ import type { Frame } from "../frame.ts";
 import type { LoopState } from "../slice.ts";
 import { evaluate, outputsOf } from "../values.ts";
 import type { Executor, Interpreter } from "./executor.ts";
-import { isInline, SLICE_SIZE } from "./map.ts";
+import { isInline } from "./map.ts";
 import { yieldOf } from "./results.ts";
-import { runLoopSlice } from "./slices.ts";
+import { runLoopSlice, SLICE_SIZE } from "./slices.ts";
 
 /** Runs the nested flow as long as `while` holds, at most `max_iterations` times. The node's value is that of the last iteration. */
 export const executeLoop: Executor<"loop"> = async (frame, node, interpreter) => {

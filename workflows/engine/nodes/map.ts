@@ -9,13 +9,7 @@ import { evaluate, outputsOf } from "../values.ts";
 import { eachAtOnce } from "./each-at-once.ts";
 import type { Executor, Interpreter } from "./executor.ts";
 import { assemble, yieldOf } from "./results.ts";
-import { runSlices } from "./slices.ts";
-
-/**
- * Most iterations with activities in one workflow. Longer maps are divided into slices, each a child workflow, so that no history comes
- * near Temporal's limit of 50,000 events (an activity takes three events and a part of a workflow task's three).
- */
-export const SLICE_SIZE = 250;
+import { runSlices, SLICE_SIZE } from "./slices.ts";
 
 /** Number of results that are joined at a time. */
 const PART_SIZE = 500;

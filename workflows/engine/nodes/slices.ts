@@ -10,8 +10,12 @@ import { childEnd } from "./child-end.ts";
 import { eachAtOnce } from "./each-at-once.ts";
 import { assemble } from "./results.ts";
 
-/** Most items in a slice, and most slices at a time. Together they limit both the length of a history and the load of one run. */
-const MAX_SLICE_ITEMS = 250;
+/**
+ * Most iterations with activities in one workflow. Longer maps and loops are divided into slices, each a child workflow, so that no history
+ * comes near Temporal's limit of 50,000 events (an activity takes three events and a part of a workflow task's three).
+ */
+export const SLICE_SIZE = 250;
+/** Limits the load of one run. */
 const MAX_SLICES_AT_ONCE = 4;
 /** The version marker of workflows in which the slices of a map share its concurrency. */
 const SHARED_CONCURRENCY = "slices-share-concurrency";
@@ -26,9 +30,9 @@ export async function runSlices(
   const most = patched(SHARED_CONCURRENCY) ? node.config.max_concurrency : undefined;
   const atOnce = most === undefined ? MAX_SLICES_AT_ONCE : slicesAtOnce(most);
   const share = most === undefined ? {} : { max_concurrency: most / atOnce };
-  await eachAtOnce(Math.ceil(count / MAX_SLICE_ITEMS), atOnce, async (at) => {
-    const from = at * MAX_SLICE_ITEMS;
-    const to = Math.min(from + MAX_SLICE_ITEMS, count);
+  await eachAtOnce(Math.ceil(count / SLICE_SIZE), atOnce, async (at) => {
+    const from = at * SLICE_SIZE;
+    const to = Math.min(from + SLICE_SIZE, count);
     const outcome = await runSlice(frame, node, { kind: "map", items, from, to, ...share });
     parts[at] = outcome.value;
   });

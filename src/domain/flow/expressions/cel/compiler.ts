@@ -124,7 +124,10 @@ export class CelCompiler {
   }
 
   /** The operand and key of `a.b` or `a["b"]`; records which flow node is read. */
-  #access(node: CelNode & { readonly kind: "select" | "index" }, operandOf: (operand: CelNode) => Code): [Code, Code] {
+  #access<Operand>(
+    node: CelNode & { readonly kind: "select" | "index" },
+    operandOf: (operand: CelNode) => Operand,
+  ): [Operand | Code, Code] {
     if (!this.#isNodes(node.operand)) return [operandOf(node.operand), this.#key(node)];
     if (node.kind === "select") this.#nodesRead.add(node.field);
     else if (node.key.kind === "literal" && typeof node.key.value === "string") this.#nodesRead.add(node.key.value);
@@ -173,9 +176,9 @@ export class CelCompiler {
     }
     if (node.kind !== "select" && node.kind !== "index") return this.compile(node);
     // These closures return undefined where compiled code would throw.
-    const [operand, key] = this.#access(node, (inner) => this.#finder(inner) as Code);
+    const [operand, key] = this.#access(node, (inner) => this.#finder(inner));
     return (frame) => {
-      const value = operand(frame) as Value | undefined;
+      const value = operand(frame);
       return value === undefined ? undefined : findMember(value, key(frame));
     };
   }
