@@ -65,6 +65,14 @@ export async function* summed(
   sum.sha256 = hash.digest("hex");
 }
 
+/** Forwards the rows of a table and counts them: each is a line. */
+export async function* counted(content: AsyncIterable<Buffer>, count: { rows: number }): AsyncGenerator<Buffer> {
+  for await (const bytes of content) {
+    for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) count.rows += 1;
+    yield bytes;
+  }
+}
+
 /** The lines of a stream of text, in batches as they arrive. */
 export async function* linesOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<string[]> {
   const decoder = new TextDecoder();

@@ -6,7 +6,7 @@ import type { ObjectStore } from "../../platform/blobs/blobs.ts";
 import { fillTables, findOccupied, MADE_ANEW } from "../../stores/backup/backup.ts";
 import { migrate, migrationsIn } from "../../stores/migrate.ts";
 import type { BackupFiles, FileSum } from "./files.ts";
-import { BLOB_INDEX, blobFile, linesOf, store, summed, tableFile } from "./files.ts";
+import { BLOB_INDEX, blobFile, linesOf, store, counted, summed, tableFile } from "./files.ts";
 import { BackupRefused, readManifest } from "./manifest.ts";
 import type { BackupBlob, Manifest } from "./manifest.ts";
 
@@ -94,20 +94,17 @@ async function openRows(
   table: Manifest["tables"][number],
 ): Promise<{ readonly rows: AsyncIterable<Buffer>; verify(): void }> {
   const sum = { bytes: 0, sha256: "" };
-  let rows = 0;
+  const count = { rows: 0 };
   const { stream } = await files.openRead(tableFile(table.name));
-  async function* counted(): AsyncGenerator<Buffer> {
-    const clear = pipeline(summed(stream, sum), createGunzip(), () => undefined);
-    for await (const bytes of clear as AsyncIterable<Buffer>) {
-      for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) rows += 1;
-      yield bytes;
-    }
-  }
   return {
-    rows: counted(),
+    rows: counted(
+      pipeline(summed(stream, sum), createGunzip(), () => undefined),
+      count,
+    ),
     verify() {
       requireSum(sum, table);
-      if (rows !== table.rows) throw new BackupRefused(`it has ${rows} rows, but the manifest says ${table.rows}.`);
+      if (count.rows !== table.rows)
+        throw new BackupRefused(`it has ${count.rows} rows, but the manifest says ${table.rows}.`);
     },
   };
 }

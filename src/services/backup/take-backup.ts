@@ -7,7 +7,7 @@ import { createLimit } from "../../platform/at-once.ts";
 import { withSnapshot } from "../../stores/backup/backup.ts";
 import type { Snapshot } from "../../stores/backup/backup.ts";
 import type { BackupFiles, FileSum } from "./files.ts";
-import { BLOB_INDEX, blobFile, linesOf, MANIFEST, store, tableFile } from "./files.ts";
+import { BLOB_INDEX, blobFile, counted, linesOf, MANIFEST, store, tableFile } from "./files.ts";
 import { BackupRefused, FORMAT } from "./manifest.ts";
 import type { Manifest } from "./manifest.ts";
 
@@ -55,13 +55,13 @@ async function copyTables(snapshot: Snapshot, files: BackupFiles) {
   const { server, taken_at, migrations, sequences, master_keys } = snapshot;
   const tables: Manifest["tables"] = [];
   for (const table of snapshot.tables) {
-    const rows = snapshot.rows(table);
+    const count = { rows: 0 };
     const sum = await store(
       files,
       tableFile(table.name),
-      pipeline(rows, createGzip(FAST), () => undefined),
+      pipeline(counted(snapshot.rows(table), count), createGzip(FAST), () => undefined),
     );
-    tables.push({ name: table.name, columns: [...table.columns], rows: rows.rows, ...sum });
+    tables.push({ name: table.name, columns: [...table.columns], ...count, ...sum });
   }
   const referred = new Set<string>();
   for await (const keys of linesOf(snapshot.blobKeys())) for (const key of keys) referred.add(key);

@@ -1,7 +1,8 @@
 import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import type { Client } from "pg";
+import { from, to } from "pg-copy-streams";
 import { BLOB_COLUMNS, keysIn } from "../system/blob-sweep.ts";
-import { copyIn, copyOut } from "./copy.ts";
 import { asDb } from "../db.ts";
 import type { Db } from "../db.ts";
 import { quoted } from "../identifiers.ts";
@@ -24,8 +25,8 @@ export interface Snapshot {
   /** IDs of the master keys that sealed something in the backup. */
   readonly master_keys: readonly string[];
   readonly tables: readonly TableColumns[];
-  /** Rows of a table. Read them to the end before the next table. */
-  rows(table: TableColumns): Readable & { readonly rows: number };
+  /** Rows of a table, one a line. Read them to the end before the next table. */
+  rows(table: TableColumns): Readable;
   /** Strings in rows that may be keys of blobs, one per line. Some repeat, and some only look like keys. */
   blobKeys(): AsyncIterable<Buffer>;
 }
@@ -65,9 +66,9 @@ export async function withSnapshot<T>(url: string, work: (snapshot: Snapshot) =>
       sequences: Object.fromEntries(sequences.map(({ name, last }) => [name, Number(last)])),
       master_keys: await masterKeyIds(db),
       tables,
-      rows: (table) => copyOut(client, `copy (select ${listed(table)} from ${quoted(table.name)}) to stdout`),
+      rows: (table) => client.query(to(`copy (select ${listed(table)} from ${quoted(table.name)}) to stdout`)),
       async *blobKeys() {
-        for (const column of BLOB_COLUMNS) yield* copyOut(client, `copy (${keysIn(column)}) to stdout`);
+        for (const column of BLOB_COLUMNS) yield* client.query(to(`copy (${keysIn(column)}) to stdout`));
       },
     });
   });
@@ -103,7 +104,11 @@ export async function fillTables(
     const references = await referencesOf(db);
     for (const { drop } of references) await client.query(drop);
     for (const name of names) await client.query(`alter table ${name} disable trigger user`);
-    await load((table, rows) => copyIn(client, `copy ${columnsOf(table)} from stdin`, rows));
+    await load(async (table, rows) => {
+      const copying = client.query(from(`copy ${columnsOf(table)} from stdin`));
+      await pipeline(rows, copying);
+      return copying.rowCount;
+    });
     for (const name of names) await client.query(`alter table ${name} enable trigger user`);
     for (const { add } of references) await client.query(add);
     for (const [name, last] of Object.entries(sequences))
