@@ -44,6 +44,7 @@ export default defineConfig({
             "test/kill/lost-workflows.test.ts",
             "test/kill/parts.test.ts",
             "test/security/costly-flows.test.ts",
+            "test/node-kind.test.ts",
           ],
           exclude: alone,
           maxWorkers: 3,

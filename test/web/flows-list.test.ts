@@ -64,12 +64,16 @@ describe("the list of flows", () => {
 
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.goto(address(tenant, "/flows?create=paste"));
-    await page.evaluate(
-      `navigator.clipboard.writeText(${JSON.stringify('{"flow": {"name": "Pasted", "nodes": []}}')})`,
-    );
     await dialog.getByLabel("Flow (JSON)").fill("{");
     await text(page, "This is not valid JSON");
-    await dialog.getByRole("button", { name: "Paste from clipboard" }).click();
+    // The browser reads the clipboard later than the click, and pages of other tests share the clipboard.
+    const pasted = '{"flow": {"name": "Pasted", "nodes": []}}';
+    const paste = async (): Promise<string> => {
+      await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(pasted)})`);
+      await dialog.getByRole("button", { name: "Paste from clipboard" }).click();
+      return dialog.getByLabel("Flow (JSON)").inputValue();
+    };
+    await expect.poll(paste).toContain("Pasted");
     await dialog.getByRole("textbox", { name: "Name" }).fill("Pasted flow");
     await create.click();
     await page.waitForURL(/\/edit$/);
