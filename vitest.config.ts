@@ -8,6 +8,7 @@ const pure = [
   "test/platform/**/*.test.ts",
   "test/services/*/unit/**/*.test.ts",
   "test/web-flow/**/*.test.ts",
+  "test/web-published/**/*.test.ts",
   "test/*.test.ts",
 ];
 const web = ["test/web/**/*.test.ts"];

@@ -1,10 +1,10 @@
 // Builds the console into the given folder. Names of assets have a digest of their contents; compressed copies lie beside them.
-import { readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
 import { build } from "vite";
+import { compressFolder } from "./compress.mjs";
 
 // Tests set another NODE_ENV, with which their build would be the slower one for development.
 process.env["NODE_ENV"] = "production";
@@ -63,15 +63,4 @@ await build({
   },
 });
 
-let shipped = 0;
-for (const name of readdirSync(outDir, { recursive: true })) {
-  const file = join(outDir, name);
-  if (!statSync(file).isFile()) continue;
-  const bytes = readFileSync(file);
-  const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } };
-  writeFileSync(`${file}.br`, brotliCompressSync(bytes, brotli));
-  const zipped = gzipSync(bytes, { level: 9 });
-  writeFileSync(`${file}.gz`, zipped);
-  shipped += zipped.length;
-}
-console.error(`console: ${Math.round(shipped / 1000)} kB compressed, all pages together`);
+console.error(`console: ${Math.round(compressFolder(outDir) / 1000)} kB compressed, all pages together`);

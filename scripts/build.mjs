@@ -27,9 +27,18 @@ const PARTS = {
   web: {
     stamp: "web/.sources",
     folders: ["web", "examples/flows"],
-    settings: ["package-lock.json", "scripts/build-web.mjs", "openapi.json", "src/domain/marks.ts"],
+    settings: [
+      "package-lock.json",
+      "scripts/build-web.mjs",
+      "scripts/build-web-public.mjs",
+      "scripts/compress.mjs",
+      "openapi.json",
+      "src/domain/marks.ts",
+    ],
   },
 };
+/** What the build of the web part writes: the published pages, and the console, whose stamp is for both and so comes last. */
+const WEB_FOLDERS = ["web-public", "web"];
 
 /** A digest of everything that the build of a part reads. Contents, not times: a checkout that changes nothing builds nothing. */
 function sourcesDigest({ folders, settings }) {
@@ -66,12 +75,15 @@ export async function build({ strict }) {
     if (buildNeeded() === undefined) return;
     if (isCurrent(PARTS.service)) {
       buildWeb(fresh);
-      replace(join(dist, "web"), join(fresh, "web"), old);
+      for (const folder of WEB_FOLDERS) {
+        replace(join(dist, folder), join(fresh, folder), old);
+        rmSync(old, { recursive: true, force: true });
+      }
       return;
     }
     buildService(fresh, strict);
-    if (isCurrent(PARTS.web)) cpSync(join(dist, "web"), join(fresh, "web"), { recursive: true });
-    else buildWeb(fresh);
+    if (!isCurrent(PARTS.web)) buildWeb(fresh);
+    else for (const folder of WEB_FOLDERS) cpSync(join(dist, folder), join(fresh, folder), { recursive: true });
     replace(dist, fresh, old);
   } finally {
     rmSync(fresh, { recursive: true, force: true });
@@ -107,7 +119,9 @@ function buildWeb(fresh) {
   const digest = sourcesDigest(PARTS.web);
   if (run([join(root, "scripts/build-web.mjs"), join(fresh, "web")]) !== 0)
     throw new Error("Could not build the console; dist/ is unchanged.");
-  writeFileSync(join(fresh, PARTS.web.stamp), digest);
+  if (run([join(root, "scripts/build-web-public.mjs"), join(fresh, "web-public")]) !== 0)
+    throw new Error("Could not build the published pages; dist/ is unchanged.");
+  for (const folder of WEB_FOLDERS) writeFileSync(join(fresh, folder, ".sources"), digest);
 }
 
 const run = (args) => spawnSync(process.execPath, args, { cwd: root, stdio: "inherit" }).status;

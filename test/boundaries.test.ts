@@ -245,6 +245,10 @@ const WEB: ReadonlyArray<readonly [files: RegExp, packages: RegExp, folders: Reg
   [/^web\/pages\//, /^(react|react-router|@tanstack\/react-query)$/, /^web\/(pages\/|api\/|parts\/|flow\/|links\.ts$)/],
   [/^web\/flow\/layout\//, /^@dagrejs\/dagre$/, /^web\/flow\//],
   [/^web\/flow\//, /^$/, /^web\/flow\//],
+  [/^web\/chat\//, /^react$/, /^web\/chat\//],
+  // Nothing of the console is in published pages but shared parts, and what an error response means.
+  [/^web\/published\/main\.tsx$/, /^react-dom$/, /^web\/(published|theme)\//],
+  [/^web\/published\//, /^(react|eventsource-parser)$/, /^web\/(published\/|chat\/|parts\/|api\/problem\.ts$)/],
   [/^web\/api\//, /^(react|@tanstack\/react-query|openapi-fetch)$/, /^web\/api\//],
   [/^web\/marks\//, /^react$/, /^$/],
   [/^web\/parts\/graph\//, /^(react|@xyflow\/react)$/, /^web\/(parts|theme|flow)\//],
