@@ -7,6 +7,8 @@ export interface Delta {
   readonly step: number;
   readonly offset: number;
   readonly text: string;
+  /** IDs of the outputs that stream this text. */
+  readonly outputs: readonly string[];
 }
 interface Written {
   readonly attempt: number;
@@ -18,11 +20,14 @@ interface Written {
 export class LiveTexts {
   readonly #texts = new Map<string, Written>();
   readonly #listeners = new Set<() => void>();
+  /** By output, the path of the node whose text it streams. */
+  readonly #sources = new Map<string, string>();
 
   take(delta: Delta): void {
     const next = append(this.#texts.get(delta.path), delta);
     if (next === undefined) return;
     this.#texts.set(delta.path, next);
+    for (const output of delta.outputs) this.#sources.set(output, delta.path);
     this.#tell();
   }
 
@@ -40,6 +45,11 @@ export class LiveTexts {
     return this.#texts.get(path)?.text;
   }
 
+  /** What an output has streamed so far. */
+  outputOf(id: string): string | undefined {
+    return this.textOf(this.#sources.get(id) ?? "");
+  }
+
   #tell(): void {
     for (const listener of this.#listeners) listener();
   }
@@ -48,6 +58,11 @@ export class LiveTexts {
 /** The text that the model of a node has written so far; undefined if it is not writing. */
 export function useWritten(texts: LiveTexts, path: string): string | undefined {
   return useSyncExternalStore(texts.subscribe, () => texts.textOf(path));
+}
+
+/** What an output has streamed so far; undefined before its first word. */
+export function useStreamed(texts: LiveTexts, output: string): string | undefined {
+  return useSyncExternalStore(texts.subscribe, () => texts.outputOf(output));
 }
 
 /** Pieces may repeat after a reconnect, and a later attempt or step starts the text again. Undefined if the piece adds nothing. */

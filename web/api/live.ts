@@ -21,7 +21,16 @@ const POLL_MS = 2000;
  */
 export function useLiveRun(
   runId: string,
-  { ended, depth }: { readonly ended: boolean; readonly depth: number },
+  {
+    ended,
+    depth,
+    keepsTexts = false,
+  }: {
+    readonly ended: boolean;
+    readonly depth: number;
+    /** Whether a complete text stays until the run ends, for readers of its outputs rather than of its nodes. */
+    readonly keepsTexts?: boolean;
+  },
 ): { readonly state: LiveState; readonly texts: LiveTexts } {
   const client = useQueryClient();
   const [connected, setConnected] = useState(true);
@@ -48,7 +57,7 @@ export function useLiveRun(
           return texts.take((JSON.parse(text) as { readonly data: Delta }).data);
         }
         const event = JSON.parse(text) as NodeEvent;
-        if (event.type === "node.finished") texts.forget(event.data.path);
+        if (event.type === "node.finished" && !keepsTexts) texts.forget(event.data.path);
         shown.event(event);
       },
     });
@@ -57,7 +66,7 @@ export function useLiveRun(
       shown.stop();
       clearInterval(poll);
     };
-  }, [client, runId, ended, depth, texts]);
+  }, [client, runId, ended, depth, keepsTexts, texts]);
 
   return { state: ended ? "ended" : connected ? "live" : "polling", texts };
 }

@@ -8,6 +8,9 @@ import { scopeOf } from "./operation-scope.ts";
 import { mayEverCall, tooLowRole } from "./project-roles.ts";
 import { requireSameOrigin, sessionSecret } from "./session-cookie.ts";
 
+/** Addresses that the console's own pages call. Others take no session, because pages of other sites may call them with a key. */
+const FOR_PEOPLE = /^\/(v2|console|documents|upload_to_storage_user)(\/|$)/;
+
 /** The caller, and the secret that authenticates it. */
 export interface Caller {
   readonly principal: Principal;
@@ -15,7 +18,7 @@ export interface Caller {
 }
 
 /**
- * Authenticates a request: by its Authorization header or, at addresses for people (`/v2` and the console's own), by the session cookie.
+ * Authenticates a request: by its Authorization header or, at addresses for people, by the session cookie.
  * Throws 401 if the credential is missing, unknown, expired or revoked, or if there are two. Throws 403 for a page of another site, and for
  * a key that may not be used from the page or address of the request.
  */
@@ -24,7 +27,7 @@ export async function authenticate(
   ctx: RequestContext,
 ): Promise<Caller> {
   const { authorization } = ctx.headers;
-  const session = /^\/(v2|console)\//.test(ctx.path) ? sessionSecret(config, ctx) : undefined;
+  const session = FOR_PEOPLE.test(ctx.path) ? sessionSecret(config, ctx) : undefined;
   if (session === undefined) {
     const credential = bearer(authorization);
     const principal = await credentials.find(credential);

@@ -1,6 +1,6 @@
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import { streamedOutputs } from "../../domain/flow/plan/streamed-outputs.ts";
-import type { Before } from "../../domain/flow/plan/streamed-outputs.ts";
+import type { Before, StreamedSource } from "../../domain/flow/plan/streamed-outputs.ts";
 import { mayMask, parseRedactPaths } from "../../domain/flow/redact.ts";
 import type { Json } from "../../domain/json.ts";
 import type { Texts } from "../../services/runs/live-texts.ts";
@@ -14,22 +14,33 @@ export interface PartialOutputs {
   of(texts: Texts): Record<string, Json>;
 }
 
-export function partialOutputs(plan: Plan, { inputs }: Pick<RunRow, "inputs">): PartialOutputs {
+/** The outputs that grow while models write, without those that the flow may mask. */
+function shownStreams(plan: Plan): Array<readonly [output: string, sources: readonly StreamedSource[]]> {
   const redact = parseRedactPaths(plan.settings.redact ?? []);
   const paths = redact.ok ? redact.paths : [];
+  return [...streamedOutputs(plan)].filter(([id]) => !mayMask(paths, ["outputs", id], "text"));
+}
+
+/** By node, the outputs that stream its text. */
+export function outputsByNode(plan: Plan): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const [id, sources] of shownStreams(plan))
+    for (const { node_id } of sources) found.set(node_id, [...(found.get(node_id) ?? []), id]);
+  return found;
+}
+
+export function partialOutputs(plan: Plan, { inputs }: Pick<RunRow, "inputs">): PartialOutputs {
   const words = (before: readonly Before[]): string | null => {
     const parts = before.map((part) => ("words" in part ? part.words : inputText(plan, inputs, part.input)));
     return parts.includes(null) ? null : parts.join("");
   };
-  const outputs = [...streamedOutputs(plan)]
-    .filter(([id]) => !mayMask(paths, ["outputs", id], "text"))
-    .map(([id, sources]) => {
-      const known = sources.flatMap(({ node_id, before }) => {
-        const text = words(before);
-        return text === null ? [] : [{ node_id, before: text }];
-      });
-      return [id, known] as const;
+  const outputs = shownStreams(plan).map(([id, sources]) => {
+    const known = sources.flatMap(({ node_id, before }) => {
+      const text = words(before);
+      return text === null ? [] : [{ node_id, before: text }];
     });
+    return [id, known] as const;
+  });
   return {
     paths: new Set(outputs.flatMap(([, sources]) => sources.map(({ node_id }) => node_id))),
     of: (texts) =>

@@ -113,9 +113,10 @@ export const runSchema = z
   .meta({ id: "Run" });
 export type RunView = z.infer<typeof runSchema>;
 
-/** A run, with its nodes if they were requested. */
+/** A run at its own URL, with its nodes if they were requested. */
 export const runWithNodesSchema = runSchema
   .extend({
+    citations: z.array(z.unknown()).describe("Chunks that the outputs cite; empty until the run finishes."),
     nodes: z
       .array(nodeRunSchema)
       .optional()

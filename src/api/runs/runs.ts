@@ -16,6 +16,7 @@ import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
+import { outputsByNode } from "./partial-outputs.ts";
 import { viewNodes } from "./node-run-views.ts";
 import { presentEventData, runEventSchema, runSchema, runWithNodesSchema } from "./run-presenter.ts";
 import { createRunBody, flowOf, requireFuture } from "./run-create-body.ts";
@@ -202,7 +203,7 @@ Event IDs are consecutive numbers; send the last one as \`Last-Event-ID\` to con
 already received the last event of a finished run, the response is 204, which stops an \`EventSource\`.
 
 Between events, \`output.delta\` carries the text a model has written since the previous delta: \`{node_id, path,
-attempt, step, offset, text}\`. \`output.delta\` has no ID and may repeat after a reconnect. Use \`offset\` (UTF-16
+attempt, step, offset, text, outputs}\`; \`outputs\` are the IDs of the outputs that stream this text. \`output.delta\` has no ID and may repeat after a reconnect. Use \`offset\` (UTF-16
 units) to skip text you already have for that attempt and step. A higher attempt, or a higher step of the same
 attempt, starts the node's text again. The complete text is in the node's record; some time after the run
 finishes it is only there.`,
@@ -240,10 +241,10 @@ finishes it is only there.`,
           if (isTerminal(row.state) && after >= row.event_seq) return { status: 204 };
           const { plan } = await deps.plans.get(row);
           const follow = { after, withTexts: hasTexts(plan), signal: streamSignal() };
-          return answerStream(EVENT_STREAM, events(deps, runService, row, follow));
+          return answerStream(EVENT_STREAM, events(deps, runService, { ...row, streams: outputsByNode(plan) }, follow));
         }
         if (query.wait_seconds > 0) row = await runService.settled(row, waitMs(config, query.wait_seconds), signal);
-        const view = await viewRun(deps, row);
+        const view = { ...(await viewRun(deps, row)), citations: Array.isArray(row.citations) ? row.citations : [] };
         if (query.expand !== "nodes") return { status: 200, body: view };
         return { status: 200, body: { ...view, ...(await viewNodes(db, row, query.node_values)) } };
       },
@@ -254,7 +255,7 @@ finishes it is only there.`,
 async function* events(
   { db, config }: Pick<ApiDeps, "db" | "config">,
   { waiter, texts }: ApiServices["runService"],
-  run: { readonly org_id: string; readonly run_id: string },
+  run: { readonly org_id: string; readonly run_id: string; readonly streams: ReturnType<typeof outputsByNode> },
   follow: Parameters<typeof followEvents>[2],
 ): AsyncGenerator<string, void> {
   const keepAliveMs = config.MILLRACE_STREAM_KEEP_ALIVE_MS;
@@ -262,7 +263,10 @@ async function* events(
     if (event === null) yield SSE_COMMENT;
     else {
       const { seq, type, at } = event;
-      const data = presentEventData(event.data);
+      const data =
+        event.type === "output.delta"
+          ? { ...event.data, outputs: [...(run.streams.get(event.data["path"] as string) ?? [])] }
+          : presentEventData(event.data);
       yield serverSentEvent(type === "output.delta" ? null : seq, type, { run_id: run.run_id, seq, type, at, data });
     }
   }

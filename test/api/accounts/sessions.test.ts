@@ -99,7 +99,7 @@ describe("signing in to the console", () => {
 });
 
 describe("a session", () => {
-  it("allows all of /v2 with the role of its user, and nothing else", async () => {
+  it("allows all of /v2 and the documents of flows with the role of its user, and nothing else", async () => {
     const cookie = await sessionOf(viewer);
     expect((await nobody().get("/v2/runs", { headers: { cookie } })).status).toBe(200);
     const refused = await nobody().post("/v2/projects", { name: "x" }, own(cookie));
@@ -109,6 +109,9 @@ describe("a session", () => {
     });
     const address = `/inference/v0/run/${org.org_id}/0197f0a0-0000-7000-8000-000000000000`;
     expect((await nobody().post(address, {}, own(cookie))).status).toBe(401);
+    const documents = `/documents/${org.org_id}/0197f0a0-0000-7000-8000-000000000000/doc-0/ada-1`;
+    expect((await nobody().get(documents, { headers: { cookie } })).status).toBe(404);
+    expect((await nobody().delete(documents, { headers: { cookie } })).status).toBe(403);
     // The secret of a cookie is not a bearer token, and a token is not a cookie.
     const secret = cookie.replace("millrace_session=", "");
     expect((await checkedClient(api, secret).get("/v2/me")).status).toBe(401);

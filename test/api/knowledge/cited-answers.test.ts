@@ -55,6 +55,7 @@ it("a model with search results in its prompt sees numbered sources, and the run
   const { body: whole } = await mine.secret.get(`/v2/runs/${body.run_id}`, { query: { expand: "nodes" } });
   const node = whole.nodes.find((each: { path: string }) => each.path === "llm-0");
   expect(node.output.citations).toMatchObject([cited]);
+  expect(whole.citations).toEqual(body.citations);
 
   stub.next({ text: ['{"blue": [1, 2], "why": "As in [1]"}'] });
   const schema = { type: "object", properties: { blue: { type: "array" }, why: { type: "string" } } };

@@ -122,7 +122,10 @@ describe("the text that a model writes", () => {
     };
     const broken = await read(1);
     expect(broken.deltas).toEqual([
-      { data: { node_id: "llm-0", path: "llm-0", attempt: 1, step: 1, offset: 0, text: "One " }, id: "" },
+      {
+        data: { node_id: "llm-0", path: "llm-0", attempt: 1, step: 1, offset: 0, text: "One ", outputs: ["out-0"] },
+        id: "",
+      },
     ]);
     const { deltas, seen } = await read(100);
     expect(deltas.map(({ data }) => data["text"]).join("")).toBe("One two three");

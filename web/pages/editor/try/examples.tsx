@@ -3,7 +3,7 @@ import type { JSX } from "react";
 import type { Json } from "../../../flow/document.ts";
 import { Field } from "../../../parts/field.tsx";
 import { useEditor } from "../editor-context.ts";
-import { examplesOf, textsOf } from "./input-fields.ts";
+import { examplesOf, textsOf } from "../../../flow/input-fields.ts";
 import type { Entered } from "./kept-inputs.ts";
 
 /** Fills the form with an example of the flow. */

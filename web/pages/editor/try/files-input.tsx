@@ -3,14 +3,14 @@ import { useId, useRef } from "react";
 import type { JSX } from "react";
 import { useMe } from "../../../api/accounts.ts";
 import { toProblem } from "../../../api/problem.ts";
-import { deleteFile, filesOptions, uploadFile } from "../../../api/tries.ts";
-import type { FilesOf } from "../../../api/tries.ts";
+import { deleteFile, filesOptions, uploadFile } from "../../../api/documents.ts";
+import type { FilesOf } from "../../../api/documents.ts";
 import { Icon } from "../../../parts/icons.tsx";
 import { Failure } from "../../../parts/states.tsx";
 import { Status } from "../../../parts/status.tsx";
 import { useEditor } from "../editor-context.ts";
 import { sizeOf } from "./files.ts";
-import type { InputField } from "./input-fields.ts";
+import type { InputField } from "../../../flow/input-fields.ts";
 import { newUserId } from "./kept-inputs.ts";
 
 /** Documents for a node. They are uploaded at once, and belong to the user ID of the run. */
@@ -39,7 +39,7 @@ export function FilesInput({
       if (!(await beforeUpload())) throw new Error("The draft could not be saved, so nothing was uploaded.");
       const user_id = userId === "" ? newUserId() : userId;
       onUserId(user_id);
-      for (const file of chosen) await uploadFile(owner(user_id), file);
+      for (const file of chosen) await uploadFile(owner(user_id), file, true);
     },
     onSettled: reread,
   });

@@ -1,5 +1,5 @@
 import { keep, readKept } from "../../../parts/kept.ts";
-import { textsOf } from "./input-fields.ts";
+import { textsOf } from "../../../flow/input-fields.ts";
 
 /** What was entered for a flow. */
 export interface Entered {

@@ -4,8 +4,8 @@ import { Field } from "../../../parts/field.tsx";
 import { Icon } from "../../../parts/icons.tsx";
 import { base64Of } from "../../../parts/base64.ts";
 import { bytesOf, sizeOf } from "./files.ts";
-import { labelOf } from "./input-fields.ts";
-import type { OneInput } from "./input-fields.ts";
+import { labelOf } from "../../../flow/input-fields.ts";
+import type { OneInput } from "../../../flow/input-fields.ts";
 import { Recorder } from "./recorder.tsx";
 
 /** A picture or a recording: a file, for pictures also a URL, and for recordings also the microphone. */

@@ -9,7 +9,7 @@ import { nodesOf } from "../../../flow/access.ts";
 import type { Json } from "../../../flow/document.ts";
 import { Failure, Loading, Notice } from "../../../parts/states.tsx";
 import { useEditor } from "../editor-context.ts";
-import { textsOf } from "./input-fields.ts";
+import { textsOf } from "../../../flow/input-fields.ts";
 import { wholeValue } from "./request.ts";
 import { sessionOf } from "./session.ts";
 

@@ -3,7 +3,7 @@ import { readWholeOutput } from "../../../api/tries.ts";
 import type { TryRequest } from "../../../api/tries.ts";
 import { edgesOf, nodesOf } from "../../../flow/access.ts";
 import type { FlowDocument, Json } from "../../../flow/document.ts";
-import type { InputField } from "./input-fields.ts";
+import type { InputField } from "../../../flow/input-fields.ts";
 import type { Entered } from "./kept-inputs.ts";
 import type { TrySession } from "./session.ts";
 

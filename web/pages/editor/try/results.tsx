@@ -17,7 +17,7 @@ import { useEditor } from "../editor-context.ts";
 import { SaveExample } from "./examples.tsx";
 import type { Entered } from "./kept-inputs.ts";
 import { NodeResults } from "./node-results.tsx";
-import { PauseHere } from "./pause-here.tsx";
+import { PauseHere } from "../../pause-here.tsx";
 import { documentPath } from "./shown-values.ts";
 import { sessionOf, useTries } from "./session.ts";
 import type { Try } from "./session.ts";

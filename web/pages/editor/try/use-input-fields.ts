@@ -3,8 +3,8 @@ import { useEffect, useMemo, useState } from "react";
 import { readDraftIo } from "../../../api/tries.ts";
 import { nodesOf } from "../../../flow/access.ts";
 import { useEditor } from "../editor-context.ts";
-import { inputFields } from "./input-fields.ts";
-import type { InputField } from "./input-fields.ts";
+import { inputFields } from "../../../flow/input-fields.ts";
+import type { InputField } from "../../../flow/input-fields.ts";
 
 const AFTER_MS = 700;
 const INPUTS = "inputs";

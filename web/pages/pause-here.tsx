@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
-import { pauseOptions } from "../../../api/pauses.ts";
-import { toProblem } from "../../../api/problem.ts";
-import { Markdown } from "../../../parts/markdown/markdown.tsx";
-import { Failure, Loading } from "../../../parts/states.tsx";
-import { Value } from "../../../parts/value.tsx";
-import { Asked, Decision, Outcome } from "../../pause-decision.tsx";
+import { pauseOptions } from "../api/pauses.ts";
+import { toProblem } from "../api/problem.ts";
+import { Markdown } from "../parts/markdown/markdown.tsx";
+import { Failure, Loading } from "../parts/states.tsx";
+import { Value } from "../parts/value.tsx";
+import { Asked, Decision, Outcome } from "./pause-decision.tsx";
 
-/** An approval of the try, which is decided in the editor. */
+/** An approval of a run, which is decided where the run is shown. */
 export function PauseHere({ pauseId }: { readonly pauseId: string }): JSX.Element {
   const { data: pause, error, refetch } = useQuery(pauseOptions(pauseId));
   if (!pause)

@@ -1,5 +1,5 @@
-import { isObject } from "../../../flow/access.ts";
-import type { Json } from "../../../flow/document.ts";
+import { isObject } from "./access.ts";
+import type { Json } from "./document.ts";
 
 /** How an input is entered. */
 type InputKind = "text" | "url" | "image" | "audio" | "files";
