@@ -1,17 +1,8 @@
-import { createHash } from "node:crypto";
-import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
-import { extname, join, sep } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Middleware } from "koa";
 import { Problem } from "../../domain/errors.ts";
 import type { ContentAnswer, RequestState } from "../http/operation.ts";
+import { UNLIMITED, builtFiles, sendBuilt } from "./built-files.ts";
 
-const TYPES: Readonly<Record<string, string>> = {
-  ".html": "text/html; charset=utf-8",
-  ".js": "text/javascript; charset=utf-8",
-  ".css": "text/css; charset=utf-8",
-  ".svg": "image/svg+xml",
-};
 /**
  * Everything comes from this origin and nothing is inline; no page may frame it. With Trusted Types, browsers that support them turn no
  * text into markup or a script's URL.
@@ -26,23 +17,12 @@ const PAGE_HEADERS = {
 };
 const NOT_BUILT = "The console has not been built: run npm run build.";
 const PREFIX = "/console";
-/** The folder beside the compiled code. The build writes a stamp into it, which the console's sources do not have. */
-const FOLDER = fileURLToPath(new URL("../../../web/", import.meta.url));
-const STAMP = ".sources";
-
-interface ConsoleFile {
-  readonly type: string;
-  readonly etag: string;
-  /** Files by content coding, best first; the last is the file itself. */
-  readonly bodies: ReadonlyArray<readonly [coding: "br" | "gzip" | "identity", bytes: Buffer]>;
-}
-
 /**
  * Serves the built console: its files with an unlimited cache time, since their names change with their contents, and its page for every
- * other path below `/console`, which decides what to show. All of it is in memory: some hundred kilobytes.
+ * other path below `/console`, which decides what to show.
  */
 export function consoleFiles(): Middleware<RequestState> {
-  const files = builtFiles();
+  const files = builtFiles("web");
   return async function consoleFiles(ctx, next) {
     if (ctx.path !== PREFIX && !ctx.path.startsWith(`${PREFIX}/`)) return next();
     // Session operations are below `/console`, too.
@@ -57,46 +37,13 @@ export function consoleFiles(): Middleware<RequestState> {
     if (file === undefined) {
       throw new Problem("not_found", isAsset ? "No page at this path." : NOT_BUILT);
     }
-    ctx.set({ ...PAGE_HEADERS, ETag: file.etag });
-    if (isAsset) ctx.set("Cache-Control", "public, max-age=31536000, immutable");
-    ctx.vary("Accept-Encoding");
-    if (ctx.get("If-None-Match").includes(file.etag)) {
-      ctx.status = 304;
-      return;
-    }
-    const accepted = ctx.acceptsEncodings(file.bodies.map(([coding]) => coding));
-    const [coding, bytes] = file.bodies.find(([each]) => each === accepted) ?? file.bodies.at(-1) ?? [];
-    if (coding !== "identity" && coding !== undefined) ctx.set("Content-Encoding", coding);
-    ctx.type = file.type;
-    ctx.body = bytes;
+    sendBuilt(ctx, file, { ...PAGE_HEADERS, ...(isAsset && { "Cache-Control": UNLIMITED }) });
   };
 }
 
 /** The console's page for paths outside `/console` that it also shows; undefined if it has not been built. */
 export function consolePage(): ContentAnswer | undefined {
-  const page = builtFiles().get("index.html");
+  const page = builtFiles("web").get("index.html");
   const content = page?.bodies.at(-1)?.[1];
   return page && content && { status: 200, type: page.type, content, headers: PAGE_HEADERS };
-}
-
-let built: Map<string, ConsoleFile> | undefined;
-/** Read only once, so that a page and the files it names belong to one build. */
-const builtFiles = (): Map<string, ConsoleFile> => (built ??= loadFiles(FOLDER));
-
-function loadFiles(folder: string): Map<string, ConsoleFile> {
-  const files = new Map<string, ConsoleFile>();
-  if (!existsSync(join(folder, STAMP))) return files;
-  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
-    const type = TYPES[extname(name)];
-    const path = join(folder, name);
-    if (type === undefined || !statSync(path).isFile()) continue;
-    const bytes = readFileSync(path);
-    const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
-    const compressed = (["br", "gzip"] as const).flatMap((coding) => {
-      const beside = `${path}.${coding === "br" ? "br" : "gz"}`;
-      return existsSync(beside) ? [[coding, readFileSync(beside)] as const] : [];
-    });
-    files.set(name.split(sep).join("/"), { type, etag, bodies: [...compressed, ["identity", bytes]] });
-  }
-  return files;
 }
