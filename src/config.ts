@@ -143,6 +143,9 @@ export const environmentSchema = z.object({
     ),
   ...quotaSettings,
   MILLRACE_HOOK_RATE_LIMIT: int(1, 1_000_000).default(600).describe("Requests per minute for each inbound webhook URL"),
+  MILLRACE_PAGE_RATE_LIMIT: int(1, 1_000_000)
+    .default(1200)
+    .describe("Requests per minute from one network to published pages, counted in each api process"),
   MILLRACE_MIN_SCHEDULE_SECONDS: int(1, 60)
     .default(10)
     .describe("Shortest interval between two runs of a schedule, in seconds"),

@@ -101,6 +101,7 @@ const CAPABILITIES = [
   "skills",
   "triggers",
   "audit",
+  "pages",
 ];
 
 /** Files besides the services that combine capabilities, each with the reason. */
@@ -115,6 +116,7 @@ const COMPOSITION: ReadonlyArray<readonly [RegExp, string]> = [
   [/^src\/(services|stores)\/secrets\//, "every sealed column of the database, whatever it belongs to"],
   [/^src\/services\/accounts\/quotas\.ts$/, "what an organisation uses, whatever it belongs to"],
   [/^src\/services\/erasures\//, "one erasure removes all of a user, whatever it belongs to"],
+  [/^src\/(api|services)\/pages\//, "a page is a door to a flow's runs, documents and conversations"],
   [/^src\/services\/housekeeping\.ts$/, "one timer removes what has had its time, whatever it belongs to"],
 ];
 

@@ -5,6 +5,7 @@ import { createCredentialLookup } from "../services/accounts/credentials.ts";
 import { createOidcClient } from "../platform/oidc/oidc-client.ts";
 import { createPasswordQueue } from "../services/accounts/password-queue.ts";
 import { createSignIn } from "../services/accounts/sign-in.ts";
+import { createPageDoor } from "../services/pages/page-door.ts";
 import { createFlowCheck } from "../services/projects/check-flow.ts";
 import { createFlowCache } from "../services/projects/flow-cache.ts";
 import { createIdempotency } from "./http/idempotency.ts";
@@ -20,6 +21,8 @@ import type { Operation, RequestState } from "./http/operation.ts";
 import { createOperations } from "./operations.ts";
 import { createRateLimiter } from "../services/rate-limiter.ts";
 import { codecCors } from "./system/codec.ts";
+import { pageCors } from "./pages/admission.ts";
+import { publicFiles } from "./pages/public-files.ts";
 import { consoleFiles } from "./system/console.ts";
 import { runLimits } from "../services/runs/create-run.ts";
 import { createRunService } from "../services/runs/run-service.ts";
@@ -48,14 +51,17 @@ export function createApp(deps: ApiDeps): Api {
   const { config, db, logger } = deps;
   const keyUse = createKeyUseRecorder(db, logger);
   const limits = runLimits(config, db);
+  const passwords = createPasswordQueue();
   const services: ApiServices = {
     credentials: createCredentialLookup(db, keyUse.note),
-    signIn: createSignIn(db, createPasswordQueue()),
+    signIn: createSignIn(db, passwords),
     oidc: createOidcClient(config.MILLRACE_PRIVATE_HOSTS, config.MILLRACE_OIDC_PROVIDERS),
     flows: createFlowCache(db, deps.plans),
     checkFlow: createFlowCheck(deps),
     runService: createRunService({ ...deps, starter: deps.runs, limits }),
     quotas: limits.quotas,
+    passwords,
+    pages: createPageDoor(db, passwords, config.MILLRACE_PAGE_RATE_LIMIT),
   };
   const operations = createOperations(deps, services);
   const serving: ServeDeps = {
@@ -76,6 +82,8 @@ export function createApp(deps: ApiDeps): Api {
   app.use(problems(logger));
   app.use(wellFormed());
   app.use(consoleFiles());
+  app.use(publicFiles(config, services.pages));
+  app.use(pageCors(services.pages));
   app.use(codecCors(config));
   app.use(unmatched(operations, config.MILLRACE_CORS));
   app.use(routes(operations, serving));

@@ -14,6 +14,8 @@ import type { Scorer } from "../services/evals/scorer.ts";
 import type { CredentialLookup } from "../services/accounts/credentials.ts";
 import type { SignIn } from "../services/accounts/sign-in.ts";
 import type { Knowledge } from "../services/knowledge/open-knowledge.ts";
+import type { PasswordQueue } from "../services/accounts/password-queue.ts";
+import type { PageDoor } from "../services/pages/page-door.ts";
 import type { FlowCheck } from "../services/projects/check-flow.ts";
 import type { FlowCache } from "../services/projects/flow-cache.ts";
 import type { PlanCache } from "../services/projects/plans.ts";
@@ -93,4 +95,8 @@ export interface ApiServices {
   readonly checkFlow: FlowCheck;
   readonly runService: RunService;
   readonly quotas: QuotaReader;
+  /** Bounds the concurrent hashing of passwords. */
+  readonly passwords: PasswordQueue;
+  /** Admits visitors to published pages. */
+  readonly pages: PageDoor;
 }

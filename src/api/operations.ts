@@ -35,6 +35,11 @@ import { createFlowOperations } from "./projects/flows.ts";
 import { createHealthOperations } from "./system/health.ts";
 import { createInferenceOperations } from "./runs/inference.ts";
 import { createLimitsOperations } from "./system/limits.ts";
+import { createPageConversationOperations } from "./pages/page-conversations.ts";
+import { createPageDocumentOperations } from "./pages/page-documents.ts";
+import { createPageGateOperations } from "./pages/page-gate.ts";
+import { createPageRunOperations } from "./pages/page-runs.ts";
+import { createPageOperations } from "./pages/pages.ts";
 import { createPauseOperations } from "./runs/pauses.ts";
 import { createCodecOperations } from "./system/codec.ts";
 import { createQueueOperations } from "./system/queues.ts";
@@ -75,6 +80,11 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createDraftOperations(deps, services),
     ...createFlowIoOperations(deps),
     ...createFlowOperations(deps, services),
+    ...createPageOperations(deps, services),
+    ...createPageGateOperations(deps, services),
+    ...createPageRunOperations(deps, services),
+    ...createPageDocumentOperations(deps, services),
+    ...createPageConversationOperations(deps, services),
     ...createEvaluationOperations(deps),
     ...createInferenceOperations(deps, services),
     ...createStreamOperations(deps, services),

@@ -16,6 +16,7 @@ import { addRunCommand } from "./run-command.ts";
 import { addRunsCommands } from "./runs-commands.ts";
 import { addSecretsCommands } from "./secrets-commands.ts";
 import { addSkillCommands } from "./skill-commands.ts";
+import { addPageCommands } from "./page-commands.ts";
 import { addTriggerCommands } from "./trigger-commands.ts";
 import { readable } from "./styled.ts";
 import { addWebhookCommands } from "./webhook-commands.ts";
@@ -40,6 +41,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   addEvalCommands(program);
   addSkillCommands(program);
   addTriggerCommands(program);
+  addPageCommands(program);
   addWebhookCommands(program);
   addProviderCommands(program);
   addErasureCommands(program);

@@ -34,6 +34,7 @@ export const PROBLEMS = {
   review_required: { status: 409, title: "A second person has to approve this" },
   name_taken: { status: 409, title: "The name is already in use" },
   pause_expired: { status: 410, title: "The pause has expired" },
+  page_closed: { status: 410, title: "The page is closed" },
   precondition_failed: { status: 412, title: "The resource has changed since it was read" },
   payload_too_large: { status: 413, title: "The request is too large" },
   unsupported_media_type: { status: 415, title: "The content type is not supported" },

@@ -1,3 +1,4 @@
+import { VISITOR_DAYS } from "../domain/pages/page.ts";
 import type { BlobStore } from "../platform/blobs/blobs.ts";
 import { deleteBlobs } from "../platform/blobs/delete-blobs.ts";
 import { purgeAuditEntries } from "../stores/audit/audit-log.ts";
@@ -19,6 +20,7 @@ import { purgeDeliveries } from "../stores/webhooks/deliveries.ts";
 import { claimJob, releaseJob } from "../stores/system/blob-sweep.ts";
 import { purgeDeltas } from "../stores/runs/run-deltas.ts";
 import { purgeTurns } from "../stores/models/conversations.ts";
+import { purgeVisitors } from "../stores/pages/visitors.ts";
 import { purgeReservations } from "../stores/models/spending.ts";
 import { purgeNodePlaces } from "../stores/runs/node-places.ts";
 import { purgeRunJobs } from "../stores/runs/run-jobs.ts";
@@ -67,7 +69,7 @@ export interface HousekeepingOptions {
 
 /**
  * Purges expired data: responses kept for Idempotency-Keys, tokens, sessions, counts of rate limits, old events,
- * deleted datasets, experiments and monitors, old steps of drafts, live texts of finished runs, old runs, and once a
+ * deleted datasets, experiments and monitors, old steps of drafts, visitors of pages who stay away, live texts of finished runs, old runs, and once a
  * day unreferenced blobs. A part that fails is reported and does not stop the others. Any number of processes may run
  * it.
  */
@@ -129,6 +131,7 @@ export function startHousekeeping(
     inBatches((connection) => purgeRuns(connection, kept, RUNS_AT_ONCE), RUNS_AT_ONCE),
     inBatches((connection) => purgeFrozenDrafts(connection, BATCH)),
     inBatches((connection) => purgeTurns(connection, kept, BATCH)),
+    inBatches((connection) => purgeVisitors(connection, VISITOR_DAYS, BATCH)),
     // Purged after the events, jobs and responses that name these runs.
     inBatches((connection) => purgeRemovedRuns(connection, Math.max(JOB_RETENTION_MS, eventRetentionMs), BATCH)),
     auditRetentionDays === undefined

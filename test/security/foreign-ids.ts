@@ -35,6 +35,7 @@ const PLAIN: Ids = {
   "uploadDocument.user_id": HANDLE,
   "uploadDocumentOlderName.user_id": HANDLE,
   "getConversation.user_id": HANDLE,
+  "changeConversation.user_id": HANDLE,
   "deleteConversation.user_id": OTHER_HANDLE,
   // User IDs belong to the caller's organisation: they filter its lists or are stored with its runs.
   "listRuns.user_id": HANDLE,
@@ -113,6 +114,9 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     ] as const)
       await remember(database, { ...turn, user_id, run_id }, "theirs", "and nobody else's");
   });
+  const published = `/v2/projects/${pausing}/pages`;
+  const { body: publicPage } = await secret.post(published, { kind: "form" });
+  const { body: unusedPage } = await secret.post(published, { kind: "form" });
   const { body: key } = await secret.post("/v2/api-keys", { name: "theirs", kind: "secret" });
   const { body: user } = await secret.post("/v2/users", {
     email: `theirs-${org_id}@example.test`,
@@ -267,6 +271,8 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     org: org_id,
     org_id,
     project_id: pausing,
+    page_id: publicPage.page_id,
+    "revokePage.page_id": unusedPage.page_id,
     flow_id: echoing,
     "listRuns.project_id": echoing,
     "listRuns.run_id": children.body.data[0].run_id,

@@ -58,6 +58,8 @@ const ROWS = [
   "viewer-secrets",
   "project-escape",
   "unverified-address",
+  "draft-leak",
+  "public-page",
 ];
 
 const tests = fileURLToPath(new URL("../", import.meta.url));

@@ -81,6 +81,9 @@ const RULES_BEYOND_SCHEMA = new Set([
   "runDeployedFlow",
   "streamDeployedFlow",
   "createApiKey",
+  // A chat needs a fitting flow, an end is in the future, and common passwords are rejected.
+  "createPage",
+  "changePage",
   // `assignee=me` needs a user, and an API key is not one.
   "listPauses",
   // A receiver's URL must be public, events and projects must exist, headers must be valid in HTTP, and times must be within retention.

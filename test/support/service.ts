@@ -79,6 +79,8 @@ export async function startService(
     MILLRACE_DRAIN_MS: "0",
     MILLRACE_SITE_DELAY_MS: "0",
     MILLRACE_SYNC_MAX_PAGES: "150",
+    // All visitors of all tests come from one address.
+    MILLRACE_PAGE_RATE_LIMIT: "1000000",
     ...options.env,
   };
   const kinds = [...Array<"api">(apis).fill("api"), ...Array<"worker">(workers).fill("worker")];

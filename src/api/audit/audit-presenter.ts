@@ -8,7 +8,9 @@ export const auditEntrySchema = z
     entry_id: z.uuid(),
     at: z.iso.datetime(),
     actor: z.object({
-      type: z.enum(ACTOR_TYPES).describe("`cli`: a person with access to the installation itself."),
+      type: z
+        .enum(ACTOR_TYPES)
+        .describe("`cli`: a person with access to the installation itself. `page`: a visitor of a published page."),
       id: z
         .uuid()
         .nullable()

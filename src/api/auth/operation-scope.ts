@@ -9,6 +9,7 @@ const CAPABILITY_OF_TAG: Readonly<Record<string, Capability>> = {
   "Flow versions": "projects",
   "Project IO schemas": "projects",
   Flows: "projects",
+  Pages: "projects",
   "Run Flow": "runs",
   Documents: "documents",
   Runs: "runs",

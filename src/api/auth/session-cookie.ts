@@ -76,15 +76,15 @@ export function requireSameOrigin(config: Config, ctx: RequestContext, { unknown
   const site = ctx.get("Sec-Fetch-Site");
   const origin = ctx.get("Origin");
   if (site === "" && origin === "" && unknownIsFine) return;
-  if (site === "" ? isOwn(config, ctx, origin) : site === "same-origin") return;
+  if (site === "" ? isOwnOrigin(config, ctx, origin) : site === "same-origin") return;
   throw new Problem("forbidden", "With a session cookie, only pages of this Millrace can send this request.");
 }
 
 /**
- * Browsers send no Sec-Fetch-Site to addresses without https. Then the origin must be the requested host or the
- * configured one.
+ * Whether an origin is the requested host or the configured one. Browsers send no Sec-Fetch-Site to addresses without https, so this is
+ * all there is to compare.
  */
-function isOwn(config: Config, ctx: RequestContext, origin: string): boolean {
+export function isOwnOrigin(config: Config, ctx: RequestContext, origin: string): boolean {
   const url = URL.canParse(origin) ? new URL(origin) : null;
   return url !== null && (url.host === ctx.get("Host") || url.origin === new URL(baseUrl(config, ctx)).origin);
 }

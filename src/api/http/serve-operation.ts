@@ -32,8 +32,8 @@ import type { RawRequest, ValidRequest } from "./validate.ts";
 const MAX_FILES = 1000;
 /** Interval that, with the caching of credentials, ends a stream within the 5 s in which a revoked credential must be refused. */
 const READMIT_EVERY_MS = 1500;
-/** 404 is included for something in a project that the caller may no longer see. */
-const REFUSALS: readonly number[] = [401, 403, 404];
+/** 404 is included for something in a project that the caller may no longer see, 410 for a page that was revoked. */
+const REFUSALS: readonly number[] = [401, 403, 404, 410];
 
 export interface ServeDeps {
   readonly config: Config;
@@ -225,9 +225,12 @@ function endOfStream(
     await nextSlice(ctx.state.principal?.org_id);
     if (ctx.res.closed) return clearInterval(timer);
     try {
-      const { principal } = await authenticate(deps, ctx);
-      authorise(principal, operation);
-      await requireProjects(deps.db, principal, operation, valid);
+      if (operation.auth === "none") await operation.admit?.(ctx, async () => undefined);
+      else {
+        const { principal } = await authenticate(deps, ctx);
+        authorise(principal, operation);
+        await requireProjects(deps.db, principal, operation, valid);
+      }
     } catch (error) {
       // An unavailable database does not mean that the credential is invalid.
       if (error instanceof Problem && REFUSALS.includes(error.status)) end.abort();

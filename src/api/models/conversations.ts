@@ -1,12 +1,15 @@
 import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
 import type { Audit } from "../../services/audit/audit.ts";
+import { TITLE_CHARS } from "../../domain/pages/page.ts";
+import { removeConversation } from "../../services/pages/remove-conversation.ts";
 import { requireProject } from "../../services/projects/projects.ts";
 import {
   deleteConversations,
   findConversation,
   listConversations,
   listTurns,
+  titleConversation,
 } from "../../stores/models/conversations.ts";
 import type { ConversationRow, TurnRow } from "../../stores/models/conversations.ts";
 import type { ApiDeps } from "../deps.ts";
@@ -30,7 +33,12 @@ const conversationSchema = z
   .object({
     conversation_id: z.uuid(),
     user_id: z.string(),
-    turns: z.int(),
+    title: z.string().nullable(),
+    page_id: z
+      .uuid()
+      .nullable()
+      .describe("The page on which a visitor has this conversation; `null` if it is not a visitor's."),
+    turns: z.int().describe("Questions and answers that models remember."),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
   })
@@ -47,9 +55,19 @@ const turnSchema = z
   })
   .meta({ id: "ConversationTurn" });
 
-const presentConversation = ({ conversation_id, user_id, turns, created_at, updated_at }: ConversationRow) => ({
+const presentConversation = ({
   conversation_id,
   user_id,
+  title,
+  page_id,
+  turns,
+  created_at,
+  updated_at,
+}: ConversationRow) => ({
+  conversation_id,
+  user_id,
+  title,
+  page_id,
   turns,
   created_at,
   updated_at,
@@ -64,23 +82,23 @@ const presentTurn = ({ turn_id, run_id, path, said: [question, answer], created_
   created_at,
 });
 
-/** `/v2/projects/{project_id}/conversations`: the memory of models. */
-export function createConversationOperations({ db, reads }: ApiDeps): Operation[] {
-  /** Deletes the conversation of a user, or all of them. The last entry in the audit log has their number. */
-  async function remove(audit: Audit, orgId: string, projectId: string, userId: string | null): Promise<number> {
+/** `/v2/projects/{project_id}/conversations`: the memory of models, and the titles of conversations. */
+export function createConversationOperations(deps: ApiDeps): Operation[] {
+  const { db, reads } = deps;
+
+  /** Deletes all conversations of a project. The last entry in the audit log has their number. */
+  async function removeAll(audit: Audit, orgId: string, projectId: string): Promise<void> {
     const { project_id } = await requireProject(db, orgId, projectId, "project");
-    const target = userId === null ? { type: "project", id: project_id } : { type: "user", id: userId };
     for (let total = 0; ;) {
       const before = total;
       const removed = await db.orgTransaction(orgId, async (connection) => {
-        const count = await deleteConversations(connection, project_id, userId, BATCH);
-        const conversations = before + count;
-        if (count < BATCH && (userId === null || conversations > 0))
-          await audit(connection, { target, before: { project_id, conversations } });
+        const count = await deleteConversations(connection, project_id, null, BATCH);
+        const target = { type: "project", id: project_id };
+        if (count < BATCH) await audit(connection, { target, before: { project_id, conversations: before + count } });
         return count;
       });
       total += removed;
-      if (removed < BATCH) return total;
+      if (removed < BATCH) return;
     }
   }
 
@@ -92,9 +110,13 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
       path: PATH,
       summary: "List a flow's conversations",
       description:
-        "Lists the conversations that the flow's models remember, most recently used first, without their turns.",
+        "Lists the conversations that the flow's models remember, that have a title or that visitors of a page have, newest first, without their turns.",
       params,
-      query: listQuery,
+      query: listQuery.extend({
+        user: visibleText(255)
+          .optional()
+          .describe("Only conversations of this user, whose `user_id` begins with this text and a hyphen."),
+      }),
       success: {
         200: { description: "A page of conversations.", schema: pageOf(conversationSchema, "ConversationPage") },
       },
@@ -104,8 +126,9 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
           list: "conversations",
           orgId: org_id,
           query,
-          filters: { project_id },
-          fetch: (keyset) => reads.org(org_id, (connection) => listConversations(connection, project_id, keyset)),
+          filters: { project_id, user: query.user },
+          fetch: (keyset) =>
+            reads.org(org_id, (connection) => listConversations(connection, project_id, query.user, keyset)),
           idOf: ({ conversation_id }) => conversation_id,
           present: presentConversation,
         });
@@ -121,7 +144,7 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
       params,
       success: { 204: { description: "Deleted." } },
       async handler({ params: path, principal: { org_id }, audit }) {
-        await remove(audit, org_id, path.project_id, null);
+        await removeAll(audit, org_id, path.project_id);
         return { status: 204 };
       },
     }),
@@ -152,15 +175,48 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
     }),
     defineOperation({
       ...COMMON,
+      id: "changeConversation",
+      method: "PATCH",
+      path: `${PATH}/{user_id}`,
+      summary: "Change a conversation",
+      description:
+        "Sets the title of a `user_id`'s conversation. If the flow's models remember nothing of it yet, the conversation is created.",
+      params: userParams,
+      body: z
+        .strictObject({ title: visibleText(TITLE_CHARS).nullable().describe("`null` removes the title.") })
+        .meta({ id: "ConversationChange" }),
+      examples: { title: { title: "Where is my parcel?" } },
+      success: { 200: { description: "The conversation.", schema: conversationSchema } },
+      async handler({ params: { project_id, user_id }, body: { title }, principal: { org_id }, newId, audit }) {
+        await requireProject(db, org_id, project_id, "project");
+        const changed = await db.orgTransaction(org_id, async (connection) => {
+          const of = { org_id, project_id, user_id };
+          const { before, after } = await titleConversation(connection, of, newId(), title);
+          const target = { type: "user", id: user_id };
+          // What people write is not recorded, only that it was set.
+          const titled = (text: string | null) => ({ project_id, has_title: text !== null });
+          await audit(connection, { target, before: titled(before), after: titled(title) });
+          return after;
+        });
+        return { status: 200, body: presentConversation(changed) };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
       id: "deleteConversation",
       method: "DELETE",
       path: `${PATH}/{user_id}`,
       summary: "Delete a conversation",
-      description: "Deletes the conversation of one `user_id`. That user's next run starts a new one.",
+      description:
+        "Deletes the conversation of one `user_id`: its title, what models remember of it, and the documents uploaded for that `user_id`. Its runs stay. That user's next run starts a new conversation.",
       params: userParams,
       success: { 204: { description: "Deleted." } },
       async handler({ params: path, principal: { org_id }, audit }) {
-        if ((await remove(audit, org_id, path.project_id, path.user_id)) === 0) throw notFound("conversation");
+        const { project_id } = await requireProject(db, org_id, path.project_id, "project");
+        const { user_id } = path;
+        const target = { type: "user", id: user_id };
+        if (!(await removeConversation(deps, { org_id, project_id, user_id }, audit, target)))
+          throw notFound("conversation");
         return { status: 204 };
       },
     }),

@@ -25,7 +25,7 @@ export const flowPauseSchema = z
     required_approvals: z.int().describe("Number of different principals who must choose the same action."),
     received: z
       .array(z.object({ by: z.string(), action: z.string(), at: z.iso.datetime() }))
-      .describe("The answers so far. `by` is `user:<id>` or `org_api_key:<id>`."),
+      .describe("The answers so far. `by` is `user:<id>`, `org_api_key:<id>` or `page:<id>`."),
     expires_at: z.iso.datetime().nullable(),
     on_timeout: z
       .string()

@@ -14,6 +14,12 @@ export const userPassword = z
     "This password is too common: attackers try it first. Use a passphrase of several words.",
   )
   .describe("12 characters or more, such as a passphrase. The most common passwords are rejected.");
+/** Shorter than a user's, because many people share it, and guesses are slow. */
+export const pagePassword = z
+  .string()
+  .min(8)
+  .max(200)
+  .refine((text) => !isGuessedFirst(text), "This password is too common: attackers try it first. Use several words.");
 export const apiKeyName = z.string().trim().min(1).max(200);
 
 /** A password with fewer distinct characters, such as abababababab, is a repetition. */

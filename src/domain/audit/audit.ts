@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Json, JsonObject } from "../json.ts";
 import { isUuid } from "../uuid.ts";
 
-export const ACTOR_TYPES = ["user", "org_api_key", "system", "cli"] as const;
+export const ACTOR_TYPES = ["user", "org_api_key", "system", "cli", "page"] as const;
 export type ActorType = (typeof ACTOR_TYPES)[number];
 
 export const AUDIT_OUTCOMES = ["success", "failure"] as const;

@@ -33,8 +33,13 @@ export function isAssignee(assignees: Assignees, person: Person): boolean {
   return users.some((name) => assignees.users.includes(name)) || roles.some((role) => assignees.roles.includes(role));
 }
 
-/** How the person or key that answered is recorded: `user:<id>`, `org_api_key:<id>`. */
-export const answererOf = ({ type, id }: Principal): string => `${type}:${id}`;
+/** Who answers a pause: a caller, or a visitor of a published page. */
+export interface Answerer extends Pick<Principal, "id" | "role"> {
+  readonly type: Principal["type"] | "page";
+}
+
+/** How the person, key or page that answered is recorded: `user:<id>`, `org_api_key:<id>`, `page:<id>`. */
+export const answererOf = ({ type, id }: Pick<Answerer, "type" | "id">): string => `${type}:${id}`;
 
 /** Some of the people who may answer, for a message. */
 export function assigneesText({ users, roles }: Assignees): string {

@@ -42,7 +42,7 @@ export function isSettled(state: RunState): boolean {
 
 export const RUN_TYPES = ["api", "batch", "trigger", "scheduled", "sub_workflow", "draft"] as const;
 export type RunType = (typeof RUN_TYPES)[number];
-export const RAN_BY_TYPES = ["org_api_key", "user", "system"] as const;
+export const RAN_BY_TYPES = ["org_api_key", "user", "system", "page"] as const;
 export type RanByType = (typeof RAN_BY_TYPES)[number];
 
 export const NODE_STATES = ["RUNNING", "RETRYING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED", "SKIPPED"] as const;

@@ -1,5 +1,4 @@
-import type { Principal } from "../../domain/accounts/principal.ts";
-import type { Person } from "../../domain/runs/assignees.ts";
+import type { Answerer, Person } from "../../domain/runs/assignees.ts";
 import { findUser, findUsersByName } from "../../stores/accounts/users.ts";
 import type { NamedUser } from "../../stores/accounts/users.ts";
 import type { Db } from "../../stores/db.ts";
@@ -9,8 +8,8 @@ export async function findPerson(db: Db, userId: string): Promise<Person | null>
   return findUser(db, userId);
 }
 
-/** The owner of the credential; null for an API key. */
-export async function personOf(db: Db, { type, id, role }: Principal): Promise<Person | null> {
+/** The owner of the credential; null for an API key, and for a visitor of a page. */
+export async function personOf(db: Db, { type, id, role }: Answerer): Promise<Person | null> {
   const user = type === "user" ? await findUser(db, id) : null;
   return user && { user_id: user.user_id, email: user.email, role };
 }

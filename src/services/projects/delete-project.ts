@@ -8,6 +8,7 @@ import { deleteMonitorsOf } from "../evals/monitors.ts";
 import type { RunControlDeps } from "../runs/answer-pause.ts";
 import { forgetProject } from "../models/memory.ts";
 import { cancelOpenRuns, openRunCount } from "../runs/open-runs.ts";
+import { revokePagesOf } from "../pages/pages.ts";
 import { deleteTriggersOf } from "../triggers/triggers.ts";
 import { refuseWhileUsed } from "./flow-references.ts";
 
@@ -19,7 +20,7 @@ export interface ProjectToDelete {
 }
 
 /**
- * Deletes a project with its triggers and monitors, and with `cancelRuns` asks its unfinished runs to stop. Throws 404,
+ * Deletes a project with its triggers, monitors and pages, and with `cancelRuns` asks its unfinished runs to stop. Throws 404,
  * 409 `in_use` if another project's published flow calls it, and 409 `runs_open` if runs are unfinished.
  */
 export async function deleteProject(
@@ -43,6 +44,7 @@ export async function deleteProject(
     // afterwards and start nothing until then.
     await deleteTriggersOf(connection, projectId);
     await deleteMonitorsOf(connection, projectId);
+    await revokePagesOf(connection, projectId);
     await forgetProject(connection, projectId);
     await deleteDraftSteps(connection, projectId);
     await recordDeleted(connection, audited, project);

@@ -2,6 +2,7 @@ import { Problem, ValidationProblem, invalid } from "../../domain/errors.ts";
 import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { answererOf } from "../../domain/runs/assignees.ts";
+import type { Answerer } from "../../domain/runs/assignees.ts";
 import type { PauseResolution } from "../../domain/runs/run.ts";
 import { isToolPath } from "../../domain/models/agent.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
@@ -18,7 +19,6 @@ import type { RunObserver } from "./run-observer.ts";
 import { requireAssignee } from "./assignees.ts";
 import { checkEditedCall, editedArguments } from "./check-edited-call.ts";
 import type { EditedCallDeps } from "./check-edited-call.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
 
 /** The action that decides a pause alone, even if a majority is required. */
 const REJECT = "reject";
@@ -56,7 +56,7 @@ export async function answerPause(
   deps: PauseAnswerDeps,
   run: RunRow,
   answer: PauseAnswer,
-  principal: Principal,
+  principal: Answerer,
 ): Promise<void> {
   const { db, starter, feed, logger } = deps;
   const { org_id, run_id } = run;
@@ -105,7 +105,7 @@ async function recordAnswer(
   connection: Db,
   run: RunRow,
   answer: PauseAnswer,
-  principal: Principal,
+  principal: Answerer,
   checked: string | undefined,
 ): Promise<Outcome> {
   const { pause_id, run_id: ownRun } = await choosePause(connection, run, checked ?? answer.pause_id);

@@ -2,16 +2,16 @@ import { roleAllows } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem } from "../../domain/errors.ts";
 import { answererOf, assigneesText, isAssignee } from "../../domain/runs/assignees.ts";
-import type { Person } from "../../domain/runs/assignees.ts";
+import type { Answerer, Person } from "../../domain/runs/assignees.ts";
 import { personOf } from "../accounts/people.ts";
 import type { Db } from "../../stores/db.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
 
 /**
  * Throws 403 if a pause has assignees and the caller is not one of them, whatever the caller's role. An API key is
- * never an assignee.
+ * never an assignee, nor is a visitor of a page.
  */
-export async function requireAssignee(db: Db, pause: PauseRow, principal: Principal): Promise<void> {
+export async function requireAssignee(db: Db, pause: PauseRow, principal: Answerer): Promise<void> {
   const { assignees, pause_id } = pause;
   if (assignees === null) return;
   const person = await personOf(db, principal);

@@ -153,6 +153,20 @@ export async function deleteDocuments(
   );
 }
 
+/** Deletes up to `limit` documents of a user ID in a project, of all nodes; returns the blobs to delete with them. */
+export async function deleteDocumentsOfUser(
+  db: Db,
+  { project_id, user_id }: Pick<DocumentHandle, "project_id" | "user_id">,
+  limit: number,
+): Promise<RemovedDocument[]> {
+  return db.query<RemovedDocument>(
+    `delete from documents where file_id in (
+        select file_id from documents where org_id = current_org() and project_id = $1::uuid and user_id = $2::text limit $3::integer
+      ) returning file_id, blob_key, text_value`,
+    [project_id, user_id, limit],
+  );
+}
+
 /** Blocks other uploads with the same name and user ID until the transaction ends. */
 export async function lockFilename(db: Db, handle: DocumentHandle, filename: string): Promise<void> {
   await db.query("select pg_advisory_xact_lock(hashtextextended(array_to_string($1::text[], chr(1)), 0))", [

@@ -118,7 +118,7 @@ export async function namesErased(db: Db, erasureId: string, text: string): Prom
 }
 
 /** Operations with an end user as their target. In other operations a target of type `user` is a user of the console. */
-const ON_END_USERS = "('deleteConversation', 'deleteDocuments')";
+const ON_END_USERS = "('changeConversation', 'deleteConversation', 'deleteDocuments')";
 
 /**
  * The value of a changed filter before or after the change, without the user: the ID is replaced in `user_ids`; a filter that was cut to a

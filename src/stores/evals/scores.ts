@@ -114,6 +114,16 @@ export async function deleteScore(db: Db, scoreId: string): Promise<void> {
   await db.query("delete from scores where org_id = current_org() and score_id = $1::uuid", [scoreId]);
 }
 
+/** The labels of these scores; a deleted one has none. */
+export async function labelsOfScores(
+  db: Db,
+  scoreIds: readonly string[],
+): Promise<Array<{ score_id: string; label: string | null }>> {
+  return db.query("select score_id, label from scores where org_id = current_org() and score_id = any ($1::uuid[])", [
+    scoreIds,
+  ]);
+}
+
 /** Which scores to list; null fields restrict nothing. */
 export interface ScoreSearch {
   readonly run_id: string | null;

@@ -8,6 +8,9 @@ import type { Keyset } from "../keyset.ts";
 export interface ConversationRow {
   readonly conversation_id: string;
   readonly user_id: string;
+  readonly title: string | null;
+  /** The page on which a visitor has this conversation; null if it is not a visitor's. */
+  readonly page_id: string | null;
   readonly turns: number;
   readonly created_at: string;
   readonly updated_at: string;
@@ -70,16 +73,52 @@ export async function insertTurn(
   );
 }
 
-/** A page of a project's conversations. */
-export async function listConversations(db: Db, projectId: string, page: Keyset): Promise<ConversationRow[]> {
+const COLUMNS = `conversation_id, user_id, title, page_id, created_at, updated_at,
+  (select count(*)::int from conversation_turns t where t.conversation_id = c.conversation_id) as turns`;
+
+/** A page of a project's conversations: all, or those of one user, whose user IDs begin with `<user>-`. */
+export async function listConversations(
+  db: Db,
+  projectId: string,
+  user: string | undefined,
+  page: Keyset,
+): Promise<ConversationRow[]> {
   const { bound, compare, order } = keysetSql(page);
   return db.query<ConversationRow>(
-    `select conversation_id, user_id, created_at, updated_at,
-        (select count(*)::int from conversation_turns t where t.conversation_id = c.conversation_id) as turns
-      from conversations c where org_id = current_org() and project_id = $1::uuid and conversation_id ${compare} $2::uuid
+    `select ${COLUMNS} from conversations c
+      where org_id = current_org() and project_id = $1::uuid and conversation_id ${compare} $2::uuid
+        and ($4::text is null or starts_with(user_id, $4 || '-'))
       order by conversation_id ${order} limit $3::int`,
-    [projectId, bound, page.limit],
+    [projectId, bound, page.limit, user ?? null],
   );
+}
+
+/** Sets the title of a user ID's conversation, which is made if there is none. Returns it, and its title before. */
+export async function titleConversation(
+  db: Db,
+  conversation: { readonly org_id: string; readonly project_id: string; readonly user_id: string },
+  newId: string,
+  title: string | null,
+): Promise<{ readonly before: string | null; readonly after: ConversationRow }> {
+  const { org_id, project_id, user_id } = conversation;
+  const before = await db.value<string | null>(
+    `select title from conversations where org_id = current_org() and project_id = $1::uuid and user_id = $2::text
+      for no key update`,
+    [project_id, user_id],
+  );
+  await db.query(
+    `insert into conversations (conversation_id, org_id, project_id, user_id, title)
+      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text)
+      on conflict (project_id, user_id) do update set title = excluded.title, updated_at = now()`,
+    [newId, org_id, project_id, user_id, title],
+  );
+  const [after] = await db.query<ConversationRow>(
+    `select ${COLUMNS} from conversations c
+      where org_id = current_org() and project_id = $1::uuid and user_id = $2::text`,
+    [project_id, user_id],
+  );
+  if (after === undefined) throw new Error(`the conversation of ${project_id} was just written`);
+  return { before, after };
 }
 
 /** The id of a conversation; null if there is none. */

@@ -31,6 +31,7 @@ export const SEALED_TABLES = [
   { table: "evaluators", id: "evaluator_id", columns: { secret: "secret" }, where: "secret is not null" },
   { table: "triggers", id: "id", columns: { secret: "secret" }, where: "secret is not null" },
   { table: "connections", id: "connection_id", columns: { credential: "credential" }, where: "true" },
+  { table: "pages", id: "page_id", columns: { token: "token" }, where: "true" },
   { table: "sessions", id: "session_id", columns: { id_token: "id_token" }, where: "id_token is not null" },
   { table: "data_keys", id: "key_id", columns: { sealed: "key" }, where: "true" },
 ] as const satisfies readonly SealedTable[];

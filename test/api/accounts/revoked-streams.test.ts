@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSignInLink } from "../../../src/services/accounts/sessions.ts";
 import type { TestClient } from "../../support/client.ts";
+import { publish } from "../pages/published.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { newUser } from "./accounts.ts";
 import { startInProcess } from "../in-process.ts";
@@ -97,5 +98,20 @@ describe("a stream ends, without an error, soon after", () => {
     );
     await revoke();
     expect(await endOf(stream)).not.toContain('"result"');
+  });
+
+  it.each(["revoked", "its password changed"])("public-page: the page of a visitor has been %s", async (how) => {
+    const { path, door, enter } = await publish(tenant, echo(), {}, other);
+    const { handle } = await enter();
+    const visitor = checkedClient(other, handle);
+    const stream = await visitor.raw("POST", `${door}/runs`, { inputs: { "in-0": "x" } }, { headers: EVENTS });
+    const since = performance.now();
+    const changed =
+      how === "revoked" ? tenant.secret.delete(path) : tenant.secret.patch(path, { password: "tulip-and-harbour" });
+    expect((await changed).status).toBeLessThan(300);
+    expect(await endOf(stream)).not.toContain('"state":"COMPLETED"');
+    const again = await visitor.get(`${door}/conversations`);
+    expect(again.status).toBe(how === "revoked" ? 410 : 401);
+    expect(performance.now() - since).toBeLessThan(5000);
   });
 });

@@ -150,6 +150,8 @@ async function use(tenant: ApiTenant, flows: Flows, { user, marker }: typeof ERA
 
   stub.answer(({ body }) => ({ text: [`heard ${body.messages.at(-1).content}`] }));
   await run(flows.remembering, { mode: "sync" });
+  const talk = `/v2/projects/${flows.remembering}/conversations/${user}`;
+  expect((await secret.patch(talk, { title: marker })).status).toBe(200);
   const form = new FormData();
   form.set("file", new File([`# ${marker}\n\n${`${marker} `.repeat(4000)}`], `${marker}.md`));
   const where = { org: org_id, user_id: user, flow_id: flows.reading, node_id: "doc-0" };
@@ -246,6 +248,7 @@ it("erases all data of one user from every table, the blobs and Temporal, and no
     expect.arrayContaining([
       "audit_log.changes",
       "conversation_turns.said",
+      "conversations.title",
       "conversations.user_id",
       "documents.user_id",
       "eval_dataset_rows.inputs",

@@ -33,7 +33,10 @@ export function accessLog(logger: Logger, metrics: Metrics): Middleware<RequestS
   };
 }
 
-/** Without the query, which may contain users' texts, and without the secret in the URL of an inbound webhook. */
+/** Without the query, which may contain users' texts, and without the secret in the URL of an inbound webhook or a page. */
 function loggable(path: string): string {
-  return path.replace(/^\/hooks\/.*/i, "/hooks/[redacted]").slice(0, 512);
+  return path
+    .replace(/^\/hooks\/.*/i, "/hooks/[redacted]")
+    .replace(/^\/f\/[\w-]{43}/i, "/f/[redacted]")
+    .slice(0, 512);
 }

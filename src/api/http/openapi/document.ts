@@ -16,8 +16,9 @@ const API_VERSION = "0.1.0";
 const DESCRIPTION = `Millrace runs deployed flows durably and serves them over HTTP.
 
 Every request needs \`Authorization: Bearer <credential>\` with an API key or an access token, except health
-checks, metrics, this document, sign-in (\`/token\` and the console's) and inbound webhooks. Public keys run flows
-and upload documents. Everything under \`/v2\` needs a secret key, a user's token or a console session.
+checks, metrics, this document, sign-in (\`/token\` and the console's), inbound webhooks and published pages, whose
+operations take the handle of a visitor. Public keys run flows and upload documents. Everything under \`/v2\`
+needs a secret key, a user's token or a console session.
 
 Errors are \`application/problem+json\` with a stable \`code\`. A request that fails validation returns 422 with
 \`{detail: [{loc, msg, type}]}\`, which lists up to 100 invalid locations; a body that is not JSON is a 422 at

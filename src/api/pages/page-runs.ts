@@ -1,0 +1,251 @@
+import { createHash } from "node:crypto";
+import { uuidv7 } from "uuidv7";
+import { z } from "zod";
+import { Problem } from "../../domain/errors.ts";
+import { jsonObjectSchema, jsonValueSchema } from "../../domain/json-schema.ts";
+import { feedbackId } from "../../domain/pages/page.ts";
+import { giveFeedback } from "../../services/evals/give-feedback.ts";
+import { requireVisitorRun, startVisitorRun } from "../../services/pages/visitor-runs.ts";
+import { answerPause } from "../../services/runs/answer-pause.ts";
+import { cancelRun } from "../../services/runs/cancel-run.ts";
+import { listPauses } from "../../stores/runs/pauses.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
+import { EVENT_STREAM, answerStream } from "../http/event-stream.ts";
+import { createIdempotency } from "../http/idempotency.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation, RequestContext } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import { createAdmission, visitOf, visitorAudit } from "./admission.ts";
+import { PAGE_PROBLEMS, pageToken } from "./page-params.ts";
+import { mayVisitorsAnswer, pageFrameSchema, pageRunSchema } from "./page-run-presenter.ts";
+import { createPageRunViews } from "./page-run-views.ts";
+
+const PATH = "/f/{token}/runs";
+const COMMON = { tag: "Pages", auth: "none", audit: "run" } as const;
+const params = pageToken.extend({ run_id: pathId("run") });
+const KEY = /^[!-~]{1,255}$/;
+
+const startBody = z
+  .strictObject({
+    inputs: jsonObjectSchema.default({}).describe("The flow's inputs, keyed by node ID."),
+    conversation_id: z
+      .uuid()
+      .toLowerCase()
+      .optional()
+      .describe("A conversation of this visitor. Without it, the run begins a new one."),
+  })
+  .meta({ id: "PageRunStart" });
+
+const answerBody = z
+  .strictObject({
+    pause_id: z.uuid().optional().describe("The pause to answer. Required if several are waiting."),
+    action: z.string().max(64).optional().describe("One of the pause's actions. Can be omitted if there is only one."),
+    data: jsonValueSchema.optional().describe("Data that matches the pause's form."),
+    comment: z.string().max(4000).optional(),
+  })
+  .meta({ id: "PagePauseAnswer" });
+
+const feedbackBody = z
+  .strictObject({ feedback: z.enum(["positive", "negative"]), comment: z.string().max(4000).optional() })
+  .meta({ id: "PageFeedback" });
+
+/** `/f/{token}/runs`: what visitors of a page run. */
+export function createPageRunOperations(deps: ApiDeps, services: ApiServices): Operation[] {
+  const { config, db, runs: starter, feed, observer, logger, evaluation, plans } = deps;
+  const { visitors } = createAdmission(config, services.pages);
+  const maxInputBytes = config.MILLRACE_INPUT_LIMIT_BYTES;
+  const starting = { db, flows: services.flows, runService: services.runService, maxInputBytes };
+  const control = { db, starter, feed, observer, logger, evaluation, plans, maxInputBytes };
+  const views = createPageRunViews(deps, services);
+  const asEvents = (ctx: RequestContext): boolean => ctx.accepts("application/json", EVENT_STREAM) === EVENT_STREAM;
+
+  /** The ID of a run: the same for the same key of the same visitor. Throws 409 if the key was used for another request. */
+  async function runIdFor(
+    ctx: RequestContext,
+    key: string | undefined,
+    body: unknown,
+  ): Promise<readonly [string, boolean]> {
+    if (key === undefined) return [uuidv7(), false];
+    const { page, visitor } = visitOf(ctx);
+    // A digest, so that a visitor's key meets neither another visitor's nor one of the organisation's.
+    const own = createHash("sha256").update(`${visitor.visitor_id} ${key}`).digest("hex");
+    const { resourceId, repeated } = await createIdempotency(deps).claimOnly({
+      orgId: page.org_id,
+      key: `page-${own}`,
+      operation: "startPageRun",
+      method: "POST",
+      path: `/pages/${page.page_id}/runs`,
+      search: "",
+      body: Buffer.from(JSON.stringify(body)),
+      makesRun: true,
+      credential: null,
+    });
+    return [resourceId, repeated];
+  }
+
+  return [
+    defineOperation({
+      ...COMMON,
+      id: "startPageRun",
+      method: "POST",
+      path: PATH,
+      summary: "Run the flow of a page",
+      description: `Runs the flow as a visitor of the page. With \`Accept: text/event-stream\` the response streams frames until the run finishes, or pauses for the visitor; otherwise it is 202 with the run as it is now.
+
+The first frame of a stream has \`reset: true\` and all outputs so far; later frames have only what is new: text to append, or with \`reset: true\` outputs that start again. A stream that ends before that can be opened again with \`GET\`. Closing the page does not stop the run.
+
+Send an \`Idempotency-Key\`: the same key of the same visitor returns to the same run.`,
+      admit: visitors,
+      params: pageToken,
+      headers: z.object({
+        "idempotency-key": z
+          .string()
+          .regex(KEY, "Must be 1 to 255 visible ASCII characters")
+          .optional()
+          .describe("1 to 255 visible ASCII characters. Counts for this visitor only."),
+      }),
+      body: startBody,
+      textsIn: ["inputs"],
+      wideBody: true,
+      examples: { question: { inputs: { "in-0": "Where is my parcel?" } } },
+      problems: [
+        ...PAGE_PROBLEMS,
+        "idempotency_conflict",
+        "too_many_concurrent_runs",
+        "too_many_nested_runs",
+        "quota_exceeded",
+      ],
+      success: {
+        200: { description: "Frames until the run finishes or pauses.", content: { [EVENT_STREAM]: pageFrameSchema } },
+        202: { description: "The run.", schema: pageRunSchema },
+      },
+      async handler({ headers, body, ctx, streamSignal }) {
+        const { page, visitor, network } = visitOf(ctx);
+        const [run_id, repeated] = await runIdFor(ctx, headers["idempotency-key"], body);
+        const row = await startVisitorRun(starting, {
+          ...body,
+          page,
+          visitor,
+          run_id,
+          repeated,
+          count: () => services.pages.countStart(page, visitor.visitor_id, network),
+        });
+        if (asEvents(ctx)) return answerStream(EVENT_STREAM, views.frames({ row, page, visitor }, streamSignal()));
+        return { status: 202, body: await views.run({ row, page, visitor }) };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "getPageRun",
+      method: "GET",
+      path: `${PATH}/{run_id}`,
+      summary: "Get a run of a page",
+      description:
+        "Returns a run of this visitor or, with `Accept: text/event-stream`, streams it from all its outputs so far. While a run waits for people of the organisation, the stream stays open.",
+      admit: visitors,
+      params,
+      headers: z.object({ "last-event-id": z.string().max(100).optional().describe("Accepted, and not needed.") }),
+      problems: PAGE_PROBLEMS,
+      success: {
+        200: { description: "The run.", schema: pageRunSchema, content: { [EVENT_STREAM]: pageFrameSchema } },
+      },
+      async handler({ params: { run_id }, ctx, streamSignal }) {
+        const { page, visitor } = visitOf(ctx);
+        const row = await requireVisitorRun(db, { page, visitor }, run_id);
+        if (asEvents(ctx)) return answerStream(EVENT_STREAM, views.frames({ row, page, visitor }, streamSignal()));
+        return { status: 200, body: await views.run({ row, page, visitor }) };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "cancelPageRun",
+      method: "POST",
+      path: `${PATH}/{run_id}/cancel`,
+      summary: "Cancel a run of a page",
+      description: "Requests a graceful cancel of a run of this visitor.",
+      admit: visitors,
+      params,
+      body: z.strictObject({}).prefault({}),
+      examples: { stop: {} },
+      problems: [...PAGE_PROBLEMS, "run_already_finished"],
+      success: { 202: { description: "Cancellation requested.", schema: pageRunSchema } },
+      async handler({ params: { run_id }, ctx }) {
+        const { page, visitor } = visitOf(ctx);
+        const { org_id } = page;
+        await requireVisitorRun(db, { page, visitor }, run_id);
+        const { run } = await cancelRun(control, { org_id, run_id, reason: null, mode: "graceful" });
+        const audit = visitorAudit(config, ctx, "cancelPageRun");
+        await db.org(org_id, (connection) => audit(connection, { target: { type: "run", id: run_id } }));
+        return { status: 202, body: await views.run({ row: run, page, visitor }) };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "resumePageRun",
+      method: "POST",
+      path: `${PATH}/{run_id}/resume`,
+      summary: "Answer a pause on a page",
+      description:
+        "Answers a pause of a run of this visitor. Only pauses that the page names in `visitor_pauses`, and that have no assignees, can be answered; others return 403.",
+      admit: visitors,
+      params,
+      body: answerBody,
+      examples: { choice: { action: "approve" } },
+      problems: [
+        ...PAGE_PROBLEMS,
+        "run_not_resumable",
+        "pause_already_resolved",
+        "pause_already_answered",
+        "not_an_assignee",
+        "pause_expired",
+      ],
+      success: { 202: { description: "The run.", schema: pageRunSchema } },
+      async handler({ params: { run_id }, body, ctx }) {
+        const { page, visitor } = visitOf(ctx);
+        const run = await requireVisitorRun(db, { page, visitor }, run_id);
+        const pauses = await db.org(page.org_id, (connection) => listPauses(connection, run_id));
+        const open = pauses.filter(({ status }) => status === "waiting");
+        const asked =
+          body.pause_id === undefined ? open : pauses.filter((each) => each.pause_id === body.pause_id?.toLowerCase());
+        if (asked.some((pause) => !mayVisitorsAnswer(page, pause)))
+          throw new Problem("forbidden", "People of the organisation decide this.");
+        await answerPause(control, run, body, { type: "page", id: page.page_id, role: "viewer" });
+        const audit = visitorAudit(config, ctx, "resumePageRun");
+        await db.org(page.org_id, (connection) => audit(connection, { target: { type: "run", id: run_id } }));
+        return {
+          status: 202,
+          body: await views.run({ row: await requireVisitorRun(db, { page, visitor }, run_id), page, visitor }),
+        };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "ratePageRun",
+      method: "POST",
+      path: `${PATH}/{run_id}/feedback`,
+      summary: "Send feedback on a run of a page",
+      description:
+        "Stores the visitor's feedback as a score of the run named `feedback`. Sending it again replaces it.",
+      admit: visitors,
+      params,
+      body: feedbackBody,
+      examples: { thumb: { feedback: "positive" } },
+      problems: PAGE_PROBLEMS,
+      success: {
+        200: {
+          description: "Feedback stored.",
+          schema: z
+            .object({ run_id: z.uuid(), feedback: z.enum(["positive", "negative"]) })
+            .meta({ id: "PageFeedbackKept" }),
+        },
+      },
+      async handler({ params: { run_id }, body: { feedback, comment = null }, ctx }) {
+        const { page, visitor } = visitOf(ctx);
+        await requireVisitorRun(db, { page, visitor }, run_id);
+        const score = { score_id: feedbackId(run_id), run_id, feedback, comment, author: page.page_id };
+        await giveFeedback(db, page.org_id, score, { replace: true });
+        return { status: 200, body: { run_id, feedback } };
+      },
+    }),
+  ];
+}
