@@ -8,8 +8,8 @@ export interface Pace {
 
 /** The share of a process's time in which it reads for one key. Measured by bench/neighbours-main.ts. */
 const SHARE = 1 / 4;
-/** How far a key may be ahead of its share without a rest (ms): a page of the console needs several lists together. */
-const AHEAD_MS = 500;
+/** How far a key may be ahead of its share without a rest (ms), so that a page with several statistics takes no longer. */
+const AHEAD_MS = 4000;
 /** Longest rest (ms). A statement may have waited for a lock, and requests in the queue wait for the rest. */
 const MAX_REST_MS = 2000;
 /** How long after its last use another key counts as using the process (ms). */

@@ -13,12 +13,11 @@ function restsOf(pace: ReturnType<typeof createPace>, ...tookMs: readonly number
 }
 
 describe("read-flood: while another organisation uses the process, reads", () => {
-  it("take a quarter of the time once they are half a second ahead", () => {
+  it("take a quarter of the time once the first second is used up", () => {
     const pace = createPace();
     for (const key of ["B", "A"]) pace.used(key);
-    expect(restsOf(pace, 100, 60)).toEqual([0, 0]);
-    expect(restsOf(pace, 40, 100)).toEqual([100, 400]);
-    vi.advanceTimersByTime(400);
+    expect(restsOf(pace, 900, 400, 200)).toEqual([0, 0, 500]);
+    vi.advanceTimersByTime(500);
     expect(restsOf(pace, 10, 10)).toEqual([30, 60]);
     expect(pace.restAfter("B", 0)).toBe(0);
   });
@@ -32,13 +31,13 @@ describe("read-flood: while another organisation uses the process, reads", () =>
   it("take all the time if the other organisation has not used the process for a minute", () => {
     const pace = createPace();
     for (const key of ["B", "A"]) pace.used(key);
-    vi.advanceTimersByTime(59_000);
+    vi.advanceTimersByTime(58_000);
     pace.used("A");
-    expect(restsOf(pace, 900)).toEqual([2000]);
+    expect(restsOf(pace, 1900)).toEqual([1700]);
     vi.advanceTimersByTime(2000);
     pace.used("A");
-    expect(restsOf(pace, 900)).toEqual([0]);
+    expect(restsOf(pace, 9000)).toEqual([0]);
     pace.used("B");
-    expect(restsOf(pace, 900)).toEqual([2000]);
+    expect(restsOf(pace, 1900)).toEqual([1700]);
   });
 });
