@@ -40,11 +40,13 @@ it("payloads are encrypted whole, long ones compressed; other payloads pass unch
   const keys = createDataKeys(own.database, createSecretBox([newKey]), "payloads");
   await own.database.system((db) => db.query("delete from data_keys"));
   const codec = createPayloadCodec(createPayloadCipher(keys));
-  const plain = [payload("short"), payload("long ".repeat(1000))];
+  // The third is short as long as it is compressed, the fourth is never short.
+  const long = ["long ".repeat(1000), "x".repeat(4_000_000), randomBytes(50_000).toString("hex")];
+  const plain = [payload("short"), ...long.map(payload)];
   const sealed = await codec.encode(plain, context);
   expect(sealed.map(labelsOf)).toMatchObject([
     { compressed: "none", workflow_id: "run-1" },
-    { compressed: "deflate", workflow_id: "run-1" },
+    ...long.map(() => ({ compressed: "deflate", workflow_id: "run-1" })),
   ]);
   expect(sealed[1]?.data?.length).toBeLessThan(400);
   expect(JSON.stringify(sealed.map(({ metadata }) => Object.keys(metadata ?? {})))).not.toContain("json");
@@ -58,8 +60,8 @@ it("payloads are encrypted whole, long ones compressed; other payloads pass unch
     ["compressed", "none"],
     ["key-id", "01890000-0000-7000-8000-000000000009"],
   ] as const) {
-    const [, long] = sealed;
-    const claimed = { ...long, metadata: { ...long?.metadata, [label]: Buffer.from(value) } };
+    const [, second] = sealed;
+    const claimed = { ...second, metadata: { ...second?.metadata, [label]: Buffer.from(value) } };
     await expect(codec.decode([claimed])).rejects.toThrow("The payload");
   }
 });
