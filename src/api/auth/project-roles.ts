@@ -19,6 +19,7 @@ const NAMED_IN_REQUEST: readonly string[] = [
   "listTriggers",
   "uploadDocument",
   "uploadDocumentOlderName",
+  "validateFlow",
 ];
 
 /**
@@ -134,7 +135,9 @@ async function namedProjects(
   const ids = [params, ...inRequest].flatMap((members) =>
     PROJECT_NAMES.flatMap((name) => memberOf(members, name) ?? []),
   );
-  const named = ids.map(String).map((id): NamedProject => ({ noun: "project", project_id: id.toLowerCase() }));
+  // The member `flow` of a body can be a flow instead of an ID. A list names several projects, which no operation accepts.
+  const texts = ids.filter((id) => typeof id === "string" || Array.isArray(id));
+  const named = texts.map(String).map((id): NamedProject => ({ noun: "project", project_id: id.toLowerCase() }));
   for (const [owned, name, path] of OWNED) {
     const id = path.test(operation.path) ? memberOf(params, name) : undefined;
     if (typeof id !== "string") continue;

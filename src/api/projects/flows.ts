@@ -44,7 +44,7 @@ export function createFlowOperations(deps: ApiDeps, { checkFlow }: ApiServices):
             .toLowerCase()
             .optional()
             .describe(
-              "ID of the project that the flow is for. If you send it, a flow that calls itself is reported as a warning",
+              "ID of the project that the flow is for. If you send it, a flow that calls itself is reported as a warning. A key that is restricted to projects must send one of them",
             ),
         })
         .meta({ id: "FlowValidate" }),

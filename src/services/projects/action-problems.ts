@@ -1,8 +1,6 @@
 import type { FlowReference } from "../../domain/flow/references.ts";
 import type { FlowProblem } from "../../domain/flow/validate/problems.ts";
-import type { Action } from "../../domain/providers/action.ts";
-import type { Provider } from "../../domain/providers/provider.ts";
-import { findAction, findProvider } from "../providers/providers.ts";
+import { findActions } from "../providers/providers.ts";
 import type { Db } from "../../stores/db.ts";
 
 /**
@@ -11,15 +9,15 @@ import type { Db } from "../../stores/db.ts";
  */
 export async function actionProblems(db: Db, references: readonly FlowReference[]): Promise<FlowProblem[]> {
   const problems: FlowProblem[] = [];
-  const seen = new Map<string, Found>();
+  const used = references.flatMap(({ use, id }) => (use === undefined ? [] : [id]));
+  const found = await findActions(db, used);
   for (const reference of references) {
     const { use } = reference;
     if (use === undefined) continue;
-    const [provider_id = "", ...rest] = reference.id.split("/");
-    const found = seen.get(reference.id) ?? (await find(db, provider_id, rest.join("/")));
-    seen.set(reference.id, found);
-    const { provider, action } = found;
-    if (provider === null) continue;
+    const named = found.get(reference.id);
+    if (named === undefined) continue;
+    const { provider, action } = named;
+    const { provider_id } = provider;
     if (reference.kind === "action" && action === null) continue;
     const needsConnection = action?.requires_connection ?? (provider.source === "mcp" && provider.auth.required);
     if (needsConnection && !use.connected) {
@@ -44,16 +42,6 @@ export async function actionProblems(db: Db, references: readonly FlowReference[
     }
   }
   return problems;
-}
-
-interface Found {
-  readonly provider: Provider | null;
-  readonly action: Action | null;
-}
-
-async function find(db: Db, providerId: string, actionId: string): Promise<Found> {
-  const provider = await findProvider(db, providerId);
-  return { provider, action: provider === null || actionId === "" ? null : await findAction(db, provider, actionId) };
 }
 
 /** A problem at `place`, the path of a sibling of the reference within its node or tool. */

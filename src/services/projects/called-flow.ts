@@ -1,9 +1,28 @@
 import { describeFlow } from "../../domain/flow/io/io-schema.ts";
 import type { FlowIo } from "../../domain/flow/io/io-schema.ts";
 import type { Db } from "../../stores/db.ts";
-import { findFlowVersion } from "../../stores/projects/flow-versions.ts";
+import { findCalledVersions } from "../../stores/projects/flow-versions.ts";
 import { findProject } from "../../stores/projects/projects.ts";
 import type { Project } from "../../stores/projects/projects.ts";
+
+/** A call of another project's flow; version -1 is the published one. */
+interface Call {
+  readonly project_id: string;
+  readonly version: number;
+}
+type Limits = { readonly max_input_bytes: number };
+
+/** The inputs and outputs of called flows, read in one query, by the position of the call. Flows that do not exist are left out. */
+export async function describeCalledFlows(
+  db: Db,
+  calls: readonly Call[],
+  limits: Limits,
+): Promise<ReadonlyMap<number, FlowIo>> {
+  const found = calls.length === 0 ? [] : await findCalledVersions(db, calls);
+  return new Map(
+    [...found].map(([at, { definition, ...identity }]) => [at, describeFlow(definition, identity, limits)]),
+  );
+}
 
 /**
  * The project of a called flow, with the flow's inputs and outputs. Null if the project is not found or has no
@@ -11,14 +30,10 @@ import type { Project } from "../../stores/projects/projects.ts";
  */
 export async function findCalledFlow(
   db: Db,
-  { project_id, version }: { readonly project_id: string; readonly version: number },
-  limits: { readonly max_input_bytes: number },
+  call: Call,
+  limits: Limits,
 ): Promise<{ readonly project: Project; readonly io: FlowIo } | null> {
-  const project = await findProject(db, project_id);
-  const wanted = version === -1 ? project?.published_version : version;
-  const found = typeof wanted === "number" ? await findFlowVersion(db, project_id, wanted) : null;
-  if (!project || !found) return null;
-  const { definition, content_hash } = found;
-  const identity = { project_id, name: project.name, version: found.version, content_hash };
-  return { project, io: describeFlow(definition, identity, limits) };
+  const project = await findProject(db, call.project_id);
+  const io = (await describeCalledFlows(db, [call], limits)).get(0);
+  return project && io ? { project, io } : null;
 }

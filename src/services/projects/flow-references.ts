@@ -3,7 +3,7 @@ import { Problem } from "../../domain/errors.ts";
 import type { ReferenceKind } from "../../domain/flow/nodes/spec.ts";
 import type { FlowReference } from "../../domain/flow/references.ts";
 import type { FlowProblem, FlowProblemCode } from "../../domain/flow/validate/problems.ts";
-import { findProvider, missingActionsOf } from "../providers/providers.ts";
+import { findProviders, missingActionsOf } from "../providers/providers.ts";
 import { holdConnections } from "../../stores/providers/connections.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import type { Db } from "../../stores/db.ts";
@@ -147,9 +147,11 @@ async function missingSkills(db: Db, references: readonly FlowReference[]): Prom
 }
 
 async function missingProviders(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]> {
-  const known = new Map<string, boolean>();
-  for (const { id } of references) if (!known.has(id)) known.set(id, (await findProvider(db, id)) !== null);
-  return references.filter(({ id }) => known.get(id) !== true);
+  const known = await findProviders(
+    db,
+    references.map(({ id }) => id),
+  );
+  return references.filter(({ id }) => !known.has(id));
 }
 
 /** An action's ID is `<provider>/<action>`; provider IDs contain no slash. */

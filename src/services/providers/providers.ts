@@ -7,7 +7,9 @@ import type { Db } from "../../stores/db.ts";
 import type { Keyset } from "../../stores/keyset.ts";
 import {
   findImportedAction,
+  findImportedActions,
   findImportedProvider,
+  findImportedProviders,
   importedActions,
   holdImportedActions,
   importedActionTexts,
@@ -22,6 +24,47 @@ export async function findProvider(db: Db, providerId: string): Promise<Provider
   if (builtin !== undefined) return builtin;
   const row = await findImportedProvider(db, providerId);
   return row && asProvider(row);
+}
+
+/** Finds several providers in one query, by their IDs. Unknown providers are left out. */
+export async function findProviders(db: Db, providerIds: readonly string[]): Promise<ReadonlyMap<string, Provider>> {
+  const wanted = [...new Set(providerIds)];
+  const imported = wanted.filter((id) => findBuiltin(id) === undefined);
+  const rows = imported.length === 0 ? [] : await findImportedProviders(db, imported);
+  const builtin = wanted.flatMap((id) => findBuiltin(id) ?? []);
+  return new Map([...builtin, ...rows.map(asProvider)].map((provider) => [provider.provider_id, provider]));
+}
+
+/** A provider with one of its actions; the action is null if it does not exist or is not asked for. */
+export interface FoundAction {
+  readonly provider: Provider;
+  readonly action: Action | null;
+}
+
+/** Finds several actions in one query, by `<provider>/<action>`, or only the provider by `<provider>`. Unknown providers are left out. */
+export async function findActions(db: Db, ids: readonly string[]): Promise<ReadonlyMap<string, FoundAction>> {
+  const wanted = [...new Set(ids)].map((id) => {
+    const [provider_id = "", ...rest] = id.split("/");
+    return { id, provider_id, action_id: rest.join("/") };
+  });
+  const providers = await findProviders(
+    db,
+    wanted.map(({ provider_id }) => provider_id),
+  );
+  const asked = wanted.filter(({ provider_id, action_id }) => {
+    const provider = providers.get(provider_id);
+    return action_id !== "" && provider !== undefined && provider.source !== "builtin";
+  });
+  const rows = asked.length === 0 ? [] : await findImportedActions(db, asked);
+  const imported = new Map(rows.map((row) => [`${row.provider_id}/${row.action_id}`, asAction(row.action)]));
+  return new Map(
+    wanted.flatMap(({ id, provider_id, action_id }): Array<[string, FoundAction]> => {
+      const provider = providers.get(provider_id);
+      if (provider === undefined) return [];
+      const builtin = provider.actions.find((each) => each.action_id === action_id);
+      return [[id, { provider, action: builtin ?? imported.get(id) ?? null }]];
+    }),
+  );
 }
 
 /** The provider with this ID. Throws 404. */

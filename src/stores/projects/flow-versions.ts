@@ -113,6 +113,27 @@ export async function findFlowVersion(db: Db, projectId: string, version: number
   );
 }
 
+/** A flow that is called, with the name of its project. */
+export type CalledVersion = Pick<FlowVersion, "project_id" | "version" | "content_hash" | "definition"> & {
+  readonly name: string;
+};
+
+/** The versions that calls refer to, each at the position of its call; -1 is the published one. Every project ID must be a UUID. */
+export async function findCalledVersions(
+  db: Db,
+  calls: readonly CalledFlow[],
+): Promise<ReadonlyMap<number, CalledVersion>> {
+  const found = await db.query<CalledVersion & { readonly position: number }>(
+    `select (r.position - 1)::int as position, p.name, v.project_id, v.version, v.content_hash, ${DEFINITION}
+      from unnest($1::uuid[], $2::bigint[]) with ordinality as r (project_id, version, position)
+      join projects p on p.project_id = r.project_id and p.org_id = current_org() and p.deleted_at is null
+      join flow_versions v on v.project_id = p.project_id and v.org_id = p.org_id
+        and v.version = case when r.version = -1 then p.published_version else r.version end`,
+    [calls.map(({ project_id }) => project_id), calls.map(({ version }) => version)],
+  );
+  return new Map(found.map(({ position, ...version }) => [position, version]));
+}
+
 /** Which of these versions a project does not have. */
 export async function missingFlowVersions(db: Db, projectId: string, versions: readonly number[]): Promise<number[]> {
   return db.column<number>(
@@ -200,7 +221,7 @@ export async function findDeadReferences(db: Db, references: readonly CalledFlow
         where project_id = any ($1::uuid[]) and org_id = current_org() and deleted_at is null
         order by project_id for key share)
       select (r.position - 1)::int as position
-      from unnest($1::uuid[], $2::int[]) with ordinality as r (project_id, version, position)
+      from unnest($1::uuid[], $2::bigint[]) with ordinality as r (project_id, version, position)
       where r.project_id not in (select project_id from held)
         or r.version <> -1 and not exists (
           select from flow_versions v where v.project_id = r.project_id and v.version = r.version)`,

@@ -20,6 +20,15 @@ export async function findImportedProvider(db: Db, providerId: string): Promise<
   ]);
 }
 
+/** Which of those providers exist, in any order. */
+export function findImportedProviders(db: Db, providerIds: readonly string[]): Promise<ImportedProviderRow[]> {
+  return db.query(
+    `select provider_id, provider from imported_providers
+      where org_id = current_org() and provider_id = any ($1::text[])`,
+    [providerIds],
+  );
+}
+
 export function listImportedProviders(db: Db): Promise<ImportedProviderRow[]> {
   return db.query("select provider_id, provider from imported_providers where org_id = current_org()");
 }
@@ -128,6 +137,24 @@ export async function importedActions(
     `select ${ACTION} from imported_actions where ${OWN} and action_id = any ($2::text[])
       order by array_position($2::text[], action_id)`,
     [providerId, actionIds],
+  );
+}
+
+interface ActionName {
+  readonly provider_id: string;
+  readonly action_id: string;
+}
+
+/** Which of those actions of any providers exist, in any order. */
+export function findImportedActions(
+  db: Db,
+  actions: readonly ActionName[],
+): Promise<Array<ActionName & { readonly action: ImportedAction }>> {
+  return db.query(
+    `select provider_id, action_id, ${ACTION} from imported_actions
+      join jsonb_to_recordset($1::jsonb) as wanted (provider_id text, action_id text) using (provider_id, action_id)
+      where org_id = current_org()`,
+    [jsonb(actions.map(({ provider_id, action_id }) => ({ provider_id, action_id })))],
   );
 }
 

@@ -128,6 +128,8 @@ describe("the projects of a key", () => {
     expect((await key.post("/v2/runs", { project_id: project, inputs: { "in-0": "a" } })).status).toBe(201);
     const listed = await key.post(`/mcp?flow_id=${project}`, { jsonrpc: "2.0", id: 1, method: "tools/list" });
     expect(listed.body.result.tools).toHaveLength(2);
+    const checked = { flow: echoFlow(), project_id: project };
+    expect((await key.post("/v2/flows/validate", checked)).body).toMatchObject({ valid: true });
     // The key may run the flow, so the only error is the missing input.
     expect((await key.post(`/inference/v0/run/${org.org_id}/${project}`, {})).status).toBe(422);
   });
@@ -138,6 +140,8 @@ describe("the projects of a key", () => {
       key.get(`/v2/projects/${other}`),
       key.get("/v2/projects"),
       key.get("/v2/runs"),
+      key.post("/v2/flows/validate", { flow: echoFlow() }),
+      key.post("/v2/flows/validate", { flow: echoFlow(), project_id: other }),
       key.get("/v2/runs", { query: { project_id: other } }),
       key.post("/v2/runs", { flow_id: other, inputs: {} }),
       key.get(`/v2/runs/${uuidv7()}`),
@@ -188,6 +192,7 @@ describe("the projects of a key", () => {
       "testTrigger",
       "uploadDocument",
       "uploadDocumentOlderName",
+      "validateFlow",
     ]);
   });
 

@@ -91,6 +91,39 @@ describe("round trips to the database", () => {
     expect([other.status, other.body.code]).toEqual([409, "idempotency_conflict"]);
   });
 
+  it("are as many for a check of a flow with many actions and called flows as with one of each", async () => {
+    const secret = client(own, org.secretKey);
+    const document = {
+      openapi: "3.0.3",
+      info: { title: "Pets", version: "1" },
+      servers: [{ url: "https://pets.example.com" }],
+      paths: { "/pets": { get: { operationId: "pets", responses: { 200: { description: "Pets" } } } } },
+    };
+    const { body: provider } = await secret.post("/v2/providers", { openapi: document });
+    const { body: called } = await secret.post("/v2/projects", { name: "Called", flow: echoFlow("{{in-0}}!") });
+    const checked = async (count: number): Promise<number> => {
+      const each = Array.from({ length: count }, (_, at) => at);
+      const action = { provider_id: provider.provider_id, action_id: "pets", inputs: {} };
+      const nodes = [
+        ...each.map((at) => ({ id: `act-${at}`, type: "action", config: action })),
+        ...each.map((at) => ({
+          id: `sub-${at}`,
+          type: "subflow",
+          config: { project_id: at % 2 === 0 ? flowId : called.project_id, inputs: { "in-0": '"x"' } },
+        })),
+        { id: "out-0", type: "output" },
+      ];
+      const edges = nodes.slice(0, -1).map(({ id }) => ({ source: id, target: "out-0" }));
+      proxy.take();
+      const flow = { schema_version: 1, name: "Many", nodes, edges };
+      const { body } = await secret.post("/v2/flows/validate", { flow }, { query: { expand: "scope" } });
+      expect(body.problems).toEqual([]);
+      return proxy.take().length;
+    };
+    await checked(2);
+    expect(await checked(20)).toBeLessThanOrEqual(await checked(2));
+  });
+
   it("are fewer than two a second while the service is idle", async () => {
     const worker = await startServiceProcess("worker", own.env, inject("millrace").stateDir);
     await delay(3000);
