@@ -19,6 +19,9 @@ const ARGS = [
   // A host name other than localhost, because browsers allow less to its pages over plain HTTP.
   "--host-resolver-rules=MAP console.test 127.0.0.1",
   "--no-proxy-server",
+  // A microphone that beeps, and that every page may use.
+  "--use-fake-device-for-media-stream",
+  "--use-fake-ui-for-media-stream",
 ];
 const HOW =
   "There is no Chromium for the tests of the console. Name one in MILLRACE_TEST_BROWSER, install the package chromium, or run: npx playwright-core install chromium";

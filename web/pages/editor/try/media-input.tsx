@@ -75,7 +75,7 @@ function Chosen({
   const bytes = bytesOf(value);
   return (
     <div className="try-media">
-      {field.kind === "image" && bytes !== null && <Picture bytes={bytes} />}
+      {field.kind === "image" && bytes !== null && <Picture key={value} bytes={bytes} />}
       {field.kind === "audio" && bytes !== null && <Play bytes={bytes} />}
       <span className="small muted">{bytes === null ? "An uploaded file" : sizeOf(bytes.length)}</span>
       <button id={control.id} type="button" className="button button-small" data-input={field.id} onClick={onRemove}>
