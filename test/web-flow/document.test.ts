@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { compareFlows } from "../../web/flow/compare.ts";
 import { diffWords } from "../../web/flow/differences.ts";
-import type { FlowDocument } from "../../web/flow/document.ts";
+import { graphAt, nodesOf } from "../../web/flow/access.ts";
+import type { Command, FlowDocument } from "../../web/flow/document.ts";
 import {
   firstHandle,
   kindsAfter,
@@ -19,7 +20,7 @@ import { findText } from "../../web/flow/search.ts";
 import { NODE_SPECS, nodeHandles } from "../../src/domain/flow/nodes/index.ts";
 import { validateFlow } from "../../src/domain/flow/validate/validate.ts";
 import { DEFAULT_FLOW_LIMITS } from "../../src/domain/flow/definition/limits.ts";
-import { chainOf, documents, KINDS } from "../support/flow-commands.ts";
+import { chainOf, documents, KINDS, scopesOf } from "../support/flow-commands.ts";
 import { validFlows } from "../support/arbitrary-flow.ts";
 
 describe("what fits", () => {
@@ -215,6 +216,53 @@ describe("the difference of two flows", () => {
     ]);
   });
 
+  it("shows a renamed node as renamed, and what follows it as unchanged", () => {
+    fc.assert(
+      fc.property(documents, fc.nat(), fc.nat(), (document, one, other) => {
+        const scopes = scopesOf(document);
+        const scope = scopes[one % scopes.length] ?? [];
+        const nodes = nodesOf(graphAt(document, scope));
+        const { id = "" } = nodes[other % nodes.length] ?? {};
+        const { document: after } = apply(document, { type: "renameNode", scope, id, to: "zz-1" }, KINDS);
+        const found = compareFlows(document, after, KINDS);
+        expect(found.nodes.map(({ mark, was, id: now }) => [mark, was, now])).toEqual([["renamed", id, "zz-1"]]);
+        expect([found.edges, found.fields]).toEqual([[], []]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("knows a chain of renamed nodes by what they do, and a renamed node that has changed too", () => {
+    const before = chainOf(4);
+    const renamed = ["tpl-1", "tpl-2", "tpl-3"].reduce(
+      (document, id, at) => apply(document, { type: "renameNode", scope: [], id, to: `new-${at}` }, KINDS).document,
+      before,
+    );
+    const marks = (after: FlowDocument): unknown[] =>
+      compareFlows(before, after, KINDS).nodes.map(({ mark, was, id, fields }) => [
+        mark,
+        ...(was === undefined ? [] : [was]),
+        id,
+        ...fields.map(({ at }) => at),
+      ]);
+    const all = [
+      ["renamed", "tpl-1", "new-0"],
+      ["renamed", "tpl-2", "new-1"],
+      ["renamed", "tpl-3", "new-2"],
+    ];
+    expect(marks(renamed)).toEqual(all);
+    const command: Command = { type: "setConfig", scope: [], id: "new-1", path: ["template"], value: "other" };
+    const changed = apply(renamed, command, KINDS).document;
+    expect(marks(changed)).toEqual(all.with(1, ["changed", "tpl-2", "new-1", "config.template"]));
+    // Nothing but the type is the same.
+    const fresh = { id: "tpl-9", type: "template", config: { template: "fresh" } };
+    const replaced = { ...before, nodes: [...before.nodes.slice(0, 3), fresh], ui: {} };
+    expect(marks(replaced)).toEqual([
+      ["added", "tpl-9"],
+      ["removed", "tpl-3"],
+    ]);
+  });
+
   it("is empty between equal flows, and reversed from the other side", () => {
     fc.assert(
       fc.property(documents, documents, (one, other) => {
@@ -224,11 +272,21 @@ describe("the difference of two flows", () => {
           notes: [],
           fields: [],
         });
-        const turned = { added: "removed", removed: "added", changed: "changed", moved: "moved" };
+        const turned = {
+          added: "removed",
+          removed: "added",
+          changed: "changed",
+          renamed: "renamed",
+          moved: "moved",
+        };
         const list = (a: FlowDocument, b: FlowDocument, turn: boolean): string[] =>
           compareFlows(a, b)
             .nodes.filter(({ mark }) => mark !== "moved")
-            .map(({ mark, scope, id }) => [turn ? turned[mark] : mark, ...scope, id].join(" "))
+            .map(({ mark, scope, id, was = id }) => {
+              const ids = turn ? [id, was] : [was, id];
+              // Names of renamed maps and loops around a node are those of the later flow.
+              return [turn ? turned[mark] : mark, scope.length, ...ids].join(" ");
+            })
             .toSorted();
         expect(list(one, other, true)).toEqual(list(other, one, false));
       }),

@@ -1,17 +1,21 @@
 import { allNotes, edgeKey, edgesOf, fieldOf, nestedOf, nodesOf, pathOf } from "./access.ts";
 import { differences, type Difference } from "./differences.ts";
-import type { FlowDocument, FlowEdge, FlowGraph, FlowNode, JsonObject, Note, Scope } from "./document.ts";
+import type { FlowDocument, FlowEdge, FlowGraph, FlowNode, JsonObject, NodeKind, Note, Scope } from "./document.ts";
+import { withNewIds } from "./renamed.ts";
 import { withField } from "./update.ts";
 
 /** Differences listed for one node. */
 const MOST_FIELDS = 200;
 
-export type Mark = "added" | "removed" | "changed" | "moved";
+export type Mark = "added" | "removed" | "changed" | "renamed" | "moved";
 
 export interface NodeChange {
   readonly mark: Mark;
   readonly scope: Scope;
   readonly id: string;
+  /** The ID that the node had before, if it has another one now; the mark is `renamed` if nothing else changed. */
+  readonly was?: string;
+  /** Under its new ID, and with the new IDs of the nodes that it names. */
   readonly before: FlowNode | undefined;
   readonly after: FlowNode | undefined;
   /** Differences by path (`config.prompt`), without the flow inside the node. Empty unless the mark is `changed`. */
@@ -30,6 +34,8 @@ export interface NoteChange {
 }
 
 export interface Comparison {
+  /** The flow before, with the IDs that its nodes have now. */
+  readonly before: FlowDocument;
   readonly nodes: readonly NodeChange[];
   readonly edges: readonly EdgeChange[];
   readonly notes: readonly NoteChange[];
@@ -41,8 +47,12 @@ export interface Comparison {
   readonly inside: ReadonlySet<string>;
 }
 
-/** What is different in two flows, in nested flows too. Nodes are the same if they have the same ID in the same flow. */
-export function compareFlows(before: FlowDocument, after: FlowDocument): Comparison {
+/**
+ * What is different in two flows, in nested flows too. A node is the same if it has the same ID in the same flow, or if it
+ * was renamed there: references to its ID are then no difference.
+ */
+export function compareFlows(old: FlowDocument, after: FlowDocument, kinds: readonly NodeKind[] = []): Comparison {
+  const { document: before, oldIds } = withNewIds(old, after, kinds);
   const nodes: NodeChange[] = [];
   const edges: EdgeChange[] = [];
   const inside = new Set<string>();
@@ -58,6 +68,7 @@ export function compareFlows(before: FlowDocument, after: FlowDocument): Compari
 
   const compareNode = (scope: Scope, one: FlowNode | undefined, other: FlowNode | undefined): void => {
     const id = other?.id ?? one?.id ?? "";
+    const was = oldIds.get(pathOf(scope, id));
     const fields = one && other ? differences(withoutFlow(one), withoutFlow(other), MOST_FIELDS) : [];
     const mark =
       one === undefined
@@ -66,11 +77,13 @@ export function compareFlows(before: FlowDocument, after: FlowDocument): Compari
           ? "removed"
           : fields.length > 0
             ? "changed"
-            : isMoved(pathOf(scope, id))
-              ? "moved"
-              : null;
+            : was !== undefined
+              ? "renamed"
+              : isMoved(pathOf(scope, id))
+                ? "moved"
+                : null;
     if (mark !== null) {
-      nodes.push({ mark, scope, id, before: one, after: other, fields });
+      nodes.push({ mark, scope, id, ...(was !== undefined && { was }), before: one, after: other, fields });
       markAround(scope);
     }
     const [nested, newNested] = [nestedOf(one), nestedOf(other)];
@@ -95,6 +108,7 @@ export function compareFlows(before: FlowDocument, after: FlowDocument): Compari
 
   compareGraphs([], before, after);
   return {
+    before,
     nodes,
     edges,
     notes: compareNotes(before, after),

@@ -5,7 +5,7 @@ import * as edit from "./edit.ts";
 import { duplicate, paste } from "./clip.ts";
 import { renameNode } from "./rename.ts";
 import { replaceText } from "./search.ts";
-import { withFields } from "./update.ts";
+import { isEqual, withFields } from "./update.ts";
 
 /** Commands of a group are one step if no more time passes between them, in milliseconds. */
 const GROUP_MS = 1000;
@@ -58,7 +58,8 @@ function edited(document: FlowDocument, command: Command, kinds: readonly NodeKi
     case "setDocument":
       return withFields(document, command.fields);
     case "replaceDocument":
-      return command.document;
+      // A text that is read again, such as after an undo, is no change.
+      return isEqual(document, command.document) ? document : command.document;
     case "all":
       return command.commands.reduce((changed, each) => edited(changed, each, kinds), document);
     case "change":
@@ -121,7 +122,7 @@ function done(state: EditorState, action: Extract<Action, { readonly type: "do" 
   };
   const past = isSame ? state.past.slice(0, -1) : state.past;
   // What was typed and taken back by hand is no step.
-  if (step.redo.length === 0) return { ...after, past, future: [], group: null };
+  if (step.redo.length === 0) return { ...after, document: base, past, future: [], group: null };
   return { ...after, past: [...past, step], future: [], group: key === undefined ? null : { key, at, base } };
 }
 

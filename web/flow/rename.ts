@@ -60,11 +60,24 @@ export function renameNode(
 ): FlowDocument {
   const node = nodeAt(document, scope, id);
   if (node === undefined || id === to || whyNotRename(document, scope, id, to, kinds) !== null) return document;
-  const ids = new Map([[id, to]]);
-  const renames = renamesOf(ids, [node], scope, kinds);
-  const renamed = updateGraph(document, scope, (graph) => withIds(renameReads(graph, renames, kinds), ids));
-  const inUi = updateUi(renamed, (ui) => renameInUi(ui, pathOf(scope, id), pathOf(scope, to)));
-  return scope.length === 0 ? renameAtTop(inUi, id, to) : inUi;
+  return renameNodes(document, scope, new Map([[id, to]]), kinds);
+}
+
+/** Changes several IDs of one flow at once. The caller has asked `whyNotRename` for each of them. */
+export function renameNodes(
+  document: FlowDocument,
+  scope: Scope,
+  ids: ReadonlyMap<string, string>,
+  kinds: readonly NodeKind[],
+): FlowDocument {
+  const named = nodesOf(graphAt(document, scope)).filter(({ id }) => ids.has(id));
+  const renames = renamesOf(ids, named, scope, kinds);
+  let changed = updateGraph(document, scope, (graph) => withIds(renameReads(graph, renames, kinds), ids));
+  for (const [id, to] of ids) {
+    changed = updateUi(changed, (ui) => renameInUi(ui, pathOf(scope, id), pathOf(scope, to)));
+    if (scope.length === 0) changed = renameAtTop(changed, id, to);
+  }
+  return changed;
 }
 
 export function renamesOf(

@@ -25,7 +25,7 @@ export function withField<Kind extends JsonObject>(object: Kind, name: string, v
 }
 
 /** Whether both values have the same JSON text: forms make equal values anew, which is no change. */
-const isEqual = (one: Json | undefined, other: Json | undefined): boolean =>
+export const isEqual = (one: Json | undefined, other: Json | undefined): boolean =>
   Object.is(one, other) ||
   (typeof one === "object" && typeof other === "object" && JSON.stringify(one) === JSON.stringify(other));
 

@@ -35,7 +35,7 @@ export function ChangeList({
         {isSame && !isOtherChanged && "No differences. Only the layout may differ."}
         {isSame && isOtherChanged && "Nodes and edges are the same."}
         {!isSame &&
-          (["added", "changed", "removed"] as const).map(
+          (["added", "changed", "renamed", "removed"] as const).map(
             (kind) =>
               count(kind) > 0 && (
                 <span key={kind} className="row">
@@ -95,7 +95,7 @@ function Changed({
   readonly isOpen: boolean;
   readonly onSelect: (path: string | null) => void;
 }): JSX.Element {
-  const { mark, before, after } = node;
+  const { mark, before, after, was } = node;
   const path = pathOf(node);
   const name = (after ?? before)?.name ?? path;
   const row = useRef<HTMLLIElement>(null);
@@ -115,8 +115,14 @@ function Changed({
         <Status state={mark} />
         <span className="wrap">{name}</span>
         {name !== path && <code className="muted wrap">{path}</code>}
+        {was !== undefined && (
+          <span className="muted wrap">
+            was <code>{was}</code>
+          </span>
+        )}
       </button>
-      {isOpen && <Diff before={before} after={after} label={`Changes of ${name}`} />}
+      {isOpen && mark === "renamed" && <p className="small muted">Only the ID and references to it changed.</p>}
+      {isOpen && mark !== "renamed" && <Diff before={before} after={after} label={`Changes of ${name}`} />}
     </li>
   );
 }

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { JSX } from "react";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
+import { nodeKindsOptions } from "../../api/flows.ts";
 import { projectDraftOptions, projectOptions, versionOptions } from "../../api/projects.ts";
 import { compareFlows } from "../../flow/compare.ts";
 import type { Comparison } from "../../flow/compare.ts";
@@ -25,14 +26,18 @@ export function CompareVersionsPage(): JSX.Element {
   const navigate = useNavigate();
   const project = useQuery(projectOptions(projectId));
   const [one, other] = [useFlow(projectId, from), useFlow(projectId, to)];
+  const kinds = useQuery(nodeKindsOptions);
   const changes = useMemo(
-    () => (one.flow !== undefined && other.flow !== undefined ? compareFlows(one.flow, other.flow) : null),
-    [one.flow, other.flow],
+    () =>
+      one.flow !== undefined && other.flow !== undefined && !kinds.isPending
+        ? compareFlows(one.flow, other.flow, kinds.data)
+        : null,
+    [one.flow, other.flow, kinds.isPending, kinds.data],
   );
   const scope = search.get("in") ?? "";
   const graph = useMemo(
-    () => changes && graphOfChanges(insideOf(one.flow, scope), insideOf(other.flow, scope), changes, scope),
-    [changes, one.flow, other.flow, scope],
+    () => changes && graphOfChanges(insideOf(changes.before, scope), insideOf(other.flow, scope), changes, scope),
+    [changes, other.flow, scope],
   );
   const error = project.error ?? one.error ?? other.error;
   if (error) return <Missing error={error} />;
