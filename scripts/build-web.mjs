@@ -39,6 +39,18 @@ function exampleFlows() {
   return names.toSorted().map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")));
 }
 
+/**
+ * What Home needs and other pages share is one chunk: many small ones compress badly, and the first page has to name each of them.
+ * What only other pages need stays out of it, so that the first load does not grow with them (test/console-size.test.ts).
+ */
+const COMMON = [
+  /node_modules\/(react|react-dom|react-router|scheduler|openapi-fetch)\//,
+  /node_modules\/@tanstack\/(?!.*(useQueries|queriesObserver)\.)/,
+  /web\/parts\/(announce|copy|how-far-back|icons|list-changes|list\/fetched|node-name|states|status|table|time|usage-table)\.tsx?$/,
+  /web\/api\/(client|problem|system|webhooks)\.ts$/,
+  /web\/marks\/|src\/domain\/marks\.ts$|web\/pages\/project-names\.ts$/,
+];
+
 await build({
   root,
   base: "/console/",
@@ -59,7 +71,10 @@ await build({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    rollupOptions: { input: join(root, "index.html") },
+    rollupOptions: {
+      input: join(root, "index.html"),
+      output: { codeSplitting: { groups: [{ name: "common", test: (id) => COMMON.some((part) => part.test(id)) }] } },
+    },
   },
 });
 

@@ -1,7 +1,7 @@
 import { Fragment } from "react";
 import type { JSX } from "react";
 import { Dialog } from "../parts/dialog.tsx";
-import { EDITOR_KEYS, SHORTCUTS, TIMELINE_KEYS } from "./shortcuts.ts";
+import { EDITOR_KEYS, SHORTCUTS, TIMELINE_KEYS } from "./keys.ts";
 import "./help.css";
 
 export function Help({ onClose }: { readonly onClose: () => void }): JSX.Element {

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link } from "react-router";
-import { pauseOptions, usePauseEvents } from "../../api/pauses.ts";
+import { usePauseEvents } from "../../api/pause-events.ts";
+import { pauseOptions } from "../../api/pauses.ts";
 import { links } from "../../links.ts";
 import { CopyButton, shortId } from "../../parts/copy.tsx";
 import { Fetched } from "../../parts/list/fetched.tsx";
