@@ -1,12 +1,10 @@
 import { useEffect, useState } from "react";
 import type { JSX } from "react";
 import { Link } from "react-router";
-import { toProblem } from "../../api/problem.ts";
-import { publishDraft, useProjectAction } from "../../api/projects.ts";
 import { announce } from "../../parts/announce.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
-import { Field } from "../../parts/field.tsx";
-import { Failure, Loading, Notice } from "../../parts/states.tsx";
+import { Loading, Notice } from "../../parts/states.tsx";
+import { PublishForm } from "../publish-form.tsx";
 import { useEditor } from "./editor-context.ts";
 import type { Autosave } from "./use-autosave.ts";
 
@@ -19,8 +17,7 @@ export function PublishDialog({
   readonly onClose: () => void;
 }): JSX.Element {
   const { projectId, problems, check, saveNow, openPanel, goTo } = useEditor();
-  const [notes, setNotes] = useState("");
-  const publish = useProjectAction(publishDraft);
+  const [published, setPublished] = useState<{ readonly version: number; readonly isUsed: boolean } | null>(null);
   const [isSaved, setSaved] = useState<boolean | null>(null);
   useEffect(() => {
     let isOver = false;
@@ -31,10 +28,15 @@ export function PublishDialog({
   }, [saveNow]);
   const errors = problems.filter(({ severity }) => severity === "error");
   const [error] = errors;
-  if (publish.data)
+  if (published)
     return (
-      <Dialog title={`Version ${publish.data.version} is published`} onClose={onClose}>
-        <p>New runs of this flow use it from now on. The next change begins a new draft.</p>
+      <Dialog title={`Version ${published.version} is ${published.isUsed ? "published" : "stored"}`} onClose={onClose}>
+        <p>
+          {published.isUsed
+            ? "New runs of this flow use it from now on."
+            : "New runs keep the version that they use now. Publish this one on the page of the flow."}{" "}
+          The next change begins a new draft.
+        </p>
         <div className="row">
           <button type="button" className="button button-primary" data-first onClick={onClose}>
             Continue editing
@@ -95,50 +97,23 @@ export function PublishDialog({
     );
   return (
     <Dialog title="Publish" onClose={onClose}>
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          publish.mutate(
-            { project_id: projectId, notes, publish: true, etag: autosave.etag },
-            {
-              onSuccess({ version }) {
-                autosave.publishedAs(version);
-                announce(`Version ${version} is published`);
-              },
-            },
-          );
+      <PublishForm
+        projectId={projectId}
+        etag={autosave.etag}
+        onPublished={(version, isUsed) => {
+          autosave.publishedAs(version);
+          setPublished({ version, isUsed });
+          announce(`Version ${version} is ${isUsed ? "published" : "stored"}`);
         }}
       >
-        <p>The draft becomes the next version. Runs in progress keep theirs; new runs use this one.</p>
+        <p>The draft becomes the next version. Runs in progress keep the version that they started with.</p>
         {problems.length > 0 && (
           <Notice tone="warn">
             {problems.length === 1 ? "1 warning stands" : `${problems.length} warnings stand`}; they do not keep the
             flow from being published.
           </Notice>
         )}
-        <Field label="Notes" hint="What changed in this version. Shown in the list of versions.">
-          {(control) => (
-            <textarea
-              {...control}
-              className="input"
-              data-first
-              maxLength={10_000}
-              value={notes}
-              onChange={(event) => setNotes(event.target.value)}
-            />
-          )}
-        </Field>
-        {publish.error && <Failure fault={toProblem(publish.error)} />}
-        <div className="row">
-          <button type="submit" className="button button-primary" disabled={publish.isPending}>
-            Publish
-          </button>
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
-      </form>
+      </PublishForm>
     </Dialog>
   );
 }

@@ -13,7 +13,8 @@ import { Empty, Failure, Loading, Notice } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
 import { Missing } from "../missing-flow.tsx";
 import { DeleteDialog, RenameDialog } from "./project-dialogs.tsx";
-import { PublishDraft } from "./publish-draft.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { PublishForm } from "../publish-form.tsx";
 import { UsedBy } from "./used-by.tsx";
 import { VersionList } from "./version-list.tsx";
 import { VersionPicture } from "./version-picture.tsx";
@@ -128,7 +129,9 @@ export function FlowPage(): JSX.Element {
       {open === "rename" && <RenameDialog project={project.data} onClose={close} />}
       {open === "delete" && <DeleteDialog project={project.data} onClose={close} />}
       {open === "publish" && draft && (
-        <PublishDraft projectId={projectId} etag={draft.etag} next={latest_version + 1} onClose={close} />
+        <Dialog title={`Publish the draft as version ${latest_version + 1}`} onClose={close}>
+          <PublishForm projectId={projectId} etag={draft.etag} onPublished={close} />
+        </Dialog>
       )}
     </>
   );
