@@ -1,5 +1,6 @@
 import type { Locator, Page } from "playwright-core";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { startModelStub } from "../../src/dev/model-stub.ts";
 import { flow } from "../engine/support.ts";
 import { checkBothLooks, signedIn, visit } from "./support/console.ts";
 import { node, nodeIds } from "./support/editor.ts";
@@ -67,7 +68,11 @@ const HOSTILE = {
 
 beforeAll(async () => {
   projectId = await tenant.deploy(FLOW);
-  const nodes = [...FLOW.nodes, { id: "llm-0", type: "llm", config: { prompt: "Hello" } }];
+  const nodes = [
+    ...FLOW.nodes,
+    { id: "llm-0", type: "llm", config: { prompt: "Hello" } },
+    { id: "kb-0", type: "knowledge", config: { query: "{{ in-0 }}" } },
+  ];
   await tenant.secret.put(`/v2/projects/${projectId}/draft`, { flow: { ...FLOW, nodes } });
   ({ page } = await signedIn(browser, tenant, "editor", "/"));
 });
@@ -169,6 +174,29 @@ describe("the panel of a node", () => {
     await draftHas("llm-0", { prompt: "Hello" });
   });
 
+  it("renames a node with everything that names it, and says why an ID cannot be taken", async () => {
+    await select("in-0");
+    const field = panel().getByLabel("ID", { exact: true });
+    await field.fill("tpl-0");
+    await panel().getByRole("alert").getByText('Another node already has the ID "tpl-0".').waitFor();
+    await field.press("Escape");
+    expect(await field.inputValue()).toBe("in-0");
+    await field.fill("customer");
+    await field.press("Enter");
+    await node(page, "customer").waitFor();
+    await expect.poll(() => field.evaluate("document.activeElement.name")).toBe("node-id");
+    await draftHas("http-0", { url: "https://example.com/{{ customer }}", expect_status: [204] });
+    expect(new URL(page.url()).searchParams.get("node")).toBe("customer");
+    await visit(page, `/flows/${projectId}/compare/published/draft`);
+    const changes = page.getByRole("region", { name: "Changes" });
+    await changes.getByRole("button", { name: "Renamed Customer customer was in-0" }).click();
+    await changes.getByText("Only the ID and references to it changed.").waitFor();
+    await visit(page, `/flows/${projectId}/edit?node=customer`);
+    await field.fill("in-0");
+    await field.press("Enter");
+    await draftHas("http-0", { url: "https://example.com/{{ in-0 }}", expect_status: [204] });
+  });
+
   it("offers an action's own form, and a hostile schema does no harm in it", async () => {
     const { status, body } = await tenant.secret.post("/v2/providers", { openapi: HOSTILE });
     expect(status, JSON.stringify(body)).toBe(201);
@@ -194,6 +222,38 @@ describe("the panel of a node", () => {
     await checkBothLooks(page, "a hostile action");
     expect(await page.title()).not.toContain("harmed");
     expect(await page.locator("img").count()).toBe(0);
+  });
+
+  it("creates what a field refers to in place, with the messages of the API at its fields", async () => {
+    await select("kb-0");
+    await panel().getByRole("button", { name: "Create knowledge base" }).click();
+    let dialog = page.getByRole("dialog", { name: "Create knowledge base" });
+    await dialog.getByRole("button", { name: "Create" }).click();
+    await dialog.getByRole("alert").first().waitFor();
+    await dialog.getByLabel("Name", { exact: true }).fill("Handbook");
+    await dialog.getByRole("button", { name: "Create" }).click();
+    await panel().getByRole("button", { name: "Knowledge base: Handbook" }).waitFor();
+    const { body: bases } = await tenant.secret.get("/v2/knowledge-bases");
+    const { knowledge_base_id } = bases.data.find(({ name }: { name: string }) => name === "Handbook");
+    await draftHas("kb-0", { query: "{{ in-0 }}", knowledge_base_id });
+
+    const models = await startModelStub();
+    onTestFinished(() => models.close());
+    await select("llm-0");
+    await panel().getByRole("button", { name: "Connect a model provider" }).click();
+    dialog = page.getByRole("dialog", { name: "Create connection" });
+    await dialog.getByLabel("Provider", { exact: true }).selectOption({ label: "Anthropic" });
+    await dialog.getByLabel("Name", { exact: true }).fill("Claude");
+    const key = dialog.getByLabel("API key", { exact: true });
+    expect(await key.getAttribute("type")).toBe("password");
+    await key.fill("sk-planted");
+    await dialog.getByLabel(/^Base URL/).fill(models.url);
+    await checkBothLooks(page, "a new connection");
+    await dialog.getByRole("button", { name: "Create" }).click();
+    await dialog.waitFor({ state: "detached" });
+    const { body: connections } = await tenant.secret.get("/v2/connections");
+    const { connection_id } = connections.data.find(({ name }: { name: string }) => name === "Claude");
+    await draftHas("llm-0", { prompt: "Hello", connection_id });
   });
 
   it("pins a value for tries, and unpins it", async () => {

@@ -28,6 +28,7 @@ const LOOKS: Readonly<Record<string, readonly [word: string, tone: Tone, icon: I
   disabled: ["Disabled", "bad", "stop"],
   pending: ["Pending", "quiet", "clock"],
   retrying: ["Retrying", "warn", "retry"],
+  started: ["Started", "good", "check"],
   delivered: ["Delivered", "good", "check"],
   failed: ["Failed", "bad", "cross"],
   active: ["Active", "good", "check"],
@@ -48,6 +49,7 @@ const LOOKS: Readonly<Record<string, readonly [word: string, tone: Tone, icon: I
   added: ["Added", "good", "plus"],
   removed: ["Removed", "bad", "minus"],
   changed: ["Changed", "warn", "pencil"],
+  renamed: ["Renamed", "busy", "pencil"],
   deleting: ["Deleting", "quiet", "spin"],
 };
 

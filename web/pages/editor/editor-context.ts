@@ -7,6 +7,8 @@ export interface ShownValue {
   /** State of the node in the run; null if it has not started. */
   readonly state: string | null;
   readonly value?: Json;
+  /** The iteration of the map or loop around it that the value is from, from 0. */
+  readonly iteration?: number;
   /** Why the node failed. */
   readonly error?: string | null;
   /** A few words beside the state, such as a duration. */

@@ -4,7 +4,7 @@ import { Field } from "../field.tsx";
 import { typedJson, typedNumber } from "../typed-json.ts";
 import type { Typed } from "../typed-json.ts";
 import { FileInput } from "./file-input.tsx";
-import { useMessages } from "./form-context.ts";
+import { useForm, useMessages } from "./form-context.ts";
 import type { ControlProps } from "./form-context.ts";
 import { Described, emptyText, Errors, labelOf, useFieldProps, Warnings } from "./frame.tsx";
 import { MarkdownInput } from "./markdown-input.tsx";
@@ -59,7 +59,13 @@ export function Constant(props: ControlProps): JSX.Element | null {
   return <Choice {...props} schema={{ ...schema, enum: [only] }} />;
 }
 
-const INPUT_TYPES: Readonly<Record<string, string>> = { date: "date", time: "time", email: "email", uri: "url" };
+const INPUT_TYPES: Readonly<Record<string, string>> = {
+  date: "date",
+  time: "time",
+  email: "email",
+  uri: "url",
+  password: "password",
+};
 
 export function Text(props: ControlProps): JSX.Element {
   if (isFile(props.schema)) return <FileInput {...props} />;
@@ -70,13 +76,16 @@ function PlainText(props: ControlProps): JSX.Element {
   const { schema, value, change, path } = props;
   const text = typeof value === "string" ? value : value == null ? "" : JSON.stringify(value);
   const set = (next: string): void => change(path, next === "" ? undefined : next);
+  const isLine = Object.hasOwn(INPUT_TYPES, schema.format ?? "");
   const isLong =
-    schema.format === "textarea" || schema.contentMediaType !== undefined || (schema.maxLength ?? 0) > LONG_TEXT;
+    schema.format === "textarea" ||
+    schema.contentMediaType !== undefined ||
+    (!isLine && (schema.maxLength ?? 0) > LONG_TEXT);
   const placeholder = emptyText(props);
   return (
     <Field {...useFieldProps(props)}>
       {(control) =>
-        isLong || text.includes("\n") ? (
+        isLong || (text.includes("\n") && schema.format !== "password") ? (
           <textarea
             className="input"
             rows={4}
@@ -92,7 +101,7 @@ function PlainText(props: ControlProps): JSX.Element {
             className="input"
             type={INPUT_TYPES[schema.format ?? ""] ?? "text"}
             placeholder={placeholder}
-            autoComplete="off"
+            autoComplete={schema.format === "password" ? "new-password" : "off"}
             value={text}
             onChange={(event) => set(event.target.value)}
             {...control}
@@ -148,15 +157,16 @@ function useTyped<Control extends TypedControl>(
   const { text, fault } = isCurrent ? typed : { text: shown, fault: "" };
   const control: RefObject<Control | null> = useRef(null);
   useEffect(() => control.current?.setCustomValidity(fault), [fault]);
-  const type = ({ target }: ChangeEvent<Control>): void => {
-    const result = target.value.trim() === "" ? { value: undefined } : read(target.value);
+  const take = (next: string, target?: Control): void => {
+    const result = next.trim() === "" ? { value: undefined } : read(next);
     const wrong = "fault" in result ? result.fault : "";
     // Before the next render too, because the form can be sent at any time.
-    target.setCustomValidity(wrong);
-    setTyped({ text: target.value, value: "value" in result ? result.value : value, fault: wrong });
+    target?.setCustomValidity(wrong);
+    setTyped({ text: next, value: "value" in result ? result.value : value, fault: wrong });
     if ("value" in result) change(path, result.value);
   };
-  return { text, fault: fault === "" ? [] : [fault], type, control };
+  const type = ({ target }: ChangeEvent<Control>): void => take(target.value, target);
+  return { text, fault: fault === "" ? [] : [fault], type, take, control };
 }
 
 // A number with more digits than the browser keeps is a string in a flow.
@@ -258,8 +268,10 @@ export function Checks(props: ControlProps & { readonly options: readonly string
 
 /** A JSON editor for types without a control of their own. */
 export function Json(props: ControlProps): JSX.Element {
-  const { text, fault, type, control: ref } = useTyped<HTMLTextAreaElement>(props, typedJson, jsonText);
+  const { text, fault, type, take, control: ref } = useTyped<HTMLTextAreaElement>(props, typedJson, jsonText);
   const { errors, ...field } = useFieldProps(props);
+  const { JsonText } = useForm();
+  if (JsonText !== undefined) return <JsonText {...field} errors={[...fault, ...errors]} text={text} onChange={take} />;
   return (
     <Field {...field} errors={[...fault, ...errors]}>
       {(control) => (

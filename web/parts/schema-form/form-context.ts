@@ -27,6 +27,14 @@ export interface ControlProps extends Omit<PartProps, "schema"> {
   readonly schema: FormSchema;
 }
 
+export interface JsonTextProps {
+  readonly label: string;
+  readonly hint?: ReactNode;
+  readonly errors: readonly string[];
+  readonly text: string;
+  readonly onChange: (text: string) => void;
+}
+
 export interface Form {
   /** The whole schema, for references. */
   readonly root: unknown;
@@ -37,6 +45,8 @@ export interface Form {
   readonly Part: ComponentType<PartProps>;
   /** Control for texts with an `x-language`; a plain text field if omitted. */
   readonly Code?: ComponentType<ControlProps> | undefined;
+  /** Control for a value as JSON text; a plain text field if omitted. */
+  readonly JsonText?: ComponentType<JsonTextProps> | undefined;
   /** Control for texts with an `x-reference`; a plain text field if omitted. */
   readonly Reference?: ComponentType<ControlProps> | undefined;
   /** Replaces the control of a part; null for the control by its schema. */

@@ -39,7 +39,7 @@ export function SchemaForm({
   readonly path?: PartProps["path"];
   readonly label?: string;
 } & Partial<
-  Pick<Form, "fillsDefaults" | "Code" | "Reference" | "special" | "allowsTemplates" | "more" | "asked">
+  Pick<Form, "fillsDefaults" | "Code" | "JsonText" | "Reference" | "special" | "allowsTemplates" | "more" | "asked">
 >): JSX.Element {
   const { title } = readSchema(schema, schema);
   return (

@@ -87,6 +87,7 @@ function Inputs({
         path={path}
         fillsDefaults={false}
         Code={around.Code}
+        JsonText={around.JsonText}
         allowsTemplates={isTemplated}
       />
     </fieldset>

@@ -8,6 +8,7 @@ import { announce } from "../../../parts/announce.tsx";
 import { Field } from "../../../parts/field.tsx";
 import { Tabs } from "../../../parts/tabs.tsx";
 import { useEditor } from "../editor-context.ts";
+import { IdField } from "./id-field.tsx";
 import { NodeFormContext, useNodeForm } from "./panel-context.ts";
 import { usePreviewValues } from "./preview-values.ts";
 import { valuesSeen } from "./scope-values.ts";
@@ -52,7 +53,7 @@ function Panel({ node }: { readonly node: FlowNode }): JSX.Element {
     if (askedAt !== null) setSearch((now) => new URLSearchParams(searchOf(now, "settings")), { replace: true });
   }, [askedAt, setSearch]);
   const kind = kindOf(node.type);
-  const preview = usePreviewValues();
+  const preview = usePreviewValues(nodePath);
   const { lastOf } = preview;
   const { nodes } = state.document;
   const seen = useMemo(
@@ -101,6 +102,7 @@ function Panel({ node }: { readonly node: FlowNode }): JSX.Element {
               />
             )}
           </Field>
+          <IdField node={node} />
           <Note node={node} isReadOnly={isReadOnly} onChange={(notes) => set({ notes })} />
         </div>
         <Tabs

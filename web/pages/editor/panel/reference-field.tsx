@@ -1,6 +1,8 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { useDeferredValue, useState } from "react";
+import { Suspense, lazy, useDeferredValue, useState } from "react";
 import type { JSX } from "react";
+import { useMay } from "../../../api/accounts.ts";
+import type { Creatable } from "../../../api/create.ts";
 import { toProblem } from "../../../api/problem.ts";
 import { actionOptions, actionPagesOptions, referablesOptions } from "../../../api/referables.ts";
 import type { Referable } from "../../../api/referables.ts";
@@ -12,23 +14,27 @@ import { useFieldProps } from "../../../parts/schema-form/frame.tsx";
 import type { ControlProps } from "../../../parts/schema-form/form-context.ts";
 import { useNodeForm } from "./panel-context.ts";
 
-/** What can be referred to: its name, and where one is made. Without a page of its own, that is the API reference. */
-const KINDS: Readonly<Record<string, { readonly name: string; readonly create: string }>> = {
-  connection: { name: "connection", create: "/docs#createConnection" },
-  knowledge_base: { name: "knowledge base", create: "/docs#createKnowledgeBase" },
-  project: { name: "flow", create: "/console/flows" },
-  skill: { name: "skill", create: "/docs#createSkill" },
-  provider: { name: "provider", create: "/docs#importProvider" },
-  action: { name: "action", create: "/docs#importProvider" },
+const CreateDialog = lazy(async () => ({ default: (await import("./create-dialog.tsx")).CreateDialog }));
+
+/** What can be referred to: its name, and what is created for it. An action comes with its provider. */
+const KINDS: Readonly<Record<string, { readonly name: string; readonly create?: Creatable }>> = {
+  connection: { name: "connection", create: "connection" },
+  knowledge_base: { name: "knowledge base", create: "knowledge_base" },
+  project: { name: "flow", create: "project" },
+  skill: { name: "skill", create: "skill" },
+  provider: { name: "provider", create: "provider" },
+  action: { name: "action" },
 };
 
-/** A field that holds the ID of something of the organisation: its name, a dialog to choose another, and where to create one. */
+/** A field that holds the ID of something of the organisation: its name, a dialog to choose another, and one to create it. */
 export function ReferenceField(props: ControlProps): JSX.Element {
   const { schema, value, change, path, required } = props;
   const { config, isReadOnly } = useNodeForm();
-  const [isOpen, setOpen] = useState(false);
+  const [open, setOpen] = useState<"choose" | "create" | null>(null);
+  const close = (): void => setOpen(null);
+  const mayCreate = useMay("editor") && !isReadOnly;
   const kind = schema["x-reference"] ?? "";
-  const { name, create } = KINDS[kind] ?? { name: kind.replaceAll("_", " "), create: "/docs" };
+  const { name, create } = KINDS[kind] ?? { name: kind.replaceAll("_", " ") };
   // The provider stands beside its action and its connection.
   const provider = valueAt(config, [...path.slice(1, -1), "provider_id"]);
   const providerId = typeof provider === "string" ? provider : undefined;
@@ -49,7 +55,7 @@ export function ReferenceField(props: ControlProps): JSX.Element {
               className="input reference-button"
               disabled={isReadOnly || isWaiting}
               aria-haspopup="dialog"
-              onClick={() => setOpen(true)}
+              onClick={() => setOpen("choose")}
               aria-label={`${props.label}: ${shown}`}
               {...control}
             >
@@ -63,22 +69,43 @@ export function ReferenceField(props: ControlProps): JSX.Element {
                 Clear
               </button>
             )}
-            <a className="small" href={create} target="_blank" rel="noreferrer">
-              Create<span className="visually-hidden"> {name} (opens a new tab)</span>
-            </a>
+            {create !== undefined && mayCreate && (
+              <button
+                type="button"
+                className="button button-quiet button-small"
+                aria-haspopup="dialog"
+                onClick={() => setOpen("create")}
+              >
+                {kind === "provider" ? "Import" : "Create"}
+                <span className="visually-hidden"> {name}</span>
+              </button>
+            )}
           </div>
         )}
       </Field>
-      {isOpen && (
+      {open === "create" && create !== undefined && (
+        <Suspense>
+          <CreateDialog
+            kind={create}
+            providerId={providerId}
+            onCreated={(next) => {
+              set(next);
+              close();
+            }}
+            onClose={close}
+          />
+        </Suspense>
+      )}
+      {open === "choose" && (
         // Keys that are pressed in the dialog are not for the editor around it.
         <div role="presentation" onKeyDown={(event) => event.stopPropagation()}>
-          <Dialog title={`Choose ${name}`} onClose={() => setOpen(false)}>
+          <Dialog title={`Choose ${name}`} onClose={close}>
             {kind === "action" ? (
               <Actions
                 providerId={providerId ?? ""}
                 onChoose={(next) => {
                   set(next);
-                  setOpen(false);
+                  close();
                 }}
               />
             ) : (
@@ -88,7 +115,7 @@ export function ReferenceField(props: ControlProps): JSX.Element {
                 providerId={kind === "connection" ? providerId : undefined}
                 onChoose={(next) => {
                   set(next);
-                  setOpen(false);
+                  close();
                 }}
               />
             )}

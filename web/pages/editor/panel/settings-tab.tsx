@@ -10,6 +10,7 @@ import { Notice } from "../../../parts/states.tsx";
 import { useEditor } from "../editor-context.ts";
 import { calledInputs } from "./called-inputs.tsx";
 import { ExpressionField } from "./expression-field.tsx";
+import { JsonText } from "./json-text.tsx";
 import { messagesOf } from "./messages.ts";
 import { ModelField } from "./model-field.tsx";
 import { nodeSchema } from "./node-schema.ts";
@@ -46,6 +47,7 @@ export function SettingsTab({ node, kind }: { readonly node: FlowNode; readonly 
     warnings: found.warnings,
     fillsDefaults: false,
     Code: ExpressionField,
+    JsonText,
     Reference: ReferenceField,
     onChange: change,
     asked: asked?.path,

@@ -9,8 +9,8 @@ const PREVIEW = 40;
 /** The node in the document that a path of a run means: `map-0[2]/tpl-0` is `map-0/tpl-0`. */
 export const documentPath = (path: string): string => path.replaceAll(/\[\d+\]/g, "");
 
-/** What the canvas and the panels show of a run's nodes. A node in a map or loop shows its newest iteration. */
-export function shownValues(nodes: readonly NodeRun[], texts: LiveTexts): ReadonlyMap<string, ShownValue> {
+/** The iterations of each node by its path in the document. */
+function iterationsOf(nodes: readonly NodeRun[]): ReadonlyMap<string, readonly NodeRun[]> {
   const byPath = new Map<string, NodeRun[]>();
   for (const node of nodes) {
     const path = documentPath(node.path);
@@ -18,14 +18,35 @@ export function shownValues(nodes: readonly NodeRun[], texts: LiveTexts): Readon
     if (known) known.push(node);
     else byPath.set(path, [node]);
   }
+  return byPath;
+}
+
+/** The output of each node that has one, by its path in the document. A node in a map or loop has the one of its newest iteration. */
+export function outputsOf(nodes: readonly NodeRun[]): ReadonlyMap<string, ShownValue> {
+  const newest = [...iterationsOf(nodes)].map(([path, group]) => [path, decisive(group)] as const);
+  return new Map(
+    newest.flatMap(([path, { state, output, path: at }]) =>
+      output === null ? [] : [[path, { state, value: output as Json, ...iterationIn(at) }] as const],
+    ),
+  );
+}
+
+const iterationIn = (path: string): { readonly iteration?: number } => {
+  const [, iteration] = /\[(\d+)\][^[]*$/.exec(path) ?? [];
+  return iteration === undefined ? {} : { iteration: Number(iteration) };
+};
+
+/** What the canvas and the panels show of a run's nodes. A node in a map or loop shows its newest iteration. */
+export function shownValues(nodes: readonly NodeRun[], texts: LiveTexts): ReadonlyMap<string, ShownValue> {
   const shown = new Map<string, ShownValue>();
-  for (const [path, group] of byPath) {
+  for (const [path, group] of iterationsOf(nodes)) {
     const newest = decisive(group);
     const written = texts.textOf(newest.path);
     const value = newest.state === "COMPLETED" ? (newest.output as Json) : written;
     shown.set(path, {
       state: newest.state,
       ...(value != null && { value }),
+      ...iterationIn(newest.path),
       error: newest.error?.message ?? null,
       note: noteOf(newest, group, value),
     });
