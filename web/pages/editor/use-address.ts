@@ -5,20 +5,23 @@ import type { Action, EditorState, FlowDocument, Scope } from "../../flow/docume
 import { PANELS } from "./editor-context.ts";
 import type { Panel } from "./editor-context.ts";
 
-/** What the address names: the open flow, the selected node and the panel. */
+/** What the address names: the open flow, the selected node, the panel, and the maps and loops that are open in place. */
 export interface Place {
   readonly scope: Scope;
   readonly node: string | null;
   readonly panel: Panel | null;
+  /** By path. */
+  readonly expanded: ReadonlySet<string>;
 }
 
 export function placeIn(search: URLSearchParams): Place {
   const scope = (search.get("in") ?? "").split("/").filter((id) => id !== "");
-  return { scope, node: search.get("node"), panel: PANELS.find((each) => each === search.get("panel")) ?? null };
+  const panel = PANELS.find((each) => each === search.get("panel")) ?? null;
+  return { scope, node: search.get("node"), panel, expanded: new Set(search.getAll("open")) };
 }
 
 /** The parameters of the address for a place; the ones of the panels stay. */
-function searchOf({ scope, node, panel }: Place, others: URLSearchParams): string {
+function searchOf({ scope, node, panel, expanded }: Place, others: URLSearchParams): string {
   const search = new URLSearchParams(others);
   const set = (name: string, value: string | null): void => {
     if (value === null) search.delete(name);
@@ -29,22 +32,31 @@ function searchOf({ scope, node, panel }: Place, others: URLSearchParams): strin
   // The tab belongs to the node that was shown.
   set("tab", null);
   set("panel", panel === "node" ? null : panel);
+  set("open", null);
+  for (const path of expanded) search.append("open", path);
   return search.toString();
 }
 
 const isSame = (one: Place, other: Place): boolean =>
-  one.node === other.node && one.panel === other.panel && one.scope.join("/") === other.scope.join("/");
+  one.node === other.node &&
+  one.panel === other.panel &&
+  one.scope.join("/") === other.scope.join("/") &&
+  [...one.expanded].join() === [...other.expanded].join();
 
 /** Keeps the address and the editor in step: a link or the back button leads to a node, and what is shown has a link. */
 export function useAddress(
   state: EditorState,
-  panel: Panel | null,
-  go: { readonly dispatch: (action: Action) => void; readonly setPanel: (panel: Panel | null) => void },
+  { panel, expanded }: Pick<Place, "panel" | "expanded">,
+  go: {
+    readonly dispatch: (action: Action) => void;
+    readonly setPanel: (panel: Panel | null) => void;
+    readonly setExpanded: (expanded: ReadonlySet<string>) => void;
+  },
 ): void {
   const [search, setSearch] = useSearchParams();
   const { scope, selection } = state;
   const node = selection.nodes.length === 1 ? (selection.nodes[0] ?? null) : null;
-  const shown: Place = { scope, node, panel: panel === "node" ? null : panel };
+  const shown: Place = { scope, node, panel: panel === "node" ? null : panel, expanded };
   const address = search.toString();
   const [ledger] = useState(() => new Ledger(address, placeIn(search)));
   useEffect(() => {
@@ -56,6 +68,7 @@ export function useAddress(
       if (asked.node !== null)
         go.dispatch({ type: "select", selection: { nodes: [asked.node], edges: [], notes: [] } });
       go.setPanel(asked.panel);
+      go.setExpanded(asked.expanded);
     } else if (!isSame(shown, ledger.place())) {
       // A nested flow that is opened is a page to come back from; a selected node is not.
       const isOther = shown.scope.join("/") !== ledger.place().scope.join("/");
@@ -97,5 +110,6 @@ class Ledger {
 export function within(document: FlowDocument, place: Place): Place {
   const scope = graphAt(document, place.scope) === undefined ? [] : place.scope;
   const node = place.node !== null && nodeAt(document, scope, place.node) ? place.node : null;
-  return { scope, node, panel: place.panel };
+  const isNested = (path: string): boolean => graphAt(document, path.split("/")) !== undefined;
+  return { scope, node, panel: place.panel, expanded: new Set([...place.expanded].filter(isNested)) };
 }

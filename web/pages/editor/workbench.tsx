@@ -40,7 +40,7 @@ export function Workbench({
   const [first] = useState(() => within(initial, placeIn(search)));
   const [state, dispatch] = useReducer(reduce, null, () => stateAt(initial, kinds, first));
   const [panel, setPanel] = useState<Panel | null>(first.panel);
-  const [expanded, setExpanded] = useState<ReadonlySet<string>>(new Set());
+  const [expanded, setExpanded] = useState<ReadonlySet<string>>(first.expanded);
   const [values, setValues] = useState<ReadonlyMap<string, ShownValue>>(new Map());
   const [pins, setPins] = useState<ReadonlyMap<string, Json>>(new Map());
   useEffect(() => () => sessionOf(setValues).close(), []);
@@ -66,8 +66,8 @@ export function Workbench({
   }, []);
   useAddress(
     state,
-    panel,
-    useMemo(() => ({ dispatch: act, setPanel }), [act]),
+    { panel, expanded },
+    useMemo(() => ({ dispatch: act, setPanel, setExpanded }), [act]),
   );
 
   const byType = useMemo(() => new Map<string, NodeKind>(kinds.map((kind) => [kind.type, kind])), [kinds]);

@@ -8,7 +8,7 @@ import {
   useReactFlow,
 } from "@xyflow/react";
 import type { EdgeChange, FinalConnectionState, NodeChange, Connection as Joined } from "@xyflow/react";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useMemo, useRef, useState } from "react";
 import type { Dispatch, DragEvent, JSX, SetStateAction } from "react";
 import { graphAt, nodesOf, pathOf } from "../../../flow/access.ts";
 import type { Point, Scope } from "../../../flow/document.ts";
@@ -16,6 +16,7 @@ import { useEditor } from "../editor-context.ts";
 import { marksOf, misfitsOf } from "../marks.ts";
 import { CanvasActions } from "./canvas-actions.ts";
 import { ConnectDialog } from "./connect-dialog.tsx";
+import { ContextMenu } from "./context-menu.tsx";
 import { EdgeTools } from "./edge-tools.tsx";
 import { GRID, NODE_WIDTH } from "./geometry.ts";
 import { Drawing } from "./graph-view.ts";
@@ -27,12 +28,13 @@ import { Sticky } from "./note-node.tsx";
 import { Palette, cornerNear } from "./palette.tsx";
 import type { Opening } from "./palette.tsx";
 import { Places } from "./places.ts";
-import { bringIntoView, panelOver, reveal } from "./reveal.ts";
+import { reveal } from "./reveal.ts";
 import { Step } from "./step-node.tsx";
 import { besideCentre } from "./in-view.ts";
 import { Tools } from "./tools.tsx";
 import { useCanvasEdits } from "./use-canvas-edits.ts";
 import { useCanvasKeys } from "./use-canvas-keys.ts";
+import { useLook } from "./use-look.ts";
 import "@xyflow/react/dist/style.css";
 import "./canvas.css";
 import "./step-node.css";
@@ -46,7 +48,6 @@ const MANY = 200;
 const FAR = 0.5;
 const ARIA_LABELS = { "minimap.ariaLabel": "Minimap" };
 const SELECT_KEYS = ["Shift", "Control", "Meta"];
-const FIT = { maxZoom: 1, padding: 0.15 };
 
 export interface CanvasProps {
   readonly view: Scope;
@@ -133,27 +134,18 @@ function Inner({ view, expanded, setExpanded, isLocked, setLocked, mayEdit }: Ca
     const { enter, editNote, resizeNote, colorNote } = edits;
     return { toggle, enter, editNote, resizeNote, colorNote, isReadOnly, editing, setEditing };
   }, [toggle, edits, isReadOnly, editing]);
-  useCanvasKeys({ frame, view, edits, drawn, open: setOpening, connect: setConnecting, toggle, write: setEditing });
-
   const [chosen, ...others] = selection.nodes;
-  const width = useRef(0);
   const shown = chosen !== undefined && others.length === 0 ? pathOf(scope, chosen) : null;
-  useEffect(() => {
-    const { current: element } = frame;
-    if (element === null) return;
-    if (shown === null) {
-      width.current = element.clientWidth;
-      return;
-    }
-    // A panel that opens beside the canvas must not cover the node that it is about.
-    const observer = new ResizeObserver(() => {
-      const isOver = width.current !== element.clientWidth || panelOver(element) !== null;
-      if (isOver && element.querySelector(".react-flow__node.dragging") === null) bringIntoView(flow, element, shown);
-      width.current = element.clientWidth;
-    });
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [flow, shown]);
+  const look = useLook(frame, flow, shown, isLarge);
+  const [menu, setMenu] = useState<Point | null>(null);
+  const commands = { view, edits, open: setOpening, connect: setConnecting, toggle, write: setEditing, fit: look.fit };
+  useCanvasKeys({ ...commands, zoom: look.zoom, frame, drawn, menu: () => setMenu(placeOfMenu(frame.current)) });
+  const onMenu = (event: Pick<MouseEvent, "clientX" | "clientY" | "preventDefault">, id: string | null): void => {
+    event.preventDefault();
+    setOpening(null);
+    edits.choose(id);
+    setMenu({ x: event.clientX, y: event.clientY });
+  };
 
   const onNodesChange = (changes: ReadonlyArray<NodeChange<ViewNode>>): void => {
     const moved = new Map<string, Point>();
@@ -228,7 +220,8 @@ function Inner({ view, expanded, setExpanded, isLocked, setLocked, mayEdit }: Ca
           onlyRenderVisibleElements={isLarge}
           minZoom={0.1}
           maxZoom={2}
-          onInit={() => firstLook(frame.current, flow, drawn.nodes, isLarge)}
+          onInit={() => look.begin(drawn.nodes)}
+          onMoveStart={look.onMoveStart}
           onMove={(_, { zoom }) => frame.current?.toggleAttribute("data-far", zoom < FAR)}
           onNodesChange={onNodesChange}
           onEdgesChange={onEdgesChange}
@@ -240,6 +233,10 @@ function Inner({ view, expanded, setExpanded, isLocked, setLocked, mayEdit }: Ca
           onReconnect={(old, joined: Joined) => edits.reconnect(old, joined)}
           isValidConnection={fits}
           onEdgeMouseEnter={(_, edge) => setHoveredEdge(edge.id)}
+          onNodeContextMenu={(event, node) => onMenu(event, node.id)}
+          onEdgeContextMenu={(event, edge) => onMenu(event, edge.id)}
+          onSelectionContextMenu={(event) => onMenu(event, drawn.nodes.find((node) => node.selected)?.id ?? null)}
+          onPaneContextMenu={(event) => onMenu(event, null)}
           onPaneClick={() => {
             setHoveredEdge(null);
             setOpening(null);
@@ -268,6 +265,8 @@ function Inner({ view, expanded, setExpanded, isLocked, setLocked, mayEdit }: Ca
           setLocked={setLocked}
           onAdd={() => setOpening(edits.afterSelected())}
           onNote={() => setEditing(edits.addNote(besideCentre(flow)))}
+          onFit={look.fit}
+          onZoom={look.zoom}
         />
         {isEmpty && opening === null && (
           <div className="canvas-empty">
@@ -293,6 +292,9 @@ function Inner({ view, expanded, setExpanded, isLocked, setLocked, mayEdit }: Ca
             }}
           />
         )}
+        {menu !== null && (
+          <ContextMenu {...commands} at={menu} frame={frame} expanded={expanded} onClose={() => setMenu(null)} />
+        )}
         {connecting !== null && <ConnectDialog path={connecting} edits={edits} onClose={() => setConnecting(null)} />}
       </div>
     </CanvasActions>
@@ -304,13 +306,14 @@ const miniClass = (node: ViewNode): string => (node.type === "step" ? `mini-${no
 
 type Flow = ReturnType<typeof useReactFlow<ViewNode, ViewEdge>>;
 
-/** Shows the whole flow; of a large one the selected node, or the beginning, because all of it would be too small to read. */
-function firstLook(frame: HTMLElement | null, flow: Flow, nodes: readonly ViewNode[], isLarge: boolean): void {
-  const top = (): ViewNode | undefined => nodes.toSorted((a, b) => a.position.y - b.position.y)[0];
-  const target = nodes.find((node) => node.selected === true) ?? top();
-  if (target === undefined || !isLarge) return void flow.fitView(FIT);
-  const { x, y } = target.position;
-  void flow.setCenter(x + NODE_WIDTH / 2, y + (frame?.clientHeight ?? 600) / 3, { zoom: 0.8 });
+/** Where the menu opens by its key: below what is selected, else in the middle of the canvas. */
+function placeOfMenu(frame: HTMLElement | null): Point {
+  const chosen = frame
+    ?.querySelector(".react-flow__node.selected, .react-flow__edge.selected")
+    ?.getBoundingClientRect();
+  const box = frame?.getBoundingClientRect();
+  if (chosen) return { x: chosen.left + Math.min(chosen.width / 2, NODE_WIDTH), y: chosen.bottom };
+  return { x: (box?.left ?? 0) + (box?.width ?? 0) / 2, y: (box?.top ?? 0) + (box?.height ?? 0) / 3 };
 }
 
 function middleOf(frame: HTMLElement | null, flow: Flow): Point {

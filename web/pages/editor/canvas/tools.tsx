@@ -1,4 +1,3 @@
-import { useReactFlow } from "@xyflow/react";
 import type { JSX } from "react";
 import type { Scope } from "../../../flow/document.ts";
 import { FlowIcon } from "../../../parts/flow-icons.tsx";
@@ -17,6 +16,8 @@ export function Tools({
   setLocked,
   onAdd,
   onNote,
+  onFit,
+  onZoom,
 }: {
   readonly view: Scope;
   readonly edits: Edits;
@@ -25,9 +26,10 @@ export function Tools({
   readonly setLocked: (isLocked: boolean) => void;
   readonly onAdd: () => void;
   readonly onNote: () => void;
+  readonly onFit: () => void;
+  readonly onZoom: (direction: "in" | "out") => void;
 }): JSX.Element {
   const { state, dispatch, isReadOnly } = useEditor();
-  const flow = useReactFlow();
   const { past, future } = state;
   return (
     <>
@@ -60,13 +62,13 @@ export function Tools({
         </div>
       )}
       <div className="canvas-view" role="toolbar" aria-label="View">
-        <Tool label="Zoom in" keys="+" onClick={() => void flow.zoomIn()}>
+        <Tool label="Zoom in" keys="+" onClick={() => onZoom("in")}>
           <Icon name="plus" />
         </Tool>
-        <Tool label="Zoom out" keys="-" onClick={() => void flow.zoomOut()}>
+        <Tool label="Zoom out" keys="-" onClick={() => onZoom("out")}>
           <Icon name="minus" />
         </Tool>
-        <Tool label="Fit to window" keys="0" onClick={() => void flow.fitView({ maxZoom: 1, padding: 0.15 })}>
+        <Tool label="Fit to window" keys="0" onClick={onFit}>
           <FlowIcon name="fit" />
         </Tool>
         {mayEdit && (

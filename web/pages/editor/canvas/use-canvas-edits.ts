@@ -165,8 +165,7 @@ function createEdits(now: () => Now, flow: Flow) {
       const scopeOf = (id: string): Scope => {
         const line = splitEdgeId(id);
         if (line !== null) return line[0];
-        if (noteIdOf(id) === null) return splitPath(id).scope;
-        return (flow.getNode(id)?.parentId ?? pathOf(view)).split("/").filter((each) => each !== "");
+        return noteIdOf(id) === null ? splitPath(id).scope : scopeOfNote(flow, view, id);
       };
       const chosen = changes.find(({ selected }) => selected);
       const scope = chosen ? scopeOf(chosen.id) : state.scope;
@@ -189,6 +188,22 @@ function createEdits(now: () => Now, flow: Flow) {
         type: "select",
         selection: isLines ? { edges: [...lines] } : { nodes: [...nodes], notes: [...sticky] },
       });
+    },
+    /** Selects what a menu opens for, unless it is part of the selection; nothing for the canvas itself. */
+    choose(id: string | null): void {
+      const { state, dispatch, view } = now();
+      const { scope, selection } = state;
+      const nothing = { nodes: [], edges: [], notes: [] };
+      if (id === null) return dispatch({ type: "select", selection: nothing });
+      const note = noteIdOf(id);
+      const line = splitEdgeId(id);
+      const around = line?.[0] ?? (note === null ? splitPath(id).scope : scopeOfNote(flow, view, id));
+      const key = line?.[1] ?? note ?? splitPath(id).id;
+      const kind = line ? "edges" : note === null ? "nodes" : "notes";
+      const isOther = pathOf(around) !== pathOf(scope);
+      if (!isOther && selection[kind].includes(key)) return;
+      if (isOther) dispatch({ type: "open", scope: around });
+      dispatch({ type: "select", selection: { ...nothing, [kind]: [key] } });
     },
     /** Writes the places of nodes that were dragged. */
     move(moved: readonly ViewNode[]): void {
@@ -253,6 +268,8 @@ function createEdits(now: () => Now, flow: Flow) {
   };
 }
 
+const scopeOfNote = (flow: Flow, view: Scope, id: string): Scope =>
+  (flow.getNode(id)?.parentId ?? pathOf(view)).split("/").filter((each) => each !== "");
 const rounded = ({ x, y }: Point): Point => ({ x: Math.round(x), y: Math.round(y) });
 const countOf = (count: number): string => (count === 1 ? "1 part" : `${count} parts`);
 

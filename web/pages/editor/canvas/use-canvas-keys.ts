@@ -27,6 +27,11 @@ interface Given {
   readonly toggle: (path: string) => void;
   /** Begins to write the text of a sticky note. */
   readonly write: (note: string) => void;
+  /** Shows the whole flow. */
+  readonly fit: () => void;
+  readonly zoom: (direction: "in" | "out") => void;
+  /** Opens the menu of what is selected. */
+  readonly menu: () => void;
 }
 type Now = Given & { readonly editor: Editor; readonly flow: ReturnType<typeof useReactFlow<ViewNode, ViewEdge>> };
 
@@ -136,6 +141,10 @@ function plainKey(event: KeyboardEvent, at: Now): boolean {
   const { editor, edits, flow } = at;
   const path = selectedPath(at);
   const [note] = editor.state.selection.notes;
+  if (event.key === "ContextMenu" || (event.key === "F10" && event.shiftKey)) {
+    at.menu();
+    return true;
+  }
   if (editor.isReadOnly && !["Enter", "Escape", "+", "-", "0"].includes(event.key)) return false;
   switch (event.key) {
     case "n":
@@ -171,13 +180,13 @@ function plainKey(event: KeyboardEvent, at: Now): boolean {
       editor.dispatch({ type: "select", selection: { nodes: [], edges: [], notes: [] } });
       return true;
     case "+":
-      void flow.zoomIn();
+      at.zoom("in");
       return true;
     case "-":
-      void flow.zoomOut();
+      at.zoom("out");
       return true;
     case "0":
-      void flow.fitView({ maxZoom: 1, padding: 0.15 });
+      at.fit();
       return true;
     default:
       return false;
@@ -185,7 +194,7 @@ function plainKey(event: KeyboardEvent, at: Now): boolean {
 }
 
 /** Moves the focus into the form of the selected node. */
-function focusPanel(editor: Editor): void {
+export function focusPanel(editor: Editor): void {
   editor.openPanel(null);
   let tries = 0;
   const look = (): void => {
