@@ -57,10 +57,9 @@ it("takes a picture and shows it, and says when it cannot", async () => {
   await page.getByText("This browser cannot show the picture.").waitFor();
   await page.locator("button[data-input=img-0]").click();
   await choose("img-0", file("dot.png", "image/png", Buffer.from(PNG, "base64")));
-  const drawn = page.getByRole("img", { name: "The chosen picture" });
-  await expect
-    .poll(() => drawn.evaluate("(c) => [...c.getContext('2d').getImageData(0, 0, 1, 1).data].some(Boolean)"))
-    .toBe(true);
+  await page.getByRole("img", { name: "The chosen picture" }).waitFor();
+  const isDrawn = `[...document.querySelector(".try-picture").getContext("2d").getImageData(0, 0, 1, 1).data].some(Boolean)`;
+  await expect.poll(() => page.evaluate(isDrawn), { timeout: 10_000 }).toBe(true);
 });
 
 it("records from the microphone and plays the recording", async () => {
@@ -100,7 +99,7 @@ it("runs with all of them, and keeps the try as an example and as a row of a dat
   await dialog.getByLabel("Dataset", { exact: true }).selectOption("New dataset");
   await dialog.getByLabel("New dataset name").fill("Dots");
   await dialog.getByRole("button", { name: "Add row" }).click();
-  await page.getByRole("dialog", { name: "Row added" }).getByRole("button", { name: "Close" }).click();
+  await page.getByRole("dialog", { name: "Row added" }).getByText("Close").click();
   const { body: datasets } = await tenant.secret.get("/v2/evals/datasets");
   const { dataset_id } = datasets.data.find(({ name }: { name: string }) => name === "Dots");
   const { body: rows } = await tenant.secret.get(`/v2/evals/datasets/${dataset_id}/rows`);
