@@ -1,3 +1,19 @@
+-- Whoever writes runs waits behind this. Behind a long read, such as a backup's, rather nothing is done: it can be repeated.
+do $$
+begin
+  for attempt in 1..20 loop
+    begin
+      perform set_config('lock_timeout', '250ms', true);
+      lock table runs, conversations, audit_log in access exclusive mode;
+      return;
+    exception when lock_not_available then
+      perform pg_sleep(0.5);
+    end;
+  end loop;
+  raise lock_not_available using message = 'others use the table of runs all the time: repeat this when the backup, or other long read, is done';
+end
+$$;
+
 -- Pages on which people without an account use a flow. The token of the address is stored as a digest, to find the page, and sealed, to
 -- show the address again.
 create table pages (

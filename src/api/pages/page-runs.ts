@@ -5,15 +5,17 @@ import { Problem } from "../../domain/errors.ts";
 import { jsonObjectSchema, jsonValueSchema } from "../../domain/json-schema.ts";
 import { feedbackId } from "../../domain/pages/page.ts";
 import { giveFeedback } from "../../services/evals/give-feedback.ts";
+import { createOpenStreams } from "../../services/pages/open-streams.ts";
 import { requireVisitorRun, startVisitorRun } from "../../services/pages/visitor-runs.ts";
 import { answerPause } from "../../services/runs/answer-pause.ts";
 import { cancelRun } from "../../services/runs/cancel-run.ts";
 import { listPauses } from "../../stores/runs/pauses.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { EVENT_STREAM, answerStream } from "../http/event-stream.ts";
 import { createIdempotency } from "../http/idempotency.ts";
 import { defineOperation } from "../http/operation.ts";
-import type { Operation, RequestContext } from "../http/operation.ts";
+import type { ContentAnswer, Operation, RequestContext } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { createAdmission, visitOf, visitorAudit } from "./admission.ts";
 import { PAGE_PROBLEMS, pageToken } from "./page-params.ts";
@@ -57,7 +59,15 @@ export function createPageRunOperations(deps: ApiDeps, services: ApiServices): O
   const starting = { db, flows: services.flows, runService: services.runService, maxInputBytes };
   const control = { db, starter, feed, observer, logger, evaluation, plans, maxInputBytes };
   const views = createPageRunViews(deps, services);
+  const open = createOpenStreams();
   const asEvents = (ctx: RequestContext): boolean => ctx.accepts("application/json", EVENT_STREAM) === EVENT_STREAM;
+
+  /** The response that streams a run of the visitor. Throws 429 if too many streams are open. */
+  function stream(ctx: RequestContext, row: RunRow, signal: AbortSignal): ContentAnswer {
+    const { page, visitor, network } = visitOf(ctx);
+    const frames = views.frames({ row, page, visitor }, signal);
+    return answerStream(EVENT_STREAM, open.hold(visitor.visitor_id, network, frames));
+  }
 
   /** The ID of a run: the same for the same key of the same visitor. Throws 409 if the key was used for another request. */
   async function runIdFor(
@@ -130,7 +140,7 @@ Send an \`Idempotency-Key\`: the same key of the same visitor returns to the sam
           repeated,
           count: () => services.pages.countStart(page, visitor.visitor_id, network),
         });
-        if (asEvents(ctx)) return answerStream(EVENT_STREAM, views.frames({ row, page, visitor }, streamSignal()));
+        if (asEvents(ctx)) return stream(ctx, row, streamSignal());
         return { status: 202, body: await views.run({ row, page, visitor }) };
       },
     }),
@@ -152,7 +162,7 @@ Send an \`Idempotency-Key\`: the same key of the same visitor returns to the sam
       async handler({ params: { run_id }, ctx, streamSignal }) {
         const { page, visitor } = visitOf(ctx);
         const row = await requireVisitorRun(db, { page, visitor }, run_id);
-        if (asEvents(ctx)) return answerStream(EVENT_STREAM, views.frames({ row, page, visitor }, streamSignal()));
+        if (asEvents(ctx)) return stream(ctx, row, streamSignal());
         return { status: 200, body: await views.run({ row, page, visitor }) };
       },
     }),

@@ -10,6 +10,9 @@ import { echo, openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 import { service } from "../../support/service.ts";
 
+/** Requests that a network may send to pages in a minute. */
+const PAGE_LIMIT = 60;
+
 let api: InProcessApi;
 /** A second process on the same database, which has to learn of what the first was told. */
 let other: InProcessApi;
@@ -20,7 +23,8 @@ beforeAll(async () => {
   // No worker runs, so no run makes progress and streams send nothing.
   const quiet = { env: { MILLRACE_STREAM_KEEP_ALIVE_MS: "300" } };
   api = await startInProcess(quiet);
-  other = await startInProcess({ ...quiet, databaseUrl: api.databaseUrl });
+  const env = { ...quiet.env, MILLRACE_PAGE_RATE_LIMIT: String(PAGE_LIMIT) };
+  other = await startInProcess({ env, databaseUrl: api.databaseUrl });
   tenant = await openTenant({ ...service(), ...api });
   flowId = await tenant.deploy(echo());
   runId = (await tenant.secret.post("/v2/runs", { project_id: flowId, inputs: { "in-0": "x" } })).body.run_id;
@@ -114,4 +118,16 @@ describe("a stream ends, without an error, soon after", () => {
     expect(again.status).toBe(how === "revoked" ? 410 : 401);
     expect(performance.now() - since).toBeLessThan(5000);
   });
+});
+
+it("public-page: requests of one network are counted before anything is looked up", async () => {
+  const nobody = checkedClient(other);
+  const door = `/f/${"A".repeat(43)}`;
+  const answers = await Promise.all(Array.from({ length: PAGE_LIMIT + 1 }, () => nobody.get(`${door}/page`)));
+  const limited = answers.find(({ status }) => status === 429);
+  expect(Number(limited?.headers.get("retry-after"))).toBeGreaterThan(0);
+  const page = await nobody.raw("GET", door);
+  expect([page.status, page.headers.get("content-type")]).toEqual([429, "text/plain; charset=utf-8"]);
+  // The API beside the pages is not limited by it.
+  expect((await tenant.secret.get("/v2/limits")).status).toBe(200);
 });

@@ -151,6 +151,34 @@ describe("an allowed origin", () => {
 });
 
 describe("the page itself", () => {
+  it("is a document that only its origins may frame, with nothing inline and no cookie", async () => {
+    const api = client(tenant.target);
+    const page = await api.raw("GET", published.door, undefined, { headers: { cookie: "millrace_session=x" } });
+    expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    const policy = page.headers.get("content-security-policy") ?? "";
+    expect(policy.split("; ")).toEqual(
+      expect.arrayContaining([
+        "default-src 'none'",
+        "script-src 'self'",
+        "img-src 'self' data: blob:",
+        `frame-ancestors 'self' ${ORIGIN}`,
+        "require-trusted-types-for 'script'",
+      ]),
+    );
+    expect(policy).not.toContain("unsafe");
+    expect([page.headers.get("set-cookie"), page.headers.get("referrer-policy")]).toEqual([null, "no-referrer"]);
+    const html = await page.text();
+    const asset = /(?:src|href)="(\/f\/assets\/[^"]+)"/.exec(html)?.[1] ?? "";
+    const script = await api.raw("GET", asset);
+    expect([script.status, script.headers.get("cache-control")]).toEqual([200, "public, max-age=31536000, immutable"]);
+    const embed = await api.raw("GET", "/embed.js");
+    expect([embed.status, embed.headers.get("cross-origin-resource-policy")]).toEqual([200, "cross-origin"]);
+    expect((await embed.arrayBuffer()).byteLength).toBeLessThan(20_000);
+    for (const missing of ["/f/assets/../../package.json", "/f/assets/%2e%2e/web/index.html", "/f/assets/none.js"])
+      expect((await api.raw("GET", missing)).status).toBe(404);
+    expect((await api.raw("POST", published.door)).status).toBe(405);
+  });
+
   it("is a plain text where there is none, or none any more", async () => {
     const api = client(tenant.target);
     const unknown = await api.raw("GET", `/f/${"A".repeat(43)}`);

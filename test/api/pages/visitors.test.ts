@@ -212,6 +212,22 @@ describe("limits of a page", () => {
     }
   });
 
+  it("bound the streams that a visitor keeps open", async () => {
+    const page = await publish(tenant, consulting());
+    const { api, handle } = await page.enter();
+    const { body } = await api.post(`${page.door}/runs`, { inputs: { "in-0": "x" } });
+    const path = `${page.door}/runs/${body.run_id}`;
+    const closing = new AbortController();
+    const open = () =>
+      client(tenant.target, handle).raw("GET", path, undefined, { headers: EVENTS, signal: closing.signal });
+    const held = await Promise.all(Array.from({ length: 10 }, open));
+    expect(held.map(({ status }) => status)).toEqual(Array(10).fill(200));
+    expect((await open()).status).toBe(429);
+    closing.abort();
+    await expect.poll(async () => (await api.raw("GET", path, undefined, { headers: EVENTS })).status).toBe(200);
+    expect((await api.post(`${path}/cancel`, {})).status).toBe(202);
+  });
+
   it("hide everything but the look before the password, and count guesses", async () => {
     const page = await publish(tenant, echo(), { password: "tulip-and-harbour", look: { name: "Tulips" } });
     expect((await page.nobody.get(`${page.door}/page`)).body).toEqual({
