@@ -17,6 +17,10 @@ export const links = {
   flowCompare: (projectId: string, from: string, to: string) => `/flows/${projectId}/compare/${from}/${to}`,
   flowCall: (projectId: string) => `/flows/${projectId}/call`,
   flowEdit: (projectId: string) => `/flows/${projectId}/edit`,
+  flowChat: (projectId: string, conversationId?: string, filters: Record<string, string> = {}) =>
+    withQuery(`/flows/${projectId}/chat${conversationId === undefined ? "" : `/${conversationId}`}`, filters),
+  flowPages: (projectId: string, filters: Record<string, string> = {}) =>
+    withQuery(`/flows/${projectId}/pages`, filters),
   webhooks: (filters: Record<string, string> = {}) => withQuery("/webhooks", filters),
   webhook: (subscriptionId: string, filters: Record<string, string> = {}) =>
     withQuery(`/webhooks/${subscriptionId}`, filters),

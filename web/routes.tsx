@@ -62,6 +62,12 @@ export const PAGES: readonly Page[] = [
     async () => (await import("./pages/flows/compare-page.tsx")).CompareVersionsPage,
   ),
   page("/flows/:projectId/call", "Call it", async () => (await import("./pages/flows/call-page.tsx")).CallPage),
+  page(
+    "/flows/:projectId/chat/:conversationId?",
+    "Chat",
+    async () => (await import("./pages/chat/chat-page.tsx")).ChatPage,
+  ),
+  page("/flows/:projectId/pages", "Pages", async () => (await import("./pages/published/pages-page.tsx")).PagesPage),
   page("/flows/:projectId/edit", "Editor", async () => (await import("./pages/editor/editor-page.tsx")).EditorPage),
   page(
     "/connections",

@@ -84,6 +84,7 @@ export const LONG_WEB: string[] = [
   "test/web/after-refusals.test.ts",
   "test/web/background.test.ts",
   "test/web/changed-meanwhile.test.ts",
+  "test/web/chat-outage.test.ts",
   "test/web/editor-hostile.test.ts",
   "test/web/editor-large.test.ts",
   "test/web/editor-menu.test.ts",

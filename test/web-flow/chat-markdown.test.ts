@@ -1,4 +1,3 @@
-import { readFileSync, readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { inlineOf, safeAddress } from "../../web/chat/inline.ts";
 import { blocksOf } from "../../web/chat/markdown.ts";
@@ -191,17 +190,5 @@ describe("Markdown of a chat", () => {
       for (const block of blocks)
         if (block.kind === "paragraph") expect(depthOf(inlineOf(block.text))).toBeLessThan(40);
     }
-  });
-});
-
-describe("the parts of a chat", () => {
-  it("know nothing of the console, because public pages are made of them too", () => {
-    const folder = new URL("../../web/chat/", import.meta.url);
-    const imports = readdirSync(folder)
-      .filter((name) => name.endsWith(".ts") || name.endsWith(".tsx"))
-      .flatMap((name) => [...readFileSync(new URL(name, folder), "utf8").matchAll(/(?:from|import) "([^"]+)"/g)])
-      .map(([, from]) => from ?? "");
-    expect(imports).toContain("react");
-    expect(imports.filter((from) => from !== "react" && !from.startsWith("./"))).toEqual([]);
   });
 });

@@ -88,12 +88,19 @@ describe("every page", () => {
     await tenant.secret.put(`/v2/projects/${flowId}/draft`, {
       flow: { ...definition, description: HOSTILE, nodes: changed },
     });
+    const { body: shared } = await tenant.secret.post(`/v2/projects/${flowId}/pages`, {
+      kind: "form",
+      look: { name: HOSTILE, welcome: HOSTILE },
+    });
     dialogs = [
       ["/flows?create=empty", (page) => page.getByLabel("Name").waitFor()],
       ["/flows?create=example", (page) => page.getByText("hello", { exact: true }).waitFor()],
       ["/flows?create=paste", (page) => page.getByLabel("Flow (JSON)").fill(HOSTILE)],
       [`/flows/${flowId}`, press("Publish…")],
       [`/flows/${flowId}/call`, press("Create key…")],
+      [`/flows/${flowId}/pages?create=page`, (page) => page.getByLabel("Welcome (optional)").fill(HOSTILE)],
+      [`/flows/${flowId}/pages?share=${shared.page_id}`, (page) => text(page, "On your website")],
+      [`/flows/${flowId}/pages`, press("Revoke…")],
       ["/runs", press("All matching runs", "Cancel…")],
       ["/runs", press("All matching runs", "Rerun…")],
       [`/runs/${open}`, press("Cancel…")],
@@ -152,6 +159,8 @@ describe("every page", () => {
       [`/flows/${flowId}/versions/1?node=guard-0`, heading("guard-0")],
       [`/flows/${flowId}/compare/1/draft?node=guard-0`, heading("Settings and examples")],
       [`/flows/${flowId}/call`, heading("OpenAPI")],
+      [`/flows/${flowId}/chat`, heading(HOSTILE)],
+      [`/flows/${flowId}/pages`, table("Pages")],
       ["/flows/0197f0a0-0000-7000-8000-000000000000", heading("Flow not found")],
       ["/webhooks", heading("Webhooks")],
       ["/webhooks?failing=true", heading("Webhooks")],

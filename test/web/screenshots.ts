@@ -3,11 +3,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
+import { startModelStub } from "../../src/dev/model-stub.ts";
 import { openTenant } from "../api/tenant.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import { openBrowser } from "./support/browser.ts";
 import { expectNoFaults, signedIn, visit } from "./support/console.ts";
 import { playScene } from "./support/scene.ts";
+import type { ModelStub } from "../../src/dev/model-stub.ts";
 import type { Scene } from "./support/scene.ts";
 
 const FOLDER = fileURLToPath(new URL("../../docs/images", import.meta.url));
@@ -53,14 +55,19 @@ const PICTURES: readonly Picture[] = [
 
 it("takes a picture of each page", async () => {
   mkdirSync(FOLDER, { recursive: true });
-  const [{ browser, close }, tenant, receiver] = await Promise.all([openBrowser(), openTenant(), startHttpTarget()]);
+  const [{ browser, close }, tenant, receiver, model] = await Promise.all([
+    openBrowser(),
+    openTenant(),
+    startHttpTarget(),
+    startModelStub(),
+  ]);
   try {
     // The receiver rejects some events.
     receiver.on(
       "/hooks",
       ({ body }, response) => void response.writeHead(/run\.(failed|cancelled)/.test(body) ? 503 : 200).end(),
     );
-    const scene = await playScene(tenant, `${receiver.url}/hooks`);
+    const scene = await playScene(tenant, `${receiver.url}/hooks`, model);
     const { page } = await signedIn(browser, tenant, "admin", "/", { email: "ada@harbour.example" });
     for (const [name, path, role, ready, view = {}] of PICTURES) {
       const { colorScheme = "light", width = 1280, height = 800 } = view;
@@ -78,11 +85,42 @@ it("takes a picture of each page", async () => {
     await page.getByRole("button", { name: "Run draft" }).click();
     await page.getByText("We write again within 30 minutes").first().waitFor();
     await keep(page, "editor-try");
+    await talk(page, scene, model);
+    await keep(page, "chat");
+    await page.getByRole("button", { name: "Source 1" }).first().click();
+    await page.locator("mark").waitFor();
+    await keep(page, "chat-source");
+    await visit(page, `/flows/${scene.handbook}/pages?create=page`);
+    await page.getByLabel("Welcome (optional)").fill("Ask us about orders and returns.");
+    await keep(page, "publish-page");
     expectNoFaults();
   } finally {
-    await Promise.all([close(), receiver.close()]);
+    await Promise.all([close(), receiver.close(), model.close()]);
   }
 });
+
+/** Two questions to the handbook, as a person asks them. */
+async function talk(page: Page, { handbook }: Scene, model: ModelStub): Promise<void> {
+  model.next(
+    {
+      text: [
+        "Customers can return an unused article **within 30 days**, in its packaging [1].\n\n",
+        "1. Open the order and choose *Return*.\n2. Print the label.\n3. Bring the parcel to any shop.\n\n",
+        "The refund goes to the card that was charged and takes up to five working days [2].",
+      ],
+    },
+    { text: ["No: sale articles are **exchanged**, not refunded [3]."] },
+  );
+  await visit(page, `/flows/${handbook}/chat`);
+  for (const question of ["How does a customer return a kettle?", "And if it was on sale?"]) {
+    await page.getByRole("textbox", { name: "Message" }).fill(question);
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Stop" }).waitFor();
+    await page.getByRole("button", { name: "Send" }).waitFor();
+  }
+  await page.getByRole("button", { name: "Source 3" }).waitFor();
+  await page.getByRole("navigation", { name: "Conversations" }).getByText("How does a customer").waitFor();
+}
 
 async function keep(page: Page, name: string): Promise<void> {
   const picture = await take(page);

@@ -1,3 +1,4 @@
+import { queryOptions } from "@tanstack/react-query";
 import { api, unwrap } from "./client.ts";
 import type { Schemas } from "./client.ts";
 
@@ -10,3 +11,10 @@ export const readIo = (
   unwrap(api.GET("/v2/projects/{project_id}/io-schema", { params: { path: { project_id }, query } })) as Promise<
     Schemas["FlowIo"]
   >;
+
+/** Inputs and outputs of what a chat talks to. */
+export const chatIoOptions = (project_id: string, target: { readonly draft?: true; readonly environment?: string }) =>
+  queryOptions({
+    queryKey: ["versions", "chat-io", project_id, target],
+    queryFn: () => readIo(project_id, target.draft === true ? { draft: true } : { version: -1 }),
+  });

@@ -58,6 +58,18 @@ export const documentOptions = (knowledge_base_id: string, resource_id: string) 
     refetchInterval: EVERY_MS,
   });
 
+/** A document with its extracted text. */
+export const documentTextOptions = (knowledge_base_id: string, resource_id: string) =>
+  queryOptions({
+    queryKey: ["knowledge-bases", "document-text", { knowledge_base_id, resource_id }],
+    queryFn: () =>
+      unwrap(
+        api.GET(`${BASE}/resources/{resource_id}`, {
+          params: { path: { knowledge_base_id, resource_id }, query: { expand: "text" as const } },
+        }),
+      ),
+  });
+
 /** URL at which the browser displays a document if it supports the type. */
 export const documentHref = (knowledgeBaseId: string, resourceId: string): string =>
   `/v2/knowledge-bases/${encodeURIComponent(knowledgeBaseId)}/resources/${encodeURIComponent(resourceId)}/download?disposition=inline`;

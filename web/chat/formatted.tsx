@@ -19,7 +19,7 @@ export type DrawCite = (number: number) => ReactNode;
  * A text in Markdown, written by a model or a document: everything in it is text. HTML is not interpreted, images are links that a reader
  * may follow, links open elsewhere and name their host. Safe and quick for any text of any length.
  */
-export function Formatted({
+export const Formatted = memo(function Formatted({
   text,
   drawCite,
 }: {
@@ -36,7 +36,7 @@ export function Formatted({
       {text.length > FORMATTED && <Rest text={text} />}
     </div>
   );
-}
+});
 
 /** What follows the formatted part of a very long text. */
 function Rest({ text }: { readonly text: string }): JSX.Element {

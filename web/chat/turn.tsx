@@ -75,6 +75,7 @@ export function Turn({
         <Question text={question} />
       </article>
       <article className="chat-answer" aria-label={assistant} aria-busy={state === "starting" || state === "writing"}>
+        <h2 className="visually-hidden">Answer</h2>
         {between}
         {text !== "" && <Formatted text={text} drawCite={drawCite} />}
         {inside}

@@ -35,6 +35,7 @@ const PATHS = {
   folder: "M2 4.500v8h12V5.500H8L6.500 3.500H2z",
   pencil: "m3 13 .8-3L10.500 3.300l2.200 2.200L6 12.200zM9 4.800 11.200 7",
   code: "M5.500 4.500 2 8l3.500 3.500M10.500 4.500 14 8l-3.500 3.500",
+  chat: "M2.500 3h11v8H7l-3.500 2.500V11h-1z",
   fork: "M4.500 2.500v11M4.500 9c0-3 7-2 7-5.500M9.500 5l2-2 2 2",
 } as const;
 export type IconName = keyof typeof PATHS;

@@ -33,6 +33,7 @@ const LOOKS: Readonly<Record<string, readonly [word: string, tone: Tone, icon: I
   failed: ["Failed", "bad", "cross"],
   active: ["Active", "good", "check"],
   error: ["Error", "bad", "cross"],
+  revoked: ["Revoked", "quiet", "stop"],
   unverified: ["Unverified", "quiet", "clock"],
   running: ["Running", "busy", "spin"],
   completed: ["Completed", "good", "check"],

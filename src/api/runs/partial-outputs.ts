@@ -14,7 +14,7 @@ export interface PartialOutputs {
   of(texts: Texts): Record<string, Json>;
 }
 
-/** The outputs that grow while models write, without those that the flow may mask. */
+/** The outputs that grow while models write, without the ones that the flow may mask. */
 function shownStreams(plan: Plan): Array<readonly [output: string, sources: readonly StreamedSource[]]> {
   const redact = parseRedactPaths(plan.settings.redact ?? []);
   const paths = redact.ok ? redact.paths : [];

@@ -1,22 +1,21 @@
-import type { FlowIo } from "../flow/io/io-schema.ts";
-import type { JsonObject } from "../json.ts";
-
 /** The text input that a chat's messages go to, and the output that answers them. */
 export interface ChatEnds {
   readonly input: string;
   readonly output: string;
 }
 
-type Properties = Readonly<Record<string, JsonObject>>;
+/** JSON Schemas of a flow's inputs and outputs. */
+interface Io {
+  readonly inputs: Readonly<Record<string, unknown>>;
+  readonly outputs: Readonly<Record<string, unknown>>;
+}
+type Properties = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 /**
  * Where a chat enters and leaves a flow: the flow's only text input, or the only required one; and its only output, or the only one that is
  * a text. Returns the reason if the flow cannot be used for a chat.
  */
-export function chatEnds({
-  inputs,
-  outputs,
-}: Pick<FlowIo, "inputs" | "outputs">): ChatEnds | { readonly fault: string } {
+export function chatEnds({ inputs, outputs }: Io): ChatEnds | { readonly fault: string } {
   const required = (inputs["required"] ?? []) as readonly string[];
   const texts = Object.entries((inputs["properties"] ?? {}) as Properties)
     .filter(([, schema]) => schema["x-node-type"] === "input")

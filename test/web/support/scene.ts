@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
+import type { ModelStub } from "../../../src/dev/model-stub.ts";
 import type { ApiTenant } from "../../api/tenant.ts";
 import { flow } from "../../engine/support.ts";
+import { indexedDocument } from "./handbook.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -11,6 +13,8 @@ export interface Scene {
   readonly subscription_id: string;
   /** A flow whose draft differs from its published version. */
   readonly triage: string;
+  /** A flow that answers questions from a handbook. */
+  readonly handbook: string;
 }
 
 const refund = flow(
@@ -71,7 +75,7 @@ const stockCheck = flow(
 );
 
 /** An organisation after a day of work: two flows, runs in every state, and a webhook that received most of its events. */
-export async function playScene(tenant: ApiTenant, receiver: string): Promise<Scene> {
+export async function playScene(tenant: ApiTenant, receiver: string, model: ModelStub): Promise<Scene> {
   await tenant.withDatabase((database) =>
     database.system((db) =>
       db.query("update organisations set name = 'Harbour Shop' where org_id = $1", [tenant.org_id]),
@@ -106,7 +110,41 @@ export async function playScene(tenant: ApiTenant, receiver: string): Promise<Sc
   for (const { inputs } of triageFlow.examples) await start(triage, inputs);
   await tenant.secret.put(`/v2/projects/${triage}/draft`, { flow: changedTriage() });
   await spread(tenant);
-  return { waiting: { run_id, pause_id: run.pauses[0].pause_id }, subscription_id, triage };
+  const handbook = await makeHandbook(tenant, model);
+  return { waiting: { run_id, pause_id: run.pauses[0].pause_id }, subscription_id, triage, handbook };
+}
+
+const RETURNS = [
+  "Returns. Customers may return any article within 30 days, unused and in its packaging. ",
+  "Refunds go to the card that was charged and take up to five working days. ",
+  "Sale articles are exchanged, not refunded.",
+];
+
+/** A flow that answers from a knowledge base, and a page of it for visitors. */
+async function makeHandbook(tenant: ApiTenant, { url }: ModelStub): Promise<string> {
+  const knowledge_base_id = await indexedDocument(tenant, "returns.txt", RETURNS.join("\n\n"));
+  const { body: connection } = await tenant.secret.post("/v2/connections", {
+    name: "Model",
+    provider_id: "openai_compatible",
+    scheme: "none",
+    credential: { base_url: `${url}/v1` },
+  });
+  const { connection_id } = connection;
+  const prompt = "{{kb-0}}\n{{in-0}}";
+  const nodes = [
+    { id: "in-0", type: "input", name: "Question", config: { description: "Ask about orders, returns and refunds." } },
+    { id: "kb-0", type: "knowledge", config: { knowledge_base_id, query: "{{in-0}}", top_k: 3 } },
+    { id: "llm-0", type: "llm", config: { model: "handbook", connection_id, prompt, memory: { turns: 5 } } },
+    { id: "out-0", type: "output", name: "Answer" },
+  ];
+  const edges = ["in-0>kb-0", "kb-0>llm-0", "llm-0>out-0"];
+  const { body } = await tenant.secret.post("/v2/projects", { name: "Handbook assistant", flow: flow(nodes, edges) });
+  await tenant.secret.post(`/v2/projects/${body.project_id}/pages`, {
+    kind: "chat",
+    look: { name: "Harbour Shop help", colour: "#1f5fbf", welcome: "Ask us about orders and returns." },
+    origins: ["https://harbour.example"],
+  });
+  return body.project_id;
 }
 
 const triageFlow = JSON.parse(

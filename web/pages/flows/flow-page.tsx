@@ -43,6 +43,12 @@ export function FlowPage(): JSX.Element {
         title={`${name} · Versions`}
         about={description === "" ? "Every deployed version; the published one answers calls." : description}
       >
+        <Link className="button" to={links.flowChat(projectId)}>
+          <Icon name="chat" /> Chat
+        </Link>
+        <Link className="button" to={links.flowPages(projectId)}>
+          <Icon name="open" /> Pages
+        </Link>
         <Link className="button" to={links.flowCall(projectId)}>
           <Icon name="code" /> Call it
         </Link>
