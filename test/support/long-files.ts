@@ -101,6 +101,8 @@ export const LONG_WEB: string[] = [
   "test/web/list-changes.test.ts",
   "test/web/long-values.test.ts",
   "test/web/provider-sign-in.test.ts",
+  "test/web/published-hostile.test.ts",
+  "test/web/published-killed.test.ts",
   "test/web/reference.test.ts",
   "test/web/retention.test.ts",
   "test/web/run-actions.test.ts",

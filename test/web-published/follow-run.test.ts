@@ -86,6 +86,13 @@ describe("following a run", () => {
     await expect(follow([stream(first({})), closed])).rejects.toBe(closed);
   });
 
+  it("keeps looking while other people decide", async () => {
+    const paused = frame({ state: "PAUSED", pauses: [{ ...pause, answerable: false }] });
+    const { turn, asked } = await follow([stream(paused), stream(paused), stream(first({ out: "Yes" }, "COMPLETED"))]);
+    expect(asked).toEqual([null, "run", "run"]);
+    expect(turn.outputs).toEqual({ out: "Yes" });
+  });
+
   it("waits past a pause that was answered, and ends at a new one", async () => {
     const paused = frame({ state: "PAUSED", pauses: [pause] });
     const again = frame({ state: "PAUSED", pauses: [{ ...pause, pause_id: "q" }] });

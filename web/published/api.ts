@@ -110,7 +110,7 @@ export class PageApi {
   }
 
   messages(conversation: string, cursor: string | null): Promise<Paged<PageRun>> {
-    const query = new URLSearchParams({ page_size: "100", ...(cursor !== null && { cursor }) }).toString();
+    const query = new URLSearchParams({ page_size: "50", ...(cursor !== null && { cursor }) }).toString();
     return this.#json("GET", `/conversations/${conversation}/messages?${query}`);
   }
 

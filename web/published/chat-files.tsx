@@ -1,6 +1,7 @@
 import type { JSX } from "react";
 import { Files } from "../chat/files.tsx";
 import type { UploadInput } from "./shapes.ts";
+import { useValue } from "./state.ts";
 import type { Uploads } from "./uploads.ts";
 
 /** The files that a conversation has got since it was opened, and why others are not among them. */
@@ -11,28 +12,31 @@ export function ChatFiles({
   readonly documents: readonly UploadInput[];
   readonly uploads: Uploads;
 }): JSX.Element {
+  const { files: all, coming, errors } = useValue(uploads.state);
   return (
     <>
       {documents.map((input) => {
         const { node_id: id } = input;
-        const files = (uploads.files[id] ?? []).map(({ filename, error }) => ({
+        const there = (all[id] ?? []).map(({ filename, error }) => ({
           key: filename,
           name: filename,
           state: error === null ? ("ready" as const) : ("failed" as const),
           error: error?.message ?? null,
         }));
+        const names = (coming[id] ?? []).filter((name) => there.every(({ key }) => key !== name));
+        const uploading = names.map((name) => ({ key: name, name, state: "uploading" as const, error: null }));
         return (
           <div key={id}>
             <Files
-              files={files}
+              files={[...there, ...uploading]}
               onRemove={({ key }) => {
-                const file = uploads.files[id]?.find(({ filename }) => filename === key);
+                const file = all[id]?.find(({ filename }) => filename === key);
                 if (file) uploads.remove(input, file);
               }}
             />
-            {uploads.errors[id] !== undefined && (
+            {errors[id] !== undefined && (
               <p className="field-error" role="alert">
-                {uploads.errors[id]}
+                {errors[id]}
               </p>
             )}
           </div>

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { memo, useEffect, useState } from "react";
 import type { JSX } from "react";
 import { ApiProblem } from "../api/problem.ts";
 import { Composer } from "../chat/composer.tsx";
@@ -27,7 +27,7 @@ import { useValue } from "./state.ts";
 import { Top } from "./top.tsx";
 import { acceptOf, failureOf } from "./turn.ts";
 import type { Turn } from "./turn.ts";
-import { inputFor, useUploads } from "./uploads.ts";
+import { inputFor, Uploads } from "./uploads.ts";
 
 const DEFAULT_TITLE_CHARS = 200;
 const STATES: Readonly<Record<RunState, TurnState>> = {
@@ -54,9 +54,10 @@ export function ChatPage({
   const documents = view.documents ?? [];
   const [runs] = useState(() => new Runs(api, input));
   const { turns, conversation, isConnected, error } = useValue(runs.state);
-  const uploads = useUploads(api, conversation, (id) => runs.enter(id));
+  const [uploads] = useState(() => new Uploads(api, runs));
   const [text, setText] = useState("");
   const [isListed, setListed] = useState(false);
+  const [stopping, setStopping] = useState<string>();
   const schema = formSchema(view);
   const options = useFormState(() => initialData(schema) ?? {});
   const last = turns.at(-1);
@@ -65,18 +66,17 @@ export function ChatPage({
 
   useEffect(() => {
     const id = placeIn("conversation");
-    if (id !== null && api.isKnown) void runs.openConversation(id);
+    if (id !== null && api.isKnown) void openConversation(id, runs, uploads, view.documents);
     return () => runs.leave();
-  }, [api, runs]);
+  }, [api, runs, uploads, view]);
   const begin = (): void => {
     uploads.clear();
     runs.begin();
   };
-  const open = async (id: string): Promise<void> => {
-    setListed(false);
-    uploads.clear();
-    await runs.openConversation(id);
-    uploads.load(documents, id);
+  const stop = (): void => {
+    if (last === undefined) return;
+    setStopping(last.key);
+    void runs.stop(last);
   };
   const attach = (files: readonly File[]): void => {
     for (const each of documents) {
@@ -85,12 +85,14 @@ export function ChatPage({
     }
   };
   const send = async (): Promise<void> => {
-    if (missingFiles(view, uploads.files).length > 0) return runs.refuse("Attach a file first.");
+    const { files } = uploads.state.get();
+    if (uploads.isUploading) return runs.refuse("Wait until the files are uploaded, then send the message.");
+    if (missingFiles(view, files).length > 0) return runs.refuse("Attach a file first.");
     const asked = text.trim();
-    const typed = completed(schema, options.value) as object;
+    const inputs = { ...(completed(schema, options.value) as object), ...valuesOf(documents, files), [input]: asked };
     setText("");
     uploads.sent(documents);
-    const isSent = await runs.send(asked, { ...typed, ...valuesOf(documents, uploads.files), [input]: asked });
+    const isSent = await runs.send(asked, inputs);
     // Nothing that was written is lost, unless something else was written meanwhile.
     if (!isSent) setText((now) => (now === "" ? asked : now));
   };
@@ -136,9 +138,9 @@ export function ChatPage({
           value={text}
           onChange={setText}
           onSend={() => void send()}
-          isBusy={isBusy || uploads.isUploading}
-          isStopping={last === undefined || last.runId === null || uploads.isUploading}
-          onStop={() => last && void runs.stop(last)}
+          isBusy={isBusy}
+          isStopping={stopping === last?.key}
+          onStop={stop}
           placeholder="Write a message"
           accept={documents.length === 1 ? documents.map(acceptOf)[0] : undefined}
           onFiles={documents.length === 0 ? undefined : attach}
@@ -161,7 +163,10 @@ export function ChatPage({
           api={api}
           current={conversation}
           titleChars={view.limits?.title_chars ?? DEFAULT_TITLE_CHARS}
-          onOpen={(id) => void open(id)}
+          onOpen={(id) => {
+            setListed(false);
+            void openConversation(id, runs, uploads, view.documents);
+          }}
           onRemoved={(id) => {
             if (id === conversation) begin();
           }}
@@ -172,7 +177,18 @@ export function ChatPage({
   );
 }
 
-function Shown({
+async function openConversation(
+  id: string,
+  runs: Runs,
+  uploads: Uploads,
+  documents: PageView["documents"],
+): Promise<void> {
+  await runs.openConversation(id);
+  await uploads.load(documents ?? [], id);
+}
+
+/** Drawn again only if its own turn changes, however long the conversation is. */
+const Shown = memo(function Shown({
   turn,
   runs,
   isConnected,
@@ -213,7 +229,7 @@ function Shown({
       }
     />
   );
-}
+});
 
 /** A button of the head, which on a phone is only its icon. */
 function TopButton({

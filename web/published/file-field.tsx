@@ -3,6 +3,7 @@ import type { JSX } from "react";
 import { Field } from "../parts/field.tsx";
 import { Icon } from "../parts/icons.tsx";
 import type { UploadInput } from "./shapes.ts";
+import { useValue } from "./state.ts";
 import { acceptOf } from "./turn.ts";
 import { sizeOf } from "./uploads.ts";
 import type { Uploads } from "./uploads.ts";
@@ -23,7 +24,7 @@ export function FileField({
 }): JSX.Element {
   const { node_id: id, kind, title, max_bytes: most } = input;
   const field = useRef<HTMLInputElement>(null);
-  const fault = uploads.errors[id];
+  const fault = useValue(uploads.state).errors[id];
   const name = title ?? { files: "Files", audio: "Recording", image: "Picture" }[kind];
   return (
     <div className="stack-tight">
@@ -54,7 +55,7 @@ export function FileField({
 }
 
 function FileList({ input, uploads }: { readonly input: UploadInput; readonly uploads: Uploads }): JSX.Element | null {
-  const files = uploads.files[input.node_id] ?? [];
+  const files = useValue(uploads.state).files[input.node_id] ?? [];
   if (files.length === 0) return null;
   return (
     <ul className="file-list" aria-label="Chosen files">

@@ -28,7 +28,7 @@ interface Following {
 }
 
 /**
- * Follows a run until it finishes or pauses, over lost connections and restarts of the server. Throws an ApiProblem
+ * Follows a run until it finishes or asks the visitor, over lost connections and restarts of the server. Throws an ApiProblem
  * where a request is refused, and the signal's reason when it is aborted.
  */
 export async function followRun({
@@ -41,6 +41,8 @@ export async function followRun({
   waits = WAITS_MS,
 }: Following): Promise<void> {
   let runId: string | null = null;
+  /** Whether the run waits for a decision of other people, which no frame announces. */
+  let isElsewhere = false;
   let wasConnected = true;
   const tell = (isConnected: boolean): void => {
     if (isConnected !== wasConnected) onConnected(isConnected);
@@ -53,9 +55,10 @@ export async function followRun({
       for await (const frame of framesOf(response)) {
         failures = 0;
         runId = frame.run_id;
+        isElsewhere = frame.state === "PAUSED" && frame.pauses.every(({ answerable }) => !answerable);
         const isBehind = frame.state === "PAUSED" && frame.pauses.every(({ pause_id }) => answered.has(pause_id));
         onFrame(isBehind ? { ...frame, state: "RESUMED", pauses: [] } : frame);
-        if (isSettled(frame.state) && !isBehind) return;
+        if (isSettled(frame.state) && !isBehind && !isElsewhere) return;
       }
     } catch (error) {
       if (signal.aborted || !isTemporary(error)) throw error;
@@ -65,7 +68,8 @@ export async function followRun({
     signal.throwIfAborted();
     // One lost connection that is there again at once is no news.
     if (failures > 0) tell(false);
-    await pause(waits[Math.min(failures, waits.length - 1)] ?? 0, signal);
+    const wait = waits[Math.min(failures, waits.length - 1)] ?? 0;
+    await pause(isElsewhere ? (waits.at(-1) ?? 0) : wait, signal);
     failures += 1;
   }
 }

@@ -18,7 +18,7 @@ import { Result } from "./result.tsx";
 import { Runs } from "./runs.ts";
 import { useValue } from "./state.ts";
 import { Top } from "./top.tsx";
-import { useUploads } from "./uploads.ts";
+import { Uploads } from "./uploads.ts";
 
 /** A form for the inputs of a flow; the outputs appear below it as they come. */
 export function FormPage({
@@ -34,8 +34,9 @@ export function FormPage({
   const schema = formSchema(view);
   const data = useFormState(() => initialData(schema) ?? {});
   const [runs] = useState(() => new Runs(api, null));
-  const { turns, conversation, isConnected, error } = useValue(runs.state);
-  const uploads = useUploads(api, conversation, (id) => runs.enter(id));
+  const { turns, isConnected, error } = useValue(runs.state);
+  const [uploads] = useState(() => new Uploads(api, runs));
+  const { files } = useValue(uploads.state);
   const [missing, setMissing] = useState<readonly string[]>([]);
   const form = useRef<HTMLFormElement>(null);
   const result = useRef<HTMLElement>(null);
@@ -54,11 +55,11 @@ export function FormPage({
   const send = (): void => {
     const unread = form.current ? unreadable(form.current) : undefined;
     if (unread) return unread.focus();
-    const without = missingFiles(view, uploads.files);
+    const without = missingFiles(view, files);
     setMissing(without);
     if (without.length > 0) return runs.refuse("Choose the files that are missing.");
     runs.clear();
-    void runs.send("", { ...(completed(schema, data.value) as object), ...valuesOf(documents, uploads.files) });
+    void runs.send("", { ...(completed(schema, data.value) as object), ...valuesOf(documents, files) });
     // On a phone the result is below the window.
     result.current?.scrollIntoView({ block: "nearest" });
   };

@@ -29,6 +29,7 @@ export class Runs {
   /** The input that is the visitor's side of a conversation. */
   readonly #input: string | null;
   readonly #answered = new Set<string>();
+  readonly #stopping = new Set<string>();
   #streams = new AbortController();
 
   constructor(api: PageApi, input: string | null) {
@@ -56,7 +57,9 @@ export class Runs {
     this.#set({ error: new ApiProblem(0, "incomplete", message, null) });
   }
 
-  async stop({ runId }: Turn): Promise<void> {
+  /** Stops a run, or as soon as the server has accepted it. */
+  async stop({ key, runId }: Turn): Promise<void> {
+    this.#stopping.add(key);
     // A run that has just finished cannot be stopped, and its last frame says so.
     if (runId !== null) await this.#api.cancel(runId).catch(() => undefined);
   }
@@ -128,8 +131,10 @@ export class Runs {
     this.#streams = new AbortController();
     const turns = runs.map((run) => turnOf(run, this.#input));
     this.state.set({ ...EMPTY, turns, conversation });
-    for (const { key, runId, state } of turns)
-      if (runId !== null && !isSettled(state)) void this.#followStored(key, runId);
+    for (const { key, runId, state, pauses } of turns) {
+      const isElsewhere = state === "PAUSED" && pauses.every(({ answerable }) => !answerable);
+      if (runId !== null && (!isSettled(state) || isElsewhere)) void this.#followStored(key, runId);
+    }
   }
 
   async #followStored(key: string, runId: string): Promise<void> {
@@ -143,6 +148,7 @@ export class Runs {
   /** Follows the run of a turn until it finishes or pauses. */
   async #follow(key: string, open: (signal: AbortSignal) => Promise<Response>): Promise<void> {
     const draw = drawing((frames) => this.#change(key, (turn) => frames.reduce(withFrame, turn)));
+    let isFirst = true;
     await followRun({
       open,
       reopen: (runId, signal) => this.#api.follow(runId, signal),
@@ -152,6 +158,8 @@ export class Runs {
       onFrame: (frame) => {
         draw(frame);
         const { conversation_id: conversation, run_id } = frame;
+        if (isFirst && this.#stopping.has(key)) void this.#api.cancel(run_id).catch(() => undefined);
+        isFirst = false;
         if (this.#input === null) goTo("run", run_id);
         else goTo("conversation", conversation);
         if (this.state.get().conversation !== conversation) this.#set({ conversation });

@@ -1,80 +1,95 @@
-import { useState } from "react";
 import { sayError } from "./api.ts";
 import type { PageApi } from "./api.ts";
+import type { Runs } from "./runs.ts";
 import type { UploadInput, Uploaded } from "./shapes.ts";
+import { State } from "./state.ts";
 
-/** Files by the input they are for. */
+/** Uploaded files by the input they are for. */
 export type Files = Readonly<Record<string, readonly Uploaded[]>>;
 
-/** What is needed to upload files to the inputs of a flow. */
-export interface Uploads {
+interface UploadsState {
   readonly files: Files;
-  readonly isUploading: boolean;
+  /** Names of the files that are being uploaded, by input. */
+  readonly coming: Readonly<Record<string, readonly string[]>>;
+  /** Why the last files of an input could not be uploaded. */
   readonly errors: Readonly<Record<string, string>>;
-  add(input: UploadInput, chosen: readonly File[]): Promise<void>;
-  remove(input: UploadInput, file: Uploaded): void;
-  /** Forgets files that belong to one message; documents stay, because later answers read them too. */
-  sent(documents: readonly UploadInput[]): void;
-  clear(): void;
-  /** Shows the documents of a conversation. */
-  load(documents: readonly UploadInput[], conversation: string): void;
 }
+const EMPTY: UploadsState = { files: {}, coming: {}, errors: {} };
 
-/** Uploads belong to a conversation: the given one, or the new one that the first upload makes. */
-export function useUploads(api: PageApi, conversation: string | null, onConversation: (id: string) => void): Uploads {
-  const [files, setFiles] = useState<Files>({});
-  const [errors, setErrors] = useState<Readonly<Record<string, string>>>({});
-  const [uploading, setUploading] = useState(0);
-  const change = (id: string, to: (all: readonly Uploaded[]) => readonly Uploaded[]): void =>
-    setFiles((all) => ({ ...all, [id]: to(all[id] ?? []) }));
-  return {
-    files,
-    errors,
-    isUploading: uploading > 0,
-    async add(input, chosen) {
-      const { node_id: id, max_bytes: most, kind } = input;
-      setErrors((all) => Object.fromEntries(Object.entries(all).filter(([each]) => each !== id)));
-      setUploading((count) => count + 1);
-      let into = conversation;
-      try {
-        for (const file of chosen) {
-          if (file.size > most)
-            throw new RangeError(`${file.name} is larger than ${sizeOf(most)}. Choose a smaller file.`);
-          const uploaded = await api.upload(id, file, into);
-          into = uploaded.conversation_id;
-          onConversation(into);
-          change(id, (all) => (kind === "files" ? [...without(all, uploaded), uploaded] : [uploaded]));
-        }
-      } catch (error) {
-        setErrors((all) => ({ ...all, [id]: error instanceof RangeError ? error.message : sayError(error) }));
-      } finally {
-        setUploading((count) => count - 1);
+/** The files of the conversation that is shown; the first upload begins one. */
+export class Uploads {
+  readonly state = new State(EMPTY);
+  readonly #api: PageApi;
+  readonly #runs: Runs;
+
+  constructor(api: PageApi, runs: Runs) {
+    this.#api = api;
+    this.#runs = runs;
+  }
+
+  get isUploading(): boolean {
+    return Object.values(this.state.get().coming).some((names) => names.length > 0);
+  }
+
+  async add({ node_id: id, max_bytes: most, kind }: UploadInput, chosen: readonly File[]): Promise<void> {
+    const { coming, errors } = this.state.get();
+    const others = Object.entries(errors).filter(([each]) => each !== id);
+    this.#set({ coming: { ...coming, [id]: chosen.map(({ name }) => name) }, errors: Object.fromEntries(others) });
+    try {
+      for (const file of chosen) {
+        if (file.size > most)
+          throw new RangeError(`${file.name} is larger than ${sizeOf(most)}. Choose a smaller file.`);
+        const uploaded = await this.#api.upload(id, file, this.#runs.state.get().conversation);
+        this.#runs.enter(uploaded.conversation_id);
+        this.#change(id, (all) => (kind === "files" ? [...without(all, uploaded), uploaded] : [uploaded]));
       }
-    },
-    remove({ node_id: id }, file) {
-      change(id, (all) => without(all, file));
-      // A file that stays on the server for a moment longer does no harm: it goes with its conversation.
-      void api.removeFile(id, file.filename, file.conversation_id).catch(() => undefined);
-    },
-    sent(documents) {
-      const lasting = documents.filter(({ kind }) => kind === "files").map(({ node_id }) => node_id);
-      setFiles((all) => Object.fromEntries(Object.entries(all).filter(([id]) => lasting.includes(id))));
-    },
-    load(documents, from) {
-      for (const { node_id: id, kind } of documents) {
-        if (kind !== "files") continue;
-        // Without the list the answers read the documents nevertheless.
-        api.files(id, from).then(
-          (all) => change(id, () => all),
-          () => undefined,
-        );
-      }
-    },
-    clear() {
-      setFiles({});
-      setErrors({});
-    },
-  };
+    } catch (error) {
+      const text = error instanceof RangeError ? error.message : sayError(error);
+      this.#set({ errors: { ...this.state.get().errors, [id]: text } });
+    } finally {
+      this.#set({ coming: { ...this.state.get().coming, [id]: [] } });
+    }
+  }
+
+  remove({ node_id: id }: UploadInput, file: Uploaded): void {
+    this.#change(id, (all) => without(all, file));
+    this.#api.removeFile(id, file.filename, file.conversation_id).catch((error: unknown) => {
+      // A file that is still there is read by the next answer.
+      this.#change(id, (all) => [...without(all, file), file]);
+      this.#set({ errors: { ...this.state.get().errors, [id]: sayError(error) } });
+    });
+  }
+
+  /** Forgets files that belong to one message; documents stay, because later answers read them too. */
+  sent(documents: readonly UploadInput[]): void {
+    const lasting = documents.filter(({ kind }) => kind === "files").map(({ node_id }) => node_id);
+    const files = Object.entries(this.state.get().files).filter(([id]) => lasting.includes(id));
+    this.#set({ files: Object.fromEntries(files) });
+  }
+
+  clear(): void {
+    this.state.set(EMPTY);
+  }
+
+  /** Shows the documents of a conversation. */
+  async load(documents: readonly UploadInput[], conversation: string): Promise<void> {
+    this.clear();
+    for (const { node_id: id, kind } of documents) {
+      if (kind !== "files") continue;
+      // Without the list the answers read the documents nevertheless.
+      const files = await this.#api.files(id, conversation).catch(() => []);
+      if (this.#runs.state.get().conversation === conversation) this.#change(id, () => files);
+    }
+  }
+
+  #set(changed: Partial<UploadsState>): void {
+    this.state.set({ ...this.state.get(), ...changed });
+  }
+
+  #change(id: string, to: (all: readonly Uploaded[]) => readonly Uploaded[]): void {
+    const { files } = this.state.get();
+    this.#set({ files: { ...files, [id]: to(files[id] ?? []) } });
+  }
 }
 
 const without = (all: readonly Uploaded[], { filename }: Uploaded): readonly Uploaded[] =>
