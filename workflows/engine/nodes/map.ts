@@ -6,7 +6,7 @@ import { errorValue, NodeFailed } from "../failure.ts";
 import { iterationFrame } from "../frame.ts";
 import type { Frame } from "../frame.ts";
 import { evaluate, outputsOf } from "../values.ts";
-import { eachAtOnce } from "./each-at-once.ts";
+import { eachUntilFailure } from "./each-until-failure.ts";
 import type { Executor, Interpreter } from "./executor.ts";
 import { assemble, yieldOf } from "./results.ts";
 import { runSlices, SLICE_SIZE } from "./slices.ts";
@@ -77,7 +77,7 @@ export async function mapItems(
     }
     await ctx.record.flushIfMany();
   };
-  await eachAtOnce(items.length, max_concurrency, runItem, () => ctx.cancellation.stopped);
+  await eachUntilFailure(items.length, max_concurrency, runItem, () => ctx.cancellation.stopped);
   return gather(frame, results);
 }
 

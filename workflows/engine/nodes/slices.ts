@@ -7,7 +7,7 @@ import { address, storedScope } from "../frame.ts";
 import type { Frame } from "../frame.ts";
 import type { LoopState, SliceInput, SliceOutcome, SliceWork } from "../slice.ts";
 import { childEnd } from "./child-end.ts";
-import { eachAtOnce } from "./each-at-once.ts";
+import { eachUntilFailure } from "./each-until-failure.ts";
 import { assemble } from "./results.ts";
 
 /**
@@ -30,7 +30,7 @@ export async function runSlices(
   const most = patched(SHARED_CONCURRENCY) ? node.config.max_concurrency : undefined;
   const atOnce = most === undefined ? MAX_SLICES_AT_ONCE : slicesAtOnce(most);
   const share = most === undefined ? {} : { max_concurrency: most / atOnce };
-  await eachAtOnce(Math.ceil(count / SLICE_SIZE), atOnce, async (at) => {
+  await eachUntilFailure(Math.ceil(count / SLICE_SIZE), atOnce, async (at) => {
     const from = at * SLICE_SIZE;
     const to = Math.min(from + SLICE_SIZE, count);
     const outcome = await runSlice(frame, node, { kind: "map", items, from, to, ...share });

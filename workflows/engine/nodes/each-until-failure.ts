@@ -4,7 +4,7 @@ import { CancellationScope } from "@temporalio/workflow";
  * Runs work for each index below `count`, `most` at a time, until `stopped`. If one fails, the others are cancelled, and the error is
  * thrown only after they have ended.
  */
-export async function eachAtOnce(
+export async function eachUntilFailure(
   count: number,
   most: number,
   work: (at: number) => Promise<void>,
