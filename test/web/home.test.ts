@@ -47,7 +47,9 @@ describe("home", () => {
       await own.secret.post("/v2/runs", { project_id, inputs: { "in-0": text }, mode: "sync" });
     // One bar, even if an hour ends between the two.
     await own.withDatabase((database) =>
-      database.system((db) => db.query("update runs set created_at = now() - interval '2 hours'", [])),
+      database.system((db) =>
+        db.query("update runs set created_at = now() - interval '2 hours' where org_id = $1::uuid", [own.org_id]),
+      ),
     );
     const { page, context } = await signedIn(browser, own, "viewer");
     await page.getByRole("heading", { name: "Model usage, last 24 hours" }).waitFor();
