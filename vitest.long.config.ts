@@ -27,7 +27,7 @@ export default defineConfig({
     reporters: ["verbose", "./test/support/closing-line.ts"],
     sequence: { sequencer: SlowFirst },
     projects: [
-      onSharedService({ include: LONG_SHARED }, 0),
+      onSharedService({ include: [...LONG_SHARED, "test/security/fuzz-runs.test.ts"] }, 0),
       inBrowser({ include: LONG_WEB }, 1),
       {
         // These wait for most of their time: for what is killed to come back, for what is due.
@@ -45,6 +45,7 @@ export default defineConfig({
             "test/kill/parts.test.ts",
             "test/security/costly-flows.test.ts",
             "test/node-kind.test.ts",
+            "test/services/secrets/data-keys.test.ts",
           ],
           exclude: alone,
           maxWorkers: 3,
