@@ -92,8 +92,8 @@ it.each(PARTS)("uses words that a stranger understands in the texts of: %s", (pa
 /** Verbs with which the summary of an operation begins. */
 const VERBS = new Set(
   (
-    "Abort Add Answer Call Cancel Change Check Compare Correct Count Create Decrypt Delete Deploy Download Encrypt End " +
-    "Erase Evaluate Find Finish Fire Get Import List Preview Publish Read Redeliver Redirect Remove Replay Restore Revoke Rotate " +
+    "Abort Add Answer Call Cancel Change Check Compare Correct Count Create Decide Decrypt Delete Deploy Download Encrypt End " +
+    "Erase Evaluate Find Finish Fire Get Import List Preview Promote Propose Publish Read Redeliver Redirect Remove Replay Restore Revoke Roll Rotate " +
     "Run Save Score Search Send Set Sign Start Subscribe Sync Test Upload Validate"
   ).split(" "),
 );

@@ -15,6 +15,8 @@ export const links = {
   flowVersion: (projectId: string, version: number) => `/flows/${projectId}/versions/${version}`,
   /** `from` and `to` are version numbers, `published` or `draft`. */
   flowCompare: (projectId: string, from: string, to: string) => `/flows/${projectId}/compare/${from}/${to}`,
+  flowEnvironments: (projectId: string, view: Record<string, string> = {}) =>
+    withQuery(`/flows/${projectId}/environments`, view),
   flowCall: (projectId: string) => `/flows/${projectId}/call`,
   flowEdit: (projectId: string) => `/flows/${projectId}/edit`,
   flowChat: (projectId: string, conversationId?: string, filters: Record<string, string> = {}) =>

@@ -61,6 +61,11 @@ export const PAGES: readonly Page[] = [
     "Compare versions",
     async () => (await import("./pages/flows/compare-page.tsx")).CompareVersionsPage,
   ),
+  page(
+    "/flows/:projectId/environments",
+    "Environments",
+    async () => (await import("./pages/flows/environments-page.tsx")).EnvironmentsPage,
+  ),
   page("/flows/:projectId/call", "Call it", async () => (await import("./pages/flows/call-page.tsx")).CallPage),
   page(
     "/flows/:projectId/chat/:conversationId?",

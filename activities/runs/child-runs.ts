@@ -19,7 +19,7 @@ import type { StartInputs } from "../../src/services/runs/start-inputs.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { reachOfVersion } from "../../src/services/projects/version-rights.ts";
 import { versionForChild } from "../../src/services/projects/environment-pointers.ts";
-import { findProjectInEnvironments } from "../../src/stores/projects/projects.ts";
+import { getProjectInEnvironments } from "../../src/services/projects/projects.ts";
 import { lockRun } from "../../src/stores/runs/run-record.ts";
 import { environmentOfRun, findChildRun, insertRun } from "../../src/stores/runs/runs.ts";
 import type { RunRow } from "../../src/stores/runs/runs.ts";
@@ -108,11 +108,10 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
   };
 
   /** The version that a child run of this run executes. */
-  function findCalled({ org_id, run_id }: CreateChildRunInput["run"], projectId: string, version: number) {
-    return db.org(org_id, async (connection) => {
-      const project = await findProjectInEnvironments(connection, projectId);
-      return project && versionForChild(project, await environmentOfRun(connection, run_id), version);
-    });
+  async function findCalled({ org_id, run_id }: CreateChildRunInput["run"], projectId: string, version: number) {
+    const project = await getProjectInEnvironments(db, org_id, projectId);
+    const environment = await db.org(org_id, (connection) => environmentOfRun(connection, run_id));
+    return project && versionForChild(project, environment, version);
   }
 
   /** The child of a restarted run continues from its record as well; a finished child is not executed again. */

@@ -16,6 +16,8 @@ import { createDatasetOperations } from "./evals/datasets.ts";
 import { createDatasetRowOperations } from "./evals/dataset-rows.ts";
 import { createErasureOperations } from "./erasures/erasures.ts";
 import { createDraftOperations } from "./projects/drafts.ts";
+import { createEnvironmentOperations } from "./projects/environments.ts";
+import { createEnvironmentReviewOperations } from "./projects/environment-reviews.ts";
 import { createEvaluatorOperations } from "./evals/evaluators.ts";
 import { createEvaluatorPreviewOperations } from "./evals/evaluator-previews.ts";
 import { createExperimentJobOperations } from "./evals/experiment-jobs.ts";
@@ -78,6 +80,8 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createRetentionOperations(deps),
     ...createFlowVersionOperations(deps, services),
     ...createDraftOperations(deps, services),
+    ...createEnvironmentOperations(deps, services),
+    ...createEnvironmentReviewOperations(deps, services),
     ...createFlowIoOperations(deps),
     ...createFlowOperations(deps, services),
     ...createPageOperations(deps, services),

@@ -7,6 +7,7 @@ import { addDoctorCommand } from "./doctor-command.ts";
 import { CommandFailure, explain } from "./failure.ts";
 import { addErasureCommands } from "./erasure-commands.ts";
 import { addEvalCommands } from "./eval-commands.ts";
+import { addEnvironmentCommands } from "./environment-commands.ts";
 import { addFlowCommands } from "./flow-commands.ts";
 import { addKnowledgeCommands } from "./knowledge-commands.ts";
 import { addOpenApiCommand } from "./openapi-command.ts";
@@ -35,6 +36,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   addAccountCommands(program);
   addQuotaCommands(program);
   addFlowCommands(program);
+  addEnvironmentCommands(program);
   addRunCommand(program);
   addRunsCommands(program);
   addKnowledgeCommands(program);

@@ -25,6 +25,8 @@ const PLAIN: Ids = {
   version: "1",
   // A revision of a draft.
   revision: "1",
+  environment: "staging",
+  "deleteEnvironment.environment": "development",
   node: "doc-0",
   node_id: "doc-0",
   template_id: "latency.latency",
@@ -65,6 +67,7 @@ const PLAIN: Ids = {
 /** Parameters that are not IDs but without which an operation returns 422. */
 export const NEEDED_QUERY: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   findProjectMemberCandidate: { email: ADDRESS },
+  compareEnvironment: { version: "1" },
   getRunNode: { path: "approval-0" },
   getRunNodeValue: { path: "approval-0" },
 };
@@ -93,6 +96,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   for (const flow_id of [pausing, documents])
     expect((await secret.put(`/v2/projects/${flow_id}/draft`, { flow: echo() })).status).toBe(201);
   const echoing = await tenant.deploy(echo());
+  const { body: review } = await secret.post(`/v2/projects/${pausing}/environments/staging/reviews`, { version: 1 });
   const calling = flow({
     nodes: [node("sub-0", "subflow", { project_id: echoing, inputs: { "in-0": "'x'" } }), node("out-0", "output")],
     edges: edges("sub-0 > out-0"),
@@ -233,6 +237,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   return {
     ...PLAIN,
     score_id: score.score_id,
+    review_id: review.review_id,
     with: ran.experiment_id,
     "scoreSamples.evaluator_ids": evaluator.evaluator_id,
     monitor_id: monitor.monitor_id,

@@ -132,6 +132,13 @@ const RULES_BEYOND_SCHEMA = new Set([
   "runAction",
   "createTrigger",
   "changeTrigger",
+  // The connections must exist, and the promotion to repeat; production keeps its name.
+  "promoteVersion",
+  "proposePromotion",
+  "rollBackEnvironment",
+  "changeEnvironment",
+  // An environment and a version cannot both be sent.
+  "getSnippets",
   "createSkill",
   "createSkillVersion",
   "createRunScore",

@@ -7,6 +7,7 @@ import { changesSomething } from "../http/request-audit.ts";
 const CAPABILITY_OF_TAG: Readonly<Record<string, Capability>> = {
   Projects: "projects",
   "Flow versions": "projects",
+  Environments: "projects",
   "Project IO schemas": "projects",
   Flows: "projects",
   Pages: "projects",

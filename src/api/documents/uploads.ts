@@ -1,3 +1,4 @@
+import { environmentMember, requireOneVersion, requirePublicEnvironment } from "../http/environment.ts";
 import { z } from "zod";
 import { invalid, notFound } from "../../domain/errors.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
@@ -28,6 +29,9 @@ const query = z.object({
       description:
         "ID of the document node. Can be omitted if the flow has exactly one document node. Nodes that read audio or images must always be named.",
     }),
+  environment: environmentMember.describe(
+    "Looks for the node in the version of this environment. Default: `production`. Public keys can name no other one.",
+  ),
   run_draft: z
     .boolean()
     .default(false)
@@ -56,14 +60,23 @@ export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServ
       multipart: uploadForm,
       idempotent: "claim",
       createdId: "file_id",
-      problems: ["bad_request", "not_found", "flow_version_not_found", "quota_exceeded"],
+      problems: [
+        "bad_request",
+        "not_found",
+        "flow_version_not_found",
+        "environment_not_found",
+        "environment_empty",
+        "quota_exceeded",
+      ],
       success: { 200: { description: "The document, not read yet.", schema: uploadedDocumentSchema } },
-      async handler({ query: { org, user_id, flow_id, node_id, run_draft }, principal, ctx, newId }) {
+      async handler({ query: { org, user_id, flow_id, node_id, environment, run_draft }, principal, ctx, newId }) {
         const { org_id } = principal;
         if (org.toLowerCase() !== org_id) throw notFound("flow");
+        requireOneVersion("query", { version: -1, draft: run_draft, environment });
+        if (principal.access === "public") requirePublicEnvironment(environment);
         const { project, plan } = run_draft
           ? await freezeDraft(drafts, principal, flow_id, ["query", "run_draft"])
-          : await flows.get(org_id, flow_id, -1);
+          : await flows.get(org_id, flow_id, -1, environment);
         const node = documentNode(plan, node_id);
         const { project_id } = project;
         const place = { org_id, project_id, user_id, node, file_id: newId() };

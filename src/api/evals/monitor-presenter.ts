@@ -15,6 +15,7 @@ const settingsSchema = z.object({
   description: z.string(),
   project_id: z.uuid(),
   flow_versions: z.array(z.int()).nullable().describe("Flow versions to sample; `null` means all."),
+  environment: z.string().describe("The environment whose runs are scored."),
   evaluator_ids: z.array(z.uuid()),
   evaluators: z
     .array(z.object({ evaluator_id: z.uuid(), version: z.int() }))

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { monitorFilterSchema } from "../../domain/evals/monitor.ts";
+import { PRODUCTION } from "../../domain/projects/environments.ts";
 import { patchOf } from "../../domain/patch.ts";
 import {
   changeMonitor,
@@ -19,6 +20,7 @@ import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { visibleText } from "../http/text-fields.ts";
+import { environmentName } from "../http/environment.ts";
 import { monitorSchema, presentMonitor, presentMonitorSettings } from "./monitor-presenter.ts";
 
 const COMMON = { tag: "Monitors", auth: "secret" } as const;
@@ -38,6 +40,9 @@ const members = {
     .max(100)
     .nullable()
     .describe("Flow versions to sample; `null` means all."),
+  environment: environmentName.describe(
+    "The environment whose runs are scored; runs of explicit versions belong to `production`.",
+  ),
   evaluator_ids: z.array(id).min(1).max(50).describe("Evaluators to use; their current versions are pinned."),
   sampling_rate: z
     .number()
@@ -53,6 +58,7 @@ const createBody = z
     ...members,
     description: members.description.default(""),
     flow_versions: members.flow_versions.default(null),
+    environment: members.environment.default(PRODUCTION),
     sampling_rate: members.sampling_rate.default(0.1),
     filter: members.filter.default({ states: ["COMPLETED", "FAILED"], run_types: ["api", "trigger", "scheduled"] }),
     max_per_hour: members.max_per_hour.optional(),

@@ -14,10 +14,17 @@ import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { flowIoSchema, flowSnippetsSchema } from "./flow-io-presenter.ts";
+import { environmentMember as environment, requireOneVersion } from "../http/environment.ts";
 import { requireVersion } from "./flow-versions.ts";
 
 const params = z.object({ project_id: pathId("project") });
 const version = z.int().min(-1).max(2_147_483_647).default(-1).describe("Version number; -1 is the published version.");
+
+/** The version to describe; see FlowCall. */
+interface WantedIo {
+  readonly version: number;
+  readonly environment?: string | undefined;
+}
 
 const COMMON = { tag: "Project IO schemas", auth: "secret" } as const;
 
@@ -33,9 +40,10 @@ export function createFlowIoOperations({ db, config, evaluation }: ApiDeps): Ope
     return describeFlow(definition, { project_id: projectId, name, version: 0, content_hash }, limits);
   }
 
-  async function describe(orgId: string, projectId: string, wanted: number): Promise<FlowIo> {
+  async function describe(orgId: string, projectId: string, wanted: WantedIo): Promise<FlowIo> {
+    requireOneVersion("query", wanted);
     const [found, project] = await db.org(orgId, async (connection) => [
-      await requireVersion(connection, projectId, wanted),
+      await requireVersion(connection, projectId, wanted.version, wanted.environment),
       await findProject(connection, projectId),
     ]);
     const { project_id, definition, content_hash } = found;
@@ -55,6 +63,7 @@ export function createFlowIoOperations({ db, config, evaluation }: ApiDeps): Ope
       params,
       query: z.object({
         version,
+        environment,
         draft: z
           .boolean()
           .default(false)
@@ -64,7 +73,7 @@ export function createFlowIoOperations({ db, config, evaluation }: ApiDeps): Ope
           .default("jsonschema")
           .describe("`openapi` returns a document for this flow alone, `mcp` a tool definition."),
       }),
-      problems: ["flow_version_not_found"],
+      problems: ["flow_version_not_found", "environment_not_found", "environment_empty"],
       success: {
         200: {
           description: "The schema in the requested format.",
@@ -73,10 +82,8 @@ export function createFlowIoOperations({ db, config, evaluation }: ApiDeps): Ope
       },
       async handler({ params: { project_id }, query, principal, ctx }) {
         const { org_id } = principal;
-        const io = query.draft
-          ? await describeDraft(org_id, project_id)
-          : await describe(org_id, project_id, query.version);
-        const address = { base_url: baseUrl(config, ctx), org_id };
+        const io = query.draft ? await describeDraft(org_id, project_id) : await describe(org_id, project_id, query);
+        const address = { base_url: baseUrl(config, ctx), org_id, environment: query.environment };
         return { status: 200, body: presentFlowIo(io, query.format, address) };
       },
     }),
@@ -89,12 +96,14 @@ export function createFlowIoOperations({ db, config, evaluation }: ApiDeps): Ope
       description:
         "Returns code that calls the flow, ready to paste, with the inputs of the flow's first example. The code reads the API key from `MILLRACE_API_KEY`.",
       params,
-      query: z.object({ version }),
-      problems: ["flow_version_not_found"],
+      query: z.object({ version, environment }),
+      problems: ["flow_version_not_found", "environment_not_found", "environment_empty"],
       success: { 200: { description: "The same call in three languages.", schema: flowSnippetsSchema } },
       async handler({ params: { project_id }, query, principal, ctx }) {
-        const io = await describe(principal.org_id, project_id, query.version);
-        return { status: 200, body: flowSnippets(io, { base_url: baseUrl(config, ctx), org_id: principal.org_id }) };
+        const { environment: name } = query;
+        const io = await describe(principal.org_id, project_id, query);
+        const address = { base_url: baseUrl(config, ctx), org_id: principal.org_id, environment: name };
+        return { status: 200, body: flowSnippets(io, address) };
       },
     }),
   ];

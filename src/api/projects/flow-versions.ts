@@ -1,13 +1,14 @@
 import { z } from "zod";
 import { ValidationProblem, invalid, noSuchVersion, notFound, required } from "../../domain/errors.ts";
-import { flowReferences } from "../../domain/flow/references.ts";
+import { PRODUCTION } from "../../domain/projects/environments.ts";
 import type { Db } from "../../stores/db.ts";
 import { findFlowVersion, findFlowVersionByContent, listFlowVersions } from "../../stores/projects/flow-versions.ts";
 import type { FlowVersion } from "../../stores/projects/flow-versions.ts";
-import { findProject, lockProject, publishVersion } from "../../stores/projects/projects.ts";
+import { findProject, findProjectInEnvironments } from "../../stores/projects/projects.ts";
 import { deployFlow, flowLimits, requireValidFlow } from "../../services/projects/deploy-flow.ts";
 import { changeDraft, readyDraft } from "../../services/projects/drafts.ts";
-import { requireReferences } from "../../services/projects/flow-references.ts";
+import { versionIn } from "../../services/projects/environment-pointers.ts";
+import { promote } from "../../services/projects/promote.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { ifMatchHeaders, revisionTag } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
@@ -63,6 +64,7 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       body: createBody,
       wideBody: true,
       idempotent: true,
+      problems: ["review_required"],
       examples: {
         deploy: { flow: EXAMPLE_FLOW, notes: "A warmer greeting" },
         draft: { draft: true, notes: "A warmer greeting" },
@@ -180,20 +182,24 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       path: "/v2/projects/{project_id}/versions/{version}/publish",
       summary: "Publish a version",
       description:
-        "Makes this version the published one. Rolls forward or back. Runs in progress keep their version; new runs use this one within a second.",
+        "Makes this version the published one: promotes it to the environment production, which keeps its connections. Rolls forward or back. Runs in progress keep their version; new runs use this one within a second. Returns 409 `review_required` if production needs reviews.",
       params: versionParams,
       idempotent: true,
-      problems: ["flow_version_not_found", "conflict"],
+      problems: ["flow_version_not_found", "conflict", "review_required"],
       success: { 200: { description: "The version, now published.", schema: flowVersionSchema } },
       async handler({ params: { project_id, version }, principal, audit }) {
         const published = await db.orgTransaction(principal.org_id, async (connection) => {
-          const project = required(await lockProject(connection, project_id), "project");
           const found = await requireVersion(connection, project_id, version);
-          await requireReferences(connection, flowReferences(found.definition));
-          await publishVersion(connection, project_id, found.version);
+          const { before } = await promote(connection, {
+            project_id,
+            environment: PRODUCTION,
+            version: found.version,
+            notes: "",
+            promoter: principal,
+          });
           await audit(connection, {
             target: { type: "project", id: project_id },
-            before: { published_version: project.published_version },
+            before: { published_version: before.version },
             after: { published_version: found.version },
           });
           return findFlowVersionByContent(connection, project_id, found.content_hash);
@@ -213,18 +219,28 @@ function requireOneFlow({ flow, draft }: z.output<typeof createBody>): void {
   if (flow !== undefined && draft !== undefined) throw invalid(["body", "draft"], "Send flow or draft, not both");
 }
 
-/** The version of a project; -1 means the published one. Throws the 404 of the project or of the version. */
-export async function requireVersion(db: Db, projectId: string, version: number): Promise<FlowVersion> {
-  const found = await requireAnyVersion(db, projectId, version);
+/** The version of a project; -1 means that of the environment, or the published one. Throws the 404 of the project or of the version. */
+export async function requireVersion(
+  db: Db,
+  projectId: string,
+  version: number,
+  environment?: string,
+): Promise<FlowVersion> {
+  const found = await requireAnyVersion(db, projectId, version, environment);
   if (found.version < 1) throw noSuchVersion();
   return found;
 }
 
 /** The version of a project, or the document of a draft that a run executes. */
-async function requireAnyVersion(db: Db, projectId: string, version: number): Promise<FlowVersion> {
-  const project = required(await findProject(db, projectId), "project");
-  const number = version === -1 ? project.published_version : version;
-  const found = number === null ? null : await findFlowVersion(db, projectId, number);
+async function requireAnyVersion(
+  db: Db,
+  projectId: string,
+  version: number,
+  environment?: string,
+): Promise<FlowVersion> {
+  const project = required(await findProjectInEnvironments(db, projectId), "project");
+  const number = version === -1 ? versionIn(project, environment).version : version;
+  const found = await findFlowVersion(db, projectId, number);
   if (!found) throw noSuchVersion();
   return found;
 }

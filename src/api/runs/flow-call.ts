@@ -1,18 +1,18 @@
 import { z } from "zod";
-import { Problem, noSuchVersion, notFound } from "../../domain/errors.ts";
+import { noSuchVersion, notFound } from "../../domain/errors.ts";
 import { jsonValueSchema } from "../../domain/json-schema.ts";
-import { PRODUCTION } from "../../domain/projects/environments.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { StartedBy } from "../../services/triggers/chain.ts";
+import { environmentMember, requireOneVersion, requirePublicEnvironment } from "../http/environment.ts";
 import { pathId } from "../http/path-id.ts";
 import { userHandle } from "../http/text-fields.ts";
 import { flowLimits } from "../../services/projects/deploy-flow.ts";
 import { freezeDraft } from "../../services/projects/freeze-draft.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
-import { DRAFT_IN_QUERY, environmentMember, requireOneVersion, versionMember } from "./run-request.ts";
+import { DRAFT_IN_QUERY, versionMember } from "./run-request.ts";
 
 // If a flow cannot be called, the caller must not learn whether the organisation or the flow is wrong: both return the same 404.
 export const flowParams = z.object({
@@ -110,10 +110,4 @@ export function createFlowCall(
     );
     return { row, replayed: false };
   };
-}
-
-/** Public keys are visible to visitors of web pages, who must not reach what is still being tested. */
-function requirePublicEnvironment(name: string | undefined): void {
-  if (name === undefined || name === PRODUCTION) return;
-  throw new Problem("forbidden", "A public API key can call only the environment production.");
 }

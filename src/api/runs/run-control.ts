@@ -126,6 +126,8 @@ Reused nodes are marked \`reused\` in the new run.`,
       idempotent: true,
       problems: [
         "flow_version_not_found",
+        "environment_not_found",
+        "environment_empty",
         "run_not_resumable",
         "pause_already_resolved",
         "pause_already_answered",

@@ -4,7 +4,8 @@ import { jsonObjectSchema, jsonValueSchema } from "../../domain/json-schema.ts";
 import type { Config } from "../../config.ts";
 import { invalid } from "../../domain/errors.ts";
 import { tagList, userHandle } from "../http/text-fields.ts";
-import { environmentMember, versionMember, waitSeconds } from "./run-request.ts";
+import { environmentMember } from "../http/environment.ts";
+import { versionMember, waitSeconds } from "./run-request.ts";
 
 /** Longest metadata (bytes of JSON). */
 const METADATA_BYTES = 16 * 1024;

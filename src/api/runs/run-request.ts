@@ -1,26 +1,5 @@
 import { z } from "zod";
-import { invalid } from "../../domain/errors.ts";
-import { ENVIRONMENT_NAME } from "../../domain/projects/environments.ts";
 import type { Config } from "../../config.ts";
-
-/** The environment whose version and connections a run uses. */
-export const environmentMember = z
-  .string()
-  .regex(ENVIRONMENT_NAME)
-  .optional()
-  .describe(
-    "The environment whose version and connections are used: `development`, `staging`, `production` or another one of the project. Default: `production`, whose version is the published one. Only without `version`.",
-  );
-
-/** Throws 422 if a request names an environment and also the version or the draft to run. */
-export function requireOneVersion(
-  at: "query" | "body",
-  wanted: { readonly version: number; readonly draft?: boolean | undefined; readonly environment?: string | undefined },
-): void {
-  if (wanted.environment === undefined || (wanted.version === -1 && wanted.draft !== true)) return;
-  const other = wanted.draft === true ? (at === "query" ? "run_draft" : "draft") : "version";
-  throw invalid([at, "environment"], `Send environment or ${other}, not both`);
-}
 
 export const versionMember = z
   .int()

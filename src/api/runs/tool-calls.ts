@@ -1,3 +1,4 @@
+import { PRODUCTION } from "../../domain/projects/environments.ts";
 import { Problem, ValidationProblem } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { GET_RUN } from "../../domain/flow/io/tool-names.ts";
@@ -6,7 +7,7 @@ import { INVALID_PARAMS, rpcResult, RpcRefused } from "../../domain/runs/tool-pr
 import type { RpcId } from "../../domain/runs/tool-protocol.ts";
 import { isSettled } from "../../domain/runs/run.ts";
 import { isUuid } from "../../domain/uuid.ts";
-import type { FlowTools } from "../../services/projects/flow-tools.ts";
+import type { FlowTools, WantedTools } from "../../services/projects/flow-tools.ts";
 import type { StartedBy } from "../../services/triggers/chain.ts";
 import { requireRun, requireRunFor } from "../../services/runs/require-run.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
@@ -38,7 +39,7 @@ export interface ToolCall {
   /** The token for notifications of progress. */
   readonly progressToken: string | number | undefined;
   readonly principal: Principal;
-  readonly wanted: readonly string[] | null;
+  readonly wanted: WantedTools;
   readonly run_id: string;
   readonly repeated: boolean;
   /** Ends the wait, but not the run: the client has disconnected or cancelled the call. */
@@ -64,6 +65,7 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
     const { principal, wanted, started_by, run_id, repeated } = call;
     const { org_id } = principal;
     if (call.name === GET_RUN) return knownRun(call);
+    const isProduction = wanted.environment === PRODUCTION;
     const flow_id = await tools.find(org_id, wanted, call.name);
     if (flow_id === null) throw new RpcRefused(INVALID_PARAMS, `Unknown tool: ${call.name.slice(0, 100)}`);
     const body = flowBody.safeParse(call.arguments);
@@ -72,7 +74,7 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
       const params = { org_id, flow_id };
       return await callFlow({
         params,
-        query: { version: -1, run_draft: false },
+        query: { version: -1, run_draft: false, ...(isProduction ? {} : { environment: wanted.environment }) },
         body: body.data,
         principal,
         run_id,
@@ -95,7 +97,7 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
     if (typeof run_id !== "string" || !isUuid(run_id)) return refused;
     try {
       const row = await requireRunFor({ db, flows }, principal, run_id.toLowerCase());
-      return wanted === null || wanted.includes(row.project_id) ? { row, replayed: false } : refused;
+      return wanted.flows === null || wanted.flows.includes(row.project_id) ? { row, replayed: false } : refused;
     } catch (error) {
       if (!(error instanceof Problem && error.code === "not_found")) throw error;
       return refused;

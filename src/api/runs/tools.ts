@@ -6,6 +6,7 @@ import { Problem } from "../../domain/errors.ts";
 import { asText } from "../../domain/providers/action.ts";
 import { GET_RUN } from "../../domain/flow/io/tool-names.ts";
 import { jsonObjectSchema, jsonValueSchema } from "../../domain/json-schema.ts";
+import { PRODUCTION } from "../../domain/projects/environments.ts";
 import { isObject } from "../../domain/json.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import {
@@ -20,6 +21,7 @@ import {
 } from "../../domain/runs/tool-protocol.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import { flowLimits } from "../../services/projects/deploy-flow.ts";
+import type { WantedTools } from "../../services/projects/flow-tools.ts";
 import { createFlowTools } from "../../services/projects/flow-tools.ts";
 import { VERSION } from "../../version.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
@@ -27,6 +29,7 @@ import { answerStream, EVENT_STREAM } from "../http/event-stream.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation, RequestContext } from "../http/operation.ts";
 import { requireOrigin } from "../http/require-origin.ts";
+import { environmentName, requirePublicEnvironment } from "../http/environment.ts";
 import { createToolCalls } from "./tool-calls.ts";
 import type { ToolCall } from "./tool-calls.ts";
 
@@ -75,7 +78,7 @@ export function createToolOperations(deps: ApiDeps, services: ApiServices): Oper
   /** Waits that a notification may end, keyed by session and request. */
   const waits = new Map<string, AbortController>();
 
-  async function listTools(principal: Principal, wanted: readonly string[] | null, cursor: Json | undefined) {
+  async function listTools(principal: Principal, wanted: WantedTools, cursor: Json | undefined) {
     const beyond = cursor === undefined ? null : Buffer.from(asText(cursor), "base64url").toString();
     if (beyond !== null && !isUuid(beyond)) throw new RpcRefused(INVALID_PARAMS, "The cursor is not valid");
     const page = await tools.page(principal.org_id, wanted, beyond);
@@ -102,7 +105,8 @@ export function createToolOperations(deps: ApiDeps, services: ApiServices): Oper
       tag: "Run Flow",
       summary: "Call flows as MCP tools",
       description: `Serves the published flows as tools of an MCP server over Streamable HTTP: \`initialize\`, \`ping\`, \`tools/list\` and \`tools/call\`. With
-\`flow_id\` in the URL only these flows are tools; public keys must send it.
+\`flow_id\` in the URL only these flows are tools; public keys must send it. With \`environment\` the tools are the flows
+that have a version in that environment.
 
 A tool call runs the flow and waits as long as the run operation. A run that is paused or still running is reported as such; call the tool
 \`${GET_RUN}\` later for its result. A failed run returns a result with \`isError\`. A call repeated with its \`Idempotency-Key\`
@@ -118,6 +122,7 @@ no session to delete.`,
           .max(MAX_FLOWS)
           .optional()
           .describe("Only these flows. Repeat the parameter for several."),
+        environment: environmentName.default(PRODUCTION),
       }),
       headers: z.object({
         "mcp-protocol-version": z
@@ -137,7 +142,15 @@ no session to delete.`,
         const { progressToken: _token, ...meta } = isObject(_meta) ? _meta : {};
         return { method, params, meta };
       },
-      problems: ["bad_request", "not_found", "too_many_concurrent_runs", "quota_exceeded", "service_unavailable"],
+      problems: [
+        "bad_request",
+        "not_found",
+        "environment_not_found",
+        "environment_empty",
+        "too_many_concurrent_runs",
+        "quota_exceeded",
+        "service_unavailable",
+      ],
       examples: {
         list: { jsonrpc: "2.0", id: 1, method: "tools/list" },
         call: { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "greet", arguments: { "in-0": "Ada" } } },
@@ -156,8 +169,9 @@ no session to delete.`,
         const version = headers["mcp-protocol-version"];
         if (version !== undefined && !MCP_VERSIONS.some((each) => each === version))
           throw new Problem("bad_request", `The protocol version must be one of ${MCP_VERSIONS.join(", ")}.`);
-        const wanted = query.flow_id ?? null;
-        if (wanted === null && principal.access === "public")
+        const wanted = { flows: query.flow_id ?? null, environment: query.environment };
+        if (principal.access === "public") requirePublicEnvironment(query.environment);
+        if (wanted.flows === null && principal.access === "public")
           throw new Problem("forbidden", "With a public key the URL must name the flows: POST /mcp?flow_id=<id>.");
         const { id, method, params = {} } = body;
         const session = `${principal.id} ${headers["mcp-session-id"] ?? ""}`;

@@ -11,6 +11,7 @@ import type { TriggerDetail, TriggerRow } from "../../stores/triggers/triggers.t
 const settingsSchema = z.object({
   id: z.uuid(),
   project_id: z.uuid(),
+  environment: z.string().describe("The environment whose version and connections the runs use."),
   provider_id: z.string(),
   trigger_id: z.string(),
   kind: z.enum(TRIGGER_KINDS),

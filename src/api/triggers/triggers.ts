@@ -26,6 +26,8 @@ import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
+import { PRODUCTION } from "../../domain/projects/environments.ts";
+import { environmentName } from "../http/environment.ts";
 import { startingRuns } from "./starting-runs.ts";
 import {
   createdTriggerSchema,
@@ -56,9 +58,12 @@ const inputs = z
   );
 const config = jsonObjectSchema.describe("Settings that match the trigger's `config_schema`.");
 
+const triggerEnvironment = environmentName.describe("The environment whose version and connections the runs use.");
+
 const createBody = z
   .strictObject({
-    project_id: z.uuid().toLowerCase().describe("The project whose published flow is run."),
+    project_id: z.uuid().toLowerCase().describe("The project whose flow is run."),
+    environment: triggerEnvironment.default(PRODUCTION),
     provider_id: z.string().max(100),
     trigger_id: z.string().max(100).describe("ID of the provider's trigger."),
     config: config.default({}),
@@ -70,6 +75,7 @@ const changeBody = z
   .strictObject({
     config: config.optional(),
     inputs: patchOf(inputs).optional(),
+    environment: triggerEnvironment.optional(),
     enabled: z.boolean().optional(),
   })
   .meta({ id: "ProjectTriggerChange" });
@@ -148,6 +154,7 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
           id,
           org_id: principal.org_id,
           project_id: body.project_id,
+          environment: body.environment,
           type,
           config: readConfig(type, body.config, principal),
           inputs: body.inputs,

@@ -1,3 +1,4 @@
+import { PRODUCTION } from "../projects/environments.ts";
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Json, JsonObject } from "../json.ts";
@@ -67,6 +68,7 @@ export interface EndedRun {
 
 /** Further fields of a run, loaded only for filters that need them. */
 export interface RunLabels {
+  readonly environment?: string | null;
   readonly user_id: string | null;
   readonly tags: readonly string[];
   readonly metadata: JsonObject;
@@ -77,6 +79,7 @@ export interface RunSelection {
   readonly org_id: string;
   readonly project_id: string;
   readonly flow_versions: readonly number[] | null;
+  readonly environment: string;
   readonly filter: MonitorFilter;
   readonly created_at: string;
 }
@@ -95,8 +98,13 @@ export function isEligible(monitor: RunSelection, run: EndedRun): boolean {
   );
 }
 
+/** Whether a run belongs to a monitor's environment; runs of explicit versions belong to production. */
+export function isInEnvironment({ environment }: RunSelection, labels: RunLabels | undefined): boolean {
+  return (labels?.environment ?? PRODUCTION) === environment;
+}
+
 /** Whether a filter needs labels. */
-export function asksForLabels({ user_ids, tags, metadata }: MonitorFilter): boolean {
+function asksForLabels({ user_ids, tags, metadata }: MonitorFilter): boolean {
   return user_ids !== undefined || tags !== undefined || metadata !== undefined;
 }
 

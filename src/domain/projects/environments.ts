@@ -4,8 +4,8 @@ export const PRODUCTION = "production";
 /** The environments that every project has from the start. */
 export const DEFAULT_ENVIRONMENTS: readonly string[] = ["development", "staging", PRODUCTION];
 
-/** What an environment may be called. */
-export const ENVIRONMENT_NAME = /^[a-z][a-z0-9-]{0,31}$/;
+/** What an environment may be called; `draft` is not one. */
+export const ENVIRONMENT_NAME = /^(?!draft$)[a-z0-9][a-z0-9-]{0,63}$/;
 
 /** Most environments of one project. */
 export const MAX_ENVIRONMENTS = 20;

@@ -22,6 +22,7 @@ import type { Schedules } from "../../temporal/schedules.ts";
 import { changeChecked, changeLocked, stated } from "../change.ts";
 import type { Given } from "../change.ts";
 import { followSchedule } from "../schedules/apply.ts";
+import { requireNamedEnvironment } from "../projects/named-environment.ts";
 import { requireProject, unknownFlowVersions } from "../projects/projects.ts";
 import { pinEvaluators } from "./evaluators.ts";
 import { monitorSchedules } from "./monitor-schedules.ts";
@@ -99,6 +100,7 @@ async function planOf({ db, config }: MonitorDeps, orgId: string, request: Monit
   await requireProject(db, orgId, request.project_id, "project");
   return await db.org(orgId, async (connection) => {
     await requireFlowVersions(connection, request.project_id, request.flow_versions ?? []);
+    await requireNamedEnvironment(connection, request.project_id, request.environment);
     return { ...rest, max_per_hour, evaluators: await pinEvaluators(connection, request.evaluator_ids) };
   });
 }
@@ -138,8 +140,9 @@ export async function createMonitor(
 }
 
 function settingsOf(row: MonitorRow): Omit<MonitorPlan, "evaluators"> {
-  const { name, description, project_id, flow_versions, sampling_rate, filter, max_per_hour, enabled } = row;
-  return { name, description, project_id, flow_versions, sampling_rate, filter, max_per_hour, enabled };
+  const { name, description, project_id, flow_versions, environment, sampling_rate, filter, max_per_hour, enabled } =
+    row;
+  return { name, description, project_id, flow_versions, environment, sampling_rate, filter, max_per_hour, enabled };
 }
 
 /** The fields of a monitor that a request changes. */

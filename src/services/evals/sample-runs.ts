@@ -1,4 +1,4 @@
-import { asksForLabels, hasLabels, isEligible, isSampled } from "../../domain/evals/monitor.ts";
+import { hasLabels, isEligible, isInEnvironment, isSampled } from "../../domain/evals/monitor.ts";
 import type { EndedRun } from "../../domain/evals/monitor.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { RunState } from "../../domain/runs/run.ts";
@@ -16,15 +16,16 @@ export async function sampleRuns(db: Db, events: readonly DomainEvent[]): Promis
   if (runs.length === 0) return;
   const monitors = await enabledMonitors(db, [...new Set(runs.map(({ org_id }) => org_id))]);
   if (monitors.length === 0) return;
-  let matches = runs.flatMap((run) =>
+  const eligible = runs.flatMap((run) =>
     monitors.filter((monitor) => isEligible(monitor, run)).map((monitor) => ({ monitor, run })),
   );
-  const asked = matches.filter(({ monitor }) => asksForLabels(monitor.filter));
-  if (asked.length > 0) {
-    const rows = await labelsOf(db, [...new Set(asked.map(({ run }) => run.run_id))]);
-    const labels = new Map(rows.map((row) => [row.run_id, row]));
-    matches = matches.filter(({ monitor, run }) => hasLabels(monitor.filter, labels.get(run.run_id)));
-  }
+  if (eligible.length === 0) return;
+  const rows = await labelsOf(db, [...new Set(eligible.map(({ run }) => run.run_id))]);
+  const labels = new Map(rows.map((row) => [row.run_id, row]));
+  const matches = eligible.filter(({ monitor, run: { run_id } }) => {
+    const own = labels.get(run_id);
+    return isInEnvironment(monitor, own) && hasLabels(monitor.filter, own);
+  });
   if (matches.length > 0) await take(db, matches);
 }
 

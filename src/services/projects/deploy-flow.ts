@@ -8,6 +8,7 @@ import type { FlowDefinition } from "../../domain/flow/definition/definition.ts"
 import { DEFAULT_FLOW_LIMITS, MAX_SUBFLOW_DEPTH } from "../../domain/flow/definition/limits.ts";
 import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
 import type { FlowProblem } from "../../domain/flow/validate/problems.ts";
+import { PRODUCTION } from "../../domain/projects/environments.ts";
 import { flowAsks, flowReferences } from "../../domain/flow/references.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
@@ -20,9 +21,10 @@ import {
   redrawVersion,
 } from "../../stores/projects/flow-versions.ts";
 import type { FlowVersionHead } from "../../stores/projects/flow-versions.ts";
-import { lockProject, publishVersion, takeNextVersion } from "../../stores/projects/projects.ts";
+import { lockProject, takeNextVersion } from "../../stores/projects/projects.ts";
 import { actionProblems } from "./action-problems.ts";
 import { assigneeProblems } from "./assignee-problems.ts";
+import { promote } from "./promote.ts";
 import { referenceProblems } from "./flow-references.ts";
 
 /** The configured limits of a flow's contents. */
@@ -113,14 +115,23 @@ export async function deployFlow(
     });
     const whose = { project_id: projectId, org_id, version };
     await insertFlowReferences(db, whose, flowReferences(flow.definition));
-    if (publish) await publishVersion(db, projectId, version);
   } else {
     await keepVersionRights(db, same, keptRights(deployer));
     if (deployment.redraws) await redrawVersion(db, same, { definition: flow.definition, notes });
-    if (publish) await publishVersion(db, projectId, same.version);
   }
   const version = await findFlowVersionByContent(db, projectId, content_hash);
   if (!version) throw new Error("a version just written must be there");
+  if (publish) {
+    const wanted = {
+      project_id: projectId,
+      environment: PRODUCTION,
+      version: version.version,
+      notes,
+      promoter: deployer,
+    };
+    await promote(db, wanted);
+    return { version: { ...version, published: true }, created: !same };
+  }
   return { version, created: !same };
 }
 

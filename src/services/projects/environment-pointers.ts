@@ -20,7 +20,7 @@ export function environmentOf(project: ProjectInEnvironments, name: string): Env
 
 /** The version that calls of an environment run. Throws 404 if there is no such environment, and 409 if it has no version. */
 export function versionIn(project: ProjectInEnvironments, name: string | undefined): VersionInEnvironment {
-  const { version, bindings_id } = environmentOf(project, name ?? PRODUCTION) ?? missing(name ?? PRODUCTION);
+  const { version, bindings_id } = environmentOf(project, name ?? PRODUCTION) ?? noSuchEnvironment(name ?? PRODUCTION);
   if (version !== null) return { version, environment: { name: name ?? PRODUCTION, bindings_id } };
   if (name === undefined) throw noSuchVersion();
   throw new Problem(
@@ -45,6 +45,7 @@ export function versionForChild(
   return { version: number, environment: name === null ? null : { name, bindings_id: used?.bindings_id ?? null } };
 }
 
-function missing(name: string): never {
+/** Throws the 404 for an environment that a project does not have. */
+export function noSuchEnvironment(name: string): never {
   throw new Problem("environment_not_found", `The project has no environment "${name}".`);
 }

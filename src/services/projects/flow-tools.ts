@@ -6,30 +6,33 @@ import { flowOfTool, namedTools } from "../../domain/flow/io/tool-names.ts";
 import type { NamedFlow } from "../../domain/flow/io/tool-names.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { Database } from "../../stores/db.ts";
-import { publishedDefinitions, publishedFlows } from "../../stores/projects/published-flows.ts";
+import { definitionsIn, flowsIn } from "../../stores/projects/published-flows.ts";
 
 /** Most tools on one page. */
 const PAGE = 50;
 
-/**
- * The published flows of an organisation as tools of the Model Context Protocol; `wanted` restricts them to these
- * flows.
- */
+/** Which flows are tools: those with a version in the environment, or only these of them. */
+export interface WantedTools {
+  readonly environment: string;
+  readonly flows: readonly string[] | null;
+}
+
+/** The flows of an organisation in one environment as tools of the Model Context Protocol. */
 export interface FlowTools {
-  /** A page of tools after the flow `beyond`. Like `find`, throws 404 if a wanted flow does not exist or is not published. */
+  /** A page of tools after the flow `beyond`. Like `find`, throws 404 if a wanted flow does not exist or has no version in the environment. */
   page(
     orgId: string,
-    wanted: readonly string[] | null,
+    wanted: WantedTools,
     beyond: string | null,
   ): Promise<{ readonly tools: readonly JsonObject[]; readonly next: string | null }>;
   /** The flow whose tool has this name; null if there is none. */
-  find(orgId: string, wanted: readonly string[] | null, tool: string): Promise<string | null>;
+  find(orgId: string, wanted: WantedTools, tool: string): Promise<string | null>;
 }
 
 export function createFlowTools(db: Database, limits: FlowLimits): FlowTools {
-  async function flows(orgId: string, wanted: readonly string[] | null): Promise<readonly NamedFlow[]> {
-    const ids = wanted && [...new Set(wanted)];
-    const found = await db.org(orgId, (connection) => publishedFlows(connection, ids));
+  async function flows(orgId: string, wanted: WantedTools): Promise<readonly NamedFlow[]> {
+    const ids = wanted.flows && [...new Set(wanted.flows)];
+    const found = await db.org(orgId, (connection) => flowsIn(connection, wanted.environment, ids));
     if (ids && found.length < ids.length) throw notFound("flow");
     return found;
   }
@@ -40,7 +43,7 @@ export function createFlowTools(db: Database, limits: FlowLimits): FlowTools {
       const rest = beyond === null ? all : all.filter(({ project_id }) => project_id > beyond);
       const shown = rest.slice(0, PAGE);
       const ids = shown.map(({ project_id }) => project_id);
-      const found = await db.org(orgId, (connection) => publishedDefinitions(connection, ids));
+      const found = await db.org(orgId, (connection) => definitionsIn(connection, wanted.environment, ids));
       const byId = new Map(found.map((flow) => [flow.project_id, flow]));
       const tools = shown.flatMap(({ name, project_id }) => {
         const flow = byId.get(project_id);

@@ -1,14 +1,23 @@
 import { required } from "../../domain/errors.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { missingFlowVersions } from "../../stores/projects/flow-versions.ts";
-import { existingProjects, findProject } from "../../stores/projects/projects.ts";
+import { existingProjects, findProject, findProjectInEnvironments } from "../../stores/projects/projects.ts";
 import { projectOf } from "../../stores/projects/project-of.ts";
 import type { ProjectOwned } from "../../stores/projects/project-of.ts";
-import type { Project } from "../../stores/projects/projects.ts";
+import type { Project, ProjectInEnvironments } from "../../stores/projects/projects.ts";
 
 /** A project of the organisation; null if there is none, or it was deleted. */
 export function getProject(db: Database, orgId: string, projectId: string): Promise<Project | null> {
   return db.org(orgId, (connection) => findProject(connection, projectId));
+}
+
+/** A project of the organisation with its environments; null as for `getProject`. */
+export function getProjectInEnvironments(
+  db: Database,
+  orgId: string,
+  projectId: string,
+): Promise<ProjectInEnvironments | null> {
+  return db.org(orgId, (connection) => findProjectInEnvironments(connection, projectId));
 }
 
 /** A project of the organisation. Throws 404 with `what` as the missing thing. */

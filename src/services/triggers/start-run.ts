@@ -2,6 +2,7 @@ import { Problem } from "../../domain/errors.ts";
 import { jsonLength } from "../../domain/json.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
+import { PRODUCTION } from "../../domain/projects/environments.ts";
 import { KEPT_PAYLOAD_CHARS } from "../../domain/triggers/firing.ts";
 import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import { failFiring, finishFiring } from "../../stores/triggers/firings.ts";
@@ -82,10 +83,13 @@ export async function keepFailed(
 }
 
 /** Whether a payload may be kept; not if the flow redacts values, because the payload may contain them. */
-async function mayKeep({ flows }: StartRunDeps, { org_id, project_id, kind }: TriggerRow): Promise<boolean> {
+async function mayKeep(
+  { flows }: StartRunDeps,
+  { org_id, project_id, kind, environment }: TriggerRow,
+): Promise<boolean> {
   if (kind === "schedule") return true;
   try {
-    const { plan } = await flows.get(org_id, project_id, -1);
+    const { plan } = await flows.get(org_id, project_id, -1, environment);
     return (plan.settings.redact ?? []).length === 0;
   } catch (error) {
     if (error instanceof Problem) return true;
@@ -99,9 +103,14 @@ async function mayKeep({ flows }: StartRunDeps, { org_id, project_id, kind }: Tr
  */
 export async function startTriggeredRun(deps: StartRunDeps, firing: StartableFiring): Promise<StartedRun> {
   const { trigger, run_id, payload, key_id = null } = firing;
-  const { org_id, id, project_id, kind } = trigger;
+  const { org_id, id, project_id, kind, environment: name } = trigger;
   try {
-    const { project, version, plan, environment } = await deps.flows.get(org_id, project_id, -1);
+    const { project, version, plan, environment } = await deps.flows.get(
+      org_id,
+      project_id,
+      -1,
+      name === PRODUCTION ? undefined : name,
+    );
     const given = await inputsOf(deps, firing);
     const asked = { org_id, project_id, user_id: null, plan };
     const { inputs } = await requireInputs(deps, asked, given, { loc: ["inputs"], reserved: [] });

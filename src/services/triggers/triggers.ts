@@ -20,7 +20,7 @@ import { secretContext } from "../../stores/secrets/sealed.ts";
 import * as triggers from "../../stores/triggers/triggers.ts";
 import type { TriggerDetail, TriggerRow } from "../../stores/triggers/triggers.ts";
 import { changeLocked } from "../change.ts";
-import { publishedInputs } from "../projects/flow-inputs.ts";
+import { inputsIn } from "../projects/flow-inputs.ts";
 import { existsProject } from "../projects/projects.ts";
 import { holdConnection } from "../providers/hold-connection.ts";
 import { followSchedule } from "../schedules/apply.ts";
@@ -28,6 +28,7 @@ import type { ApplyDeps } from "../schedules/apply.ts";
 import { outlookOfSchedule } from "../schedules/outlook.ts";
 import type { Outlook, OutlookDeps } from "../schedules/outlook.ts";
 import { triggerSchedules } from "./schedules.ts";
+import { requireNamedEnvironment } from "../projects/named-environment.ts";
 import { requireRoom } from "../require-room.ts";
 import { recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
@@ -44,6 +45,7 @@ export interface TriggerToCreate {
   readonly id: string;
   readonly org_id: string;
   readonly project_id: string;
+  readonly environment: string;
   readonly type: TriggerType;
   /** The configuration, parsed by the type's schema. */
   readonly config: JsonObject;
@@ -74,7 +76,7 @@ export async function createTrigger(
   wanted: TriggerToCreate,
 ): Promise<{ trigger: TriggerDetail; token: string | null }> {
   const { db, secrets } = deps;
-  const { id, org_id, project_id, type, inputs, enabled, setBy } = wanted;
+  const { id, org_id, project_id, environment, type, inputs, enabled, setBy } = wanted;
   const { secret: given, ...config } = wanted.config;
   const secret = sealed(secrets, id, given);
   requireSecret(config, secret);
@@ -88,6 +90,7 @@ export async function createTrigger(
       id,
       org_id,
       project_id,
+      environment,
       provider_id,
       trigger_id,
       kind,
@@ -98,8 +101,9 @@ export async function createTrigger(
       address_hash,
     };
     if (!(await existsProject(connection, project_id))) throw notFound("project");
+    await requireNamedEnvironment(connection, project_id, environment);
     await requireKnown(connection, type, config);
-    await requireInputs(connection, project_id, inputs);
+    await requireInputs(connection, row, inputs);
     await requireRoom(connection, "triggers", id, deps.config.MILLRACE_MAX_TRIGGERS);
     await triggers.insertTrigger(connection, { ...row, created_by: setBy.id, rights: keptRights(setBy) });
     // Checked again here, because only the new row prevents the project from being deleted.
@@ -127,6 +131,7 @@ export interface TriggerChange {
   readonly config?: Patch<JsonObject> | undefined;
   readonly inputs?: Patch<Readonly<Record<string, string>>> | undefined;
   readonly enabled?: boolean | undefined;
+  readonly environment?: string | undefined;
 }
 
 /**
@@ -149,8 +154,9 @@ export async function changeTrigger(
     },
     requireMatch: check,
     async write(connection, found) {
-      const { config: given, enabled = found.enabled } = change;
+      const { config: given, enabled = found.enabled, environment = found.environment } = change;
       if (Object.values(change).every((member) => member === undefined)) return requireTrigger(connection, id);
+      if (change.environment !== undefined) await requireNamedEnvironment(connection, found.project_id, environment);
       const before = found.config as JsonObject;
       const { secret: own } = found;
       const kept =
@@ -164,11 +170,12 @@ export async function changeTrigger(
         await requireKnown(connection, found, config);
       }
       const inputs = mergePatch(INPUTS, found.inputs, change.inputs ?? {}) as Record<string, string>;
-      if (change.inputs !== undefined) await requireInputs(connection, found.project_id, inputs);
+      if (change.inputs !== undefined || change.environment !== undefined)
+        await requireInputs(connection, { ...found, environment }, inputs);
       // With another URL or expression the last seen value is dropped, because it is not comparable with the next one.
       const seen = isDeepStrictEqual(watchedBy(before), watchedBy(config)) ? found.seen : null;
       const rights = given === undefined ? null : keptRights(setBy);
-      await triggers.updateTrigger(connection, { id, config, inputs, enabled, secret, seen, rights });
+      await triggers.updateTrigger(connection, { id, config, inputs, enabled, secret, seen, rights, environment });
       return requireTrigger(connection, id);
     },
   });
@@ -266,8 +273,12 @@ async function requireKnown(
 }
 
 /** Requires the inputs of the published flow, if there is one, because with wrong ones each firing would fail. */
-async function requireInputs(db: Db, projectId: string, given: Readonly<Record<string, string>>): Promise<void> {
-  const takenBy = await publishedInputs(db, projectId);
+async function requireInputs(
+  db: Db,
+  { project_id: projectId, environment }: Pick<TriggerRow, "project_id" | "environment">,
+  given: Readonly<Record<string, string>>,
+): Promise<void> {
+  const takenBy = await inputsIn(db, projectId, environment);
   if (takenBy === null) return;
   const { known, required } = takenBy;
   const issue = (name: string, msg: string, type: string) => ({ loc: ["body", "inputs", name], msg, type });

@@ -224,3 +224,28 @@ export async function reviseResult(
     [experimentId, jsonb(result), verdict],
   );
 }
+
+/** The results of a completed experiment. */
+export type CompletedExperiment = Pick<ExperimentRow, "experiment_id" | "dataset_id"> & {
+  readonly result: ExperimentStatus;
+};
+
+/** The newest completed experiments of two versions of a flow with the same dataset and evaluators; null if there are none. */
+export async function comparableExperiments(
+  db: Db,
+  projectId: string,
+  versions: { readonly before: number; readonly after: number },
+): Promise<{ readonly before: CompletedExperiment; readonly after: CompletedExperiment } | null> {
+  const view = (row: string): string =>
+    `json_build_object('experiment_id', ${row}.experiment_id, 'dataset_id', ${row}.dataset_id, 'result', ${row}.result)`;
+  const done = (row: string): string =>
+    `${row}.org_id = current_org() and ${row}.project_id = $1::uuid and ${row}.deleted_at is null
+      and ${row}.state = 'COMPLETED' and ${row}.result is not null`;
+  return db.first<{ before: CompletedExperiment; after: CompletedExperiment }>(
+    `select ${view("b")} as before, ${view("a")} as after
+      from experiments a join experiments b on b.dataset_id = a.dataset_id and b.evaluators = a.evaluators
+      where ${done("a")} and ${done("b")} and a.flow_version = $3::int and b.flow_version = $2::int
+      order by a.experiment_id desc, b.experiment_id desc limit 1`,
+    [projectId, versions.before, versions.after],
+  );
+}

@@ -11,7 +11,7 @@ export type SamplingMonitor = RunSelection & {
 /** The enabled monitors of some organisations. System only. */
 export async function enabledMonitors(db: Db, orgIds: readonly string[]): Promise<SamplingMonitor[]> {
   return db.query<SamplingMonitor>(
-    `select monitor_id, org_id, project_id, flow_versions, filter, sampling_rate, created_at from eval_monitors
+    `select monitor_id, org_id, project_id, flow_versions, environment, filter, sampling_rate, created_at from eval_monitors
       where org_id = any ($1::uuid[]) and enabled and deleted_at is null`,
     [orgIds],
   );
@@ -20,7 +20,7 @@ export async function enabledMonitors(db: Db, orgIds: readonly string[]): Promis
 /** The labels of runs. System only. */
 export async function labelsOf(db: Db, runIds: readonly string[]): Promise<Array<RunLabels & { run_id: string }>> {
   return db.query<RunLabels & { run_id: string }>(
-    "select run_id, user_id, tags, metadata from runs where run_id = any ($1::uuid[])",
+    "select run_id, environment, user_id, tags, metadata from runs where run_id = any ($1::uuid[])",
     [runIds],
   );
 }

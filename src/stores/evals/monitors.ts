@@ -11,6 +11,7 @@ export interface MonitorPlan {
   readonly description: string;
   readonly project_id: string;
   readonly flow_versions: readonly number[] | null;
+  readonly environment: string;
   readonly evaluators: ReadonlyArray<{ readonly evaluator_id: string; readonly version: number }>;
   readonly sampling_rate: number;
   readonly filter: MonitorFilter;
@@ -36,7 +37,7 @@ export interface MonitorRow extends MonitorPlan {
 /** A monitor with counts of its runs by their outcome. */
 export type MonitorDetail = MonitorRow & MonitorStats;
 
-const COLUMNS = `m.monitor_id, m.org_id, m.name, m.description, m.project_id, m.flow_versions, m.evaluators, m.sampling_rate, m.filter,
+const COLUMNS = `m.monitor_id, m.org_id, m.name, m.description, m.project_id, m.flow_versions, m.environment, m.evaluators, m.sampling_rate, m.filter,
   m.max_per_hour, m.enabled, m.alert, m.alert_state, m.revision, m.applied_revision, m.last_error, m.last_error_at,
   m.created_at, m.updated_at, m.deleted_at`;
 const SHOWN = `${COLUMNS}, h.eligible, h.sampled, h.scored, h.errored`;
@@ -56,6 +57,7 @@ const values = (plan: MonitorPlan): unknown[] => [
   jsonb(plan.filter),
   plan.max_per_hour,
   plan.enabled,
+  plan.environment,
 ];
 
 /** Inserts a monitor; does nothing if the id exists (the same request, retried). */
@@ -71,9 +73,9 @@ export async function insertMonitor(
 ): Promise<boolean> {
   return db.any(
     `insert into eval_monitors (monitor_id, org_id, name, description, project_id, flow_versions, evaluators, sampling_rate, filter,
-        max_per_hour, enabled, alert, alert_state)
+        max_per_hour, enabled, environment, alert, alert_state)
       values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::int[], $7::jsonb, $8::float8, $9::jsonb, $10::int, $11::boolean,
-        $12::jsonb, $13::jsonb) on conflict (monitor_id) do nothing`,
+        $12::text, $13::jsonb, $14::jsonb) on conflict (monitor_id) do nothing`,
     [monitor_id, org_id, ...values(plan), jsonb(alert), jsonb(alert_state)],
   );
 }
@@ -124,7 +126,7 @@ export async function monitorsUsing(
 export async function updateMonitor(db: Db, monitorId: string, plan: MonitorPlan): Promise<void> {
   await db.query(
     `update eval_monitors m set name = $2::text, description = $3::text, project_id = $4::uuid, flow_versions = $5::int[],
-      evaluators = $6::jsonb, sampling_rate = $7::float8, filter = $8::jsonb, max_per_hour = $9::int, enabled = $10::boolean,
+      evaluators = $6::jsonb, sampling_rate = $7::float8, filter = $8::jsonb, max_per_hour = $9::int, enabled = $10::boolean, environment = $11::text,
       last_error = null, last_error_at = null, revision = revision + 1, updated_at = now() where ${ONE}`,
     [monitorId, ...values(plan)],
   );

@@ -1,5 +1,51 @@
+import type { Principal } from "../../domain/accounts/principal.ts";
+import { DEFAULT_ENVIRONMENTS, PRODUCTION } from "../../domain/projects/environments.ts";
 import type { Bindings } from "../../domain/projects/environments.ts";
 import type { Db } from "../db.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+import { nameOf } from "./author-names.ts";
+import type { Project } from "./projects.ts";
+
+export type PromotionKind = "promotion" | "rollback";
+
+/** A version that an environment got, with the connections that it uses there. Never changes. */
+export interface Promotion {
+  readonly promotion_id: string;
+  readonly project_id: string;
+  readonly environment: string;
+  readonly version: number;
+  readonly connections: Bindings;
+  readonly notes: string;
+  readonly kind: PromotionKind;
+  readonly previous_version: number | null;
+  /** The promotion that a roll back repeats. */
+  readonly repeats_id: string | null;
+  readonly review_id: string | null;
+  readonly promoted_by_type: Principal["type"];
+  readonly promoted_by: string;
+  /** The e-mail address of a user or the name of a key; null once the user or key is deleted. */
+  readonly promoted_by_name: string | null;
+  readonly promoted_at: string;
+}
+
+export type NewPromotion = Omit<Promotion, "promoted_by_name" | "promoted_at"> & {
+  readonly org_id: string;
+  readonly previous_id: string | null;
+};
+
+/** An environment with its current promotion. */
+export interface Environment {
+  readonly name: string;
+  /** Null if nothing was promoted to it yet. */
+  readonly version: number | null;
+  readonly requires_review: boolean;
+  readonly revision: number;
+  readonly promotion: Promotion | null;
+}
+
+const COLUMNS = `m.promotion_id, m.project_id, m.environment, m.version, m.connections, m.notes, m.kind, m.previous_version, m.repeats_id,
+  m.review_id, m.promoted_by_type, m.promoted_by, ${nameOf("m.promoted_by", "m.org_id")} as promoted_by_name, m.promoted_at`;
 
 /** The connections that a promotion replaces. Throws if there is no such promotion. */
 export async function bindingsOf(db: Db, promotionId: string): Promise<Bindings> {
@@ -8,4 +54,193 @@ export async function bindingsOf(db: Db, promotionId: string): Promise<Bindings>
   ]);
   if (found === null) throw new Error(`promotion ${promotionId} does not exist`);
   return found;
+}
+
+/** Stores the default environments of a locked project that has none in the table yet. */
+export async function keepEnvironments(db: Db, project: Pick<Project, "project_id" | "org_id" | "published_version">) {
+  await db.query(
+    `insert into environments (project_id, name, org_id, place, version, revision)
+      select $1::uuid, name, $2::uuid, place, case when name = $4 then $5::int end, 0
+      from unnest($3::text[]) with ordinality as made (name, place)
+      where not exists (select from environments where project_id = $1::uuid)`,
+    [project.project_id, project.org_id, DEFAULT_ENVIRONMENTS, PRODUCTION, project.published_version],
+  );
+}
+
+/** The environments of a project in their order; the default ones if none were stored. */
+export async function listEnvironments(
+  db: Db,
+  { project_id, published_version }: Pick<Project, "project_id" | "published_version">,
+): Promise<Environment[]> {
+  const rows = await db.query<Omit<Environment, "promotion"> & { promotion_id: string | null }>(
+    `select name, case when name = $2 then $3::int else version end as version, requires_review, revision, promotion_id
+      from environments where org_id = current_org() and project_id = $1::uuid order by place, name`,
+    [project_id, PRODUCTION, published_version],
+  );
+  if (rows.length === 0) {
+    return DEFAULT_ENVIRONMENTS.map((name) => ({
+      name,
+      version: name === PRODUCTION ? published_version : null,
+      requires_review: false,
+      revision: 0,
+      promotion: null,
+    }));
+  }
+  const ids = rows.flatMap(({ promotion_id }) => promotion_id ?? []);
+  const promotions = await db.query<Promotion>(
+    `select ${COLUMNS} from promotions m where m.org_id = current_org() and m.promotion_id = any ($1::uuid[])`,
+    [ids],
+  );
+  const byId = new Map(promotions.map((each) => [each.promotion_id, each]));
+  return rows.map(({ promotion_id, ...row }) => ({ ...row, promotion: byId.get(promotion_id ?? "") ?? null }));
+}
+
+/** Adds an environment without a version, after the others. */
+export async function insertEnvironment(db: Db, { project_id, org_id }: Project, name: string): Promise<void> {
+  await db.query(
+    `insert into environments (project_id, name, org_id, place)
+      values ($1::uuid, $2::text, $3::uuid, (select coalesce(max(place), 0) + 1 from environments where project_id = $1::uuid))`,
+    [project_id, name, org_id],
+  );
+}
+
+/** Adds a promotion and points its environment to it. The transaction has locked the project. */
+export async function insertPromotion(db: Db, promotion: NewPromotion): Promise<void> {
+  await db.query(
+    `insert into promotions (promotion_id, org_id, project_id, environment, version, connections, notes, kind, previous_id,
+        previous_version, repeats_id, review_id, promoted_by_type, promoted_by)
+      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::int, $6::jsonb, $7::text, $8::text, $9::uuid, $10::int, $11::uuid, $12::uuid,
+        $13::text, $14::uuid)`,
+    [
+      promotion.promotion_id,
+      promotion.org_id,
+      promotion.project_id,
+      promotion.environment,
+      promotion.version,
+      JSON.stringify(promotion.connections),
+      promotion.notes,
+      promotion.kind,
+      promotion.previous_id,
+      promotion.previous_version,
+      promotion.repeats_id,
+      promotion.review_id,
+      promotion.promoted_by_type,
+      promotion.promoted_by,
+    ],
+  );
+  await db.query(
+    `update environments set promotion_id = $3::uuid, version = $4::int, bindings_id = case when $5::boolean then $3::uuid end,
+        revision = revision + 1, updated_at = now()
+      where org_id = current_org() and project_id = $1::uuid and name = $2::text`,
+    [
+      promotion.project_id,
+      promotion.environment,
+      promotion.promotion_id,
+      promotion.version,
+      Object.keys(promotion.connections).length > 0,
+    ],
+  );
+}
+
+export async function findPromotion(db: Db, projectId: string, promotionId: string): Promise<Promotion | null> {
+  return db.first<Promotion>(
+    `select ${COLUMNS} from promotions m where m.org_id = current_org() and m.project_id = $1::uuid and m.promotion_id = $2::uuid`,
+    [projectId, promotionId],
+  );
+}
+
+/** The newest promotion of an environment to another version or other connections than the current one; null if there is none. */
+export async function findEarlierPromotion(db: Db, current: Promotion): Promise<Promotion | null> {
+  return db.first<Promotion>(
+    `select ${COLUMNS} from promotions m where m.org_id = current_org() and m.project_id = $1::uuid and m.environment = $2::text
+      and m.promotion_id < $3::uuid and (m.version <> $4::int or m.connections <> $5::jsonb)
+      order by m.promotion_id desc limit 1`,
+    [
+      current.project_id,
+      current.environment,
+      current.promotion_id,
+      current.version,
+      JSON.stringify(current.connections),
+    ],
+  );
+}
+
+export interface PromotionFilter {
+  readonly environment?: string | undefined;
+  readonly version?: number | undefined;
+}
+
+/** A page of a project's promotions, of one environment or version if these are given. */
+export async function listPromotions(
+  db: Db,
+  projectId: string,
+  { environment, version }: PromotionFilter,
+  page: Keyset,
+): Promise<Promotion[]> {
+  const { bound, compare, order } = keysetSql(page);
+  return db.query<Promotion>(
+    `select ${COLUMNS} from promotions m where m.org_id = current_org() and m.project_id = $3::uuid
+        and m.promotion_id ${compare} $1::uuid and ($4::text is null or m.environment = $4::text)
+        and ($5::int is null or m.version = $5::int)
+      order by m.promotion_id ${order} limit $2::int`,
+    [bound, page.limit, projectId, environment ?? null, version ?? null],
+  );
+}
+
+/** Changes whether promotions to an environment need a review. */
+export async function setReviewRequired(db: Db, projectId: string, name: string, required: boolean): Promise<void> {
+  await db.query(
+    `update environments set requires_review = $3::boolean, revision = revision + 1, updated_at = now()
+      where org_id = current_org() and project_id = $1::uuid and name = $2::text`,
+    [projectId, name, required],
+  );
+}
+
+/** The tables that name an environment of a project. Runs keep the name that it had when they started. */
+const NAMED_IN = ["promotions", "environment_reviews", "triggers", "eval_monitors", "pages"];
+
+/** Renames an environment everywhere but in runs. */
+export async function renameEnvironment(db: Db, projectId: string, name: string, after: string): Promise<void> {
+  const values = [projectId, name, after];
+  await db.query(
+    `update environments set name = $3::text, revision = revision + 1, updated_at = now()
+      where org_id = current_org() and project_id = $1::uuid and name = $2::text`,
+    values,
+  );
+  for (const table of NAMED_IN) {
+    await db.query(
+      `update ${table} set environment = $3::text where org_id = current_org() and project_id = $1::uuid and environment = $2::text`,
+      values,
+    );
+  }
+}
+
+/** How many triggers, monitors and published pages belong to an environment. */
+export async function usersOfEnvironment(
+  db: Db,
+  projectId: string,
+  name: string,
+): Promise<{ readonly triggers: number; readonly monitors: number; readonly pages: number }> {
+  const count = (
+    table: string,
+    ended: string,
+  ): string => `(select count(*)::int from ${table} where org_id = current_org()
+    and project_id = $1::uuid and environment = $2::text and ${ended} is null)`;
+  const found = await db.first<{ triggers: number; monitors: number; pages: number }>(
+    `select ${count("triggers", "deleted_at")} as triggers, ${count("eval_monitors", "deleted_at")} as monitors,
+      ${count("pages", "revoked_at")} as pages`,
+    [projectId, name],
+  );
+  return found ?? { triggers: 0, monitors: 0, pages: 0 };
+}
+
+/** Deletes an environment and closes its open reviews. Its promotions stay, because runs refer to them. */
+export async function deleteEnvironment(db: Db, projectId: string, name: string): Promise<void> {
+  await db.query(
+    `with closed as (
+        update environment_reviews set state = 'withdrawn', decided_at = now(), reason = 'The environment was deleted.'
+        where org_id = current_org() and project_id = $1::uuid and environment = $2::text and state = 'open')
+      delete from environments where org_id = current_org() and project_id = $1::uuid and name = $2::text`,
+    [projectId, name],
+  );
 }

@@ -32,14 +32,24 @@ export async function insertFlowReferences(
   );
 }
 
-/** The projects whose published flow refers to this, except the project itself. */
+/** SQL: whether an environment of project `p` has version `r.version`; production has the published one. */
+const IN_ENVIRONMENT = `(p.published_version = r.version
+  or exists (select from environments e where e.project_id = p.project_id and e.version = r.version))`;
+
+/** The projects with an environment whose flow refers to this, or that uses this connection; not the project itself. */
 export async function usersOf(db: Db, target: ReferenceRow, limit: number): Promise<ReferenceUser[]> {
   return db.query<ReferenceUser>(
     `select p.project_id, p.name from flow_references r
-      join projects p on p.project_id = r.project_id and p.published_version = r.version and p.deleted_at is null
-      where r.org_id = current_org() and r.kind = $1::text and r.target_id = $2::text
+      join projects p on p.project_id = r.project_id and p.deleted_at is null
+      where r.org_id = current_org() and r.kind = $1::text and r.target_id = $2::text and ${IN_ENVIRONMENT}
         and not (r.kind = 'project' and p.project_id::text = r.target_id)
-      order by p.project_id limit $3::int`,
+      union
+      select p.project_id, p.name from environments e
+      join projects p on p.project_id = e.project_id and p.deleted_at is null
+      join promotions m on m.promotion_id = e.bindings_id
+      where $1::text = 'connection' and e.org_id = current_org()
+        and exists (select from jsonb_each_text(m.connections) as c where c.value = $2::text)
+      order by project_id limit $3::int`,
     [target.kind, target.id, limit],
   );
 }
@@ -59,8 +69,8 @@ export async function usersOfActions(
   return db.query<ActionUser>(
     `select p.project_id, p.name, array_agg(substr(r.target_id, length($1::text) + 2) order by r.target_id) as action_ids
       from flow_references r
-      join projects p on p.project_id = r.project_id and p.published_version = r.version and p.deleted_at is null
-      where r.org_id = current_org() and r.kind = 'action'
+      join projects p on p.project_id = r.project_id and p.deleted_at is null
+      where r.org_id = current_org() and r.kind = 'action' and ${IN_ENVIRONMENT}
         and r.target_id in (select $1::text || '/' || id from unnest($2::text[]) as id)
       group by p.project_id, p.name order by p.project_id limit $3::int`,
     [providerId, actionIds, limit],

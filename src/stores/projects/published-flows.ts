@@ -1,16 +1,20 @@
 import type { FlowDefinition } from "../../domain/flow/definition/definition.ts";
 import type { NamedFlow } from "../../domain/flow/io/tool-names.ts";
+import { PRODUCTION } from "../../domain/projects/environments.ts";
 import type { Db } from "../db.ts";
 import { DEFINITION } from "./flow-versions.ts";
 
-const PUBLISHED = "p.org_id = current_org() and p.deleted_at is null and p.published_version is not null";
+/** SQL: the version of project `p` in the environment named by a parameter; null if it has none there. */
+const versionIn = (name: `$${number}`): string => `case when ${name}::text = '${PRODUCTION}' then p.published_version
+  else (select e.version from environments e where e.project_id = p.project_id and e.name = ${name}::text) end`;
+const LIVE = "p.org_id = current_org() and p.deleted_at is null";
 
-/** The published flows, all or those with these IDs, ordered by ID. */
-export function publishedFlows(db: Db, projectIds: readonly string[] | null): Promise<NamedFlow[]> {
+/** The flows that have a version in an environment, all or those with these IDs, ordered by ID. */
+export function flowsIn(db: Db, environment: string, projectIds: readonly string[] | null): Promise<NamedFlow[]> {
   return db.query<NamedFlow>(
-    `select p.project_id, p.name from projects p where ${PUBLISHED} and ($1::uuid[] is null or p.project_id = any ($1::uuid[]))
-      order by p.project_id`,
-    [projectIds],
+    `select p.project_id, p.name from projects p where ${LIVE} and ${versionIn("$2")} is not null
+      and ($1::uuid[] is null or p.project_id = any ($1::uuid[])) order by p.project_id`,
+    [projectIds, environment],
   );
 }
 
@@ -20,12 +24,12 @@ export interface PublishedFlow extends NamedFlow {
   readonly definition: FlowDefinition;
 }
 
-/** The published ones of these flows with their definitions, ordered by ID. */
-export function publishedDefinitions(db: Db, projectIds: readonly string[]): Promise<PublishedFlow[]> {
+/** Those of these flows that have a version in an environment, with its definition, ordered by ID. */
+export function definitionsIn(db: Db, environment: string, projectIds: readonly string[]): Promise<PublishedFlow[]> {
   return db.query<PublishedFlow>(
     `select p.project_id, p.name, v.version, v.content_hash, ${DEFINITION}
-      from projects p join flow_versions v on v.project_id = p.project_id and v.version = p.published_version
-      where ${PUBLISHED} and p.project_id = any ($1::uuid[]) order by p.project_id`,
-    [projectIds],
+      from projects p join flow_versions v on v.project_id = p.project_id and v.version = ${versionIn("$2")}
+      where ${LIVE} and p.project_id = any ($1::uuid[]) order by p.project_id`,
+    [projectIds, environment],
   );
 }

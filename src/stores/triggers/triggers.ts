@@ -17,6 +17,8 @@ interface TriggerFields {
   readonly org_id: string;
   readonly project_id: string;
   readonly provider_id: string;
+  /** The environment whose version its runs execute. */
+  readonly environment: string;
   /** Expressions keyed by the ID of an input node. */
   readonly inputs: Readonly<Record<string, string>>;
   readonly enabled: boolean;
@@ -38,7 +40,16 @@ export type TriggerDetail = TriggerRow & {
 
 export type NewTrigger = Pick<
   TriggerRow,
-  "id" | "org_id" | "project_id" | "provider_id" | "trigger_id" | "kind" | "inputs" | "enabled" | "secret"
+  | "id"
+  | "org_id"
+  | "project_id"
+  | "environment"
+  | "provider_id"
+  | "trigger_id"
+  | "kind"
+  | "inputs"
+  | "enabled"
+  | "secret"
 > & {
   readonly config: JsonObject;
   readonly address_hash: Buffer | null;
@@ -46,7 +57,7 @@ export type NewTrigger = Pick<
   readonly rights: KeptRights;
 };
 
-const COLUMNS = `t.id, t.org_id, t.project_id, t.provider_id, t.trigger_id, t.kind, t.config, t.inputs, t.enabled, t.secret, t.seen,
+const COLUMNS = `t.id, t.org_id, t.project_id, t.environment, t.provider_id, t.trigger_id, t.kind, t.config, t.inputs, t.enabled, t.secret, t.seen,
   t.last_error, t.last_error_at, t.revision, t.created_at, t.updated_at, t.deleted_at`;
 /** Columns written when a trigger is deleted. */
 const DELETED =
@@ -60,9 +71,9 @@ const WITH_LAST = `left join lateral (
 export async function insertTrigger(db: Db, trigger: NewTrigger): Promise<void> {
   await db.query(
     `insert into triggers (id, org_id, project_id, provider_id, trigger_id, kind, config, inputs, enabled, address_hash, secret,
-        created_by, rights)
+        created_by, rights, environment)
       values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text, $7::jsonb, $8::jsonb, $9::boolean, $10::bytea, $11::bytea,
-        $12::uuid, $13::jsonb)
+        $12::uuid, $13::jsonb, $14::text)
       -- The same request, repeated: no one has seen the URL of the first attempt.
       on conflict (id) do update set address_hash = excluded.address_hash where triggers.deleted_at is null`,
     [
@@ -79,6 +90,7 @@ export async function insertTrigger(db: Db, trigger: NewTrigger): Promise<void> 
       trigger.secret,
       trigger.created_by,
       jsonb(trigger.rights),
+      trigger.environment,
     ],
   );
 }
@@ -140,7 +152,8 @@ export async function updateTrigger(
     secret,
     seen,
     rights,
-  }: Pick<TriggerRow, "id" | "inputs" | "enabled" | "secret" | "seen"> & {
+    environment,
+  }: Pick<TriggerRow, "id" | "environment" | "inputs" | "enabled" | "secret" | "seen"> & {
     readonly config: JsonObject;
     /** `null` leaves the value unchanged. */
     readonly rights: KeptRights | null;
@@ -148,10 +161,19 @@ export async function updateTrigger(
 ): Promise<void> {
   await db.query(
     `update triggers set config = $2::jsonb, inputs = $3::jsonb, enabled = $4::boolean, secret = $5::bytea, seen = $6::jsonb,
-        rights = coalesce($7::jsonb, rights),
+        rights = coalesce($7::jsonb, rights), environment = $8::text,
         last_error = null, last_error_at = null, revision = revision + 1, updated_at = now()
       where org_id = current_org() and id = $1::uuid`,
-    [id, jsonb(config), jsonb(inputs), enabled, secret, seen === null ? null : jsonb(seen), rights && jsonb(rights)],
+    [
+      id,
+      jsonb(config),
+      jsonb(inputs),
+      enabled,
+      secret,
+      seen === null ? null : jsonb(seen),
+      rights && jsonb(rights),
+      environment,
+    ],
   );
 }
 

@@ -129,6 +129,12 @@ export const CHANGES: Readonly<Record<string, readonly Changed[]>> = {
       ),
     },
   ],
+  changeEnvironment: [
+    {
+      make: async (tenant) => `/v2/projects/${await tenant.deploy(echo())}/environments/staging`,
+      changes: changing((round) => ({ requires_review: isEven(round) })),
+    },
+  ],
   changeSkill: [
     {
       async make(tenant) {

@@ -644,6 +644,7 @@ describe("the limits of triggers", () => {
         id: UNKNOWN,
         org_id: mine.org_id,
         project_id,
+        environment: "production",
         type,
         inputs: { "in-0": "'x'" },
         enabled: true,

@@ -43,6 +43,9 @@ export function FlowPage(): JSX.Element {
         title={`${name} · Versions`}
         about={description === "" ? "Every deployed version; the published one answers calls." : description}
       >
+        <Link className="button" to={links.flowEnvironments(projectId)}>
+          <Icon name="background" /> Environments
+        </Link>
         <Link className="button" to={links.flowChat(projectId)}>
           <Icon name="chat" /> Chat
         </Link>

@@ -3,6 +3,7 @@ import { useMemo, useState } from "react";
 import type { JSX } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
+import { environmentsOptions } from "../../api/environments.ts";
 import { projectOptions, versionOptions } from "../../api/projects.ts";
 import { links } from "../../links.ts";
 import { CopyButton } from "../../parts/copy.tsx";
@@ -25,6 +26,7 @@ export function VersionPage(): JSX.Element {
   const number = Number(text);
   const version = useQuery(versionOptions(projectId, Number.isInteger(number) ? number : 0));
   const project = useQuery(projectOptions(projectId));
+  const { data: environments } = useQuery(environmentsOptions(projectId));
   const [search, setSearch] = useSearchParams();
   const mayEdit = useMay("editor", projectId);
   const [isPublishing, setPublishing] = useState(false);
@@ -41,6 +43,9 @@ export function VersionPage(): JSX.Element {
   const show = (next: Readonly<Record<string, string>>): void =>
     setSearch({ ...(scope !== "" && { in: scope }), ...next }, { replace: true });
   const published_version = project.data.published_version;
+  const runsIn = (environments?.data ?? []).flatMap((each) =>
+    each.version === version.data.version ? [each.name] : [],
+  );
   return (
     <>
       <PageHead
@@ -78,6 +83,11 @@ export function VersionPage(): JSX.Element {
           <Time at={created_at} />
         </Fact>
         <Fact term="By">{created_by_name ?? "A deleted user or key"}</Fact>
+        {runsIn.length > 0 && (
+          <Fact term="Environments">
+            <Link to={links.flowEnvironments(projectId)}>{runsIn.join(", ")}</Link>
+          </Fact>
+        )}
         <Fact term="Nodes">{graph.nodes.length}</Fact>
         {scope !== "" && (
           <Fact term="Canvas shows">

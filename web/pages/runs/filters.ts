@@ -3,6 +3,7 @@ import type { RunFilters, RunState } from "../../api/runs.ts";
 
 const TEXTS = [
   "project_id",
+  "environment",
   "user_id",
   "tag",
   "parent_run_id",

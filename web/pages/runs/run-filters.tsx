@@ -12,6 +12,7 @@ import "./runs.css";
 
 const MORE = [
   "run_type",
+  "environment",
   "user_id",
   "tag",
   "parent_run_id",
@@ -96,6 +97,7 @@ export function RunFiltersBar(): JSX.Element {
               </select>
             )}
           </Field>
+          <TextFilter name="environment" label="Environment" />
           <TextFilter name="user_id" label="User ID" />
           <TextFilter name="tag" label="Tag" />
           <TextFilter name="parent_run_id" label="Parent run ID" />

@@ -16,6 +16,7 @@ export function Summary({ run }: { readonly run: RunWithNodes }): JSX.Element {
     ["State", <Status key="state" state={run.state} />],
     ["Run ID", <Id key="id" id={run.run_id} label="run ID" />],
     ["Version", run.flow_version],
+    ...(run.environment === null ? [] : [["Environment", run.environment] as const]),
     ["Created", <Time key="created" at={run.created_at} />],
     ["Duration", <Elapsed key="duration" from={run.started_at} to={run.finished_at} />],
     ["Nodes", `${done.completed_nodes + done.skipped_nodes} of ${done.total_nodes}`],

@@ -9,6 +9,13 @@ export interface FlowAddress {
   /** The installation's base URL, without a trailing slash. */
   readonly base_url: string;
   readonly org_id: string;
+  /** The environment that is called; production if it is not named. */
+  readonly environment?: string | undefined;
+}
+
+/** The query that names the environment of a call; empty for production. */
+export function environmentQuery({ environment }: Pick<FlowAddress, "environment">): string {
+  return environment === undefined ? "" : `?environment=${encodeURIComponent(environment)}`;
 }
 
 /** A flow's description in the requested format. */
@@ -31,7 +38,7 @@ export function inferencePath(org_id: string, project_id: string): string {
 }
 
 /** An OpenAPI 3.1 document with this one flow's inference endpoint. */
-export function toOpenApi(io: FlowIo, { base_url, org_id }: FlowAddress): JsonObject {
+export function toOpenApi(io: FlowIo, { base_url, org_id, environment }: FlowAddress): JsonObject {
   const { $schema: _, ...inputs } = io.inputs;
   const { $schema: __, ...outputs } = io.outputs;
   const userId: JsonObject = {
@@ -59,6 +66,14 @@ export function toOpenApi(io: FlowIo, { base_url, org_id }: FlowAddress): JsonOb
     ...(io.description === null ? {} : { description: io.description }),
     parameters: [
       parameter("version", { type: "integer", default: -1 }, "Version of the flow to run; -1 is the published version"),
+      ...(environment === undefined
+        ? []
+        : [
+            {
+              ...parameter("environment", { type: "string", const: environment }, "Environment to call"),
+              required: true,
+            },
+          ]),
       parameter("verbose", { type: "boolean", default: true }, "Pass false to get only the outputs"),
     ],
     requestBody: {

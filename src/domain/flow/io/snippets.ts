@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from "../../json.ts";
-import { inferencePath, type FlowAddress } from "./io-formats.ts";
+import { environmentQuery, inferencePath, type FlowAddress } from "./io-formats.ts";
 import type { FlowIo } from "./io-schema.ts";
 
 /** Ready-to-paste code that calls a flow; it needs only the language itself and MILLRACE_API_KEY. */
@@ -13,7 +13,7 @@ export interface FlowSnippets {
 const HANDLE = "ada-1";
 
 /** Writes the snippets of a flow with the inputs of its first example, or with made-up inputs. */
-export function flowSnippets(io: FlowIo, { base_url, org_id }: FlowAddress): FlowSnippets {
+export function flowSnippets(io: FlowIo, { base_url, org_id, environment }: FlowAddress): FlowSnippets {
   const properties = Object.entries(io.inputs["properties"] as Readonly<Record<string, JsonObject>>);
   const upload = properties.find(([, schema]) => schema["x-upload"] === true)?.[0];
   const inputs: Record<string, Json> = { ...(io.examples[0]?.inputs ?? sampleInputs(io, properties)) };
@@ -24,7 +24,7 @@ export function flowSnippets(io: FlowIo, { base_url, org_id }: FlowAddress): Flo
       ? undefined
       : new URLSearchParams({ org: org_id, user_id: handle, flow_id: io.project_id, node_id: upload });
   const call: Call = {
-    url: `${base_url}${inferencePath(org_id, io.project_id)}`,
+    url: `${base_url}${inferencePath(org_id, io.project_id)}${environmentQuery({ environment })}`,
     uploadUrl: query && `${base_url}/upload_to_storage_user?${query.toString()}`,
     inputs,
   };

@@ -1,0 +1,36 @@
+import { z } from "zod";
+import { Problem, invalid } from "../../domain/errors.ts";
+import { DEFAULT_ENVIRONMENTS, ENVIRONMENT_NAME, PRODUCTION } from "../../domain/projects/environments.ts";
+
+/** The name of an environment in a path or a body. */
+export const environmentName = z
+  .string()
+  .regex(ENVIRONMENT_NAME)
+  .describe(
+    `Name of the environment: lower-case letters, digits and hyphens, at most 64, but not \`draft\`. Every project has ${DEFAULT_ENVIRONMENTS.map((name) => `\`${name}\``).join(", ")}.`,
+  );
+
+/** The environment whose version and connections a run uses. */
+export const environmentMember = z
+  .string()
+  .regex(ENVIRONMENT_NAME)
+  .optional()
+  .describe(
+    "The environment whose version and connections are used: `development`, `staging`, `production` or another one of the project. Default: `production`, whose version is the published one. Only without `version`.",
+  );
+
+/** Throws 422 if a request names an environment and also the version or the draft to run. */
+export function requireOneVersion(
+  at: "query" | "body",
+  wanted: { readonly version: number; readonly draft?: boolean | undefined; readonly environment?: string | undefined },
+): void {
+  if (wanted.environment === undefined || (wanted.version === -1 && wanted.draft !== true)) return;
+  const other = wanted.draft === true ? (at === "query" ? "run_draft" : "draft") : "version";
+  throw invalid([at, "environment"], `Send environment or ${other}, not both`);
+}
+
+/** Public keys are visible to visitors of web pages, who must not reach what is still being tested. */
+export function requirePublicEnvironment(name: string | undefined): void {
+  if (name === undefined || name === PRODUCTION) return;
+  throw new Problem("forbidden", "A public API key can call only the environment production.");
+}

@@ -1,0 +1,137 @@
+import type { Principal } from "../../domain/accounts/principal.ts";
+import type { Bindings } from "../../domain/projects/environments.ts";
+import type { Db } from "../db.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+import { nameOf } from "./author-names.ts";
+
+export const REVIEW_STATES = ["open", "approved", "rejected", "withdrawn"] as const;
+export type ReviewState = (typeof REVIEW_STATES)[number];
+
+/** A version with its connections, frozen for the decision of a second person. */
+export interface EnvironmentReview {
+  readonly review_id: string;
+  readonly project_id: string;
+  readonly environment: string;
+  readonly version: number;
+  readonly connections: Bindings;
+  readonly notes: string;
+  /** SHA-256 (hex) of the version when the review was made. */
+  readonly digest: string;
+  readonly state: ReviewState;
+  readonly proposed_by_type: Principal["type"];
+  readonly proposed_by: string;
+  readonly proposed_by_name: string | null;
+  /** The user who proposed it, or the user behind the key. */
+  readonly proposer: string;
+  readonly proposed_at: string;
+  readonly decided_by: string | null;
+  readonly decided_by_name: string | null;
+  readonly decided_at: string | null;
+  readonly reason: string;
+}
+
+const COLUMNS = `w.review_id, w.project_id, w.environment, w.version, w.connections, w.notes, w.digest, w.state, w.proposed_by_type,
+  w.proposed_by, ${nameOf("w.proposed_by", "w.org_id")} as proposed_by_name, w.proposer, w.proposed_at, w.decided_by,
+  ${nameOf("w.decided_by", "w.org_id")} as decided_by_name, w.decided_at, w.reason`;
+const OWN = "w.org_id = current_org() and w.project_id = $1::uuid";
+
+export type NewReview = Pick<
+  EnvironmentReview,
+  | "review_id"
+  | "project_id"
+  | "environment"
+  | "version"
+  | "connections"
+  | "notes"
+  | "digest"
+  | "proposed_by_type"
+  | "proposed_by"
+  | "proposer"
+> & { readonly org_id: string };
+
+/** Adds an open review; false if there is an open one of the same version and connections. */
+export async function insertReview(db: Db, review: NewReview): Promise<boolean> {
+  return db.any(
+    `insert into environment_reviews (review_id, org_id, project_id, environment, version, connections, notes, digest, proposed_by_type,
+        proposed_by, proposer)
+      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::int, $6::jsonb, $7::text, $8::text, $9::text, $10::uuid, $11::uuid)
+      on conflict do nothing`,
+    [
+      review.review_id,
+      review.org_id,
+      review.project_id,
+      review.environment,
+      review.version,
+      JSON.stringify(review.connections),
+      review.notes,
+      review.digest,
+      review.proposed_by_type,
+      review.proposed_by,
+      review.proposer,
+    ],
+  );
+}
+
+export async function findReview(db: Db, projectId: string, reviewId: string): Promise<EnvironmentReview | null> {
+  return db.first<EnvironmentReview>(
+    `select ${COLUMNS} from environment_reviews w where ${OWN} and w.review_id = $2::uuid`,
+    [projectId, reviewId],
+  );
+}
+
+/** A page of the reviews of an environment. */
+export async function listReviews(
+  db: Db,
+  {
+    project_id,
+    environment,
+    state,
+  }: Pick<EnvironmentReview, "project_id" | "environment"> & { state: ReviewState | null },
+  page: Keyset,
+): Promise<EnvironmentReview[]> {
+  const { bound, compare, order } = keysetSql(page);
+  return db.query<EnvironmentReview>(
+    `select ${COLUMNS} from environment_reviews w where ${OWN} and w.environment = $2::text and ($3::text is null or w.state = $3::text)
+      and w.review_id ${compare} $4::uuid order by w.review_id ${order} limit $5::int`,
+    [project_id, environment, state, bound, page.limit],
+  );
+}
+
+/** Decides an open review. */
+export async function decideReview(
+  db: Db,
+  { review_id, state, decider, reason }: { review_id: string; state: ReviewState; decider: Principal; reason: string },
+): Promise<void> {
+  await db.query(
+    `update environment_reviews set state = $2::text, decided_by_type = $3::text, decided_by = $4::uuid, decided_at = clock_timestamp(),
+        reason = $5::text
+      where org_id = current_org() and review_id = $1::uuid and state = 'open'`,
+    [review_id, state, decider.type, decider.id, reason],
+  );
+}
+
+/** SHA-256 (hex) of a version: its flow with layout and notes, what it executes, and the rights that it runs with. */
+export async function digestOfVersion(db: Db, projectId: string, version: number): Promise<string | null> {
+  return db.value<string>(
+    `select encode(sha256(convert_to(concat_ws(E'\\n', coalesce(written_definition::text, definition::text),
+        coalesce(written_plan::text, plan::text), rights::text), 'UTF8')), 'hex')
+      from flow_versions where org_id = current_org() and project_id = $1::uuid and version = $2::int`,
+    [projectId, version],
+  );
+}
+
+/** The user behind a caller: the user, or the one who created the key, also through other keys; otherwise the first of these keys. */
+export async function personBehind(db: Db, { type, id }: Pick<Principal, "type" | "id">): Promise<string> {
+  if (type === "user") return id;
+  const person = await db.value<string>(
+    `with recursive up as (
+        select key_id, created_by, 1 as level from api_keys where org_id = current_org() and key_id = $1::uuid
+        union all
+        select k.key_id, k.created_by, up.level + 1 from up join api_keys k on k.key_id = up.created_by and k.org_id = current_org()
+        where up.level < 100)
+      select coalesce(created_by, key_id) from up order by level desc limit 1`,
+    [id],
+  );
+  return person ?? id;
+}
