@@ -52,6 +52,7 @@ export function ChatPage(): JSX.Element {
       <PageHead title={`${project.data.name} · Chat`}>
         {mayRun && (
           <TargetSelect
+            projectId={projectId}
             published={published}
             hasDraft={draft.data != null}
             chosen={chosen}

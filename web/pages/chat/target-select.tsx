@@ -1,21 +1,29 @@
+import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { useNavigate } from "react-router";
+import { environmentsOptions } from "../../api/environments.ts";
 
-/** Chooses what the chat talks to; another choice begins a new conversation. */
+const PUBLISHED = "production";
+
+/** Chooses what the chat talks to; another choice starts a new conversation. */
 export function TargetSelect({
+  projectId,
   published,
   hasDraft,
   chosen,
   to,
 }: {
+  readonly projectId: string;
   readonly published: number | null;
   readonly hasDraft: boolean;
+  /** An environment, or "draft"; null for the published version. */
   readonly chosen: string | null;
   readonly to: (chosen: string | null) => string;
-}): JSX.Element | null {
+}): JSX.Element {
   const navigate = useNavigate();
-  const others = [...(hasDraft || chosen === "draft" ? ["draft"] : []), "staging", "development"];
-  const listed = chosen !== null && !others.includes(chosen) ? [...others, chosen] : others;
+  const { data } = useQuery(environmentsOptions(projectId));
+  const environments = (data?.data ?? []).filter(({ name }) => name !== PUBLISHED);
+  const isListed = chosen === null || chosen === "draft" || environments.some(({ name }) => name === chosen);
   return (
     <select
       className="input input-short"
@@ -24,12 +32,13 @@ export function TargetSelect({
       onChange={({ target }) => void navigate(to(target.value === "" ? null : target.value))}
     >
       <option value="">{published === null ? "Published (none)" : `Published (version ${published})`}</option>
-      {listed.map((each) => (
-        <option key={each} value={each}>
-          {each[0]?.toUpperCase()}
-          {each.slice(1)}
+      {environments.map(({ name, version }) => (
+        <option key={name} value={name} disabled={version === null}>
+          {name} {version === null ? "(no version)" : `(version ${version})`}
         </option>
       ))}
+      {!isListed && <option>{chosen}</option>}
+      {(hasDraft || chosen === "draft") && <option value="draft">Draft</option>}
     </select>
   );
 }

@@ -1,5 +1,7 @@
+import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import type { Schemas } from "../../api/client.ts";
+import { environmentsOptions } from "../../api/environments.ts";
 import type { PublishedPage } from "../../api/published-pages.ts";
 import { Field } from "../../parts/field.tsx";
 import { LIMITS } from "./page-form.ts";
@@ -10,23 +12,25 @@ const LIMIT_NAMES: Readonly<Record<Limit, string>> = {
   visitor: "One visitor",
   network: "One network",
 };
-const ENVIRONMENTS = ["production", "staging", "development"];
 
 /** Who may use a page, how long, and how much. */
 export function AccessFields({
+  projectId,
   form,
   page,
   pauses,
   change,
   errorsOf,
 }: {
+  readonly projectId: string;
   readonly form: PageForm;
   readonly page: PublishedPage | null;
   readonly pauses: Schemas["FlowIo"]["pauses"];
   readonly change: (next: Partial<PageForm>) => void;
   readonly errorsOf: (...names: readonly string[]) => string[];
 }): JSX.Element {
-  const environments = ENVIRONMENTS.includes(form.environment) ? ENVIRONMENTS : [...ENVIRONMENTS, form.environment];
+  const { data } = useQuery(environmentsOptions(projectId));
+  const environments = data?.data ?? [];
   return (
     <>
       <Field label="Environment" hint="The page runs the version of this environment." errors={errorsOf("environment")}>
@@ -37,9 +41,12 @@ export function AccessFields({
             onChange={(event) => change({ environment: event.target.value })}
             {...control}
           >
-            {environments.map((each) => (
-              <option key={each}>{each}</option>
+            {environments.map(({ name, version }) => (
+              <option key={name} value={name} disabled={version === null && name !== form.environment}>
+                {name} {version === null ? "(no version)" : `(version ${version})`}
+              </option>
             ))}
+            {!environments.some(({ name }) => name === form.environment) && <option>{form.environment}</option>}
           </select>
         )}
       </Field>

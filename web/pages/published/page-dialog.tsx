@@ -138,7 +138,14 @@ export function PageDialog({
               </span>
             )}
           </Field>
-          <AccessFields form={form} page={page} pauses={io?.pauses ?? []} change={change} errorsOf={errorsOf} />
+          <AccessFields
+            projectId={project_id}
+            form={form}
+            page={page}
+            pauses={io?.pauses ?? []}
+            change={change}
+            errorsOf={errorsOf}
+          />
         </div>
         <LookPreview form={form} input={typeof chat === "object" ? chat.input.label : "Message"} />
         <div className="published-end stack-tight">
