@@ -43,7 +43,7 @@ interface Menu {
   readonly items: ReadonlyArray<readonly MenuItem[]>;
 }
 
-/** The commands of the menu: the same as by keys and tools. Someone who may only read gets those that change nothing. */
+/** The commands of the menu: the same as by keys and tools. Someone who may only read gets the ones that change nothing. */
 export function menuItems(given: MenuGiven): Menu {
   const { nodes, edges, notes } = given.editor.state.selection;
   if (nodes.length + notes.length > 0) return ofSelection(given);
