@@ -282,7 +282,11 @@ it("erases all data of one user from every table, the blobs and Temporal, and no
   // Checked first, because work in the background could remove these soon even if the erasure does not wait for it.
   const left = (await historiesWith([ERASED.marker, ERASED.user])).filter((id) => histories.includes(id));
   expect(await placesOf(mine, [ERASED.marker, ERASED.user], theirs.org_id)).toEqual([]);
-  expect(await placesOf(mine, [hash], theirs.org_id)).toEqual(["audit_log.changes", "erasures.user_hash"]);
+  expect(await placesOf(mine, [hash], theirs.org_id)).toEqual([
+    "audit_log.changes",
+    "audit_log.target_id",
+    "erasures.user_hash",
+  ]);
   expect(blobsOf([ERASED.marker], mine.org_id)).toEqual([]);
   const ofOthers = await mine.withDatabase((database) =>
     database.org(theirs.org_id, (db) => db.query<{ id: string }>("select 'run-' || run_id as id from runs")),
