@@ -1,8 +1,8 @@
-/** Limits the share of a process's time that the reads of one key take while other keys use the process. */
+/** Limits the share of a process's time that reads and jobs of one key take while other keys use the process. */
 export interface Pace {
   /** Notes that a key uses the process. */
   used(key: string): void;
-  /** Notes a read of a key that took this long (ms). Returns how long the key's next read must wait (ms). */
+  /** Notes a read or a step of a job that took this long (ms). Returns how long the key's next one must wait (ms). */
   restAfter(key: string, tookMs: number): number;
 }
 

@@ -24,8 +24,8 @@ export interface OrgPlaces {
   waiting(): number;
 }
 
-/** One for all pools, because work on the primary also counts where lists are read from a replica. */
-const pace = createPace();
+/** One for the process: work on the primary also counts where lists are read from a replica. */
+export const pace = createPace();
 
 /**
  * Slots for the connections of a pool, divided among organisations before they reach the pool, whose own queue knows no organisations. An

@@ -1,7 +1,9 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import { ClaimLost, endErasure, noteErasure, renewClaim, takeErasures } from "../../stores/erasures/erasures.ts";
 import type { OpenErasure } from "../../stores/erasures/erasures.ts";
+import { pace } from "../../stores/org-places.ts";
 import { eraseNext, remainingOf } from "./erase.ts";
 import type { Erased, EraseDeps } from "./erase.ts";
 
@@ -28,8 +30,9 @@ export function startErasing(
 ): Periodic {
   const { db } = deps;
 
-  /** Executes one step and renews the lease meanwhile. */
-  async function step(erasure: OpenErasure): Promise<Erased> {
+  /** Executes one step, within the pace of the organisation's reads, and renews the lease meanwhile. */
+  async function step(erasure: OpenErasure, isClosed: () => boolean): Promise<Erased> {
+    const since = performance.now();
     const renewing = periodically(
       leaseMs / 3,
       () => db.system((connection) => renewClaim(connection, erasure, leaseMs)),
@@ -38,6 +41,8 @@ export function startErasing(
     try {
       return await eraseNext(deps, erasure);
     } finally {
+      const restMs = pace.restAfter(erasure.org_id, performance.now() - since);
+      if (!isClosed()) await delay(restMs);
       await renewing.close();
     }
   }
@@ -50,7 +55,7 @@ export function startErasing(
       db.system((connection) => noteErasure(connection, erasure, progress, forMs, problem));
     try {
       for (;;) {
-        const next = await step({ ...erasure, progress });
+        const next = await step({ ...erasure, progress }, isClosed);
         if (next === "end") {
           const remaining = await remainingOf(deps, erasure);
           await db.systemTransaction((connection) => endErasure(connection, erasure, remaining));
