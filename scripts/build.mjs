@@ -34,6 +34,8 @@ const PARTS = {
       "scripts/compress.mjs",
       "openapi.json",
       "src/domain/marks.ts",
+      "src/domain/flow/io/call-code.ts",
+      "src/domain/flow/io/literals.ts",
     ],
   },
 };

@@ -264,14 +264,22 @@ const WEB: ReadonlyArray<readonly [files: RegExp, packages: RegExp, folders: Reg
   [/^web\/parts\//, /^react$/, /^web\/(parts|theme)\//],
 ];
 
+/** The command line shows texts, and the API reads numbers, knows what a chat is and writes the code of a call, as the console does. */
+const SHARED: readonly string[] = [
+  "src/domain/marks.ts",
+  "src/domain/exact-json.ts",
+  "src/domain/pages/chat-ends.ts",
+  "src/domain/flow/io/call-code.ts",
+  "src/domain/flow/io/literals.ts",
+];
+
 describe("boundaries of the console", () => {
   const web = sourceFiles("web");
   const made = web.flatMap(importsOf);
 
   it("lets each folder import what the layout allows and nothing else", () => {
     const refused = made.filter(({ from, to, isFile }) => {
-      // The command line shows texts, and the API reads numbers and knows what a chat is, with the same rules as the console.
-      if (/^src\/domain\/(marks|exact-json|pages\/chat-ends)\.ts$/.test(to)) return false;
+      if (SHARED.includes(to)) return false;
       const [, packages, folders] = WEB.find(([own]) => own.test(from)) ?? [];
       return !(isFile ? folders : packages)?.test(to);
     });

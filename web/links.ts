@@ -18,6 +18,8 @@ export const links = {
   flowEnvironments: (projectId: string, view: Record<string, string> = {}) =>
     withQuery(`/flows/${projectId}/environments`, view),
   flowCall: (projectId: string) => `/flows/${projectId}/call`,
+  trigger: (projectId: string, triggerId: string, filters: Record<string, string> = {}) =>
+    withQuery(`/flows/${projectId}/triggers/${triggerId}`, filters),
   flowEdit: (projectId: string) => `/flows/${projectId}/edit`,
   flowChat: (projectId: string, conversationId?: string, filters: Record<string, string> = {}) =>
     withQuery(`/flows/${projectId}/chat${conversationId === undefined ? "" : `/${conversationId}`}`, filters),

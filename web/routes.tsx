@@ -73,6 +73,11 @@ export const PAGES: readonly Page[] = [
     async () => (await import("./pages/chat/chat-page.tsx")).ChatPage,
   ),
   page("/flows/:projectId/pages", "Pages", async () => (await import("./pages/published/pages-page.tsx")).PagesPage),
+  page(
+    "/flows/:projectId/triggers/:triggerId",
+    "Trigger",
+    async () => (await import("./pages/triggers/trigger-page.tsx")).TriggerPage,
+  ),
   page("/flows/:projectId/edit", "Editor", async () => (await import("./pages/editor/editor-page.tsx")).EditorPage),
   page(
     "/connections",

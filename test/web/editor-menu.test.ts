@@ -55,10 +55,13 @@ it("opens a menu by the right button on a node, an edge and the canvas, with the
   await node(page, "in-1").waitFor();
 
   const edge = page.locator('.react-flow__edge[data-id*="map-0"][data-id*="out-0"] .react-flow__edge-interaction');
-  const box = await edge.boundingBox();
-  if (!box) throw new Error("not drawn");
-  await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2, { button: "right" });
-  await menu("Edge").waitFor();
+  // The canvas moves to the copy, which its panel would cover.
+  const ask = async (): Promise<number> => {
+    const box = await edge.boundingBox();
+    if (box) await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2, { button: "right" });
+    return menu("Edge").count();
+  };
+  await expect.poll(ask).toBe(1);
   await item("Insert a node").click();
   await choose(page, "Template");
   await expect.poll(async () => edgesIn(await draftOf(tenant, project)), { timeout: 10_000 }).toContain("tpl-0>out-0");

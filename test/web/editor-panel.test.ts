@@ -1,5 +1,6 @@
 import type { Locator, Page } from "playwright-core";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { startModelStub } from "../../src/dev/model-stub.ts";
 import { flow } from "../engine/support.ts";
 import { checkBothLooks, signedIn, visit } from "./support/console.ts";
 import { node, nodeIds } from "./support/editor.ts";
@@ -73,7 +74,7 @@ beforeAll(async () => {
     { id: "kb-0", type: "knowledge", config: { query: "{{ in-0 }}" } },
   ];
   await tenant.secret.put(`/v2/projects/${projectId}/draft`, { flow: { ...FLOW, nodes } });
-  ({ page } = await signedIn(browser, tenant, "editor", "/"));
+  ({ page } = await signedIn(browser, tenant, "admin", "/"));
 });
 
 const panel = (): Locator => page.getByRole("complementary", { name: "Node" });
@@ -226,7 +227,7 @@ describe("the panel of a node", () => {
   it("creates what a field refers to in place, with the messages of the API at its fields", async () => {
     await select("kb-0");
     await panel().getByRole("button", { name: "Create knowledge base" }).click();
-    const dialog = page.getByRole("dialog", { name: "Create knowledge base" });
+    let dialog = page.getByRole("dialog", { name: "Create knowledge base" });
     await dialog.getByRole("button", { name: "Create" }).click();
     await dialog.getByRole("alert").first().waitFor();
     await dialog.getByLabel("Name", { exact: true }).fill("Handbook");
@@ -235,6 +236,24 @@ describe("the panel of a node", () => {
     const { body: bases } = await tenant.secret.get("/v2/knowledge-bases");
     const { knowledge_base_id } = bases.data.find(({ name }: { name: string }) => name === "Handbook");
     await draftHas("kb-0", { query: "{{ in-0 }}", knowledge_base_id });
+
+    const models = await startModelStub();
+    onTestFinished(() => models.close());
+    await select("llm-0");
+    await panel().getByRole("button", { name: "Connect a model provider" }).click();
+    dialog = page.getByRole("dialog", { name: "Create connection" });
+    await dialog.getByLabel("Provider", { exact: true }).selectOption({ label: "Anthropic" });
+    await dialog.getByLabel("Name", { exact: true }).fill("Claude");
+    const key = dialog.getByLabel("API key", { exact: true });
+    expect(await key.getAttribute("type")).toBe("password");
+    await key.fill("sk-planted");
+    await dialog.getByLabel(/^Base URL/).fill(models.url);
+    await checkBothLooks(page, "a new connection");
+    await dialog.getByRole("button", { name: "Create" }).click();
+    await dialog.waitFor({ state: "detached" });
+    const { body: connections } = await tenant.secret.get("/v2/connections");
+    const { connection_id } = connections.data.find(({ name }: { name: string }) => name === "Claude");
+    await draftHas("llm-0", { prompt: "Hello", connection_id });
   });
 
   it("pins a value for tries, and unpins it", async () => {

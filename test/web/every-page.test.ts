@@ -84,6 +84,12 @@ describe("every page", () => {
         await page.getByRole("dialog").waitFor();
       };
     const flowId = hostile.body.project_id as string;
+    const { body: trigger } = await tenant.secret.post("/v2/triggers", {
+      project_id: flowId,
+      provider_id: "millrace",
+      trigger_id: "webhook",
+      inputs: {},
+    });
     const changed = nodes.map((node) => (node.id === "guard-0" ? { ...node, notes: HOSTILE } : node));
     await tenant.secret.put(`/v2/projects/${flowId}/draft`, {
       flow: { ...definition, description: HOSTILE, nodes: changed },
@@ -163,6 +169,7 @@ describe("every page", () => {
       [`/flows/${flowId}/chat`, heading(HOSTILE)],
       [`/flows/${flowId}/pages`, table("Pages")],
       [`/flows/${flowId}/environments`, heading("History")],
+      [`/flows/${flowId}/triggers/${trigger.id}`, heading("Firings")],
       ["/flows/0197f0a0-0000-7000-8000-000000000000", heading("Flow not found")],
       ["/webhooks", heading("Webhooks")],
       ["/webhooks?failing=true", heading("Webhooks")],

@@ -82,6 +82,13 @@ describe("the list of flows", () => {
     await page.goto(address(tenant, "/flows"));
     await page.getByRole("region", { name: "Flows" }).waitFor();
     await expect.poll(() => names(page)).toEqual(["support", "From a file", "Pasted flow"]);
+    await page.getByRole("button", { name: "Name" }).click();
+    await expect.poll(() => names(page)).toEqual(["support", "Pasted flow", "From a file"]);
+    await page.getByRole("button", { name: "Draft" }).click();
+    await expect.poll(() => names(page)).toEqual(["support", "Pasted flow", "From a file"]);
+    await page.getByRole("button", { name: "Draft" }).click();
+    await expect.poll(() => names(page)).toEqual(["support", "From a file", "Pasted flow"]);
+    expect(page.url()).toContain("sort=draft&order=asc");
     await page.getByRole("link", { name: "support" }).click();
     await expect.poll(() => names(page)).toEqual(["Empty one", "hello"]);
     await page.getByRole("navigation", { name: "Folders" }).getByRole("link", { name: "All flows" }).click();

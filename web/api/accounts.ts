@@ -2,7 +2,8 @@ import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/r
 import type { QueryClient } from "@tanstack/react-query";
 import { api, unwrap } from "./client.ts";
 import type { Schemas } from "./client.ts";
-import { everyPage } from "./every-page.ts";
+import { everyPage, keyOfOrder } from "./every-page.ts";
+import type { Direction } from "./every-page.ts";
 import { ApiProblem } from "./problem.ts";
 
 export type Me = Schemas["Me"];
@@ -97,10 +98,11 @@ export function useSignOut() {
   });
 }
 
-export const keysOptions = queryOptions({
-  queryKey: ["api-keys", "list"],
-  queryFn: () => everyPage((query) => unwrap(api.GET("/v2/api-keys", { params: { query } }))),
-});
+export const keysOptions = (order: Direction) =>
+  queryOptions({
+    queryKey: ["api-keys", "list", ...keyOfOrder(order)],
+    queryFn: () => everyPage((query) => unwrap(api.GET("/v2/api-keys", { params: { query: { ...query, order } } }))),
+  });
 /** Changes accounts, then refetches the named list: a refusal may come from a change by someone else. */
 export function useAccountChange<T, R>(list: string, change: (value: T) => Promise<R>) {
   const client = useQueryClient();

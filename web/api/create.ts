@@ -7,6 +7,9 @@ import type { Intent } from "./intent.ts";
 /** What can be created where it is referred to. */
 export type Creatable = "connection" | "knowledge_base" | "skill" | "project" | "provider";
 
+/** The role that may create one. */
+export const roleToCreate = (kind: Creatable): "admin" | "editor" => (kind === "connection" ? "admin" : "editor");
+
 type Body = Readonly<Record<string, unknown>>;
 type Create = (body: Body, key: string) => Promise<string>;
 

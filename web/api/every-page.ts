@@ -1,3 +1,9 @@
+/** The order of a list by time of creation; `desc` is newest first. */
+export type Direction = "asc" | "desc";
+
+/** What the order adds to the key of a list: nothing for the default one. */
+export const keyOfOrder = (order: Direction): readonly Direction[] => (order === "desc" ? [] : [order]);
+
 /** Rows of a list, and whether the list has more rows than were read. */
 export interface Rows<Row> {
   readonly data: readonly Row[];

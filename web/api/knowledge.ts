@@ -7,6 +7,8 @@ import {
 } from "@tanstack/react-query";
 import { api, unwrap } from "./client.ts";
 import type { Schemas } from "./client.ts";
+import { keyOfOrder } from "./every-page.ts";
+import type { Direction } from "./every-page.ts";
 
 export type Resource = Schemas["KnowledgeBaseResource"];
 export type Sync = Schemas["KnowledgeBaseSync"];
@@ -75,11 +77,11 @@ export const documentHref = (knowledgeBaseId: string, resourceId: string): strin
   `/v2/knowledge-bases/${encodeURIComponent(knowledgeBaseId)}/resources/${encodeURIComponent(resourceId)}/download?disposition=inline`;
 
 /** The newest syncs of a knowledge base. */
-export const syncsOptions = (knowledge_base_id: string) =>
+export const syncsOptions = (knowledge_base_id: string, order: Direction) =>
   queryOptions({
-    queryKey: ["knowledge-bases", "syncs", knowledge_base_id],
+    queryKey: ["knowledge-bases", "syncs", knowledge_base_id, ...keyOfOrder(order)],
     queryFn: () =>
-      unwrap(api.GET(`${BASE}/syncs`, { params: { path: { knowledge_base_id }, query: { page_size: 10 } } })),
+      unwrap(api.GET(`${BASE}/syncs`, { params: { path: { knowledge_base_id }, query: { page_size: 10, order } } })),
     refetchInterval: EVERY_MS,
   });
 

@@ -9,7 +9,6 @@ import { ApiProblem } from "./problem.ts";
 export type ListedProject = Schemas["ListedProject"];
 export type ProjectActivity = NonNullable<ListedProject["activity"]>;
 export type FlowVersion = Schemas["FlowVersion"];
-export type Trigger = Schemas["ProjectTrigger"];
 
 /** All projects with their draft, their last run and their runs a day. */
 export const projectActivityOptions = queryOptions({

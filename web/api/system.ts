@@ -2,6 +2,7 @@ import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from 
 import { api, ifMatch, unwrap, unwrapTagged } from "./client.ts";
 import type { Schemas, Tagged } from "./client.ts";
 import { everyPage } from "./every-page.ts";
+import type { Direction } from "./every-page.ts";
 
 const EVERY_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -33,12 +34,17 @@ export const brokenConnectionsOptions = queryOptions({
 export const CONNECTION_STATES = ["error", "unverified", "active", "disabled"] as const;
 export type ConnectionState = (typeof CONNECTION_STATES)[number];
 /** Connections, page by page. */
-export const connectionPagesOptions = (status: ConnectionState | undefined) =>
+export const connectionPagesOptions = (status: ConnectionState | undefined, order: Direction) =>
   infiniteQueryOptions({
-    queryKey: ["connections", "pages", { status }],
+    queryKey: ["connections", "pages", { status, order }],
     initialPageParam: null as string | null,
     queryFn: ({ pageParam }) => {
-      const query = { page_size: 100, ...(status && { status }), ...(pageParam !== null && { cursor: pageParam }) };
+      const query = {
+        page_size: 100,
+        order,
+        ...(status && { status }),
+        ...(pageParam !== null && { cursor: pageParam }),
+      };
       return unwrap(api.GET("/v2/connections", { params: { query } }));
     },
     getNextPageParam: (page) => (page.has_more ? page.cursor : null),

@@ -3,17 +3,21 @@ import { meOptions } from "./accounts.ts";
 import type { ProjectRole, User } from "./accounts.ts";
 import { api, ifMatch, unwrap, unwrapTagged } from "./client.ts";
 import type { Schemas } from "./client.ts";
-import { everyPage } from "./every-page.ts";
+import { everyPage, keyOfOrder } from "./every-page.ts";
+import type { Direction } from "./every-page.ts";
 import { ApiProblem } from "./problem.ts";
 
-export const usersOptions = queryOptions({
-  queryKey: ["users", "list"],
-  queryFn: () => everyPage((query) => unwrap(api.GET("/v2/users", { params: { query } }))),
-});
-export const sessionsOptions = queryOptions({
-  queryKey: ["sessions", "list"],
-  queryFn: () => everyPage((query) => unwrap(api.GET("/v2/sessions", { params: { query } }))),
-});
+export const usersIn = (order: Direction) =>
+  queryOptions({
+    queryKey: ["users", "list", ...keyOfOrder(order)],
+    queryFn: () => everyPage((query) => unwrap(api.GET("/v2/users", { params: { query: { ...query, order } } }))),
+  });
+export const usersOptions = usersIn("desc");
+export const sessionsOptions = (order: Direction) =>
+  queryOptions({
+    queryKey: ["sessions", "list", ...keyOfOrder(order)],
+    queryFn: () => everyPage((query) => unwrap(api.GET("/v2/sessions", { params: { query: { ...query, order } } }))),
+  });
 
 export const userProjectsOptions = (user_id: string) =>
   queryOptions({
@@ -22,13 +26,14 @@ export const userProjectsOptions = (user_id: string) =>
       everyPage((query) => unwrap(api.GET("/v2/users/{user_id}/projects", { params: { path: { user_id }, query } }))),
   });
 
-export const projectMembersOptions = (project_id: string) =>
+export const projectMembersOptions = (project_id: string, order: Direction) =>
   queryOptions({
-    queryKey: ["project-members", "list", project_id],
+    queryKey: ["project-members", "list", project_id, ...keyOfOrder(order)],
     queryFn: () =>
-      everyPage((query) =>
-        unwrap(api.GET("/v2/projects/{project_id}/members", { params: { path: { project_id }, query } })),
-      ),
+      everyPage((page) => {
+        const query = { ...page, order };
+        return unwrap(api.GET("/v2/projects/{project_id}/members", { params: { path: { project_id }, query } }));
+      }),
   });
 
 /** Finds a user by the complete e-mail address, for admins of a project; null if no user has it. */

@@ -1,7 +1,8 @@
 import { infiniteQueryOptions, queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, ifMatch, unwrap, unwrapTagged } from "./client.ts";
 import type { Schemas, Tagged } from "./client.ts";
-import { everyPage } from "./every-page.ts";
+import { everyPage, keyOfOrder } from "./every-page.ts";
+import type { Direction } from "./every-page.ts";
 
 export type Subscription = Schemas["WebhookSubscription"];
 export type Delivery = Schemas["WebhookDelivery"];
@@ -9,13 +10,13 @@ export const DELIVERY_STATES = ["pending", "retrying", "delivered", "failed"] as
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** All webhooks, or only failing ones. */
-export const subscriptionsOptions = (which: "all" | "failing") => {
+export const subscriptionsOptions = (which: "all" | "failing", order: Direction = "desc") => {
   const filter = which === "failing" ? { failing: true } : {};
   return queryOptions({
-    queryKey: ["webhooks", "list", filter],
+    queryKey: ["webhooks", "list", filter, ...keyOfOrder(order)],
     queryFn: () =>
       everyPage((query) =>
-        unwrap(api.GET("/v2/webhooks/subscriptions", { params: { query: { ...query, ...filter } } })),
+        unwrap(api.GET("/v2/webhooks/subscriptions", { params: { query: { ...query, ...filter, order } } })),
       ),
     refetchInterval: 10_000,
   });
@@ -29,7 +30,7 @@ export const subscriptionOptions = (subscription_id: string) =>
     refetchInterval: 5000,
   });
 
-export const deliveriesOptions = (subscription_id: string, status: DeliveryState | undefined, order: "asc" | "desc") =>
+export const deliveriesOptions = (subscription_id: string, status: DeliveryState | undefined, order: Direction) =>
   infiniteQueryOptions({
     queryKey: ["webhooks", "deliveries", { subscription_id, status, order }],
     initialPageParam: null as string | null,

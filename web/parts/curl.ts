@@ -1,5 +1,4 @@
-/** Quotes a text as one word of a POSIX shell. */
-export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+import { quoted } from "../../src/domain/flow/io/literals.ts";
 
 /** A request as a curl command. */
 export function curl({

@@ -9,6 +9,8 @@ export interface Column<Row> {
   readonly headCell?: ReactNode;
   /** Set on the column by which the rows are ordered. */
   readonly sorted?: "ascending" | "descending";
+  /** The order that the column begins with when it is chosen; newest or largest first by default. */
+  readonly firstOrder?: "asc" | "desc";
   readonly cell: (row: Row) => ReactNode;
   readonly number?: boolean;
   /** Hidden in a narrow table, as on a phone. */

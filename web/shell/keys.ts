@@ -26,6 +26,7 @@ export const EDITOR_KEYS: typeof SHORTCUTS = [
   ["Enter", "Configure the node"],
   ["N", "Add a node after the selected one"],
   ["C", "Connect the node"],
+  ["Shift F10", "Open the menu of the selection, as the right mouse button does"],
   ["E", "Show the flow of a map or loop in place"],
   ["S", "Add a sticky note"],
   ["T", "Tidy up the flow or the selection"],

@@ -5,20 +5,19 @@ import { auditOptions } from "../../api/audit.ts";
 import type { AuditEntry } from "../../api/audit.ts";
 import { Id } from "../../parts/copy.tsx";
 import { List } from "../../parts/list/list.tsx";
+import { useListOrder } from "../list-order.ts";
 import { Time } from "../../parts/time.tsx";
-import { useFilters } from "../filters.ts";
 
 /** The audit log, newest first unless the URL asks otherwise. */
 export function AuditLog(): JSX.Element {
-  const [search, put] = useFilters();
-  const order = search.get("order") === "asc" ? "asc" : "desc";
+  const order = useListOrder("at");
   return (
     <List
-      query={useInfiniteQuery(auditOptions(order))}
+      query={useInfiniteQuery(auditOptions(order.value))}
       items="audit log entries"
       caption="Audit log"
-      more={order === "desc" ? "Load older entries" : "Load newer entries"}
-      order={{ column: "at", value: order, onChange: (value) => put("order", value === "desc" ? null : value) }}
+      more={order.value === "desc" ? "Load older entries" : "Load newer entries"}
+      order={order}
       empty={{ title: "No entries yet", text: "Every change in the organisation appears here." }}
       keyOf={(entry) => entry.entry_id}
       columns={[

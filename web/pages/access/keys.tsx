@@ -10,6 +10,7 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { Field, errorsAt } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { List } from "../../parts/list/list.tsx";
+import { useListOrder } from "../list-order.ts";
 import { ShownOnce } from "../../parts/shown-once.tsx";
 import { Failure } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -18,7 +19,8 @@ import { onTexts } from "../../parts/form-texts.ts";
 import { Submit } from "../../parts/submit.tsx";
 
 export function Keys(): JSX.Element {
-  const list = useQuery(keysOptions);
+  const order = useListOrder("made");
+  const list = useQuery(keysOptions(order.value));
   const [isAdding, setAdding] = useState(false);
   const [leaving, setLeaving] = useState<ApiKey | null>(null);
   const revoke = useAccountChange("api-keys", revokeKey);
@@ -32,6 +34,7 @@ export function Keys(): JSX.Element {
       {list.data?.data.length !== 0 && <div className="row">{create}</div>}
       <List
         query={list}
+        order={order}
         items="API keys"
         caption="API keys"
         empty={{ title: "No API keys yet", text: "Programs authenticate with an API key.", action: create }}

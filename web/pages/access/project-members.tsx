@@ -15,6 +15,7 @@ import { Email } from "../../parts/email.tsx";
 import { Field } from "../../parts/field.tsx";
 import { onTexts } from "../../parts/form-texts.ts";
 import { List } from "../../parts/list/list.tsx";
+import { useListOrder } from "../list-order.ts";
 import { Failure } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
 import { Submit } from "../../parts/submit.tsx";
@@ -24,7 +25,8 @@ import { RoleField, roleColumn, takeAwayColumn } from "./project-role-parts.tsx"
 /** The members of a project and their roles, which an admin of the project can change. */
 export function ProjectMembers({ projectId: project_id }: { readonly projectId: string }): JSX.Element {
   const me = useMe();
-  const list = useQuery(projectMembersOptions(project_id));
+  const order = useListOrder("since");
+  const list = useQuery(projectMembersOptions(project_id, order.value));
   const set = useMemberChange(setProjectMember);
   const remove = useMemberChange(deleteProjectMember);
   const isAdmin = useMay("admin");
@@ -41,6 +43,7 @@ export function ProjectMembers({ projectId: project_id }: { readonly projectId: 
       {fault && <Failure fault={fault} />}
       <List
         query={list}
+        order={order}
         items="members"
         caption="Members"
         empty={{ title: "No members yet", text: "Add a member below." }}

@@ -5,18 +5,21 @@ import { endSession, sessionsOptions } from "../../api/users.ts";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Email } from "../../parts/email.tsx";
 import { List } from "../../parts/list/list.tsx";
+import { useListOrder } from "../list-order.ts";
 import { Failure } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
 
 /** Sessions of users. The current session ends by signing out, so it has no button here. */
 export function Sessions(): JSX.Element {
-  const list = useQuery(sessionsOptions);
+  const order = useListOrder("opened");
+  const list = useQuery(sessionsOptions(order.value));
   const end = useAccountChange("sessions", endSession);
   return (
     <>
       {end.error && <Failure fault={end.error} />}
       <List
         query={list}
+        order={order}
         items="sessions"
         caption="Sessions"
         empty={{ title: "No sessions", text: "A session starts when someone signs in." }}

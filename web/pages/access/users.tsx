@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { JSX } from "react";
 import { useAccountChange, useMe } from "../../api/accounts.ts";
-import { changeUser, createUser, deleteUser, usersOptions } from "../../api/users.ts";
+import { changeUser, createUser, deleteUser, usersIn } from "../../api/users.ts";
 import type { Role, User } from "../../api/accounts.ts";
 import { isStale, toProblem } from "../../api/problem.ts";
 import { Confirm } from "../../parts/confirm.tsx";
@@ -12,6 +12,7 @@ import { Email } from "../../parts/email.tsx";
 import { Field, errorsAt } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { List } from "../../parts/list/list.tsx";
+import { useListOrder } from "../list-order.ts";
 import { ChangedMeanwhile, Failure } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -29,7 +30,8 @@ const ROLES: ReadonlyArray<readonly [Role, string]> = [
 
 export function Users(): JSX.Element {
   const me = useMe();
-  const list = useQuery(usersOptions);
+  const order = useListOrder("since");
+  const list = useQuery(usersIn(order.value));
   const [isAdding, setAdding] = useState(false);
   const [leaving, setLeaving] = useState<User | null>(null);
   const [placing, setPlacing] = useState<User | null>(null);
@@ -49,6 +51,7 @@ export function Users(): JSX.Element {
         (isStale(change.error) ? <ChangedMeanwhile /> : change.error && <Failure fault={change.error} />)}
       <List
         query={list}
+        order={order}
         items="users"
         caption="Users"
         empty={{ title: "No users yet", text: "Users sign in to the console." }}

@@ -11,6 +11,7 @@ import { Confirm } from "../../parts/confirm.tsx";
 import { Id } from "../../parts/copy.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { List } from "../../parts/list/list.tsx";
+import { useListOrder } from "../list-order.ts";
 import { Rows } from "../../parts/list/rows.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Elapsed, Time } from "../../parts/time.tsx";
@@ -25,14 +26,19 @@ export function Syncs({ knowledgeBaseId }: { readonly knowledgeBaseId: string })
   // Keeps the filter of the list above.
   const documents = search.get("documents");
   const isEditor = useMay("editor");
-  const list = useQuery(syncsOptions(knowledgeBaseId));
+  const order = useListOrder("at", "syncs");
+  const list = useQuery(syncsOptions(knowledgeBaseId, order.value));
   const [leaving, setLeaving] = useState<Sync | null>(null);
   const cancel = useKnowledgeAction(cancelSync);
   return (
-    <section className="stack-tight" aria-label="Syncs, newest first">
+    <section
+      className="stack-tight"
+      aria-label={order.value === "desc" ? "Syncs, newest first" : "Syncs, oldest first"}
+    >
       <h2>Syncs</h2>
       <List
         query={list}
+        order={order}
         items="syncs"
         caption="Syncs"
         placeholder={3}

@@ -6,6 +6,7 @@ import type { Schemas } from "../../api/client.ts";
 import { CONNECTION_STATES, connectionPagesOptions, useConnectionCheck } from "../../api/system.ts";
 import { CopyButton } from "../../parts/copy.tsx";
 import { List } from "../../parts/list/list.tsx";
+import { useListOrder } from "../list-order.ts";
 import { PageHead } from "../../parts/page.tsx";
 import { StateSelect } from "../../parts/state-select.tsx";
 import { Failure } from "../../parts/states.tsx";
@@ -18,7 +19,8 @@ type Connection = Schemas["Connection"];
 export function ConnectionsPage(): JSX.Element {
   const [search, setSearch] = useSearchParams();
   const status = CONNECTION_STATES.find((each) => each === search.get("status"));
-  const list = useInfiniteQuery(connectionPagesOptions(status));
+  const order = useListOrder("created");
+  const list = useInfiniteQuery(connectionPagesOptions(status, order.value));
   const mayCheck = useMay("editor");
   const check = useConnectionCheck();
   return (
@@ -34,6 +36,7 @@ export function ConnectionsPage(): JSX.Element {
       {check.error && <Failure fault={check.error} />}
       <List
         query={list}
+        order={order}
         items="connections"
         caption="Connections"
         keyOf={({ connection_id }) => connection_id}
@@ -63,6 +66,7 @@ export function ConnectionsPage(): JSX.Element {
             cell: (each) => <span className="wrap">{each.status_reason ?? "-"}</span>,
           },
           { id: "checked", head: "Last checked", wideOnly: true, cell: (each) => <Time at={each.last_checked_at} /> },
+          { id: "created", head: "Created", wideOnly: true, cell: (each) => <Time at={each.created_at} /> },
           ...(mayCheck
             ? [
                 {

@@ -3,32 +3,31 @@ import { Link } from "react-router";
 import type { ListedProject, ProjectActivity } from "../../api/projects.ts";
 import { links } from "../../links.ts";
 import { Icon } from "../../parts/icons.tsx";
+import { List } from "../../parts/list/list.tsx";
 import { Status } from "../../parts/status.tsx";
-import { Table } from "../../parts/table.tsx";
 import type { Column } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { DayPlot, sumDays } from "./day-plot.tsx";
 import { placeOf } from "./folders.ts";
 import type { Folder } from "./folders.ts";
 
-type Row = { readonly folder: Folder<ListedProject> } | { readonly flow: ListedProject };
+export type Row = { readonly folder: Folder<ListedProject> } | { readonly flow: ListedProject };
+
+type Listed = Parameters<typeof List<Row>>[0];
 
 /** Folders and flows, one line each. */
 export function FlowTable({
-  folders,
-  flows,
   isSearch,
-}: {
-  readonly folders: ReadonlyArray<Folder<ListedProject>>;
-  readonly flows: readonly ListedProject[];
+  ...list
+}: Pick<Listed, "query" | "empty" | "onClear" | "sorting" | "more" | "line"> & {
   /** Found flows show their whole name, because they come from all folders. */
   readonly isSearch: boolean;
 }): JSX.Element {
-  const rows: Row[] = [...folders.map((folder) => ({ folder })), ...flows.map((flow) => ({ flow }))];
   const columns: ReadonlyArray<Column<Row>> = [
     {
       id: "name",
       head: "Name",
+      firstOrder: "asc",
       cell: (row) => ("folder" in row ? <FolderName {...row} /> : <FlowName flow={row.flow} isWhole={isSearch} />),
     },
     {
@@ -63,9 +62,10 @@ export function FlowTable({
     },
   ];
   return (
-    <Table
+    <List
+      {...list}
+      items="flows"
       caption="Flows"
-      rows={rows}
       columns={columns}
       keyOf={(row) => ("folder" in row ? `folder ${row.folder.path}` : row.flow.project_id)}
     />
@@ -154,7 +154,7 @@ function LastRun({ run }: { readonly run: LastRunOf }): JSX.Element {
 }
 
 /** The last run of all flows in a folder. */
-function latestOf({ items }: Folder<ListedProject>): LastRunOf {
+export function latestOf({ items }: Folder<ListedProject>): LastRunOf {
   return items.reduce<LastRunOf>((latest, { activity }) => {
     const run = activity?.last_run ?? null;
     return run !== null && (latest === null || run.created_at > latest.created_at) ? run : latest;

@@ -4,15 +4,17 @@ import type { JSX } from "react";
 import { Link, useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import { projectActivityOptions } from "../../api/projects.ts";
-import { toProblem } from "../../api/problem.ts";
 import { links } from "../../links.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { PageHead } from "../../parts/page.tsx";
-import { Empty, Failure, Loading, Notice } from "../../parts/states.tsx";
+import type { FirstUse } from "../../parts/list/rows.tsx";
+import { Notice } from "../../parts/states.tsx";
 import { CreateDialog, wayIn } from "./create-dialog.tsx";
 import type { Way } from "./create-dialog.tsx";
 import { FlowTable } from "./flow-table.tsx";
-import { ancestors, byName, contentOf } from "./folders.ts";
+import type { Row } from "./flow-table.tsx";
+import { compare, sortingIn } from "./flow-order.ts";
+import { ancestors, contentOf } from "./folders.ts";
 import "./flows.css";
 
 /** Rows that are drawn at first, and more at each press of the button. */
@@ -21,7 +23,7 @@ const PAGE = 100;
 /** All flows, in folders by the slashes in their names. */
 export function FlowsPage(): JSX.Element {
   const [search, setSearch] = useSearchParams();
-  const { data, error, isPending, refetch } = useQuery(projectActivityOptions);
+  const { data, error, refetch } = useQuery(projectActivityOptions);
   const mayCreate = useMay("editor");
   const [pages, setPages] = useState(1);
   const folder = search.get("in") ?? "";
@@ -47,8 +49,20 @@ export function FlowsPage(): JSX.Element {
     const text = `${name} ${description} ${project_id}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
-  const { folders, items } = isSearch ? { folders: [], items: found.toSorted(byName) } : contentOf(all, folder);
-  const shown = items.slice(0, pages * PAGE);
+  const sorting = sortingIn(search, (column, value) =>
+    setSearch((known) => {
+      const next = new URLSearchParams(known);
+      next.set("sort", column);
+      next.set("order", value);
+      return next;
+    }),
+  );
+  const { folders, items } = isSearch ? { folders: [], items: found } : contentOf(all, folder);
+  const rows: readonly Row[] = [
+    ...folders.map((each) => ({ folder: each })).toSorted(compare(sorting)),
+    ...items.map((flow) => ({ flow })).toSorted(compare(sorting)),
+  ];
+  const shown = rows.slice(0, pages * PAGE);
 
   return (
     <>
@@ -69,29 +83,20 @@ export function FlowsPage(): JSX.Element {
         )}
       </PageHead>
       {folder !== "" && !isSearch && <Folders folder={folder} />}
-      {isPending && <Loading what="flows" />}
-      {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
-      {data && all.length === 0 && <FirstUse mayCreate={mayCreate} onCreate={create} />}
-      {data && all.length > 0 && folders.length + items.length === 0 && (
-        <Empty
-          title="No flows match these filters"
-          action={
-            <Link className="button" to={links.flows()}>
-              Clear filters
-            </Link>
-          }
-        >
-          {isSearch ? "Search looks at names, descriptions and IDs in all folders." : "This folder has no flows."}
-        </Empty>
-      )}
-      {folders.length + shown.length > 0 && <FlowTable folders={folders} flows={shown} isSearch={isSearch} />}
-      {shown.length < items.length && (
-        <div className="row">
-          <button type="button" className="button" onClick={() => setPages(pages + 1)}>
-            Show more ({items.length.toLocaleString()} in total)
-          </button>
-        </div>
-      )}
+      <FlowTable
+        isSearch={isSearch}
+        sorting={sorting}
+        query={{
+          data: data && { data: shown },
+          error,
+          refetch,
+          hasNextPage: shown.length < rows.length,
+          fetchNextPage: async () => setPages(pages + 1),
+        }}
+        more={`Show more (${rows.length.toLocaleString()} in total)`}
+        empty={firstUse(mayCreate, create)}
+        onClear={all.length === 0 ? undefined : () => setSearch(new URLSearchParams())}
+      />
       {data?.has_more === true && (
         <Notice tone="info">Showing the newest {all.length.toLocaleString()}. Use the API to list all.</Notice>
       )}
@@ -120,31 +125,22 @@ function Folders({ folder }: { readonly folder: string }): JSX.Element {
   );
 }
 
-function FirstUse({
-  mayCreate,
-  onCreate,
-}: {
-  readonly mayCreate: boolean;
-  readonly onCreate: (way: Way) => void;
-}): JSX.Element {
-  return (
-    <Empty
-      title="No flows yet"
-      action={
-        mayCreate && (
-          <span className="row">
-            <button type="button" className="button button-primary" onClick={() => onCreate("empty")}>
-              Create flow
-            </button>
-            <button type="button" className="button" onClick={() => onCreate("example")}>
-              Start from an example
-            </button>
-          </span>
-        )
-      }
-    >
+const firstUse = (mayCreate: boolean, onCreate: (way: Way) => void): FirstUse => ({
+  title: "No flows yet",
+  text: (
+    <>
       A flow is a graph of nodes that you can call as an API. Create one here or run{" "}
       <code>millrace deploy flow.json</code>.
-    </Empty>
-  );
-}
+    </>
+  ),
+  action: mayCreate && (
+    <span className="row">
+      <button type="button" className="button button-primary" onClick={() => onCreate("empty")}>
+        Create flow
+      </button>
+      <button type="button" className="button" onClick={() => onCreate("example")}>
+        Start from an example
+      </button>
+    </span>
+  ),
+});

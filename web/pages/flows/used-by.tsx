@@ -4,10 +4,10 @@ import { Link } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import type { Schemas } from "../../api/client.ts";
 import { projectMonitorsOptions, projectTriggersOptions } from "../../api/projects.ts";
-import type { Trigger } from "../../api/projects.ts";
 import { links } from "../../links.ts";
 import { Status } from "../../parts/status.tsx";
 import { Time } from "../../parts/time.tsx";
+import { titleOfTrigger } from "../trigger-title.ts";
 
 /** What calls the flow, and where its runs, their retention and its members are. */
 export function UsedBy({ project }: { readonly project: Schemas["ProjectWithUsers"] }): JSX.Element {
@@ -31,7 +31,9 @@ export function UsedBy({ project }: { readonly project: Schemas["ProjectWithUser
       <Group title="Triggers" empty="No triggers start this flow.">
         {(triggers?.data ?? []).map((trigger) => (
           <li key={trigger.id} className="spread">
-            <span className="wrap">{titleOf(trigger)}</span>
+            <Link className="wrap" to={links.trigger(project_id, trigger.id)}>
+              {titleOfTrigger(trigger)}
+            </Link>
             <span className="row small muted">
               {!trigger.enabled && <Status state="disabled" />}
               {trigger.last_error !== null && <Status state="error" />}
@@ -98,18 +100,4 @@ function Group({
       {isEmpty ? <p className="small muted">{empty}</p> : <ul className="stack-tight">{children}</ul>}
     </div>
   );
-}
-
-const KINDS: Readonly<Record<Trigger["kind"], string>> = {
-  webhook: "Inbound webhook",
-  schedule: "Schedule",
-  poll: "Poll",
-  run_event: "After another run",
-};
-
-/** What a trigger waits for: `Schedule: 0 9 * * 1`. */
-function titleOf({ kind, provider_id, trigger_id, config }: Trigger): string {
-  const cron = config["cron"];
-  if (typeof cron === "string") return `${KINDS[kind]}: ${cron}`;
-  return provider_id === "millrace" ? KINDS[kind] : `${KINDS[kind]}: ${provider_id} ${trigger_id}`;
 }

@@ -11,6 +11,7 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { Field, errorsAt } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { List } from "../../parts/list/list.tsx";
+import { useListOrder } from "../list-order.ts";
 import { PageHead } from "../../parts/page.tsx";
 import { ShownOnce } from "../../parts/shown-once.tsx";
 import { Failure } from "../../parts/states.tsx";
@@ -24,7 +25,8 @@ export function WebhooksPage(): JSX.Element {
   const isAdmin = useMay("admin");
   const [search, setSearch] = useSearchParams();
   const which = search.get("failing") === "true" ? "failing" : "all";
-  const list = useQuery(subscriptionsOptions(which));
+  const order = useListOrder("created");
+  const list = useQuery(subscriptionsOptions(which, order.value));
   const [isAdding, setAdding] = useState(false);
   const add = (
     <button type="button" className="button button-primary" onClick={() => setAdding(true)}>
@@ -48,6 +50,7 @@ export function WebhooksPage(): JSX.Element {
       </PageHead>
       <List
         query={list}
+        order={order}
         items="webhooks"
         caption="Webhooks"
         keyOf={(each) => each.subscription_id}
@@ -86,6 +89,7 @@ export function WebhooksPage(): JSX.Element {
             cell: (each) => <Time at={each.last_success_at} />,
           },
           { id: "failing", head: "Failing since", cell: (each) => <Time at={each.failing_since} /> },
+          { id: "created", head: "Created", wideOnly: true, cell: (each) => <Time at={each.created_at} /> },
         ]}
       />
       {isAdding && <Subscribe onClose={() => setAdding(false)} />}

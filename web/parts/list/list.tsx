@@ -3,17 +3,9 @@ import { useColumns } from "../columns.tsx";
 import { Icon } from "../icons.tsx";
 import { Table } from "../table.tsx";
 import type { Column } from "../table.tsx";
+import type { Order, Sorting } from "./list-order.ts";
 import { Rows } from "./rows.tsx";
 import type { RowsProps } from "./rows.tsx";
-
-export type Direction = "asc" | "desc";
-
-/** The order in which the API returns the list, by the column with this ID. */
-interface Order {
-  readonly column: string;
-  readonly value: Direction;
-  readonly onChange: (value: Direction) => void;
-}
 
 interface Selection<Row> {
   readonly chosen: ReadonlySet<string>;
@@ -35,6 +27,7 @@ export function List<Row>({
   dense = false,
   line,
   order,
+  sorting = order && sortingOf(order),
   selection,
   ...list
 }: RowsProps<Row> & {
@@ -45,6 +38,8 @@ export function List<Row>({
   /** Filters and notices above the list, which stay in sight. */
   readonly line?: ReactNode;
   readonly order?: Order;
+  /** Instead of an order by one column. */
+  readonly sorting?: Sorting | undefined;
   readonly selection?: Selection<Row>;
 }): JSX.Element {
   const { shown, chooser } = useColumns(list.items, columns);
@@ -63,7 +58,9 @@ export function List<Row>({
             caption={caption}
             columns={[
               ...(selection ? [selectColumn(rows, keyOf, selection)] : []),
-              ...shown.map((column) => (column.id === order?.column ? sortable(column, order) : column)),
+              ...shown.map((column) =>
+                sorting?.columns.includes(column.id) === true ? sortable(column, sorting) : column,
+              ),
             ]}
             rows={rows}
             keyOf={keyOf}
@@ -76,13 +73,23 @@ export function List<Row>({
   );
 }
 
-function sortable<Row>(column: Column<Row>, { value, onChange }: Order): Column<Row> {
+const sortingOf = ({ column, value, onChange }: Order): Sorting => ({
+  columns: [column],
+  column,
+  value,
+  onChange: (_, next) => onChange(next),
+});
+
+function sortable<Row>(column: Column<Row>, { column: by, value, onChange }: Sorting): Column<Row> {
+  const isSorted = column.id === by;
+  // Another column starts with the newest, or at the beginning of the alphabet.
+  const next = isSorted ? (value === "asc" ? "desc" : "asc") : (column.firstOrder ?? "desc");
   return {
     ...column,
-    sorted: value === "asc" ? "ascending" : "descending",
+    ...(isSorted && { sorted: value === "asc" ? ("ascending" as const) : ("descending" as const) }),
     headCell: (
-      <button type="button" className="table-sort" onClick={() => onChange(value === "asc" ? "desc" : "asc")}>
-        {column.head} <Icon name="chevron" className={`table-${value}`} />
+      <button type="button" className="table-sort" onClick={() => onChange(column.id, next)}>
+        {column.head} {isSorted && <Icon name="chevron" className={`table-${value}`} />}
       </button>
     ),
   };

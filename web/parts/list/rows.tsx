@@ -90,7 +90,7 @@ export function Rows<Row>({
             )}
             {query.hasNextPage === undefined && "data" in data && data.has_more === true && (
               <p className="small muted">
-                Showing the newest {listed.length.toLocaleString()}. Use the API to list all.
+                Showing the first {listed.length.toLocaleString()}. Use the API to list all.
               </p>
             )}
             {isNext && <Failure fault={query.error} retry={() => void fetchNextPage()} />}

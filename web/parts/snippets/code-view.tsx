@@ -2,8 +2,8 @@ import { useState } from "react";
 import type { JSX } from "react";
 import { CopyButton } from "../copy.tsx";
 import { keep, readKept } from "../kept.ts";
-import { LANGUAGES } from "./request-code.ts";
-import type { Language } from "./request-code.ts";
+import { LANGUAGES } from "../../../src/domain/flow/io/call-code.ts";
+import type { Language } from "../../../src/domain/flow/io/call-code.ts";
 import "./snippets.css";
 
 const KEY = "millrace.reference.language";

@@ -1,9 +1,6 @@
-import { quoted } from "../curl.ts";
+import type { Language } from "../../../src/domain/flow/io/call-code.ts";
+import { curlFile, pythonLiteral, quoted, scriptLiteral, textLiteral } from "../../../src/domain/flow/io/literals.ts";
 import { typedJson } from "../typed-json.ts";
-import { pythonLiteral, scriptLiteral, textLiteral } from "./literals.ts";
-
-export const LANGUAGES = ["curl", "JavaScript", "Python"] as const;
-export type Language = (typeof LANGUAGES)[number];
 
 /** A request to be shown as code. */
 export interface CodeRequest {
@@ -30,9 +27,6 @@ export function requestCode(language: Language, request: CodeRequest, withKey: b
 }
 
 const nameOf = (value: string | File): string => (typeof value === "string" ? value : value.name);
-
-/** The part of a form that uploads a file: within the quotes curl takes two signs as its own. */
-export const curlFile = (name: string): string => `@"${name.replaceAll(/[\\"]/g, String.raw`\$&`)}"`;
 
 function curlCode({ method, url, headers, body }: CodeRequest, withKey: boolean): string {
   const parts = [`curl${method === "GET" ? "" : ` -X ${method}`} ${quoted(url)}`];

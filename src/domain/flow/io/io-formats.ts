@@ -13,11 +13,6 @@ export interface FlowAddress {
   readonly environment?: string | undefined;
 }
 
-/** The query that names the environment of a call; empty for production. */
-export function environmentQuery({ environment }: Pick<FlowAddress, "environment">): string {
-  return environment === undefined ? "" : `?environment=${encodeURIComponent(environment)}`;
-}
-
 /** A flow's description in the requested format. */
 export function presentFlowIo(io: FlowIo, format: IoFormat, address: FlowAddress): FlowIo | JsonObject {
   switch (format) {
@@ -33,7 +28,7 @@ export function presentFlowIo(io: FlowIo, format: IoFormat, address: FlowAddress
 }
 
 /** The path of a flow's inference endpoint. */
-export function inferencePath(org_id: string, project_id: string): string {
+function inferencePath(org_id: string, project_id: string): string {
   return `/inference/v0/run/${encodeURIComponent(org_id)}/${encodeURIComponent(project_id)}`;
 }
 

@@ -157,7 +157,7 @@ describe("an uploaded document", () => {
     const python = hasPython ? firstCalls(run("python3", ["-"], PYTHON + all.python))[0]?.body : javascript;
     for (const body of [javascript, python]) {
       expect(body).toMatch(
-        /^--[^\r]+\r\nContent-Disposition: form-data; name="file"; filename="report.pdf"\r\nContent-Type: application\/pdf\r\n\r\n%PDF-1.4\r\n--[^\r]+--\r\n$/,
+        /^--[^\r]+\r\nContent-Disposition: form-data; name="file"; filename="report.pdf"\r\nContent-Type: application\/octet-stream\r\n\r\n%PDF-1.4\r\n--[^\r]+--\r\n$/,
       );
     }
   });

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Suspense, lazy, useId, useState } from "react";
 import type { JSX } from "react";
 import { useMay } from "../../../api/accounts.ts";
+import { roleToCreate } from "../../../api/create.ts";
 import { settingsOptions, usageOptions } from "../../../api/system.ts";
 import { Field } from "../../../parts/field.tsx";
 import type { ControlProps } from "../../../parts/schema-form/form-context.ts";
@@ -18,7 +19,7 @@ const MODELS = "models";
 export function ModelField(props: ControlProps): JSX.Element {
   const { value, change, path } = props;
   const { isReadOnly } = useNodeForm();
-  const mayCreate = useMay("editor") && !isReadOnly;
+  const mayCreate = useMay(roleToCreate("connection")) && !isReadOnly;
   const [isCreating, setCreating] = useState(false);
   const close = (): void => setCreating(false);
   const { data: settings } = useQuery(settingsOptions);

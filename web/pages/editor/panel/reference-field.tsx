@@ -2,6 +2,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Suspense, lazy, useDeferredValue, useState } from "react";
 import type { JSX } from "react";
 import { useMay } from "../../../api/accounts.ts";
+import { roleToCreate } from "../../../api/create.ts";
 import type { Creatable } from "../../../api/create.ts";
 import { toProblem } from "../../../api/problem.ts";
 import { actionOptions, actionPagesOptions, referablesOptions } from "../../../api/referables.ts";
@@ -32,9 +33,9 @@ export function ReferenceField(props: ControlProps): JSX.Element {
   const { config, isReadOnly } = useNodeForm();
   const [open, setOpen] = useState<"choose" | "create" | null>(null);
   const close = (): void => setOpen(null);
-  const mayCreate = useMay("editor") && !isReadOnly;
   const kind = schema["x-reference"] ?? "";
   const { name, create } = KINDS[kind] ?? { name: kind.replaceAll("_", " ") };
+  const mayCreate = useMay(create === undefined ? "editor" : roleToCreate(create)) && !isReadOnly;
   // The provider stands beside its action and its connection.
   const provider = valueAt(config, [...path.slice(1, -1), "provider_id"]);
   const providerId = typeof provider === "string" ? provider : undefined;

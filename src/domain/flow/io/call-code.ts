@@ -1,7 +1,7 @@
-import { quoted } from "../curl.ts";
-import { plainJson, pythonLiteral, scriptLiteral, textLiteral } from "./literals.ts";
-import { curlFile } from "./request-code.ts";
-import type { Language } from "./request-code.ts";
+import { curlFile, plainJson, pythonLiteral, quoted, scriptLiteral, textLiteral } from "./literals.ts";
+
+export const LANGUAGES = ["curl", "JavaScript", "Python"] as const;
+export type Language = (typeof LANGUAGES)[number];
 
 /** How a caller receives the outputs: in the response, as they grow, or later. */
 export const WAYS = ["sync", "stream", "async"] as const;
@@ -18,8 +18,9 @@ export interface FlowCall {
   readonly base: string;
   readonly org_id: string;
   readonly project_id: string;
-  /** Null calls the published version. */
+  /** Null calls the published version, or the one of the environment. */
   readonly version: number | null;
+  readonly environment?: string | null;
   readonly way: Way;
   readonly inputs: Readonly<Record<string, unknown>>;
   /** Files to upload first; the inputs then have a `user_id`. */
@@ -27,10 +28,14 @@ export interface FlowCall {
 }
 
 /** The requests of a call, for sending it and for showing it. */
-export function callUrl({ base, org_id, project_id, version, way }: FlowCall): string {
+export function callUrl({ base, org_id, project_id, version, environment, way }: FlowCall): string {
   const operation = way === "stream" ? "stream" : "run";
-  const query = version === null ? "" : `?version=${version}`;
-  return `${base}/inference/v0/${operation}/${org_id}/${project_id}${query}`;
+  const asked = new URLSearchParams({
+    ...(version !== null && { version: String(version) }),
+    ...(environment != null && { environment }),
+  }).toString();
+  const query = asked === "" ? "" : `?${asked}`;
+  return `${base}/inference/v0/${operation}/${encodeURIComponent(org_id)}/${encodeURIComponent(project_id)}${query}`;
 }
 
 export function uploadUrl({ base, org_id, project_id, inputs }: FlowCall, { node_id }: Upload): string {

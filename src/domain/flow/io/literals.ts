@@ -41,3 +41,9 @@ function collection(
   if (members.length === 0) return open + close;
   return `${open}\n${members.map((member) => `${inner}${member},\n`).join("")}${indent}${close}`;
 }
+
+/** Quotes a text as one word of a POSIX shell. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** The part of a form that uploads a file: within the quotes curl takes two signs as its own. */
+export const curlFile = (name: string): string => `@"${name.replaceAll(/[\\"]/g, String.raw`\$&`)}"`;
