@@ -10,6 +10,7 @@ const OPTIONAL = [
   "createDataset.project_id",
   "createErasure.project_id",
   "runAction.connection_id",
+  "rollBackEnvironment.promotion_id",
 ];
 
 /** A valid body: the first example, with these IDs in its ID fields. */

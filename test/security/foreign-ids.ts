@@ -97,6 +97,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     expect((await secret.put(`/v2/projects/${flow_id}/draft`, { flow: echo() })).status).toBe(201);
   const echoing = await tenant.deploy(echo());
   const { body: review } = await secret.post(`/v2/projects/${pausing}/environments/staging/reviews`, { version: 1 });
+  const { body: promotions } = await secret.get(`/v2/projects/${pausing}/promotions`);
   const calling = flow({
     nodes: [node("sub-0", "subflow", { project_id: echoing, inputs: { "in-0": "'x'" } }), node("out-0", "output")],
     edges: edges("sub-0 > out-0"),
@@ -238,6 +239,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     ...PLAIN,
     score_id: score.score_id,
     review_id: review.review_id,
+    promotion_id: promotions.data[0].promotion_id,
     with: ran.experiment_id,
     "scoreSamples.evaluator_ids": evaluator.evaluator_id,
     monitor_id: monitor.monitor_id,

@@ -235,6 +235,25 @@ describe("connections of an environment", () => {
     expect((await limited.put(at(project_id, "development"), { version: 1 })).status).toBe(200);
   });
 
+  it("stay the same for a run in progress, and for its rerun, when the environment gets others", async () => {
+    const [live, test] = [await connect("/kept-live"), await connect("/kept-test")];
+    const { nodes, edges: after } = calling(live, "v1");
+    const project_id = await projectWith(
+      flowOf({
+        nodes: [...nodes, node("approval-0", "approval", { message: "Go?" })],
+        edges: [...edges("in-0 > approval-0", "approval-0:approve > act-0"), ...after.slice(1)],
+      }),
+    );
+    await editor.put(at(project_id, "staging"), { version: 1, connections: { [live]: test } });
+    const { body: run } = await start(project_id, { environment: "staging", mode: "async" });
+    const { pauses } = await tenant.until(run.run_id, "PAUSED");
+    await editor.put(at(project_id, "staging"), { version: 1, connections: {} });
+    await editor.post(`/v2/runs/${run.run_id}/resume`, { pause_id: pauses[0].pause_id, action: "approve" });
+    expect((await tenant.until(run.run_id, "COMPLETED")).outputs["out-0"]).toBe("v1 /kept-test/seen");
+    const again = await editor.post(`/v2/runs/${run.run_id}/resume`, { from_node: "act-0" });
+    expect((await tenant.until(again.body.run_id, "COMPLETED")).outputs["out-0"]).toBe("v1 /kept-test/seen");
+  });
+
   it("change together with the version: no call sees a mixture while versions are promoted and rolled back", async () => {
     const [live, test] = [await connect("/a"), await connect("/b")];
     const project_id = await projectWith(calling(live, "v1"), calling(live, "v2"));

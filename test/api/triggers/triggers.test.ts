@@ -66,6 +66,7 @@ describe("a trigger", () => {
       {
         id: expect.any(String),
         project_id,
+        environment: "production",
         provider_id: "millrace",
         trigger_id: "schedule",
         kind: "schedule",
