@@ -49,7 +49,7 @@ describe("the environments of a flow", () => {
       await panel("staging").getByText("No version yet").waitFor();
       await panel("production").getByRole("link", { name: "Version 1", exact: true }).waitFor();
 
-      await page.getByRole("button", { name: "Promote to staging…" }).click();
+      await page.getByRole("button", { name: "Promote… to staging" }).click();
       const dialog = page.getByRole("dialog", { name: "Promote to staging" });
       await dialog.getByLabel("Version to promote").selectOption("2");
       await dialog.getByLabel("live-shop").selectOption({ label: "test-shop" });
@@ -63,7 +63,7 @@ describe("the environments of a flow", () => {
 
       await page.getByRole("button", { name: "Require reviews in production" }).click();
       await panel("production").getByText("A second person approves").waitFor();
-      await page.getByRole("button", { name: "Promote to production…" }).click();
+      await page.getByRole("button", { name: "Propose… for production" }).click();
       const proposal = page.getByRole("dialog", { name: "Promote to production" });
       await proposal.getByText("Version 1 to version 2").waitFor();
       await proposal.getByText("Changed: out-0").waitFor();
@@ -91,7 +91,7 @@ describe("the environments of a flow", () => {
         .waitFor();
       expect(await run("production")).toBe("v2 /live-shop/seen");
 
-      await other.page.getByRole("button", { name: "Roll production back…" }).click();
+      await other.page.getByRole("button", { name: "Roll back… production", exact: true }).click();
       const back = other.page.getByRole("dialog", { name: "Roll production back" });
       await back.getByLabel("Notes").fill("Customers complain");
       await back.getByRole("button", { name: "Roll back" }).click();

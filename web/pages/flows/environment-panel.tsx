@@ -83,12 +83,12 @@ export function EnvironmentPanel({
             type="button"
             className="button button-primary"
             onClick={onPromote}
-            aria-label={`Promote to ${name}…`}
+            aria-label={requires_review ? `Propose… for ${name}` : `Promote… to ${name}`}
           >
             {requires_review ? "Propose…" : "Promote…"}
           </button>
           {promotion?.previous_version != null && (
-            <button type="button" className="button" onClick={onRollBack} aria-label={`Roll ${name} back…`}>
+            <button type="button" className="button" onClick={onRollBack} aria-label={`Roll back… ${name}`}>
               Roll back…
             </button>
           )}

@@ -68,11 +68,11 @@ export function EnvironmentsPage(): JSX.Element {
         <section className="stack-tight" aria-labelledby="history">
           <h2 id="history">History</h2>
           <Table
-            caption="History"
+            caption="Promotions"
             rows={history.data.data}
             keyOf={({ promotion_id }) => promotion_id}
             columns={[
-              { id: "at", head: "When", cell: (each) => <Time at={each.promoted_at} /> },
+              { id: "at", head: "When", wideOnly: true, cell: (each) => <Time at={each.promoted_at} /> },
               {
                 id: "environment",
                 head: "Environment",
@@ -82,7 +82,7 @@ export function EnvironmentsPage(): JSX.Element {
                 id: "version",
                 head: "Version",
                 cell: (each) => (
-                  <Link data-row to={links.flowVersion(projectId, each.version)}>
+                  <Link data-row className="wrap" to={links.flowVersion(projectId, each.version)}>
                     {each.previous_version === null ? "" : `${each.previous_version} → `}
                     {each.version}
                     {each.kind === "rollback" && " (rolled back)"}
@@ -109,7 +109,7 @@ export function EnvironmentsPage(): JSX.Element {
                     <button
                       type="button"
                       className="button button-small"
-                      aria-label={`Roll ${each.environment} back to version ${each.version}`}
+                      aria-label={`Roll back… ${each.environment} to version ${each.version}`}
                       onClick={() => show({ in: each.environment, do: "rollback", to: each.promotion_id })}
                     >
                       Roll back…
