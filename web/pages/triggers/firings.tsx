@@ -27,8 +27,8 @@ export function Firings({ trigger: { id, project_id } }: { readonly trigger: Sho
   const mayEdit = useMay("editor", project_id);
   const repeat = useTriggerAction(repeatFiring);
   return (
-    <section className="stack-tight" aria-labelledby="firings">
-      <h2 id="firings">Firings</h2>
+    <div className="stack-tight">
+      <h2>Firings</h2>
       {repeat.error && <Failure fault={repeat.error} />}
       <List
         query={useInfiniteQuery(firingsOptions(id, state, order.value))}
@@ -76,7 +76,7 @@ export function Firings({ trigger: { id, project_id } }: { readonly trigger: Sho
         ]}
       />
       {chosen !== null && <Payload id={id} firingId={chosen} onClose={() => put("firing", null)} />}
-    </section>
+    </div>
   );
 }
 
