@@ -52,12 +52,20 @@ export async function followRun({
     try {
       const response: Response = await (runId === null ? open(signal) : reopen(runId, signal));
       tell(true);
+      // An output is whole where a stream names it first: what an earlier stream had of it comes again.
+      const seen = new Set<string>();
       for await (const frame of framesOf(response)) {
         failures = 0;
         runId = frame.run_id;
         isElsewhere = frame.state === "PAUSED" && frame.pauses.every(({ answerable }) => !answerable);
         const isBehind = frame.state === "PAUSED" && frame.pauses.every(({ pause_id }) => answered.has(pause_id));
-        onFrame(isBehind ? { ...frame, state: "RESUMED", pauses: [] } : frame);
+        const shown: Frame = isBehind ? { ...frame, state: "RESUMED", pauses: [] } : frame;
+        const outputs = Object.entries(frame.outputs);
+        const whole = outputs.filter(([id]) => !seen.has(id));
+        const more = outputs.filter(([id]) => seen.has(id));
+        for (const [id] of whole) seen.add(id);
+        if (whole.length > 0) onFrame({ ...shown, outputs: Object.fromEntries(whole), reset: true });
+        if (whole.length === 0 || more.length > 0) onFrame({ ...shown, outputs: Object.fromEntries(more) });
         if (isSettled(frame.state) && !isBehind && !isElsewhere) return;
       }
     } catch (error) {
