@@ -60,7 +60,10 @@ function Marked({ passage, document }: { readonly passage: Passage; readonly doc
   const { from, to } = passage;
   const [around, setAround] = useState(AROUND);
   const mark = useRef<HTMLElement>(null);
-  useEffect(() => mark.current?.scrollIntoView({ block: "center" }), []);
+  useEffect(() => {
+    // Not returned: newer browsers return a promise, which React would call.
+    mark.current?.scrollIntoView({ block: "center" });
+  }, []);
   if (text === "") return <Notice tone="warn">The text of this document has not been extracted.</Notice>;
   if (to > text.length || from >= to)
     return <Notice tone="warn">The document was changed after this answer; the passage is no longer in it.</Notice>;
