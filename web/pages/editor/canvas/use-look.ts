@@ -68,11 +68,8 @@ export function useLook(
   }, [frame, flow, shown]);
 
   useEffect(() => {
-    let size = { width: innerWidth, height: innerHeight };
     const onResize = (): void => {
-      const isSmaller = innerWidth < size.width || innerHeight < size.height;
-      size = { width: innerWidth, height: innerHeight };
-      if (!isSmaller || !isWhole.current) return;
+      if (!isWhole.current) return;
       void flow.fitView(FIT).then(() => {
         if (shown !== null && frame.current) bringIntoView(flow, frame.current, shown);
       });
