@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { edges, flow, node } from "../support/flows.ts";
 import { startHttpTarget } from "../support/http-target.ts";
-import { checkBothLooks, signedIn, text } from "./support/console.ts";
+import { address, checkBothLooks, signedIn, text } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 useConsole();
@@ -111,6 +111,57 @@ describe("the environments of a flow", () => {
     }
   });
 
+  it("are created, called, renamed and deleted", async () => {
+    const project_id = await tenant.deploy(flow());
+    const { page, context } = await signedIn(browser, tenant, "admin", `/flows/${project_id}/environments`);
+    const panel = (name: string) => page.getByRole("region", { name, exact: true });
+    const names = async (): Promise<string[]> =>
+      (await tenant.secret.get(`/v2/projects/${project_id}/environments`)).body.data.map(
+        ({ name }: { readonly name: string }) => name,
+      );
+    await page.getByRole("button", { name: "New environment…" }).click();
+    const created = page.getByRole("dialog", { name: "New environment" });
+    for (const [wrong, reason] of [
+      ["Acceptance", "Lower-case letters"],
+      ["draft", "Lower-case letters"],
+      ["staging", "already has staging"],
+    ] as const) {
+      await created.getByLabel("Name").fill(wrong);
+      await created.getByRole("button", { name: "Choose a version" }).click();
+      await created.getByText(reason).last().waitFor();
+    }
+    await created.getByLabel("Name").fill("acceptance");
+    await created.getByRole("button", { name: "Choose a version" }).click();
+    const promoted = page.getByRole("dialog", { name: "Promote to acceptance" });
+    await promoted.getByRole("button", { name: "Promote", exact: true }).click();
+    await panel("acceptance").getByRole("link", { name: "Version 1", exact: true }).waitFor();
+    await checkBothLooks(page, "environments");
+
+    await page.goto(address(tenant, `/flows/${project_id}/call?environment=acceptance`));
+    await page.getByText("?environment=acceptance").first().waitFor();
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    const open = page.getByRole("link", { name: "Open the run" });
+    const run = (await open.getAttribute("href"))?.split("/").at(-1) ?? "";
+    expect((await tenant.secret.get(`/v2/runs/${run}`)).body).toMatchObject({ environment: "acceptance", version: 1 });
+
+    await page.goto(address(tenant, `/flows/${project_id}/environments`));
+    await page.getByRole("button", { name: "Rename… acceptance" }).click();
+    const renamed = page.getByRole("dialog", { name: "Rename acceptance" });
+    await renamed.getByLabel("Name").fill("Über");
+    await renamed.getByRole("button", { name: "Rename", exact: true }).click();
+    await renamed.getByRole("textbox", { name: "Name" }).and(page.locator("[aria-invalid=true]")).waitFor();
+    await renamed.getByLabel("Name").fill("uat");
+    await renamed.getByRole("button", { name: "Rename", exact: true }).click();
+    await panel("uat").waitFor();
+    expect(await names()).toContain("uat");
+    await page.getByRole("button", { name: "Delete… uat" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
+    await panel("uat").waitFor({ state: "detached" });
+    expect(await names()).not.toContain("uat");
+    expect(await page.getByRole("button", { name: /^(Rename|Delete)… production/ }).count()).toBe(0);
+    await context.close();
+  });
+
   it("cannot be changed by viewers", async () => {
     const project_id = await tenant.deploy(flow());
     const { page, context } = await signedIn(browser, tenant, "viewer", `/flows/${project_id}/environments`);
@@ -118,7 +169,7 @@ describe("the environments of a flow", () => {
       .getByRole("region", { name: "production", exact: true })
       .getByRole("link", { name: "Version 1", exact: true })
       .waitFor();
-    for (const name of [/Promote/, /Roll/, /Require/])
+    for (const name of [/Promote/, /Roll/, /Require/, /^New/, /Rename/, /Delete/])
       expect(await page.getByRole("button", { name }).count(), String(name)).toBe(0);
     await context.close();
   });

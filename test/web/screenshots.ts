@@ -21,7 +21,7 @@ type Picture = readonly [
   name: string,
   path: (scene: Scene) => string,
   role: "heading" | "region" | "treeitem",
-  ready: string,
+  ready: string | RegExp,
   view?: { readonly colorScheme?: "dark"; readonly width?: number; readonly height?: number },
 ];
 
@@ -34,7 +34,7 @@ const PICTURES: readonly Picture[] = [
   ["access", () => "/access?tab=keys", "region", "API keys"],
   ["settings", () => "/settings", "heading", "Limits"],
   ["flows", () => "/flows", "heading", "Flows"],
-  ["editor", ({ triage }) => `/flows/${triage}/edit?node=tpl-billing`, "treeitem", "Message (in-0), text"],
+  ["editor", ({ triage }) => `/flows/${triage}/edit?node=tpl-billing`, "treeitem", /^Message \(in-0\), text/],
   ["flow-compare", ({ triage }) => `/flows/${triage}/compare/1/draft`, "region", "Changes"],
   ["flow-call", ({ triage }) => `/flows/${triage}/call`, "heading", "Inputs"],
   [

@@ -94,6 +94,9 @@ export const changeEnvironment = ({ project_id, environment, ...body }: Named & 
     }),
   );
 
+export const deleteEnvironment = (path: Named) =>
+  unwrap(api.DELETE("/v2/projects/{project_id}/environments/{environment}", { params: { path } }));
+
 export const decideReview = ({
   decision,
   reason,

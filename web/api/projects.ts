@@ -93,18 +93,21 @@ export const latestRunsOptions = (project_id: string) =>
     queryFn: () => unwrap(api.GET("/v2/runs", { params: { query: { project_id, page_size: LATEST_RUNS } } })),
   });
 
-/** The inputs, outputs and examples of a version; -1 is the published one. */
-export const ioOptions = (project_id: string, version: number) =>
+/** What a call runs: a version, -1 for the published one, or that of an environment. */
+export type CallTarget = { readonly version: number } | { readonly environment: string };
+
+/** The inputs, outputs and examples of what a call runs. */
+export const ioOptions = (project_id: string, target: CallTarget) =>
   queryOptions({
-    queryKey: ["versions", "io", project_id, version],
-    queryFn: () => readIo(project_id, { version }),
+    queryKey: ["versions", "io", project_id, target],
+    queryFn: () => readIo(project_id, target),
   });
 
-/** The OpenAPI document of a version's run operation. */
-export const openApiOf = (project_id: string, version: number): Promise<unknown> =>
+/** The OpenAPI document of the run operation. */
+export const openApiOf = (project_id: string, target: CallTarget): Promise<unknown> =>
   unwrap(
     api.GET("/v2/projects/{project_id}/io-schema", {
-      params: { path: { project_id }, query: { version, format: "openapi" as const } },
+      params: { path: { project_id }, query: { ...target, format: "openapi" as const } },
     }),
   );
 

@@ -11,21 +11,30 @@ export function Addresses({
   projectId,
   name,
   version,
+  environment,
   hasVersion,
 }: {
   readonly projectId: string;
   readonly name: string;
   readonly version: number | null;
+  readonly environment: string | null;
   /** Without a version there is nothing to describe. */
   readonly hasVersion: boolean;
 }): JSX.Element {
   const [error, setError] = useState<unknown>(null);
-  const mcp = `${location.origin}/mcp?flow_id=${projectId}`;
-  const format = `/v2/projects/${projectId}/io-schema?format=openapi${version === null ? "" : `&version=${version}`}`;
+  // Names of environments need no escapes.
+  const inEnvironment = environment === null ? "" : `&environment=${environment}`;
+  const mcp = `${location.origin}/mcp?flow_id=${projectId}${inEnvironment}`;
+  const chosen = version === null ? inEnvironment : `&version=${version}`;
+  const format = `/v2/projects/${projectId}/io-schema?format=openapi${chosen}`;
   const download = async (): Promise<void> => {
     setError(null);
     try {
-      const text = JSON.stringify(await openApiOf(projectId, version ?? -1), null, 2);
+      const text = JSON.stringify(
+        await openApiOf(projectId, environment === null ? { version: version ?? -1 } : { environment }),
+        null,
+        2,
+      );
       saveAs(`${fileName(name)}.openapi.json`, new Blob([text], { type: "application/json" }));
     } catch (problem) {
       setError(problem);
@@ -41,7 +50,10 @@ export function Addresses({
             Copy configuration
           </CopyButton>
         </div>
-        <p className="muted">Assistants and agents call the published version as a tool at this URL.</p>
+        <p className="muted">
+          Assistants and agents call the {environment === null ? "published version" : `version in ${environment}`} as a
+          tool at this URL.
+        </p>
         <Address text={mcp} label="MCP URL" />
       </section>
       <section className="panel stack-tight" aria-labelledby="openapi">

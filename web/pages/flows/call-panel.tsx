@@ -25,6 +25,7 @@ const NAMES: Readonly<Record<Way, string>> = { sync: "Wait for outputs", stream:
 export function CallPanel({
   io,
   version,
+  environment,
   way,
   onWay,
   apiKey,
@@ -32,6 +33,7 @@ export function CallPanel({
 }: {
   readonly io: FlowIo;
   readonly version: number | null;
+  readonly environment: string | null;
   readonly way: Way;
   readonly onWay: (way: Way) => void;
   readonly apiKey: string;
@@ -52,6 +54,7 @@ export function CallPanel({
     org_id: me.organisation.org_id,
     project_id: io.project_id,
     version,
+    environment,
     way,
     inputs: completed(schema, inputs) as FlowCall["inputs"],
     uploads: uploads.map(({ node_id }) => ({ node_id, file: files[node_id]?.name ?? "report.pdf" })),

@@ -4,13 +4,14 @@ import type { FlowCall } from "../../../src/domain/flow/io/call-code.ts";
 
 /** The requests of a call: with a key the ones of the code, without one a run that the session starts. */
 export function requestsOf(call: FlowCall, key: string, files: Readonly<Record<string, File>>): RawRequest[] {
-  const { way, inputs, project_id, version } = call;
+  const { way, inputs, project_id, version, environment } = call;
   const type = "application/json";
   if (key === "") {
     const { user_id, ...others } = inputs;
     const body = {
       project_id,
       ...(version !== null && { version }),
+      ...(environment != null && { environment }),
       inputs: others,
       ...(user_id !== undefined && { user_id }),
       mode: way === "sync" ? "sync" : "async",

@@ -16,13 +16,11 @@ import { useConnectionNames } from "./environment-difference.tsx";
 export function EnvironmentPanel({
   projectId: project_id,
   environment: { name, version, connections, requires_review, promotion },
-  onPromote,
-  onRollBack,
+  onDo,
 }: {
   readonly projectId: string;
   readonly environment: Environment;
-  readonly onPromote: () => void;
-  readonly onRollBack: () => void;
+  readonly onDo: (what: "promote" | "rollback" | "rename" | "delete") => void;
 }): JSX.Element {
   const mayEdit = useMay("editor", project_id);
   const isAdmin = useMay("admin", project_id);
@@ -82,13 +80,13 @@ export function EnvironmentPanel({
           <button
             type="button"
             className="button button-primary"
-            onClick={onPromote}
+            onClick={() => onDo("promote")}
             aria-label={requires_review ? `Propose… for ${name}` : `Promote… to ${name}`}
           >
             {requires_review ? "Propose…" : "Promote…"}
           </button>
           {promotion?.previous_version != null && (
-            <button type="button" className="button" onClick={onRollBack} aria-label={`Roll back… ${name}`}>
+            <button type="button" className="button" onClick={() => onDo("rollback")} aria-label={`Roll back… ${name}`}>
               Roll back…
             </button>
           )}
@@ -102,6 +100,26 @@ export function EnvironmentPanel({
             >
               {requires_review ? "Stop requiring reviews" : "Require reviews"}
             </button>
+          )}
+          {isAdmin && name !== "production" && (
+            <>
+              <button
+                type="button"
+                className="button button-quiet"
+                aria-label={`Rename… ${name}`}
+                onClick={() => onDo("rename")}
+              >
+                Rename…
+              </button>
+              <button
+                type="button"
+                className="button button-quiet"
+                aria-label={`Delete… ${name}`}
+                onClick={() => onDo("delete")}
+              >
+                Delete…
+              </button>
+            </>
           )}
         </div>
       )}

@@ -12,6 +12,7 @@ import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { Missing } from "../missing-flow.tsx";
+import { DeleteEnvironment, NewEnvironment, RenameEnvironment, isEnvironmentName } from "./environment-dialogs.tsx";
 import { EnvironmentPanel } from "./environment-panel.tsx";
 import { PromoteDialog } from "./promote-dialog.tsx";
 import { ReviewDialog } from "./review-dialog.tsx";
@@ -31,7 +32,12 @@ export function EnvironmentsPage(): JSX.Element {
 
   const { name, latest_version } = project.data;
   const shown = search.get("in") ?? "";
-  const open = environments.data?.data.find((each) => each.name === shown);
+  const all = environments.data?.data;
+  const open = all?.find((each) => each.name === shown);
+  const doing = search.get("do");
+  const promoted =
+    open ??
+    (all && isEnvironmentName(shown) ? { name: shown, version: null, connections: {}, requires_review: false } : null);
   const show = (next: Readonly<Record<string, string>>): void => setSearch(next, { replace: true });
   const close = (): void => show({});
   const repeated = history.data?.data.find(({ promotion_id }) => promotion_id === search.get("to")) ?? null;
@@ -41,6 +47,11 @@ export function EnvironmentsPage(): JSX.Element {
         title={`${name} · Environments`}
         about="Which version and which connections the calls of each environment use."
       >
+        {mayEdit && latest_version > 0 && (
+          <button type="button" className="button" onClick={() => show({ do: "create" })}>
+            New environment…
+          </button>
+        )}
         <Link className="button" to={links.flow(projectId)}>
           <Icon name="flows" /> Versions
         </Link>
@@ -53,13 +64,12 @@ export function EnvironmentsPage(): JSX.Element {
         <Empty title="No versions yet">Publish the draft to create version 1. You can then promote it.</Empty>
       )}
       <div className="environments">
-        {(environments.data?.data ?? []).map((environment) => (
+        {(all ?? []).map((environment) => (
           <EnvironmentPanel
             key={environment.name}
             projectId={projectId}
             environment={environment}
-            onPromote={() => show({ in: environment.name, do: "promote" })}
-            onRollBack={() => show({ in: environment.name, do: "rollback" })}
+            onDo={(what) => show({ in: environment.name, do: what })}
           />
         ))}
       </div>
@@ -120,10 +130,25 @@ export function EnvironmentsPage(): JSX.Element {
           />
         </section>
       )}
-      {open && search.get("do") === "promote" && latest_version > 0 && (
-        <PromoteDialog projectId={projectId} environment={open} newest={latest_version} onClose={close} />
+      {promoted && doing === "promote" && latest_version > 0 && (
+        <PromoteDialog
+          projectId={projectId}
+          environment={promoted}
+          isNew={open === undefined}
+          newest={latest_version}
+          onClose={close}
+        />
       )}
-      {open && search.get("do") === "rollback" && (
+      {all && doing === "create" && (
+        <NewEnvironment taken={all} onName={(next) => show({ in: next, do: "promote" })} onClose={close} />
+      )}
+      {open && doing === "rename" && (
+        <RenameEnvironment project_id={projectId} environment={open.name} onClose={close} />
+      )}
+      {open && doing === "delete" && (
+        <DeleteEnvironment project_id={projectId} environment={open.name} onClose={close} />
+      )}
+      {open && doing === "rollback" && (
         <RollBackDialog project_id={projectId} environment={open.name} to={repeated} onClose={close} />
       )}
       {open && search.get("review") !== null && (

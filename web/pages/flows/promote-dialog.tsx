@@ -18,11 +18,14 @@ import { VersionSelect } from "./version-select.tsx";
 export function PromoteDialog({
   projectId: project_id,
   environment: { name, version: current, connections: kept, requires_review },
+  isNew,
   newest,
   onClose,
 }: {
   readonly projectId: string;
-  readonly environment: Environment;
+  readonly environment: Pick<Environment, "name" | "version" | "connections" | "requires_review">;
+  /** Whether promoting creates the environment. */
+  readonly isNew: boolean;
   readonly newest: number;
   readonly onClose: () => void;
 }): JSX.Element {
@@ -31,7 +34,7 @@ export function PromoteDialog({
   const [chosen, setChosen] = useState<Readonly<Record<string, string>>>(kept);
   const [notes, setNotes] = useState("");
   const path = { project_id, environment: name };
-  const difference = useQuery(differenceOptions(path, version));
+  const difference = useQuery({ ...differenceOptions(path, version), enabled: !isNew });
   const { data: flow } = useQuery(versionOptions(project_id, version));
   const used = connectionsIn(flow?.flow);
   const connections = Object.fromEntries(used.flatMap((id) => (chosen[id] === undefined ? [] : [[id, chosen[id]]])));

@@ -27,7 +27,7 @@ export function PagesPage(): JSX.Element {
   const project = useQuery(projectOptions(projectId));
   const published = project.data?.published_version ?? null;
   const list = useQuery(publishedPagesOptions(projectId));
-  const io = useQuery({ ...ioOptions(projectId, -1), enabled: published !== null });
+  const io = useQuery({ ...ioOptions(projectId, { version: -1 }), enabled: published !== null });
   const mayPublish = useMay("admin", projectId);
   const revoke = usePublishedPageAction(revokePage);
   if (project.error) return <Missing error={project.error} />;
