@@ -4,6 +4,7 @@ import { uuidv7 } from "uuidv7";
 import { startInProcess } from "../api/in-process.ts";
 import type { InProcessApi } from "../api/in-process.ts";
 import { client } from "../support/client.ts";
+import { flow } from "../support/flows.ts";
 import { createOrganisation } from "../support/service.ts";
 
 interface Operation {
@@ -31,6 +32,7 @@ const WIDE = [
   "runAction",
   "runDeployedFlow",
   "saveDraft",
+  "startPageRun",
   "streamDeployedFlow",
   "validateFlow",
 ];
@@ -43,17 +45,23 @@ afterAll(() => api.close());
 
 it("wide-json: only operations that accept inputs, flows or imports accept more than 10 000 fields", async () => {
   const { org_id, secretKey } = await createOrganisation(api);
-  const { post, patch, put } = client(api, secretKey);
-  const calls = { post, patch, put };
+  const member = client(api, secretKey);
+  const { body: project } = await member.post("/v2/projects", { name: "Page", flow: flow() });
+  const { body: page } = await member.post(`/v2/projects/${project.project_id}/pages`, { kind: "form" });
+  const token = page.url.split("/").at(-1);
+  const { body: entered } = await member.post(`/f/${token}/visitors`, {});
+  const visitor = client(api, entered.visitor);
   const wide: string[] = [];
   const body = `{${Array.from({ length: 10_001 }, (_, at) => `"${at}":0`).join(",")}}`;
   let asked = 0;
   for (const [path, methods] of Object.entries(document.paths)) {
-    for (const [method, call] of Object.entries(calls)) {
+    const { post, patch, put } = path.startsWith("/f/") ? visitor : member;
+    for (const [method, call] of Object.entries({ post, patch, put })) {
       const operation = methods[method];
       if (!operation?.requestBody?.content["application/json"]) continue;
       asked++;
-      const address = path.replaceAll(/\{(\w+)\}/g, (_, name) => (name === "org_id" ? org_id : uuidv7()));
+      const known: Readonly<Record<string, string>> = { org_id, token };
+      const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => known[name] ?? uuidv7());
       const answer = await call(address, body, { headers: { "content-type": "application/json" } });
       const types = (answer.status === 422 ? answer.body.detail : []) as ReadonlyArray<{ readonly type: string }>;
       if (!types.some(({ type }) => type === "json_too_complex")) wide.push(operation.operationId);

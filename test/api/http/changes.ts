@@ -2,6 +2,7 @@ import { KEY_QUOTAS } from "../../../src/domain/accounts/quotas.ts";
 import { expect } from "vitest";
 import { echo } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
+import { publish } from "../pages/published.ts";
 import { makeDataset, makeEvaluator, makeExperiment, rowsPath, shouting } from "../evals/evals.ts";
 
 /** A request that changes some fields, and the fields of the response that prove it if they differ from the request. */
@@ -133,6 +134,16 @@ export const CHANGES: Readonly<Record<string, readonly Changed[]>> = {
     {
       make: async (tenant) => `/v2/projects/${await tenant.deploy(echo())}/environments/staging`,
       changes: changing((round) => ({ requires_review: isEven(round) })),
+    },
+  ],
+  changePage: [
+    {
+      make: async (tenant) => (await publish(tenant, echo())).path,
+      changes: changing(
+        (round) => ({ look: { welcome: `W ${round}` } }),
+        (round) => ({ rate_limits: { visitor: round } }),
+        (round) => ({ origins: [`https://${round}.example`] }),
+      ),
     },
   ],
   changeSkill: [

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { flow } from "../../engine/support.ts";
 import { makeEvaluator } from "../evals/evals.ts";
-import { openTenant } from "../tenant.ts";
+import { publish } from "../pages/published.ts";
+import { echo, openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 import { CHANGES } from "./changes.ts";
 import { document } from "./conformance.ts";
@@ -154,6 +155,22 @@ const NESTED: Readonly<Record<string, Nested>> = {
     merged: { states: ["FAILED"], run_types: ["api"], tags: ["u"], metadata: { a: "2", b: 2 } },
     remove: { tags: null, states: null, metadata: { b: null } },
     left: { states: ["COMPLETED", "FAILED"], run_types: ["api"], metadata: { a: "2" } },
+  },
+  "changePage.look": {
+    make: async (tenant) => (await publish(tenant, echo())).path,
+    first: { name: "Ask us", colour: "#1f6feb", welcome: "Grüezi" },
+    change: { colour: "#0a7d33" },
+    merged: { name: "Ask us", colour: "#0a7d33", welcome: "Grüezi" },
+    remove: { colour: null, welcome: null },
+    left: { name: "Ask us", colour: null, welcome: null },
+  },
+  "changePage.rate_limits": {
+    make: async (tenant) => (await publish(tenant, echo())).path,
+    first: { page: 50, visitor: 5, network: 20 },
+    change: { visitor: 6 },
+    merged: { page: 50, visitor: 6, network: 20 },
+    remove: { page: null },
+    left: { page: 60, visitor: 6, network: 20 },
   },
   "changeScore.metadata": values(),
   "changeWebhookSubscription.filter": {
