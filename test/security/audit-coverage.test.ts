@@ -12,7 +12,7 @@ import { startMcpServer } from "../support/mcp-server.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
 import { call } from "./call-operation.ts";
-import { makeEverything } from "./foreign-ids.ts";
+import { idFor, makeEverything } from "./foreign-ids.ts";
 import type { Ids } from "./foreign-ids.ts";
 
 interface Entry {
@@ -39,7 +39,16 @@ beforeAll(async () => {
   receiver = await startHttpTarget();
   [tenant, stranger] = [await openTenant(), await openTenant()];
   const made = await makeEverything(tenant, receiver.url);
-  ids = { ...made, "deleteProject.project_id": await tenant.deploy(echo()) };
+  const project_id = idFor(made, operationOf("rollBackEnvironment"), "project_id");
+  await tenant.secret.post(`/v2/projects/${project_id}/versions`, { flow: echo(), publish: false });
+  const staging = `/v2/projects/${project_id}/environments/staging`;
+  for (const version of [1, 2]) expect((await tenant.secret.put(staging, { version })).status).toBe(200);
+  ids = {
+    ...made,
+    "deleteProject.project_id": await tenant.deploy(echo()),
+    // In staging, a review of this version is open.
+    "proposePromotion.environment": "development",
+  };
   const paths = { "/mine": { get: { operationId: "getMine", responses: { 200: { description: "mine" } } } } };
   bodies = {
     createSkill: { name: "audited", description: "Audited.", instructions: "Do it." },
@@ -56,6 +65,7 @@ beforeAll(async () => {
     changeUser: { role: "editor" },
     setProjectMember: { role: "editor" },
     createExperimentJob: { kind: "export" },
+    rollBackEnvironment: {},
     createRunJob: { action: "resume", filter: { tag: "nobody" } },
     runAction: { inputs: {} },
     importProvider: {
@@ -75,6 +85,12 @@ const ENDED = ["resumeRun", "abortRunJob", "cancelKnowledgeBaseSync"];
 /** Operations that delete come last, and a session is deleted before its user. */
 const rank = ({ method, id }: Operation): number =>
   id === "endSession" ? 3 : ["GET", "POST", "PATCH", "", "DELETE"].indexOf(method);
+
+const operationOf = (id: string): Operation => {
+  const found = operations.find((operation) => operation.id === id);
+  if (found === undefined) throw new Error(`no operation ${id}`);
+  return found;
+};
 
 /** An API key has no session to sign out of. */
 async function signedIn(): Promise<TestClient> {
@@ -107,7 +123,8 @@ describe("the audit log", () => {
     const requestId = randomUUID();
     const body = bodies[id];
     const isOwn = id === "closeSession";
-    const caller = isOwn ? await signedIn() : tenant.secret;
+    const isSecond = id === "decideEnvironmentReview";
+    const caller = isOwn ? await signedIn() : isSecond ? await tenant.user("admin") : tenant.secret;
     const answer = await call(caller, operation, ids, { requestId, ...(body === undefined ? {} : { body }) });
     expect(answer.status, answer.text).toBeLessThan(300);
     const parsed = /^application\/json(;|$)/.test(answer.headers.get("content-type") ?? "")
@@ -117,7 +134,7 @@ describe("the audit log", () => {
     const entries = await entriesOf(requestId, id);
     expect(entries).toHaveLength(1);
     expect(entries[0]).toMatchObject({
-      actor: { type: isOwn ? "user" : "org_api_key" },
+      actor: { type: isOwn || isSecond ? "user" : "org_api_key" },
       outcome: "success",
       operation: id,
     });
