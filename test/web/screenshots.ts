@@ -34,7 +34,7 @@ const PICTURES: readonly Picture[] = [
   ["access", () => "/access?tab=keys", "region", "API keys"],
   ["settings", () => "/settings", "heading", "Limits"],
   ["flows", () => "/flows", "heading", "Flows"],
-  ["editor", ({ triage }) => `/flows/${triage}/edit?node=tpl-billing`, "treeitem", /^Message \(in-0\), text/],
+  ["editor", ({ triage }) => `/flows/${triage}/edit?node=tpl-billing`, "treeitem", /in-0/],
   ["flow-compare", ({ triage }) => `/flows/${triage}/compare/1/draft`, "region", "Changes"],
   ["flow-call", ({ triage }) => `/flows/${triage}/call`, "heading", "Inputs"],
   [
