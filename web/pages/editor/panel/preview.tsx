@@ -1,5 +1,4 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
 import type { JSX } from "react";
 import { toProblem } from "../../../api/problem.ts";
 import { evaluatedOptions } from "../../../api/referables.ts";
@@ -7,6 +6,7 @@ import { Failure, Loading } from "../../../parts/states.tsx";
 import { Value } from "../../../parts/value.tsx";
 import { useNodeForm } from "./panel-context.ts";
 import { cutNames, valuesFor } from "./preview-texts.ts";
+import { useSettled } from "../../../parts/use-settled.ts";
 
 const AFTER_MS = 400;
 
@@ -21,7 +21,7 @@ export function Preview({
   readonly label: string;
 }): JSX.Element {
   const { seen, preview } = useNodeForm();
-  const text = useSettled(source);
+  const text = useSettled(source, AFTER_MS);
   const values = valuesFor(text, seen);
   const cut = cutNames(values.nodes);
   const isEmpty = text.trim() === "";
@@ -53,14 +53,4 @@ export function Preview({
       )}
     </div>
   );
-}
-
-/** A text, after it has not changed for a moment. */
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), AFTER_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
 }

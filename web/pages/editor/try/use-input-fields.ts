@@ -1,10 +1,11 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useEffect, useMemo, useState } from "react";
+import { useMemo } from "react";
 import { readDraftIo } from "../../../api/tries.ts";
 import { nodesOf } from "../../../flow/access.ts";
 import { useEditor } from "../editor-context.ts";
 import { inputFields } from "../../../flow/input-fields.ts";
 import type { InputField } from "../../../flow/input-fields.ts";
+import { useSettled } from "../../../parts/use-settled.ts";
 
 const AFTER_MS = 700;
 const INPUTS = "inputs";
@@ -14,7 +15,7 @@ export function useInputFields(): { readonly data: readonly InputField[] | null 
   const { projectId, state, scope, kindOf, saveNow } = useEditor();
   // Only nodes that take inputs decide about the form.
   const shape = JSON.stringify(nodesOf(state.document).filter(({ type }) => kindOf(type)?.group === INPUTS));
-  const settled = useSettled(shape);
+  const settled = useSettled(shape, AFTER_MS);
   const io = useQuery({
     queryKey: ["drafts", "io", projectId, settled],
     placeholderData: keepPreviousData,
@@ -30,14 +31,4 @@ export function useInputFields(): { readonly data: readonly InputField[] | null 
     if (described !== undefined) return { data: inputFields(described) };
     return { data: io.isError && read !== undefined ? inputFields(read) : null };
   }, [described, io.isError, read]);
-}
-
-/** The text, once it has not changed for a moment. */
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), AFTER_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
 }
