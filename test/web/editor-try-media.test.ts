@@ -64,6 +64,9 @@ it("takes a picture and shows it, and says when it cannot", async () => {
 
 it("records from the microphone and plays the recording", async () => {
   await page.getByRole("button", { name: "Record" }).click();
+  await page.getByRole("button", { name: "Stop recording" }).waitFor();
+  // As long as it plays, "Stop" can be pressed.
+  await page.waitForTimeout(3000);
   await page.getByRole("button", { name: "Stop recording" }).click();
   await page.getByRole("button", { name: "Play" }).click();
   await page.getByRole("button", { name: "Stop" }).click();

@@ -92,7 +92,7 @@ describe("the API reference", () => {
 
   it("sends a request with the user's session, and shows status, time and headers", async () => {
     const { page, context, email } = await signedIn(browser, tenant, "viewer");
-    await page.getByRole("link", { name: "API reference" }).click();
+    await page.getByRole("navigation").getByRole("link", { name: "API reference" }).click();
     await page.getByRole("searchbox", { name: "Search operations" }).waitFor();
     await page.goto(docs("#getMe"));
     await page.getByText(`Leave empty to send the request as ${email}.`, { exact: false }).waitFor();

@@ -76,6 +76,11 @@ function OperationList({
   const setOpen = (isOpen: boolean): void => setOpenAt(isOpen ? chosen : null);
   const rows = useRowKeys<HTMLElement>();
   useSearchKey();
+  // An address may lead to an operation far down the list.
+  useEffect(() => {
+    const entry = rows.current?.querySelector("[aria-current=page]");
+    entry?.scrollIntoView({ block: "nearest" });
+  }, [rows, chosen]);
   const found = useMemo(() => search(capabilities, text), [capabilities, text]);
   const count = found.reduce((sum, { operations }) => sum + operations.length, 0);
   const [first] = found[0]?.operations ?? [];
