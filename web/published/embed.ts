@@ -101,7 +101,7 @@ function start({ src, dataset: { page = "", label = "Open chat", colour = DEFAUL
     opener.hidden = isOpen;
     opener.setAttribute("aria-expanded", String(isOpen));
     if (!isOpen) return opener.focus();
-    // The conversation goes on where it was, so the frame is loaded once.
+    // The frame is loaded once, so the conversation continues where it was.
     if (frame === undefined) load();
     closer.focus();
   };

@@ -18,7 +18,7 @@ interface Following {
   /** Opens the stream of a run again. */
   readonly reopen: (runId: string, signal: AbortSignal) => Promise<Response>;
   readonly onFrame: (frame: Frame) => void;
-  /** Pauses that were answered before; the run may still be about to go on from them. */
+  /** Pauses that were answered before; the run may not have continued from them yet. */
   readonly answered: ReadonlySet<string>;
   /** Called when the connection is lost and when it is there again. */
   readonly onConnected: (isConnected: boolean) => void;
