@@ -56,8 +56,12 @@ it("hey-api", () => {
   check(folder);
 });
 
-/** Content types that the generator does not know: archives are bytes, and JSON Lines are text. */
-const CONTENT_TYPES = { "application/zip": "application/octet-stream", "application/x-ndjson": "text/plain" };
+/** Content types that the generator does not know: archives are bytes, JSON Lines are text, and nobody gets events who does not accept them. */
+const CONTENT_TYPES = {
+  "application/zip": "application/octet-stream",
+  "application/x-ndjson": "text/plain",
+  "text/event-stream": "application/json",
+};
 
 const python = installPythonTool("openapi-python-client", "0.29.1", ["mypy==1.18.2"]);
 if ("skipped" in python) process.stderr.write(`openapi-python-client is skipped: ${python.skipped}\n`);

@@ -121,7 +121,9 @@ describe("a run that is cancelled without a mouse", () => {
     await read;
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Cancel…" }).waitFor({ state: "detached" });
-    await expect.poll(() => focused(page)).toMatch(/^BUTTON .*(?:Rerun|Resume from|Add to dataset)…/);
+    await expect
+      .poll(() => focused(page))
+      .toMatch(/^(?:BUTTON|A) .*(?:Rerun…|Resume from…|Add to dataset…|Open in editor)/);
     await context.close();
   });
 });

@@ -142,6 +142,8 @@ function extensionsFor(language: CodeLanguage, live: { readonly current: CodeFie
       override: [completionSource(language, () => live.current.completions ?? NONE)],
       icons: false,
       maxRenderedOptions: 100,
+      // Within an expression Enter hardly ever means a new line, however quickly it follows the list.
+      interactionDelay: 0,
     }),
     // Enter accepts a completion. Tab is not bound: it leaves the field, as everywhere on the page.
     keymap.of(defaultKeymap.filter(({ key }) => key !== "Mod-Enter")),
