@@ -201,9 +201,9 @@ export const ATTACKS: readonly Attack[] = [
     name: "erasures of 200 users",
     async run(party, _, signal) {
       const project = await party.deploy(inlineFlow);
-      const run = (at: number) => ({ project_id: project, inputs, user_id: `user-${at % 200}`, mode: "async" });
+      const run = (at: number) => ({ project_id: project, inputs, user_id: `user-${1 + (at % 200)}`, mode: "async" });
       await repeatedly(8, signal, (at) => party.call("/v2/runs", run(at)), 400);
-      await repeatedly(8, signal, (at) => party.call("/v2/erasures", { user_id: `user-${at % 200}` }));
+      await repeatedly(8, signal, (at) => party.call("/v2/erasures", { user_id: `user-${at}` }), 200);
     },
   },
 ];

@@ -82,7 +82,9 @@ export async function eraseNext(deps: EraseDeps, erasure: OpenErasure): Promise<
   const next = nextProgress(progress, slice, { now: Date.now(), quietMs: deps.quietMs });
   if (next === "end") return next;
   const isRepeated = progress.step === "audit" && next.step === "runs" && !progress.found && slice.found === 0;
-  return { progress: next, waitMs: slice.waitMs ?? (isRepeated ? WAIT_MS : 0) };
+  // A pass reads whole logs, so the next one comes only when it may be the last.
+  const quietAt = Date.parse(next.found_at ?? "") + deps.quietMs;
+  return { progress: next, waitMs: slice.waitMs ?? (isRepeated ? Math.max(WAIT_MS, quietAt - Date.now()) : 0) };
 }
 
 const STEPS: Readonly<Record<ErasureProgress["step"], (deps: EraseDeps, erasure: OpenErasure) => Promise<Slice>>> = {
