@@ -108,7 +108,7 @@ const CAPABILITIES = [
 const COMPOSITION: ReadonlyArray<readonly [RegExp, string]> = [
   [/^src\/([a-z]+-main\.ts$|processes\/)/, "the mains open everything and hand it on"],
   [/^src\/(cli|dev)\//, "the command line and `npm start` are mains in pieces; they work on the database directly"],
-  [/^src\/api\/(operations|app|deps)\.ts$/, "the list of all operations, and what they share"],
+  [/^src\/api\/(operations|app|deps)\.ts$/, "the list of all capabilities, and what their operations share"],
   [/^activities\/create\.ts$/, "the list of all activities"],
   [/^workflows\/(index|activities)\.ts$/, "the list of all workflows, and of the activities they call"],
   [/^src\/services\/system\//, "how the whole installation stands, for metrics and the doctor"],
@@ -159,6 +159,17 @@ describe("layer boundaries", () => {
     });
     expect(lines(refused)).toEqual([]);
     expect(imports.filter(({ from, to }) => capabilityOf(from) && capabilityOf(to)).length).toBeGreaterThan(50);
+  });
+
+  it("gives what is in a capability's index.ts to the hub that lists the capabilities, and to nobody else", () => {
+    const hubs: ReadonlyArray<readonly [index: RegExp, hub: RegExp]> = [
+      [/^src\/api\/\w+\/index\.ts$/, /^src\/api\/operations\.ts$/],
+    ];
+    for (const [index, hub] of hubs) {
+      const used = imports.filter(({ to }) => index.test(to));
+      expect(new Set(used.map(({ to }) => to))).toEqual(new Set(files.filter((file) => index.test(file))));
+      expect(lines(used.filter(({ from }) => !hub.test(from)))).toEqual([]);
+    }
   });
 
   it("has no circular imports, type imports included", () => {
@@ -294,6 +305,17 @@ describe("boundaries of the console", () => {
     );
     expect(lines(refused)).toEqual([]);
     expect(lines(imports.filter(({ to }) => to.startsWith("web/")))).toEqual([]);
+  });
+
+  it("gives what is in a capability's index.ts to the hub that lists the capabilities, and to nobody else", () => {
+    const hubs: ReadonlyArray<readonly [index: RegExp, hub: RegExp]> = [
+      [/^src\/api\/\w+\/index\.ts$/, /^src\/api\/operations\.ts$/],
+    ];
+    for (const [index, hub] of hubs) {
+      const used = imports.filter(({ to }) => index.test(to));
+      expect(new Set(used.map(({ to }) => to))).toEqual(new Set(files.filter((file) => index.test(file))));
+      expect(lines(used.filter(({ from }) => !hub.test(from)))).toEqual([]);
+    }
   });
 
   it("has no circular imports, and never inserts text as HTML", () => {

@@ -24,6 +24,7 @@ import type { RunService } from "../services/runs/run-service.ts";
 import type { Reads } from "../services/system/reads.ts";
 import type { Database } from "../stores/db.ts";
 import type { RunFeed } from "../stores/runs/run-feed.ts";
+import type { Operation } from "./http/operation.ts";
 import type { RunObserver } from "../services/runs/run-observer.ts";
 import type { ProviderJobs } from "../temporal/providers.ts";
 import type { EvalStarter } from "../temporal/evals.ts";
@@ -100,3 +101,6 @@ export interface ApiServices {
   /** Admits visitors to published pages. */
   readonly pages: PageDoor;
 }
+
+/** What a capability's index.ts exports: functions that create its operations, in the order of the document. */
+export type CreateOperations = ReadonlyArray<(deps: ApiDeps, services: ApiServices) => Operation[]>;

@@ -33,13 +33,15 @@ export function openApiDocument(operations: readonly Operation[]): JsonObject {
   const schemas = createSchemaComponents();
   const responses = createResponseComponents();
   const paths: Record<string, Record<string, JsonObject>> = {};
-  for (const operation of operations) {
+  const tags = [...new Set(operations.map((operation) => operation.tag))];
+  // What has one tag stands together, whichever capabilities it belongs to.
+  const inOrder = operations.toSorted((a, b) => tags.indexOf(a.tag) - tags.indexOf(b.tag));
+  for (const operation of inOrder) {
     const path = (paths[operation.path] ??= {});
     path[operation.method.toLowerCase()] = operationObject(operation, schemas, responses);
   }
   for (const [name, schema] of Object.entries(ERROR_SCHEMAS)) schemas.add(name, schema);
   schemas.add("Flow", flowJsonSchema());
-  const tags = [...new Set(operations.map((operation) => operation.tag))];
   const document: JsonObject = {
     openapi: "3.1.0",
     info: { title: "Millrace API", version: API_VERSION, description: DESCRIPTION },

@@ -1,0 +1,5 @@
+import type { CreateOperations } from "../deps.ts";
+import { createAuditOperations } from "./audit-log.ts";
+
+/** The operations of the audit log. */
+export const audit: CreateOperations = [createAuditOperations];
