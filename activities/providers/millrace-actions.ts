@@ -57,7 +57,8 @@ async function startRun(deps: MillraceDeps, call: ActionCall): Promise<Json> {
   const wanted = asText(inputs["project_id"]);
   const flow = await usable(call, async () => {
     await requireReach(deps, call, wanted, "editor");
-    return deps.flows.get(org_id, wanted, -1);
+    const { environment } = inputs;
+    return deps.flows.get(org_id, wanted, -1, environment === undefined ? undefined : asText(environment));
   });
   const { project_id } = flow.project;
   const user_id = typeof inputs["user_id"] === "string" ? inputs["user_id"] : null;

@@ -1,6 +1,7 @@
 import { isWithin } from "../../src/domain/accounts/kept-rights.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { MAX_SUBFLOW_DEPTH } from "../../src/domain/flow/definition/limits.ts";
+import type { CalledFlow } from "../../src/domain/flow/nodes/called-flow.ts";
 import type { Plan } from "../../src/domain/flow/plan/types.ts";
 import { validateRunInputs } from "../../src/domain/flow/io/run-inputs.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
@@ -52,13 +53,14 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
     const known = await db.org(run.org_id, (connection) => findChildRun(connection, run.run_id, end));
     if (known) return isRestarted(known, run) ? await goOn(known, depth) : startInputs.open(known);
     const node = (await plans.get(run)).node(input.plan_path);
-    const { project_id, version: asked } = input.called ?? ofKind(node, "subflow").config;
+    const call: CalledFlow = input.called ?? ofKind(node, "subflow").config;
+    const { project_id } = call;
     const reach = await db.org(run.org_id, (connection) => reachOfVersion(connection, run, "editor"));
-    const called = isWithin(reach, project_id) ? await findCalled(run, project_id, asked) : null;
+    const called = isWithin(reach, project_id) ? await findCalled(run, call) : null;
     if (!called) {
       throw new NodeFailure(
         "subflow_not_found",
-        `The subflow ${project_id} was deleted, has no published version, or cannot be run by the user who deployed this flow.`,
+        `The subflow ${project_id} was deleted, has no version${call.environment === undefined ? "" : ` in ${call.environment}`} to run, or cannot be run by the user who deployed this flow.`,
       );
     }
     const { version, environment } = called;
@@ -108,10 +110,10 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
   };
 
   /** The version that a child run of this run executes. */
-  async function findCalled({ org_id, run_id }: CreateChildRunInput["run"], projectId: string, version: number) {
-    const project = await getProjectInEnvironments(db, org_id, projectId);
+  async function findCalled({ org_id, run_id }: CreateChildRunInput["run"], call: CalledFlow) {
+    const project = await getProjectInEnvironments(db, org_id, call.project_id);
     const environment = await db.org(org_id, (connection) => environmentOfRun(connection, run_id));
-    return project && versionForChild(project, environment, version);
+    return project && versionForChild(project, environment, call);
   }
 
   /** The child of a restarted run continues from its record as well; a finished child is not executed again. */

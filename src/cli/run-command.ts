@@ -21,6 +21,7 @@ interface Options extends ApiOptions {
   readonly user?: string;
   readonly org?: string;
   readonly version: number;
+  readonly environment?: string;
 }
 
 /** `run`: starts a run and prints its progress, node by node. */
@@ -30,6 +31,7 @@ export function addRunCommand(program: Command): void {
     .option("--file <node=path>", "document to upload for the run; repeatable", collectPaths, [])
     .option("--user <user-conversation>", "`user_id` whose documents the run can read (generated with --file)")
     .option("--org <org_id>", "organisation of the documents (MILLRACE_ORG_ID, else .millrace/dev.json)")
+    .option("--environment <name>", "environment whose version runs (default: production)")
     .option("--version <n>", "version of the flow; -1 is the published version", readVersion, -1)
     .action(async (name: string, options: Options) => {
       // Reads all inputs first, so that a run is not started if one of them is missing.
@@ -55,6 +57,7 @@ export function addRunCommand(program: Command): void {
       const started = await api.post<RunView>("/v2/runs", {
         project_id,
         version: options.version,
+        environment: options.environment,
         inputs,
         ...(user === undefined ? {} : { user_id: user }),
       });

@@ -21,6 +21,7 @@ interface CreateOptions extends ApiOptions {
   readonly changed?: string;
   readonly every?: number;
   readonly path?: string;
+  readonly environment?: string;
   readonly input: Readonly<Record<string, string>>;
 }
 
@@ -46,6 +47,7 @@ export function addTriggerCommands(program: Command): void {
     .option("--changed <url>", "when the response of this URL changes")
     .option("--every <minutes>", "polling interval in minutes (default: 5)", readNumber(1, 1440))
     .option("--path <json_path>", "value of the response to compare, e.g. $.items[0].id")
+    .option("--environment <name>", "environment whose version the runs use (default: production)")
     .option("--input <node=expression>", "input as a CEL expression over payload; repeatable", collectPairs, {})
     .action(async (project: string, options: CreateOptions) => {
       const { api } = openApi(options);
@@ -53,6 +55,7 @@ export function addTriggerCommands(program: Command): void {
       const trigger = await api.post<Trigger>(PATH, {
         project_id: (await requireProject(api, project)).project_id,
         ...typeOf(options, after),
+        environment: options.environment,
         inputs: options.input,
       });
       show(options.json, trigger, () => [
@@ -65,6 +68,7 @@ export function addTriggerCommands(program: Command): void {
     TRIGGER: ({ id }) => id,
     TYPE: ({ trigger_id }) => trigger_id,
     PROJECT: ({ project_id }) => project_id,
+    ENVIRONMENT: ({ environment }) => environment,
     ENABLED: ({ enabled }) => (enabled ? "yes" : "no"),
     "LAST FIRED": ({ last_fired_at }) => last_fired_at ?? "never",
     "LAST ERROR": ({ last_error }) => oneLine(last_error),

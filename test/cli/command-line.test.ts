@@ -280,13 +280,15 @@ describe("the command line", () => {
     expect(outcome).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(`${variable} is not`) });
   });
 
-  it("runs the requested version", async () => {
+  it("runs the requested version or environment", async () => {
     await millrace(["deploy", flowFile(GREETER), "--project", "greeter-2"], environment);
     const shout = { id: "tpl-0", type: "template", config: { template: "HELLO, {{in-0}}!" } };
     const second = { ...GREETER, nodes: [GREETER.nodes[0], shout, GREETER.nodes[2]] };
     await millrace(["deploy", flowFile(second), "--project", "greeter-2"], environment);
+    await millrace(["promote", "greeter-2", "--to", "staging", "--version", "1"], environment);
     const run = (...args: string[]) => millrace(["run", "greeter-2", "--input", "in-0=Ada", ...args], environment);
     expect((await run("--version", "1")).stdout).toContain("Hello, Ada!");
+    expect((await run("--environment", "staging")).stdout).toContain("Hello, Ada!");
     expect((await run("--version", "-1")).stdout).toContain("HELLO, Ada!");
   });
 

@@ -7,8 +7,17 @@ it("creates triggers of each type, lists and deletes them", async () => {
   const environment = { MILLRACE_URL: tenant.target.url, MILLRACE_API_KEY: tenant.secretKey };
   const project = await tenant.deploy(echo());
   const create = (...options: string[]) => millrace(["triggers", "create", project, ...options], environment);
+  await tenant.secret.put(`/v2/projects/${project}/environments/staging`, { version: 1 });
   const input = ["--input", "in-0=payload.scheduled_at"];
-  const cron = await create("--cron", "0 9 * * mon-fri", "--time-zone", "Europe/Berlin", ...input);
+  const cron = await create(
+    "--cron",
+    "0 9 * * mon-fri",
+    "--time-zone",
+    "Europe/Berlin",
+    "--environment",
+    "staging",
+    ...input,
+  );
   expect([cron.code, cron.stdout], cron.stderr).toEqual([0, expect.stringMatching(/^[0-9a-f-]{36} {2}schedule\n$/)]);
   const hook = await create("--webhook", "github", "--secret", "a long secret", "--input", "in-0=payload.body");
   expect(hook.stdout).toMatch(/shown only now: http\S+\/hooks\/\S{43}/);
@@ -31,6 +40,8 @@ it("creates triggers of each type, lists and deletes them", async () => {
     "webhook",
     "schedule",
   ]);
+  expect(list.stdout).toMatch(/ENVIRONMENT/);
+  expect(list.stdout.match(/\b(staging|production)\b/g)).toEqual(["production", "production", "production", "staging"]);
   const [hookId = ""] = hook.stdout.split(" ");
   const noneYet = await millrace(["triggers", "firings", hookId, "--state", "failed"], environment);
   expect([noneYet.code, noneYet.stdout]).toEqual([0, expect.stringMatching(/FIRING +AT +STATE +RUN +ERROR/)]);

@@ -8,6 +8,7 @@ useConsole();
 
 it("shows a trigger with its firings, repeats one, and changes its settings", async () => {
   const project_id = await tenant.deploy(echo());
+  await tenant.secret.put(`/v2/projects/${project_id}/environments/staging`, { version: 1 });
   const wanted = {
     project_id,
     provider_id: "millrace",
@@ -32,6 +33,7 @@ it("shows a trigger with its firings, repeats one, and changes its settings", as
 
   const settings = page.getByRole("region", { name: "Settings" });
   await settings.getByLabel("Value of in-0").fill("payload.body.order");
+  await settings.getByLabel("Environment").selectOption("staging");
   await settings.getByRole("button", { name: "Save" }).click();
   await settings.getByRole("button", { name: "Save" }).waitFor({ state: "detached" });
   await firings.getByRole("button", { name: "Repeat" }).click();
@@ -43,6 +45,7 @@ it("shows a trigger with its firings, repeats one, and changes its settings", as
   await page.getByRole("button", { name: "Enable" }).waitFor();
   expect((await tenant.secret.get(`/v2/triggers/${trigger.id}`)).body).toMatchObject({
     enabled: false,
+    environment: "staging",
     inputs: { "in-0": "payload.body.order" },
   });
   await context.close();

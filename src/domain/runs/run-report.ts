@@ -1,3 +1,4 @@
+import type { CalledFlow } from "../flow/nodes/called-flow.ts";
 import type { Json, StoredValue } from "../json.ts";
 import type { AgentPart } from "../models/agent.ts";
 import type {
@@ -173,7 +174,7 @@ export interface CreateChildRunInput extends NodeAddress {
   readonly flush: readonly NodeReport[];
   readonly inputs: StoredValue;
   /** The flow, if it is one of the node's tools; otherwise the node itself names the flow. */
-  readonly called?: { readonly project_id: string; readonly version: number };
+  readonly called?: CalledFlow;
   /** The run that this one resumes. */
   readonly earlier_run?: string;
   readonly user_id: string | null;

@@ -1,21 +1,17 @@
 import { describeFlow } from "../../domain/flow/io/io-schema.ts";
 import type { FlowIo } from "../../domain/flow/io/io-schema.ts";
+import type { CalledFlow } from "../../domain/flow/nodes/called-flow.ts";
 import type { Db } from "../../stores/db.ts";
 import { findCalledVersions } from "../../stores/projects/flow-versions.ts";
 import { findProject } from "../../stores/projects/projects.ts";
 import type { Project } from "../../stores/projects/projects.ts";
 
-/** A call of another project's flow; version -1 is the published one. */
-interface Call {
-  readonly project_id: string;
-  readonly version: number;
-}
 type Limits = { readonly max_input_bytes: number };
 
 /** The inputs and outputs of called flows, read in one query, by the position of the call. Flows that do not exist are left out. */
 export async function describeCalledFlows(
   db: Db,
-  calls: readonly Call[],
+  calls: readonly CalledFlow[],
   limits: Limits,
 ): Promise<ReadonlyMap<number, FlowIo>> {
   const found = calls.length === 0 ? [] : await findCalledVersions(db, calls);
@@ -26,11 +22,11 @@ export async function describeCalledFlows(
 
 /**
  * The project of a called flow, with the flow's inputs and outputs. Null if the project is not found or has no
- * published version.
+ * such version.
  */
 export async function findCalledFlow(
   db: Db,
-  call: Call,
+  call: CalledFlow,
   limits: Limits,
 ): Promise<{ readonly project: Project; readonly io: FlowIo } | null> {
   const project = await findProject(db, call.project_id);

@@ -1,3 +1,4 @@
+import type { CalledFlow } from "../../domain/flow/nodes/called-flow.ts";
 import { Problem, noSuchVersion } from "../../domain/errors.ts";
 import { DEFAULT_ENVIRONMENTS, PRODUCTION } from "../../domain/projects/environments.ts";
 import type { RunEnvironment } from "../../domain/projects/environments.ts";
@@ -30,14 +31,19 @@ export function versionIn(project: ProjectInEnvironments, name: string | undefin
 }
 
 /**
- * The version that a child run of an environment runs: that of the called flow's environment of the same name or, if it has none, the
- * published one. Null if neither exists.
+ * The version that a child run of an environment runs: that of the environment which the call names; otherwise that of the called flow's
+ * environment of the same name or, if it has none, the published one. Null if it does not exist.
  */
 export function versionForChild(
   project: ProjectInEnvironments,
   name: string | null,
-  version: number,
+  { version, environment }: Omit<CalledFlow, "project_id">,
 ): VersionInEnvironment | null {
+  if (environment !== undefined) {
+    const named = environmentOf(project, environment);
+    if (named?.version == null) return null;
+    return { version: named.version, environment: { name: environment, bindings_id: named.bindings_id } };
+  }
   const own = name === null ? null : environmentOf(project, name);
   const used = own?.version == null ? environmentOf(project, PRODUCTION) : own;
   const number = version === -1 ? (used?.version ?? null) : version;

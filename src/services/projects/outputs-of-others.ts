@@ -32,7 +32,7 @@ export async function outputsOfOthers(
     );
     const flows = await describeCalledFlows(
       connection,
-      calls.map(({ id, version }) => ({ project_id: id, version: Number(version ?? -1) })),
+      calls.map(({ id, version, environment }) => ({ project_id: id, version: Number(version ?? -1), environment })),
       limits,
     );
     const schemas = [

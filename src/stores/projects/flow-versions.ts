@@ -1,6 +1,8 @@
 import type { FlowDefinition } from "../../domain/flow/definition/definition.ts";
+import type { CalledFlow } from "../../domain/flow/nodes/called-flow.ts";
 import type { KeptRights, RightsThenAndNow } from "../../domain/accounts/kept-rights.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
+import { PRODUCTION } from "../../domain/projects/environments.ts";
 import type { Db } from "../db.ts";
 import type { Keyset } from "../keyset.ts";
 import { nameOf } from "./author-names.ts";
@@ -118,18 +120,24 @@ export type CalledVersion = Pick<FlowVersion, "project_id" | "version" | "conten
   readonly name: string;
 };
 
-/** The versions that calls refer to, each at the position of its call; -1 is the published one. Every project ID must be a UUID. */
+/** The versions that calls refer to, each at the position of its call; -1 is the published one, or the one of the named environment. Every project ID must be a UUID. */
 export async function findCalledVersions(
   db: Db,
   calls: readonly CalledFlow[],
 ): Promise<ReadonlyMap<number, CalledVersion>> {
   const found = await db.query<CalledVersion & { readonly position: number }>(
     `select (r.position - 1)::int as position, p.name, v.project_id, v.version, v.content_hash, ${DEFINITION}
-      from unnest($1::uuid[], $2::bigint[]) with ordinality as r (project_id, version, position)
+      from unnest($1::uuid[], $2::bigint[], $3::text[]) with ordinality as r (project_id, version, environment, position)
       join projects p on p.project_id = r.project_id and p.org_id = current_org() and p.deleted_at is null
+      left join environments e on e.project_id = p.project_id and e.name = r.environment and e.name <> '${PRODUCTION}'
       join flow_versions v on v.project_id = p.project_id and v.org_id = p.org_id
-        and v.version = case when r.version = -1 then p.published_version else r.version end`,
-    [calls.map(({ project_id }) => project_id), calls.map(({ version }) => version)],
+        and v.version = case when r.version <> -1 then r.version when coalesce(r.environment, '${PRODUCTION}') = '${PRODUCTION}'
+          then p.published_version else e.version end`,
+    [
+      calls.map(({ project_id }) => project_id),
+      calls.map(({ version }) => version),
+      calls.map(({ environment }) => environment ?? null),
+    ],
   );
   return new Map(found.map(({ position, ...version }) => [position, version]));
 }
@@ -202,12 +210,6 @@ export async function listFlowVersions(db: Db, projectId: string, page: Keyset):
       order by v.version ${order} limit $3::int`,
     [projectId, bound, page.limit],
   );
-}
-
-/** A flow that a flow calls: version -1 is the published one. */
-interface CalledFlow {
-  readonly project_id: string;
-  readonly version: number;
 }
 
 /**

@@ -202,6 +202,43 @@ describe("environments", () => {
     const named = children.data.map(({ environment }: { environment: string }) => environment);
     expect(named).toEqual(["production", "development", "staging"]);
   });
+
+  it("are named by subflows and by start_run, which otherwise starts production", async () => {
+    const inner = await projectWith("inner one", "inner two");
+    await editor.put(at(inner, "staging"), { version: 2 });
+    const calls = (environment: string, more: object = {}): FlowDefinition =>
+      flowOf({
+        nodes: [
+          node("in-0", "input"),
+          node("flow-0", "subflow", { project_id: inner, inputs: { "in-0": "'y'" }, environment, ...more }),
+          node("out-0", "output", { value: '{{nodes["flow-0"]["out-0"]}}' }),
+        ],
+        edges: edges("in-0 > flow-0 > out-0"),
+      });
+    const outer = await projectWith(calls("staging"), calls("development"));
+    expect((await start(outer)).body.outputs["out-0"]).toBe("inner two");
+    const empty = await start(outer, { version: 2 });
+    expect(empty.body.error).toMatchObject({ code: "subflow_not_found" });
+    expect(empty.body.error.message).toContain("no version in development");
+    const both = await editor.post("/v2/flows/validate", { flow: calls("staging", { version: 1 }) });
+    expect(JSON.stringify(both.body)).toContain("Set either version or environment");
+
+    const action = (environment?: string) =>
+      editor.post("/v2/providers/millrace/actions/start_run/run", {
+        inputs: { project_id: inner, inputs, ...(environment === undefined ? {} : { environment }) },
+      });
+    const started = [await action("staging"), await action()];
+    const runs = await Promise.all(started.map(({ body }) => tenant.until(body.outputs.run_id, "COMPLETED")));
+    expect(runs.map(({ environment, outputs }) => [environment, outputs["out-0"]])).toEqual([
+      ["staging", "inner two"],
+      ["production", "inner one"],
+    ]);
+    for (const name of ["development", "nowhere", "draft"])
+      expect((await action(name)).body, name).toMatchObject({
+        successful: false,
+        error: { code: "invalid_action_inputs", message: expect.stringContaining(`"${name}"`) },
+      });
+  });
 });
 
 describe("connections of an environment", () => {

@@ -9,6 +9,9 @@ import { Status } from "../../parts/status.tsx";
 import { Time } from "../../parts/time.tsx";
 import { titleOfTrigger } from "../trigger-title.ts";
 
+/** The environment that needs no mention. */
+const PRODUCTION = "production";
+
 /** What calls the flow, and where its runs, their retention and its members are. */
 export function UsedBy({ project }: { readonly project: Schemas["ProjectWithUsers"] }): JSX.Element {
   const { project_id, used_by = [], published_version } = project;
@@ -35,6 +38,7 @@ export function UsedBy({ project }: { readonly project: Schemas["ProjectWithUser
               {titleOfTrigger(trigger)}
             </Link>
             <span className="row small muted">
+              {trigger.environment !== PRODUCTION && trigger.environment}
               {!trigger.enabled && <Status state="disabled" />}
               {trigger.last_error !== null && <Status state="error" />}
               {trigger.last_run_id === null ? (
@@ -50,11 +54,12 @@ export function UsedBy({ project }: { readonly project: Schemas["ProjectWithUser
       </Group>
       {isViewer && (
         <Group title="Monitors" empty="No monitors score its runs.">
-          {(monitors?.data ?? []).map(({ monitor_id, name, status, sampling_rate }) => (
+          {(monitors?.data ?? []).map(({ monitor_id, name, environment, status, sampling_rate }) => (
             <li key={monitor_id} className="spread">
               <span className="wrap">{name}</span>
               <span className="row small muted">
-                {Math.round(sampling_rate * 100)} % of runs <Status state={status} />
+                {Math.round(sampling_rate * 100)} % of runs
+                {environment !== PRODUCTION && ` in ${environment}`} <Status state={status} />
               </span>
             </li>
           ))}

@@ -3,6 +3,7 @@ import { useRef } from "react";
 import type { JSX } from "react";
 import { useMay } from "../../api/accounts.ts";
 import type { Schemas } from "../../api/client.ts";
+import { environmentsOptions } from "../../api/environments.ts";
 import { isStale, toProblem } from "../../api/problem.ts";
 import { changeTrigger, triggerKindOptions, useTriggerAction } from "../../api/triggers.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
@@ -21,12 +22,15 @@ const INPUTS = {
   additionalProperties: { type: "string" },
 };
 
-/** What a trigger is set to, and the inputs that it gives to the flow. */
+type Settings = Pick<ShownTrigger, "environment" | "config" | "inputs">;
+
+/** What a trigger is set to, the environment that it starts, and the inputs that it gives to the flow. */
 export function TriggerSettings({ trigger }: { readonly trigger: ShownTrigger }): JSX.Element {
-  const { id, etag, project_id, provider_id, trigger_id, config, inputs } = trigger;
+  const { id, etag, project_id, provider_id, trigger_id, environment, config, inputs } = trigger;
   const mayEdit = useMay("editor", project_id);
   const kind = useQuery(triggerKindOptions(provider_id, trigger_id));
-  const data = useFormState(() => ({ config, inputs }));
+  const data = useFormState(() => ({ environment, config, inputs }));
+  const environments = useQuery(environmentsOptions(project_id));
   const change = useTriggerAction(changeTrigger);
   const form = useRef<HTMLFormElement>(null);
   const problem = change.error && toProblem(change.error);
@@ -35,9 +39,16 @@ export function TriggerSettings({ trigger }: { readonly trigger: ShownTrigger })
     return (
       <section className="panel stack" aria-label="Settings">
         <h2>Settings</h2>
-        <Value value={{ config, inputs }} label="Settings of the trigger" />
+        <Value value={{ environment, config, inputs }} label="Settings of the trigger" />
       </section>
     );
+  const names = (environments.data?.data ?? []).map(({ name }) => name);
+  const where = {
+    type: "string",
+    title: "Environment",
+    description: "The runs use the version and the connections of this environment.",
+    enum: names.includes(environment) ? names : [...names, environment],
+  };
   const settings = { ...kind.data.config_schema, title: "Settings" };
   return (
     <section className="panel stack" aria-label="Settings">
@@ -51,7 +62,7 @@ export function TriggerSettings({ trigger }: { readonly trigger: ShownTrigger })
           event.preventDefault();
           const unread = unreadable(event.currentTarget);
           if (unread) return unread.focus();
-          const body = changeOf(trigger, data.value as Pick<ShownTrigger, "config" | "inputs">);
+          const body = changeOf(trigger, data.value as Settings);
           change.mutate({ id, etag, ...body });
         }}
       >
@@ -59,8 +70,8 @@ export function TriggerSettings({ trigger }: { readonly trigger: ShownTrigger })
           <SchemaForm
             schema={{
               type: "object",
-              properties: { config: settings, inputs: INPUTS },
-              required: ["config", "inputs"],
+              properties: { environment: where, config: settings, inputs: INPUTS },
+              required: ["environment", "config", "inputs"],
             }}
             value={data.value}
             onChange={data.change}
@@ -76,13 +87,11 @@ export function TriggerSettings({ trigger }: { readonly trigger: ShownTrigger })
 }
 
 /** The change from the stored settings: a field that was emptied is null, because the API merges members. */
-function changeOf(
-  before: Pick<ShownTrigger, "config" | "inputs">,
-  after: Pick<ShownTrigger, "config" | "inputs">,
-): Schemas["ProjectTriggerChange"] {
+function changeOf(before: Settings, after: Settings): Schemas["ProjectTriggerChange"] {
   const gone = (one: object, other: object = {}): object =>
     Object.fromEntries(Object.keys(one).flatMap((name) => (Object.hasOwn(other, name) ? [] : [[name, null]])));
   return {
+    environment: after.environment,
     config: { ...after.config, ...gone(before.config, after.config) },
     inputs: { ...after.inputs, ...gone(before.inputs, after.inputs) },
   };

@@ -99,8 +99,8 @@ function reuse(frame: Frame, node: PlanNodeOf<"llm">, call: AgentCall, path: str
 async function runTool(frame: Frame, node: PlanNodeOf<"llm">, call: AgentCall, path: string): Promise<StoredValue> {
   const tool = node.config.tools?.[call.tool ?? -1];
   if (tool?.type !== "subflow") throw new Error(`the tool ${call.name} is not a flow`);
-  const { project_id, version } = tool;
-  return runChild(frame, node, { path, inputs: call.arguments, called: { project_id, version } });
+  const { project_id, version, environment } = tool;
+  return runChild(frame, node, { path, inputs: call.arguments, called: { project_id, version, environment } });
 }
 
 /** A person's decision: make the call, possibly with other arguments, or send this refusal to the model. */

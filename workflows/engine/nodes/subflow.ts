@@ -7,6 +7,7 @@ import {
   workflowInfo,
 } from "@temporalio/workflow";
 import { runWorkflowId } from "../../../src/temporal/ids.ts";
+import type { CalledFlow } from "../../../src/domain/flow/nodes/called-flow.ts";
 import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
 import type { ChildRunStart } from "../../../src/domain/runs/run-report.ts";
@@ -36,7 +37,7 @@ export interface ChildCall {
   readonly path: string;
   readonly inputs: StoredValue;
   /** The flow to call; by default the one that the node names. */
-  readonly called?: { readonly project_id: string; readonly version: number };
+  readonly called?: CalledFlow;
 }
 
 /** Runs a child run for a node and waits for its outputs. Throws NodeFailed. */

@@ -6,6 +6,7 @@ import { readSkillReference } from "../../skills/reference.ts";
 import { inputReferences } from "./action-inputs.ts";
 import { assigneesConfig } from "./assignees.ts";
 import type { Asked } from "./assignees.ts";
+import { ONE_VERSION, calledFlow, hasOneVersion } from "./called-flow.ts";
 import { liquidInside, type ConfigFault, type Expression, type NodeReference } from "./spec.ts";
 
 /** Most entries in a node's tools. All actions of a provider selected by `mcp` count as one. */
@@ -47,22 +48,20 @@ const knowledgeTool = z.strictObject({
   ...common,
 });
 
-const subflowTool = z.strictObject({
-  type: z.literal("subflow"),
-  project_id: z.string().min(1).max(64).toLowerCase().describe("ID of the project whose flow is run"),
-  version: z
-    .int()
-    .min(-1)
-    .refine((version) => version !== 0, "Must be a version from 1, or -1 for the published version")
-    .default(-1),
-  description: z
-    .string()
-    .min(1)
-    .max(1024)
-    .exactOptional()
-    .describe("What the tool is for; default: the project's description"),
-  ...common,
-});
+const subflowTool = z
+  .strictObject({
+    type: z.literal("subflow"),
+    project_id: z.string().min(1).max(64).toLowerCase().describe("ID of the project whose flow is run"),
+    ...calledFlow,
+    description: z
+      .string()
+      .min(1)
+      .max(1024)
+      .exactOptional()
+      .describe("What the tool is for; default: the project's description"),
+    ...common,
+  })
+  .refine(hasOneVersion, ONE_VERSION);
 
 const mcpTool = z.strictObject({
   type: z.literal("mcp"),

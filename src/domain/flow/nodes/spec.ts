@@ -42,6 +42,8 @@ export interface NodeReference {
   readonly id: string;
   /** Only for things that have versions. */
   readonly version?: number | string;
+  /** Only for projects: the environment whose version is meant. */
+  readonly environment?: string | undefined;
   /** The location of `id`, below `config`. */
   readonly path: ReadonlyArray<string | number>;
   /** How an action is used; also set for a provider, if all of its actions are meant. */

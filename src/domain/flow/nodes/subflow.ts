@@ -1,20 +1,18 @@
 import { z } from "zod";
 import { nodeIdSchema } from "../definition/definition.ts";
+import { ONE_VERSION, calledFlow, hasOneVersion } from "./called-flow.ts";
 import { cel, defineNode, remembersNothing } from "./spec.ts";
 
-const config = z.strictObject({
-  project_id: z.string().min(1).max(64).describe("ID of the project whose flow is run"),
-  version: z
-    .int()
-    .min(-1)
-    .refine((version) => version !== 0, "Must be a version from 1, or -1 for the published version")
-    .default(-1)
-    .describe("Version of that flow; -1 is the version published when the node runs"),
-  inputs: z
-    .record(nodeIdSchema, z.string())
-    .default({})
-    .describe("Inputs of that flow: input node ID to CEL expression"),
-});
+const config = z
+  .strictObject({
+    project_id: z.string().min(1).max(64).describe("ID of the project whose flow is run"),
+    ...calledFlow,
+    inputs: z
+      .record(nodeIdSchema, z.string())
+      .default({})
+      .describe("Inputs of that flow: input node ID to CEL expression"),
+  })
+  .refine(hasOneVersion, ONE_VERSION);
 
 export const subflowSpec = defineNode({
   title: "Subflow",
@@ -26,8 +24,8 @@ export const subflowSpec = defineNode({
   effect: true,
   execution: () => "workflow",
   expressions: ({ inputs }) => Object.entries(inputs).map(([id, source]) => cel(source, "inputs", id)),
-  references: ({ project_id, version }) => [
-    { kind: "project", id: project_id.toLowerCase(), version, path: ["project_id"] },
+  references: ({ project_id, version, environment }) => [
+    { kind: "project", id: project_id.toLowerCase(), version, environment, path: ["project_id"] },
   ],
   remembers: remembersNothing,
   io: { output: () => ({ type: "object" }), outputOf: "project" },

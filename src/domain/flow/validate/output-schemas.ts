@@ -9,15 +9,15 @@ import { opened } from "./follow-schema.ts";
 export type OutputsOfOthers = Readonly<Record<string, JsonObject>>;
 
 /** What determines the value of a node. */
-export type OutputReference = Pick<NodeReference, "kind" | "id" | "version">;
+export type OutputReference = Pick<NodeReference, "kind" | "id" | "version" | "environment">;
 
 /** The schema of an expression; empty if it is unknown. */
 export type SchemaOf = (source: string) => JsonObject;
 
 const UNKNOWN: SchemaOf = () => ({});
 
-export function keyOfOutput({ kind, id, version }: OutputReference): string {
-  return `${kind} ${id} ${version ?? ""}`;
+export function keyOfOutput({ kind, id, version, environment }: OutputReference): string {
+  return `${kind} ${id} ${version ?? ""} ${environment ?? ""}`;
 }
 
 /** What the values of a flow's nodes depend on outside the flow, at most `limit` different ones. The flow may be invalid. */

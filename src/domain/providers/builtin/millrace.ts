@@ -4,6 +4,11 @@ import type { BuiltinProvider } from "../provider.ts";
 const id = { type: "string", format: "uuid" } as const;
 const object = { type: "object" } as const;
 
+const environment = {
+  type: "string",
+  description: "Whose version and connections the run uses; default: production",
+} as const;
+
 const run = {
   type: "object",
   properties: { run_id: id, state: { type: "string" }, outputs: {}, error: {} },
@@ -17,7 +22,11 @@ const startRun = defineAction({
   // The run's ID is derived from the call, so that a repeated call means the same run.
   annotations: { read_only: false, destructive: false, idempotent: true },
   requires_connection: false,
-  input_schema: inputsOf({ project_id: id, inputs: object, user_id: { type: "string" } }, ["inputs", "user_id"]),
+  input_schema: inputsOf({ project_id: id, inputs: object, user_id: { type: "string" }, environment }, [
+    "inputs",
+    "user_id",
+    "environment",
+  ]),
   output_schema: run,
 });
 
