@@ -63,6 +63,7 @@ const LISTS: Readonly<Record<string, string>> = {
   knowledge_base_id: "kb list",
   connection_id: "connections list",
   org_id: "orgs list",
+  page_id: "pages list hello",
 };
 
 /** The blocks of commands of a page. */
