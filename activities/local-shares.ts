@@ -1,7 +1,7 @@
 import type { HandedBack } from "../src/domain/runs/handed-back.ts";
 import { createPlaces, NoPlace } from "../src/domain/places.ts";
 import { isBusy } from "../src/platform/children/child-pool.ts";
-import type { LocalActivities } from "./index.ts";
+import type { LocalActivities } from "./local-activities.ts";
 import { createLines } from "./lines.ts";
 
 /** Most concurrent local work of all organisations: far less than the number of workflow steps that a process runs. */

@@ -1,7 +1,7 @@
 import { createRunWorkerParts } from "../activities/create.ts";
 import { withinNodeQuota } from "../activities/node-quota.ts";
 import { shareOut } from "../activities/shares.ts";
-import { createWebhookActivities } from "../activities/webhooks/deliver-shard.ts";
+import { createWebhookActivities } from "../activities/webhooks/index.ts";
 import { createShares } from "./domain/shares.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
 import { openEvals, openScorer } from "./processes/evals.ts";

@@ -6,7 +6,10 @@ import {
   proxySinks,
 } from "@temporalio/workflow";
 import type { ActivityOptions } from "@temporalio/workflow";
-import type { LocalActivities, NodeActivities, ProviderActivities, WebhookActivities } from "../activities/index.ts";
+import type { LocalActivities } from "../activities/local-activities.ts";
+import type { ProviderActivities } from "../activities/providers/types.ts";
+import type { NodeActivities } from "../activities/runs/types.ts";
+import type { WebhookActivities } from "../activities/webhooks/types.ts";
 import { NODE_GRACE_MS } from "../src/domain/flow/plan/retry.ts";
 import { inOrder } from "./engine/step-end.ts";
 import type { RecordSinks } from "../src/domain/runs/record-sinks.ts";

@@ -1,4 +1,4 @@
-import { createEvalActivities } from "../../activities/create.ts";
+import { createEvalActivities } from "../../activities/evals/index.ts";
 import type { Sandbox } from "../platform/sandbox/sandbox.ts";
 import { createScorer } from "../services/evals/scorer.ts";
 import type { Scorer } from "../services/evals/scorer.ts";

@@ -1,4 +1,5 @@
-import { createIngestActivities, createResourceActivities, createSyncActivities } from "../../activities/create.ts";
+import { createIngestActivities } from "../../activities/documents/index.ts";
+import { createResourceActivities, createSyncActivities } from "../../activities/knowledge/index.ts";
 import { createParseDocument } from "../../activities/documents/parse-document.ts";
 import { createDocumentParser } from "../platform/parsing/document-parser.ts";
 import { openKnowledge } from "../services/knowledge/open-knowledge.ts";

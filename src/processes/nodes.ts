@@ -1,5 +1,5 @@
-import { createNodeActivities } from "../../activities/create.ts";
-import type { NodeActivityDeps } from "../../activities/create.ts";
+import { createNodeActivities } from "../../activities/runs/index.ts";
+import type { NodeActivityDeps } from "../../activities/runs/index.ts";
 import { createActionNodeExecutor } from "../../activities/nodes/action.ts";
 import { createAgentExecutor } from "../../activities/nodes/agent/agent.ts";
 import { createAudioExecutor } from "../../activities/nodes/audio.ts";

@@ -1,4 +1,5 @@
-import { createProviderActivities, createTriggerActivities } from "../../activities/create.ts";
+import { createProviderActivities } from "../../activities/providers/index.ts";
+import { createTriggerActivities } from "../../activities/triggers/index.ts";
 import { createKnowledgeQuery } from "../../activities/nodes/knowledge.ts";
 import { createExecuteAction } from "../../activities/providers/execute-action.ts";
 import { createHttpAction } from "../../activities/providers/http-action.ts";

@@ -1,5 +1,5 @@
-import { createRunJobActivities } from "../../activities/create.ts";
-import type { ActivityDeps } from "../../activities/create.ts";
+import { createRunJobActivities } from "../../activities/runs/index.ts";
+import type { ActivityDeps } from "../../activities/deps.ts";
 import { createFailureObserver } from "../../activities/observe-failures.ts";
 import { createRecording } from "../../activities/recording.ts";
 import { createFlowCache } from "../services/projects/flow-cache.ts";

@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from "vitest";
 import { beat, whileBeating } from "../../activities/attempts.ts";
 import { endFaulty } from "../../activities/faults.ts";
 import type { JobError } from "../../activities/faults.ts";
-import { createProviderActivities } from "../../activities/create.ts";
+import { createProviderActivities } from "../../activities/providers/index.ts";
 import type { ToolsImportInput } from "../../src/domain/providers/jobs.ts";
 import { BlobsUnavailable } from "../../src/platform/blobs/types.ts";
 import { FetchFailed } from "../../src/platform/fetch/guarded-fetch-errors.ts";

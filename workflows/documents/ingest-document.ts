@@ -1,5 +1,5 @@
 import { ownActivities } from "../activities.ts";
-import type { IngestActivities } from "../../activities/index.ts";
+import type { IngestActivities } from "../../activities/documents/types.ts";
 import type { IngestInput } from "../../src/domain/documents/document.ts";
 
 /** Longest time for reading one document (ms); the parser has a shorter limit. */

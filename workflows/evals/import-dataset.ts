@@ -1,5 +1,5 @@
 import { ownActivities } from "../activities.ts";
-import type { EvalActivities } from "../../activities/index.ts";
+import type { EvalActivities } from "../../activities/evals/types.ts";
 import type { ImportInput } from "../../src/domain/evals/import.ts";
 
 const IMPORT_TIMEOUT_MS = 3_600_000;

@@ -13,7 +13,7 @@ import type { ExperimentJobInput, LaneInput, LaneRow } from "../../src/domain/ev
 import type { RunOutcome, RunWorkflowInput } from "../../src/domain/runs/run.ts";
 import { ownActivities } from "../activities.ts";
 import { executeEndingChild } from "../ends-with-parent.ts";
-import type { EvalActivities } from "../../activities/index.ts";
+import type { EvalActivities } from "../../activities/evals/types.ts";
 
 const STEP_TIMEOUT_MS = 600_000;
 /** For scoring all rows again, or writing all rows to a file. */

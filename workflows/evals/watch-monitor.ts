@@ -1,5 +1,5 @@
 import { ownActivities } from "../activities.ts";
-import type { EvalActivities } from "../../activities/index.ts";
+import type { EvalActivities } from "../../activities/evals/types.ts";
 import type { WatchInput } from "../../src/domain/evals/monitor.ts";
 
 const STEP_TIMEOUT_MS = 900_000;

@@ -1,5 +1,5 @@
 import { ownActivities } from "../activities.ts";
-import type { ResourceActivities } from "../../activities/index.ts";
+import type { ResourceActivities } from "../../activities/knowledge/types.ts";
 import type { ResourceInput } from "../../src/domain/knowledge/ingest.ts";
 
 const FETCH_TIMEOUT_MS = 300_000;

@@ -1,5 +1,5 @@
 import { ownActivities } from "../activities.ts";
-import type { SyncActivities } from "../../activities/index.ts";
+import type { SyncActivities } from "../../activities/knowledge/types.ts";
 import type { SyncInput } from "../../src/domain/knowledge/sync.ts";
 
 const TIMEOUT_MS = 60_000;

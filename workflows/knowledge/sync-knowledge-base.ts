@@ -1,6 +1,6 @@
 import { continueAsNew } from "@temporalio/workflow";
 import { ownActivities } from "../activities.ts";
-import type { SyncActivities } from "../../activities/index.ts";
+import type { SyncActivities } from "../../activities/knowledge/types.ts";
 import type { SyncInput } from "../../src/domain/knowledge/sync.ts";
 
 /** Only an upper limit: activities hand the work back much earlier. */

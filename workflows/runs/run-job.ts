@@ -1,6 +1,6 @@
 import { continueAsNew, sleep } from "@temporalio/workflow";
 import { ownActivities } from "../activities.ts";
-import type { RunJobActivities } from "../../activities/index.ts";
+import type { RunJobActivities } from "../../activities/runs/types.ts";
 import type { RunJobInput } from "../../src/domain/runs/run-job.ts";
 
 /** Only an upper limit: activities hand the work back much earlier. */

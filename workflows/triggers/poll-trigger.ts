@@ -1,4 +1,4 @@
-import type { TriggerActivities } from "../../activities/index.ts";
+import type { TriggerActivities } from "../../activities/triggers/types.ts";
 import { ownActivities } from "../activities.ts";
 
 /** Longer than a single request may take. */

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ApplicationFailure, Context } from "@temporalio/activity";
 import type { Deliverer } from "../../src/services/webhooks/deliverer.ts";
 import { whileBeating } from "../attempts.ts";
-import type { WebhookActivities } from "../index.ts";
+import type { WebhookActivities } from "./types.ts";
 
 /** Time after which a process hands a shard back (ms), so that new workers get their share. */
 const TENURE_MS = 600_000;
