@@ -560,15 +560,17 @@ describe("trigger-forgery: inbound webhooks", () => {
 describe("run events", () => {
   it("start a flow when a run of another flow finishes, with its outputs", async () => {
     const source = await mine.deploy(echo());
-    const inputs = { "in-0": "payload.state + ' ' + payload.outputs['out-0']" };
+    const inputs = { "in-0": "payload.state + ' ' + payload.environment + ' ' + payload.outputs['out-0']" };
+    expect((await mine.secret.put(`/v2/projects/${source}/environments/staging`, { version: 1 })).status).toBe(200);
     const { id } = await create("run_event", { project_id: source }, { inputs });
     const { id: failures } = await create("run_event", { project_id: source, states: ["FAILED"] }, { inputs });
-    const { body: run } = await mine.secret.post("/v2/runs", { project_id: source, inputs: { "in-0": "Ada" } });
+    const wanted = { project_id: source, environment: "staging", inputs: { "in-0": "Ada" } };
+    const { body: run } = await mine.secret.post("/v2/runs", wanted);
     const [made] = await eventually("a run", async () => {
       const found = await runsOf(id);
       return found[0]?.state === "COMPLETED" ? found : undefined;
     });
-    expect(made).toMatchObject({ run_type: "trigger", inputs: { "in-0": "COMPLETED Ada" } });
+    expect(made).toMatchObject({ run_type: "trigger", inputs: { "in-0": "COMPLETED staging Ada" } });
     expect(made.run_id).not.toBe(run.run_id);
     expect(await runsOf(failures)).toEqual([]);
     const long = await mine.secret.post("/v2/runs", { project_id: source, inputs: { "in-0": "x".repeat(50_000) } });
@@ -577,7 +579,7 @@ describe("run events", () => {
       return found.length === 2 && found.every(({ state }) => state === "COMPLETED") ? found : undefined;
     });
     const whole = await mine.secret.get(`/v2/runs/${runs[0].run_id}`);
-    expect([long.status, whole.body.outputs["out-0"].length]).toEqual([201, "COMPLETED ".length + 50_000]);
+    expect([long.status, whole.body.outputs["out-0"].length]).toEqual([201, "COMPLETED production ".length + 50_000]);
     await mine.secret.delete(`${PATH}/${id}`);
   });
 

@@ -144,6 +144,7 @@ describe("an event", () => {
         project_id,
         flow_version: 1,
         run_type: "api",
+        environment: "production",
         parent_run_id: null,
         state: "COMPLETED",
         state_reason: null,
