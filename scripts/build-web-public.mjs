@@ -27,7 +27,6 @@ await build({
       { find: /^react\/jsx-runtime$/, replacement: "preact/jsx-runtime" },
       { find: /^react-dom\/client$/, replacement: "preact/compat/client" },
       { find: /^react$/, replacement: "preact/compat" },
-      { find: /^.*\/markdown\/markdown\.tsx$/, replacement: join(root, "formatted-markdown.tsx") },
     ],
   },
   build: {

@@ -263,7 +263,7 @@ const WEB: ReadonlyArray<readonly [files: RegExp, packages: RegExp, folders: Reg
   ],
   [/^web\/flow\/layout\//, /^@dagrejs\/dagre$/, /^web\/flow\//],
   [/^web\/flow\//, /^$/, /^web\/flow\//],
-  [/^web\/chat\//, /^react$/, /^web\/chat\//],
+  [/^web\/chat\//, /^react$/, /^web\/(chat|parts\/markdown)\//],
   // Nothing of the console is in published pages but shared parts, and what an error response means.
   [/^web\/published\/main\.tsx$/, /^react-dom$/, /^web\/(published|theme)\//],
   [/^web\/published\//, /^(react|eventsource-parser)$/, /^web\/(published\/|chat\/|parts\/|api\/problem\.ts$)/],
@@ -272,7 +272,6 @@ const WEB: ReadonlyArray<readonly [files: RegExp, packages: RegExp, folders: Reg
   [/^web\/parts\/graph\//, /^(react|@xyflow\/react)$/, /^web\/(parts|theme|flow)\//],
   [/^web\/parts\/diff\//, /^react$/, /^web\/(parts|theme|flow)\//],
   [/^web\/parts\/code\//, /^(react|@codemirror\/[a-z-]+|@lezer\/highlight)$/, /^web\/(parts|theme)\//],
-  [/^web\/parts\/markdown\//, /^(react|markdown-it)$/, /^web\/(parts|theme)\//],
   [/^web\/parts\//, /^react$/, /^web\/(parts|theme)\//],
 ];
 

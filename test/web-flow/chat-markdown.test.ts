@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { inlineOf, safeAddress } from "../../web/chat/inline.ts";
-import { blocksOf } from "../../web/chat/markdown.ts";
-import type { Block } from "../../web/chat/markdown.ts";
-import { piecesOf } from "../../web/chat/pieces.ts";
+import { inlineOf, safeAddress } from "../../web/parts/markdown/inline.ts";
+import { blocksOf } from "../../web/parts/markdown/blocks.ts";
+import type { Block } from "../../web/parts/markdown/blocks.ts";
+import { piecesOf } from "../../web/parts/markdown/pieces.ts";
 
 const kindsOf = (text: string): string[] => blocksOf(text).map(({ kind }) => kind);
 const repeated = (part: string, length = 60_000): string =>

@@ -85,6 +85,8 @@ describe("the message of an approval", () => {
     "- [safe-looking](javascript:alert(1)) and [data](data:text/html,<script>alert(1)</script>)",
     "- [my bank](https://evil.example/login) ![picture](https://evil.example/p.png)",
     "- [ours](/console/access) <https://evil.example/auto>",
+    '<iframe src="https://evil.example/3"></iframe> <form action="https://evil.example/4"><button>Sign in</button></form>',
+    "<style>body{display:none}</style> \u202Egpj.exe \u200B end",
     "",
     "<script>alert(1)</script>",
     "",
@@ -110,7 +112,7 @@ describe("the message of an approval", () => {
     expect(await article.locator("h2 strong").textContent()).toBe("Ada");
     await article.getByRole("cell", { name: "2" }).waitFor();
     await article.getByText("<script>alert(1)</script>", { exact: true }).waitFor();
-    expect(await article.locator("img, script, iframe, [style], [onerror]").count()).toBe(0);
+    expect(await article.locator("img, script, iframe, form form, .markdown :is(style, svg, object, button), [style], [onerror]").count()).toBe(0);
     const links = await article
       .locator(".markdown a")
       .evaluateAll((found) => found.map((a) => ["href", "rel", "target"].map((name) => a.getAttribute(name))));
@@ -118,7 +120,7 @@ describe("the message of an approval", () => {
     expect(links).toEqual([
       outside("https://evil.example/login"),
       outside("https://evil.example/p.png"),
-      outside("https://evil.example/auto"),
+      ...["auto", "3", "4"].map((end) => outside(`https://evil.example/${end}`)),
     ]);
     await article.getByText("my bank (evil.example)").waitFor();
     expect(foreign).toEqual([]);

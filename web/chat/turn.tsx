@@ -1,6 +1,6 @@
 import { useCallback, useDeferredValue, useId } from "react";
 import type { JSX, ReactNode } from "react";
-import { Formatted } from "./formatted.tsx";
+import { Formatted } from "../parts/markdown/formatted.tsx";
 import "./chat.css";
 
 /** How far an answer is. */

@@ -1,5 +1,5 @@
 import type { JSX } from "react";
-import { Formatted, Outside } from "../chat/formatted.tsx";
+import { Formatted, Outside } from "../parts/markdown/formatted.tsx";
 import type { ChatSource } from "../chat/turn.tsx";
 import { Value } from "../parts/value.tsx";
 import type { Citation } from "./shapes.ts";

@@ -5,7 +5,7 @@ import { unreadable } from "../parts/schema-form/controls.tsx";
 import { completed, initialData } from "../parts/schema-form/data.ts";
 import { useFormState } from "../parts/schema-form/form-state.ts";
 import { SchemaForm } from "../parts/schema-form/schema-form.tsx";
-import { Formatted } from "../chat/formatted.tsx";
+import { Formatted } from "../parts/markdown/formatted.tsx";
 import { Output } from "./answer.tsx";
 import { sayError } from "./api.ts";
 import { errorsBelow, NO_ERRORS } from "./form-errors.ts";

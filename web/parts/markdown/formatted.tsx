@@ -2,8 +2,8 @@ import { Fragment, createElement, memo, useMemo, useState } from "react";
 import type { JSX, ReactNode } from "react";
 import { inlineOf, safeAddress } from "./inline.ts";
 import type { Inline } from "./inline.ts";
-import { blocksOf } from "./markdown.ts";
-import type { Block } from "./markdown.ts";
+import { blocksOf } from "./blocks.ts";
+import type { Block } from "./blocks.ts";
 import { piecesOf } from "./pieces.ts";
 
 /** Characters that are formatted. What comes after them is shown as it is, once a reader asks for it. */
@@ -70,8 +70,24 @@ const Piece = memo(function Piece({
   readonly drawCite: DrawCite | undefined;
 }): JSX.Element {
   const blocks = useMemo(() => blocksOf(text), [text]);
-  return <>{all(blocks, drawCite)}</>;
+  return <Blocks blocks={blocks} drawCite={drawCite} />;
 });
+
+/** Blocks of a text. */
+export function Blocks({
+  blocks,
+  drawCite,
+}: {
+  readonly blocks: readonly Block[];
+  readonly drawCite?: DrawCite | undefined;
+}): JSX.Element {
+  return <>{all(blocks, drawCite)}</>;
+}
+
+/** Text with inline marks only. */
+export function Line({ text }: { readonly text: string }): JSX.Element {
+  return <>{line(text, undefined)}</>;
+}
 
 const all = (blocks: readonly Block[], cite: DrawCite | undefined): ReactNode =>
   blocks.map((block, index) => <Fragment key={index}>{draw(block, cite)}</Fragment>);

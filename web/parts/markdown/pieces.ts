@@ -1,4 +1,4 @@
-import { closesFence, fenceOf } from "./markdown.ts";
+import { closesFence, fenceOf } from "./blocks.ts";
 
 /** A piece ends at the first empty line after so many characters. */
 const PIECE = 1500;
