@@ -152,7 +152,6 @@ describe("the page that calls a flow", () => {
     await page.getByLabel("str-0", { exact: true }).fill(HOSTILE.replace("\u0001", ""));
     await page.getByLabel("User ID").fill("ada-call");
     await page.getByLabel("doc-0", { exact: true }).setInputFiles(join(directory, FILE));
-    expect(await page.getByRole("button", { name: "Send" }).isDisabled()).toBe(true);
     const codes: string[] = [];
     for (const language of LANGUAGES) {
       await page.getByLabel("User ID").fill(`ada-${language}`);
@@ -162,6 +161,11 @@ describe("the page that calls a flow", () => {
     const runs = await newestRuns(project_id, LANGUAGES.length);
     const expected = `${HOSTILE.replace("\u0001", "")}|The well is dry.`;
     expect(runs.map(({ outputs }) => outputs["out-0"])).toEqual(LANGUAGES.map(() => expected));
+    await page.getByLabel("User ID").fill("ada-session");
+    await text(page, "Without a key, your session uploads the files and starts the run.");
+    await page.getByRole("button", { name: "Send" }).click();
+    await text(page, "201 Created");
+    await page.getByRole("region", { name: "Response body" }).getByText("The well is dry.").waitFor();
     await page.getByLabel("API key (optional)").fill(tenant.publicKey);
     await page.getByLabel("User ID").fill("ada-sent");
     await page.getByRole("button", { name: "Send" }).click();

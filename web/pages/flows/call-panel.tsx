@@ -60,8 +60,8 @@ export function CallPanel({
     uploads: uploads.map(({ node_id }) => ({ node_id, file: files[node_id]?.name ?? "report.pdf" })),
   };
   const key = apiKey.trim();
-  // A session may start runs; only keys may stream and upload.
-  const needsKey = key === "" && (way === "stream" || uploads.length > 0);
+  // A session may upload files and start runs; only keys may stream.
+  const needsKey = key === "" && way === "stream";
   const isClosed = needsKey || (key === "" && !mayRun);
   const runId = runIn(answer);
 
@@ -139,15 +139,7 @@ export function CallPanel({
             </button>
           )}
           <span className="small muted">
-            {needsKey
-              ? uploads.length > 0
-                ? "Uploading files needs a key."
-                : "Streaming needs a key."
-              : key === "" && !mayRun
-                ? "Your role may not start runs. Enter a key to send the call."
-                : key === ""
-                  ? "Without a key, your session starts the run."
-                  : "Sends this call with the key. It starts a real run."}
+            {hintOf({ hasKey: key !== "", needsKey, mayRun, uploads: uploads.length > 0 })}
           </span>
         </div>
         {problem !== null && <Notice tone="bad">{problem}</Notice>}
@@ -156,6 +148,21 @@ export function CallPanel({
       </section>
     </div>
   );
+}
+
+/** What "Send" does, or what it needs. */
+function hintOf(call: {
+  readonly hasKey: boolean;
+  readonly needsKey: boolean;
+  readonly mayRun: boolean;
+  readonly uploads: boolean;
+}): string {
+  if (call.hasKey) return "Sends this call with the key. It starts a real run.";
+  if (call.needsKey) return "Streaming needs a key.";
+  if (!call.mayRun) return "Your role may not start runs. Enter a key to send the call.";
+  return call.uploads
+    ? "Without a key, your session uploads the files and starts the run."
+    : "Without a key, your session starts the run.";
 }
 
 function withFile(

@@ -38,10 +38,11 @@ export function callUrl({ base, org_id, project_id, version, environment, way }:
   return `${base}/inference/v0/${operation}/${encodeURIComponent(org_id)}/${encodeURIComponent(project_id)}${query}`;
 }
 
-export function uploadUrl({ base, org_id, project_id, inputs }: FlowCall, { node_id }: Upload): string {
+export function uploadUrl({ base, org_id, project_id, environment, inputs }: FlowCall, { node_id }: Upload): string {
   const user = inputs["user_id"];
   const user_id = typeof user === "string" ? user : "";
-  return `${base}/upload_to_storage_user?${new URLSearchParams({ org: org_id, user_id, flow_id: project_id, node_id }).toString()}`;
+  const query = { org: org_id, user_id, flow_id: project_id, node_id, ...(environment != null && { environment }) };
+  return `${base}/upload_to_storage_user?${new URLSearchParams(query).toString()}`;
 }
 
 /** Code that makes a call. It needs only the language, reads the key from MILLRACE_API_KEY, and prints the outputs. */

@@ -5,12 +5,13 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FlowDefinition } from "../../../../src/domain/flow/definition/definition.ts";
 import { describeFlow } from "../../../../src/domain/flow/io/io-schema.ts";
+import type { FlowAddress } from "../../../../src/domain/flow/io/io-formats.ts";
 import { flowSnippets } from "../../../../src/domain/flow/io/snippets.ts";
 import type { JsonObject } from "../../../../src/domain/json.ts";
 import { edges, flow, node } from "../../../support/flows.ts";
 
 const identity = { project_id: "p-1", name: "Test", version: 1, content_hash: "abc" };
-const address = { base_url: "https://millrace.example", org_id: "o-1" };
+const address: FlowAddress = { base_url: "https://millrace.example", org_id: "o-1" };
 
 function snippets(over: Partial<FlowDefinition>, at = address) {
   return flowSnippets(describeFlow(flow(over), identity, { max_input_bytes: 1000 }), at);
@@ -138,11 +139,12 @@ describe.each(languages)("the snippet for %s", (_, send) => {
   });
 
   it("uploads a document first if the flow reads documents, under the user ID that the run uses", () => {
-    const all = snippets({ nodes: [node("doc-0", "files"), node("out-0", "output")], edges: edges("doc-0 > out-0") });
-    const [upload, call] = send(all);
-    expect(upload?.url).toBe(
-      "https://millrace.example/upload_to_storage_user?org=o-1&user_id=ada-1&flow_id=p-1&node_id=doc-0",
-    );
+    const reading = { nodes: [node("doc-0", "files"), node("out-0", "output")], edges: edges("doc-0 > out-0") };
+    const [upload, call] = send(snippets(reading));
+    const url = "https://millrace.example/upload_to_storage_user?org=o-1&user_id=ada-1&flow_id=p-1&node_id=doc-0";
+    expect(upload?.url).toBe(url);
+    const staged = send(snippets(reading, { ...address, environment: "staging" }));
+    expect(staged.map((each) => each.url.includes("environment=staging"))).toEqual([true, true]);
     expect(upload?.auth).toBe("Bearer mr_pub_key");
     expect(upload?.body).toMatch(/file/);
     expect(JSON.parse(call?.body ?? "")).toEqual({ user_id: "ada-1" });
