@@ -112,7 +112,11 @@ describe("the message of an approval", () => {
     expect(await article.locator("h2 strong").textContent()).toBe("Ada");
     await article.getByRole("cell", { name: "2" }).waitFor();
     await article.getByText("<script>alert(1)</script>", { exact: true }).waitFor();
-    expect(await article.locator("img, script, iframe, form form, .markdown :is(style, svg, object, button), [style], [onerror]").count()).toBe(0);
+    expect(
+      await article
+        .locator("img, script, iframe, form form, .markdown :is(style, svg, object, button), [style], [onerror]")
+        .count(),
+    ).toBe(0);
     const links = await article
       .locator(".markdown a")
       .evaluateAll((found) => found.map((a) => ["href", "rel", "target"].map((name) => a.getAttribute(name))));

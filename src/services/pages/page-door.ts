@@ -24,15 +24,26 @@ const MAX_CACHED = 10_000;
 const VISITOR_CACHE_MS = 60_000;
 /** The last use of a handle is written at most once in this time. */
 const SEEN_EVERY_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 
 const MINUTE = 60;
 const QUARTER = 900;
+const HOUR = 3600;
+const DAY = 86_400;
 /** New visitors of a page from one network. */
 const ARRIVALS = { name: "page-arrivals", points: 200, seconds: QUARTER };
-/** Wrong passwords for a page from one network, and from all networks together. */
-const GUESSES = { name: "page-password", points: 10, seconds: QUARTER };
-const GUESSES_OF_ALL = { name: "page-passwords", points: 30, seconds: MINUTE };
+/**
+ * Wrong passwords for a page: at most 5 from a network in 15 minutes, and 300 from all networks in an hour. When others have used up the
+ * 300, each region (the /24 of an IPv4 address, the /48 of an IPv6 address) still has 3 guesses a day, and all regions together 5000. So
+ * people who know the password still come in.
+ *
+ * A password is guessed at most 24 * 300 + 5000 = 12 200 times a day, from however many networks: 4.5 million times a year, of the 2 * 10^11
+ * passwords of 8 lower-case letters. To use up the 300, a guesser needs 15 networks (5 guesses four times an hour each), and 1667 regions
+ * a day for the 5000: only then are others locked out.
+ */
+const GUESSES = { name: "page-password", points: 5, seconds: QUARTER };
+const GUESSES_OF_ALL = { name: "page-passwords", points: 300, seconds: HOUR };
+const GUESSES_OF_REGION = { name: "page-region", points: 3, seconds: DAY };
+const GUESSES_BEYOND = { name: "page-beyond", points: 5000, seconds: DAY };
 
 /** Admits people without an account to published pages. */
 export interface PageDoor {
@@ -74,6 +85,8 @@ export function createPageDoor(db: Database, passwords: PasswordQueue, requestsP
   const arrivals = createRateLimiter(db, ARRIVALS);
   const guesses = createRateLimiter(db, GUESSES);
   const guessesOfAll = createRateLimiter(db, GUESSES_OF_ALL);
+  const guessesOfRegion = createRateLimiter(db, GUESSES_OF_REGION);
+  const guessesBeyond = createRateLimiter(db, GUESSES_BEYOND);
   // The counts are in the database, so any number of limiters with the same name share them.
   const starts = new LRUCache<string, RateLimiter>({ max: 1000 });
 
@@ -103,15 +116,33 @@ export function createPageDoor(db: Database, passwords: PasswordQueue, requestsP
     }
   }
 
+  /** Counts a guess before the check of its password, so that concurrent guesses all count. Returns what undoes it. Throws 429. */
+  async function countGuess(pageId: string, network: string): Promise<() => Promise<void>> {
+    const taken: Array<() => Promise<void>> = [];
+    const giveBack = async (): Promise<void> => void (await Promise.all(taken.map((each) => each())));
+    const take = async (limiter: RateLimiter, key: string): Promise<void> => {
+      await limiter.take(key);
+      taken.push(() => limiter.giveBack(key));
+    };
+    try {
+      await take(guesses, countedAs(pageId, network));
+      if (await guessesOfAll.tryTake(pageId)) taken.push(() => guessesOfAll.giveBack(pageId));
+      else {
+        await take(guessesOfRegion, countedAs(pageId, regionOf(network)));
+        await take(guessesBeyond, pageId);
+      }
+    } catch (error) {
+      await giveBack();
+      throw error;
+    }
+    return giveBack;
+  }
+
   async function checkPassword(page: PageRow, password: string | undefined, network: string): Promise<void> {
     const { password_hash } = page;
     if (password_hash === null) return;
     if (password === undefined) throw unauthorized("This page has a password: send it as `password`.");
-    const ofNetwork = countedAs(page.page_id, network);
-    // Counted before the check, so that concurrent guesses all count.
-    await guesses.take(ofNetwork);
-    await guessesOfAll.take(page.page_id);
-    const giveBack = () => Promise.all([guesses.giveBack(ofNetwork), guessesOfAll.giveBack(page.page_id)]);
+    const giveBack = await countGuess(page.page_id, network);
     const matching = await passwords
       .take(`page ${network}`, () => matchPassword(password, [password_hash]))
       .catch(async (error: unknown) => {
@@ -139,7 +170,7 @@ export function createPageDoor(db: Database, passwords: PasswordQueue, requestsP
         visitors.get(key) ?? (await db.org(page.org_id, (connection) => findVisitor(connection, page.page_id, hash)));
       if (visitor === null || Date.parse(visitor.created_at) < Date.parse(page.visitors_since)) return null;
       const unused = Date.now() - Date.parse(visitor.seen_at);
-      if (unused > VISITOR_DAYS * DAY_MS) return null;
+      if (unused > VISITOR_DAYS * DAY * 1000) return null;
       const touched = unused > SEEN_EVERY_MS;
       if (touched) await db.org(page.org_id, (connection) => touchVisitor(connection, visitor.visitor_id));
       visitors.set(key, touched ? { ...visitor, seen_at: new Date().toISOString() } : visitor);
@@ -154,7 +185,7 @@ export function createPageDoor(db: Database, passwords: PasswordQueue, requestsP
       await db.org(org_id, (connection) =>
         insertVisitor(connection, { visitor_id: uuidv7(), org_id, page_id, secret_hash }),
       );
-      return { visitor, expires_at: new Date(Date.now() + VISITOR_DAYS * DAY_MS).toISOString() };
+      return { visitor, expires_at: new Date(Date.now() + VISITOR_DAYS * DAY * 1000).toISOString() };
     },
     async countRequest(network) {
       await requests.consume(network).catch((left: { readonly msBeforeNext?: number }) => {
@@ -179,6 +210,12 @@ export function createPageDoor(db: Database, passwords: PasswordQueue, requestsP
 /** A network is counted for each page, under a digest: the table of counts keeps no addresses. */
 function countedAs(pageId: string, network: string): string {
   return hashSecret(`${pageId} ${network}`).toString("hex");
+}
+
+/** The /24 of an IPv4 address, or the /48 of an IPv6 network: what one guesser can get as a whole. */
+function regionOf(network: string): string {
+  const separator = network.includes(":") ? ":" : ".";
+  return network.split(separator).slice(0, 3).join(separator);
 }
 
 function unauthorized(detail: string): Problem {

@@ -62,7 +62,15 @@ function runOf({ data }: DomainEvent): string {
 }
 
 function payloadOf({ data }: DomainEvent): JsonObject {
-  const { run_id = null, project_id = null, flow_version = null, run_type = null, environment = null, state = null, error = null } = data;
+  const {
+    run_id = null,
+    project_id = null,
+    flow_version = null,
+    run_type = null,
+    environment = null,
+    state = null,
+    error = null,
+  } = data;
   // Long outputs are not in the event; they are loaded from the record when the triggered run starts.
   const outputs = OVERSIZE in data ? {} : { outputs: data["outputs"] ?? {} };
   return { run_id, project_id, flow_version, run_type, environment, state, error, ...outputs };

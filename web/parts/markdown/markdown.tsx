@@ -69,7 +69,10 @@ function wordsOfBlock(block: Block): string {
     case "list":
       return block.items.map(wordsOf).join(" ");
     case "table":
-      return [block.head, ...block.rows].flat().map((cell) => plain(inlineOf(cell))).join(" ");
+      return [block.head, ...block.rows]
+        .flat()
+        .map((cell) => plain(inlineOf(cell)))
+        .join(" ");
   }
 }
 
