@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "pg";
 import { findAccessGaps, findRoleGaps } from "./access.ts";
 import type { AccessGap } from "./access.ts";
+import { UPDATE_FIRST, withBaseline } from "./baseline.ts";
 import { asDb } from "./db.ts";
 import type { Db } from "./db.ts";
 import { withOwnConnection } from "./own-connection.ts";
@@ -13,6 +14,8 @@ const LOCK = 5_217_730_001;
 const LOOK_EVERY_MS = 200;
 /** The first line of a migration that builds indexes while others write, which cannot run in a transaction. */
 const OUTSIDE = "-- Outside a transaction";
+/** A line that stands for another file, as in psql. */
+const INCLUDE = /^\\ir (\S+)$/gm;
 
 export interface Migrated {
   /** Names of the applied migrations. */
@@ -24,8 +27,8 @@ export interface Migrated {
 /**
  * Applies the migrations of `directory` that the database lacks, in order (only the ones in `only`, if given). Each
  * runs in its own transaction unless it begins with OUTSIDE. Then makes missing roles, policies and grants. Throws if
- * the database has a migration this program does not know, because it is newer, or one that is not in `only`, or if
- * the server's version is not supported.
+ * the database has a migration this program does not know, because it is newer, or one that is not in `only`, if it
+ * has only some of the migrations that the baseline replaced, or if the server's version is not supported.
  */
 export async function migrate(url: string, directory: string, only?: readonly string[]): Promise<Migrated> {
   const known = await migrationsIn(directory);
@@ -38,18 +41,7 @@ export async function migrate(url: string, directory: string, only?: readonly st
     await client.query(
       "create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())",
     );
-    const { rows } = await client.query<{ name: string }>("select name from migrations");
-    const applied = new Set(rows.map((row) => row.name));
-    const beyond = (names: readonly string[]): string =>
-      [...applied].filter((name) => !names.includes(name)).join(", ");
-    if (beyond(known) !== "")
-      throw new Error(
-        `The database was migrated by a newer Millrace (${beyond(known)}). Run that version, or restore a backup.`,
-      );
-    if (beyond(files) !== "")
-      throw new Error(
-        `The database is already newer than the requested version (${beyond(files)}). Create a new database and do not migrate it first.`,
-      );
+    const applied = await readApplied(client, known, files);
     const todo = files.filter((name) => !applied.has(name));
     // Before the migrations, which grant to the roles. A login that may not create them needs them to exist.
     const roles = applied.size === 0 ? [] : await mend(client, await findRoleGaps(asDb(client)));
@@ -59,13 +51,33 @@ export async function migrate(url: string, directory: string, only?: readonly st
   });
 }
 
+/** Names of the applied migrations. Throws unless each is in `known`, the program's own, and in `files`, the requested ones. */
+async function readApplied(
+  client: Client,
+  known: readonly string[],
+  files: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await asDb(client).column<string>("select name from migrations");
+  const { names, outdated } = withBaseline(rows, known);
+  if (outdated) throw new Error(`The database is from before the baseline of this version. ${UPDATE_FIRST}`);
+  const newer = names.filter((name) => !known.includes(name)).join(", ");
+  if (newer !== "")
+    throw new Error(`The database was migrated by a newer Millrace (${newer}). Run that version, or restore a backup.`);
+  const beyond = names.filter((name) => !files.includes(name)).join(", ");
+  if (beyond !== "")
+    throw new Error(
+      `The database is already newer than the requested version (${beyond}). Create a new database and do not migrate it first.`,
+    );
+  return new Set(names);
+}
+
 async function hasLock(client: Client): Promise<boolean> {
   const { rows } = await client.query<{ locked: boolean }>("select pg_try_advisory_lock($1) as locked", [LOCK]);
   return rows[0]?.locked === true;
 }
 
 async function apply(client: Client, directory: string, name: string): Promise<void> {
-  const sql = await readFile(`${directory}/${name}`, "utf8");
+  const sql = await readMigration(directory, name);
   if (sql.startsWith(OUTSIDE)) return applyOutside(client, name, sql);
   await client.query("begin");
   try {
@@ -77,6 +89,15 @@ async function apply(client: Client, directory: string, name: string): Promise<v
     await client.query("rollback").catch(() => undefined);
     throw new Error(`Migration ${name} failed; the database is unchanged.`, { cause: error });
   }
+}
+
+async function readMigration(directory: string, name: string): Promise<string> {
+  const sql = await readFile(`${directory}/${name}`, "utf8");
+  const files = [...new Set([...sql.matchAll(INCLUDE)].map(([, file = ""]) => file))];
+  const texts = new Map(
+    await Promise.all(files.map(async (file) => [file, await readFile(`${directory}/${file}`, "utf8")] as const)),
+  );
+  return sql.replaceAll(INCLUDE, (line, file: string) => texts.get(file) ?? line);
 }
 
 /** The steps before a failure are kept, and a repeated migration does the rest. */
@@ -120,7 +141,7 @@ export async function migrationsIn(directory: string): Promise<string[]> {
 }
 
 /**
- * Compares a database with the migrations of `directory`: those it lacks, and unknown ones that it has. System only.
+ * Compares a database with the migrations of `directory`: the ones it lacks, and unknown ones that it has. System only.
  */
 export async function compareMigrations(
   db: Db,
@@ -128,8 +149,8 @@ export async function compareMigrations(
 ): Promise<{ applied: number; missing: string[]; unknown: string[] }> {
   const files = await migrationsIn(directory);
   const [table] = await db.query<{ there: boolean }>("select to_regclass('migrations') is not null as there");
-  const rows = table?.there ? await db.query<{ name: string }>("select name from migrations order by name") : [];
-  const applied = rows.map(({ name }) => name);
+  const rows = table?.there ? await db.column<string>("select name from migrations order by name") : [];
+  const { names: applied } = withBaseline(rows, files);
   return {
     applied: applied.length,
     missing: files.filter((name) => !applied.includes(name)),

@@ -10,10 +10,11 @@ import { pathOfKey } from "../../src/platform/blobs/file-store.ts";
 import { bucketAddress, signed } from "../../src/platform/s3/signed-request.ts";
 import { masterKeyId, createSecretBox, generateMasterKey } from "../../src/platform/secrets/seal.ts";
 import { sealSecret } from "../../src/services/webhooks/subscription-secrets.ts";
-import { migrate } from "../../src/stores/migrate.ts";
+import { migrate, migrationsIn } from "../../src/stores/migrate.ts";
 import { buildRun, buildTenant, putSubscription } from "../stores/rows.ts";
 import type { Tenant } from "../stores/rows.ts";
 import { administer, testDatabase } from "../support/database.ts";
+import { fillBeforeBaseline } from "../support/before-baseline.ts";
 import { as, MIGRATIONS } from "../support/own-postgres.ts";
 import { findS3Program, startS3Server } from "../support/s3-server.ts";
 import { startRoleGate, startStsServer } from "../support/sts-server.ts";
@@ -44,6 +45,15 @@ beforeAll(async () => {
   await buildRun(source.database, tenant, { parent_run_id: child });
 });
 afterAll(() => source?.close());
+
+async function migrateToBaseline(url: string): Promise<void> {
+  const files = await migrationsIn(MIGRATIONS);
+  await migrate(
+    url,
+    MIGRATIONS,
+    files.filter((name) => name < "0191"),
+  );
+}
 
 /** An empty database whose owner is not a superuser, as on an operator's server. */
 async function emptyDatabase(): Promise<string> {
@@ -333,14 +343,12 @@ describe("millrace backup and restore", () => {
     });
   });
 
-  const files = readdirSync(MIGRATIONS).toSorted();
-
   it.each([
-    ["two migrations ago", files.slice(0, -2)],
-    ["without partitions", files.filter((name) => name < "0071")],
-  ])("restore a backup of an earlier version and migrate it: %s", async (_, before) => {
+    ["before the baseline", fillBeforeBaseline],
+    ["with the baseline only", migrateToBaseline],
+  ])("restore a backup of an earlier version and migrate it: %s", async (_, fill) => {
     const old = await emptyDatabase();
-    await migrate(old, MIGRATIONS, before);
+    await fill(old);
     await administer(old, `insert into organisations (org_id, name) values ('${uuidv7()}', 'old')`);
     const place = scratchDirectory();
     expect(await backup(place, scratchDirectory(), old)).toMatchObject({ code: 0, stderr: "" });
@@ -350,7 +358,21 @@ describe("millrace backup and restore", () => {
     const { rows } = await withRows(url, (client) =>
       client.query("select (select count(*)::int from migrations) as n, (select name from organisations) as name"),
     );
-    expect(rows).toEqual([{ n: files.length, name: "old" }]);
+    expect(rows).toEqual([{ n: (await migrationsIn(MIGRATIONS)).length, name: "old" }]);
+  });
+
+  it("refuse a backup from before the last of the migrations that the baseline replaced", async () => {
+    const old = await emptyDatabase();
+    await fillBeforeBaseline(old);
+    await administer(old, "delete from migrations where name > '0079'");
+    const place = scratchDirectory();
+    expect(await backup(place, scratchDirectory(), old)).toMatchObject({ code: 0, stderr: "" });
+    expect(problemsOf(await check(place))).toEqual([expect.stringContaining("before the baseline of this version")]);
+    const url = await emptyDatabase();
+    expect(await restore(place, scratchDirectory(), url)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("before the baseline of this version"),
+    });
   });
 
   it("leave HNSW indexes to the workers and restore them as missing, also from earlier backups", async () => {

@@ -296,7 +296,7 @@ it("reports a schema that is behind or ahead, and secrets that the master key ca
   const database = openDatabase({ url: clone.url, poolSize: 2, applicationName: "test", onError: () => undefined });
   try {
     const system = (sql: string) => database.system((db) => db.query(sql));
-    await system("update migrations set name = '9999_later.sql' where name = '0004_webhooks.sql'");
+    await system("update migrations set name = '9999_later.sql' where name = '0004_pauses.sql'");
     expect(await complaints({ DATABASE_URL: clone.url })).toMatchObject([
       { part: "Schema", text: expect.stringContaining("9999_later.sql") as string },
     ]);
@@ -304,7 +304,7 @@ it("reports a schema that is behind or ahead, and secrets that the master key ca
     expect(await complaints({ DATABASE_URL: clone.url })).toMatchObject([
       { part: "Schema", advice: expect.stringContaining("millrace migrate") as string },
     ]);
-    await system("insert into migrations (name) values ('0004_webhooks.sql')");
+    await system("insert into migrations (name) values ('0004_pauses.sql')");
     await system("drop policy org_rows on runs");
     await system("create policy everybody on runs to millrace_app using (true)");
     expect(await complaints({ DATABASE_URL: clone.url })).toMatchObject([

@@ -155,7 +155,7 @@ it("an empty or outdated database makes the api not ready, and the response name
   expect(await api.ready()).toEqual(unready);
   await migrate(url.href, MIGRATIONS);
   await eventually("ready", async () => (await api.ready())[0] === 200);
-  await administer(url.href, "delete from migrations where name = '0004_webhooks.sql'");
+  await administer(url.href, "delete from migrations where name = '0004_pauses.sql'");
   expect(await api.ready()).toEqual(unready);
 });
 

@@ -1,9 +1,6 @@
-import { cpSync, readdirSync } from "node:fs";
-import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import { uuidv7 } from "uuidv7";
-import { beforeEach, describe, expect, inject, it, onTestFinished } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { firstIdOf } from "../../src/domain/uuid.ts";
 import { findAccessGaps } from "../../src/stores/access.ts";
 import { openDatabase } from "../../src/stores/db.ts";
@@ -12,9 +9,8 @@ import { migrate } from "../../src/stores/migrate.ts";
 import { setRetention } from "../../src/stores/system/retention.ts";
 import { dropPartition, makePartition, PARTITIONED } from "../../src/stores/runs/run-partitions.ts";
 import { purgeRuns } from "../../src/stores/runs/run-retention.ts";
-import { administer, cloneDatabase } from "../support/database.ts";
+import { cloneDatabase } from "../support/database.ts";
 import { MIGRATIONS } from "../support/own-postgres.ts";
-import { scratchDirectory } from "../support/scratch.ts";
 import { buildEarlierRun, buildProject, buildRun, buildTenant } from "./rows.ts";
 import type { Tenant } from "./rows.ts";
 
@@ -125,109 +121,6 @@ async function purgeAll(days: number | null): Promise<number> {
     if (some < 10) return purged;
   }
 }
-
-describe("the migration to partitions", () => {
-  /** A database before the migration to partitions. */
-  async function before(): Promise<{ url: string; upTo: (name: string) => Promise<string> }> {
-    const { adminUrl } = inject("millrace");
-    const name = `partitioned_${uuidv7().replaceAll("-", "")}`;
-    await administer(adminUrl, `create database ${name}`);
-    const address = new URL(adminUrl);
-    address.pathname = `/${name}`;
-    url = address.href;
-    const upTo = async (last: string): Promise<string> => {
-      const folder = scratchDirectory();
-      for (const file of readdirSync(MIGRATIONS).filter((each) => each < last))
-        cpSync(join(MIGRATIONS, file), join(folder, file));
-      await migrate(url, folder);
-      return folder;
-    };
-    await upTo("0071");
-    database = openDatabase({ url, poolSize: 4, applicationName: "test", onError: () => undefined });
-    onTestFinished(async () => {
-      await database.close();
-      await administer(adminUrl, `drop database ${name} with (force)`);
-    });
-    tenant = await buildTenant(database);
-    return { url, upTo };
-  }
-
-  const contents = async (): Promise<unknown> =>
-    Promise.all(PARTITIONED.map((table) => query(`select to_jsonb(t) as row from ${table} t order by run_id`)));
-
-  it("keeps every row, copies only rows with an unknown time, and leaves no access gap", async () => {
-    const { upTo } = await before();
-    const [old, now, any] = [await runOf(Date.now() - 400 * DAY), await runOf(Date.now(), null), ANY_TIME];
-    await runOf(Date.now(), null, tenant, any);
-    const rows = await contents();
-    const files = await query<{ file: number }>("select pg_relation_filenode('run_events')::int as file");
-    await upTo("0072");
-    // A program of the earlier version continues between the two migrations.
-    await record(now, 2);
-    await query("delete from run_events where seq = 2");
-    await query("delete from node_runs where path = 'p2'");
-    await query("delete from agent_steps where path = 'p2'");
-    await migrate(url, MIGRATIONS);
-    expect(await contents()).toEqual(rows);
-    expect(await query("select pg_relation_filenode('run_events_first')::int as file")).toEqual(files);
-    for (const id of [old, now]) expect(await placesOf(id)).toEqual(PARTITIONED.map((table) => `${table}_first`));
-    expect(await placesOf(any)).toEqual(PARTITIONED.map((table) => `${table}_other`));
-    expect(await database.system(findAccessGaps)).toEqual([]);
-    await query("delete from runs where run_id = any ($1)", [[old, any]]);
-    expect([await placesOf(old), await placesOf(any)]).toEqual([[], []]);
-    await expect(record(idAt(Date.now()))).rejects.toThrow(/run_events_run_id_fkey/);
-  });
-
-  it("stops the blob sweep of older processes, which do not know partitions", async () => {
-    await before();
-    await runOf(Date.now());
-    await query("insert into housekeeping (job, done_at) values ('sweep of blobs', now() - interval '2 days')");
-    await migrate(url, MIGRATIONS);
-    expect(await query("select done_at = 'infinity' as never from housekeeping")).toEqual([{ never: true }]);
-  });
-
-  it("fails without changes during a blob sweep or a long read, and can be repeated", async () => {
-    const { upTo } = await before();
-    const run_id = await runOf(Date.now());
-    await upTo("0072");
-    const reasonOf = async (): Promise<unknown> =>
-      migrate(url, MIGRATIONS).then(
-        () => "migrated",
-        (error: Error) => (error.cause as Error).message,
-      );
-    const client = new Client({ connectionString: url });
-    await client.connect();
-    await client.query("create temp table unreferenced (key text primary key)");
-    expect(await reasonOf()).toContain("a process compares blobs with rows");
-    await client.query("drop table unreferenced");
-    await client.query("begin");
-    await client.query("select from runs limit 1");
-    expect(await reasonOf()).toContain("others use the tables of runs all the time");
-    await client.end();
-    expect(await partitions()).toEqual([]);
-    await record(run_id, 2);
-    expect(await reasonOf()).toBe("migrated");
-    expect(await placesOf(run_id)).toHaveLength(2 * PARTITIONED.length);
-  });
-
-  it("waits for a write in progress, which continues without a deadlock", async () => {
-    const { upTo } = await before();
-    const run_id = await runOf(Date.now(), null);
-    for (const last of ["0072", "0073"]) {
-      // In the order in which record_run writes: run, records, run.
-      const written = database.systemTransaction(async (db) => {
-        await db.query("select from runs where run_id = $1 for update", [run_id]);
-        await db.query("update node_runs set attempts = attempts + 1 where run_id = $1", [run_id]);
-        await db.query("select pg_sleep(2)");
-        await db.query("update runs set event_seq = event_seq + 1 where run_id = $1", [run_id]);
-      });
-      await delay(200);
-      await Promise.all([written, upTo(last)]);
-    }
-    expect(await query("select event_seq from runs")).toEqual([{ event_seq: 2 }]);
-    expect(await partitions()).not.toEqual([]);
-  });
-});
 
 describe("partitions of run records", () => {
   beforeEach(open);

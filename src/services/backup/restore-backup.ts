@@ -4,6 +4,7 @@ import { createLimit } from "../../platform/at-once.ts";
 import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import type { ObjectStore } from "../../platform/blobs/blobs.ts";
 import { fillTables, findOccupied, MADE_ANEW } from "../../stores/backup/backup.ts";
+import { withBaseline } from "../../stores/baseline.ts";
 import { migrate, migrationsIn } from "../../stores/migrate.ts";
 import type { BackupFiles, FileSum } from "./files.ts";
 import { BLOB_INDEX, blobFile, linesOf, store, counted, summed, tableFile } from "./files.ts";
@@ -50,7 +51,7 @@ export async function restoreBackup(
   const [newer] = await newerThan(manifest, to.migrations);
   if (newer !== undefined) throw new BackupRefused(newer);
   await refuseOccupied(to.url);
-  await migrate(to.url, to.migrations, manifest.migrations);
+  await migrate(to.url, to.migrations, withBaseline(manifest.migrations, await migrationsIn(to.migrations)).names);
   // Blobs are restored before the rows that refer to them; a repeated restore copies only the missing ones.
   const limit = createLimit(AT_ONCE);
   for await (const blobs of blobsOf(files, manifest))
@@ -81,7 +82,12 @@ async function refuseOccupied(url: string): Promise<void> {
 
 async function newerThan({ migrations, millrace }: Manifest, directory: string): Promise<string[]> {
   const known = await migrationsIn(directory);
-  const unknown = migrations.filter((name) => !known.includes(name));
+  const { names, outdated } = withBaseline(migrations, known);
+  if (outdated)
+    return [
+      `The backup was made by Millrace ${millrace}, before the baseline of this version: restore it with that version, and migrate the database step by step.`,
+    ];
+  const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length === 0) return [];
   return [
     `The backup was made by Millrace ${millrace}, which is newer (${unknown.join(", ")}): restore it with that version.`,

@@ -38,7 +38,7 @@ export interface RunWriteResult {
 const DEFAULT_CHECK_MS = 60_000;
 
 // Writes are one Postgres function, so that state, nodes, events and outbox agree after any crash, in one round trip. Its text is in
-// migrations/.
+// migrations/functions/record_run.sql.
 const CALL = `from record_run($1::uuid, $2::text, $3::text, $4::timestamptz, $5::text, $6::jsonb, $7::jsonb, $8::jsonb, $9::jsonb,
   $10::uuid[], $11::jsonb, $12::jsonb, $13::jsonb, $14::float8, $15::uuid[], $16::integer) where old_state is not null`;
 const CHANGED = "old_state, new_state as state, project as project_id, latency_ms, changed_nodes";

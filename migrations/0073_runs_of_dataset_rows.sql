@@ -1,1 +1,0 @@
--- Its index is made by 0075, while others write.
