@@ -244,12 +244,14 @@ describe("layer boundaries", () => {
 /** What each folder of the console may import from other folders and packages. Files may import from their own folder, except pages. */
 const WEB: ReadonlyArray<readonly [files: RegExp, packages: RegExp, folders: RegExp]> = [
   [/^web\/main\.tsx$/, /^(react|react-dom|react-router|@tanstack\/react-query)$/, /^web\/(api\/|shell\/|theme\/)/],
-  [/^web\/routes\.tsx$/, /^react$/, /^web\/(parts\/icons\.tsx$|pages\/)/],
+  [/^web\/routes\.tsx$/, /^react$/, /^web\/(page\.ts$|pages\/\w+\/index\.ts$|pages\/reference\/)/],
+  [/^web\/page\.ts$/, /^react$/, /^web\/parts\/icons\.tsx$/],
+  [/^web\/pages\/\w+\/index\.ts$/, /^$/, /^web\/(page\.ts$|pages\/)/],
   [/^web\/links\.ts$/, /^$/, /^$/],
   [
     /^web\/shell\//,
     /^(react|react-router|@tanstack\/react-query)$/,
-    /^web\/(shell\/|api\/|parts\/|(links\.ts|routes\.tsx)$)/,
+    /^web\/(shell\/|api\/|parts\/|(links\.ts|page\.ts|routes\.tsx)$)/,
   ],
   [
     /^web\/pages\/editor\/canvas\//,
@@ -305,6 +307,14 @@ describe("boundaries of the console", () => {
     );
     expect(lines(refused)).toEqual([]);
     expect(lines(imports.filter(({ to }) => to.startsWith("web/")))).toEqual([]);
+  });
+
+  it("loads each page as a chunk of its own, and lets only the router import the lists of pages", () => {
+    const list = /^web\/pages\/\w+\/index\.ts$/;
+    expect(lines(made.filter(({ from, to }) => list.test(to) && from !== "web/routes.tsx"))).toEqual([]);
+    const texts = web.filter((file) => list.test(file)).map((file) => codeOf(file));
+    expect(texts.filter((code) => /^import (?!\{ page \} from)/m.test(code))).toEqual([]);
+    expect(texts.length).toBeGreaterThan(10);
   });
 
   it("has no circular imports, and never inserts text as HTML", () => {

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startModelStub } from "../../src/dev/model-stub.ts";
@@ -191,7 +191,11 @@ describe("every page", () => {
   });
 
   it("is in the list of pages under test", () => {
-    const table = readFileSync(new URL("../../web/routes.tsx", import.meta.url), "utf8");
+    const folder = new URL("../../web/pages/", import.meta.url);
+    const lists = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+      /^\w+\/index\.ts$/.test(name),
+    );
+    const table = lists.map((name) => readFileSync(new URL(name, folder), "utf8")).join("");
     const routes = [...table.matchAll(/ page\(\s*"([^"]+)"/g)].map(([, path]) => path ?? "");
     expect(routes).toContain("/runs/:runId");
     const seen = pages.map(([path]) => path.replace(/\?.*/, ""));

@@ -5,7 +5,8 @@ import { useMay, useMayAnywhere } from "../api/accounts.ts";
 import { shownPausesOptions } from "../api/pauses.ts";
 import { links } from "../links.ts";
 import { Icon } from "../parts/icons.tsx";
-import { GROUPS, LISTED, listedAt } from "../routes.tsx";
+import { GROUPS } from "../page.ts";
+import { LISTED, listedAt } from "../routes.tsx";
 import type { ListedPage } from "../routes.tsx";
 import "./navigation.css";
 

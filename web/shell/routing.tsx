@@ -1,10 +1,10 @@
 import { Suspense, useLayoutEffect } from "react";
 import type { JSX } from "react";
 import { BrowserRouter, Route, Routes } from "react-router";
+import type { Page } from "../page.ts";
 import { PageTitle, titleDocument } from "../parts/page.tsx";
 import { Loading } from "../parts/states.tsx";
 import { PAGES, Reference } from "../routes.tsx";
-import type { Page } from "../routes.tsx";
 import { Gate } from "./gate.tsx";
 import { NotFound } from "./not-found.tsx";
 
