@@ -165,6 +165,7 @@ describe("layer boundaries", () => {
     const hubs: ReadonlyArray<readonly [index: RegExp, hub: RegExp]> = [
       [/^src\/api\/\w+\/index\.ts$/, /^src\/api\/operations\.ts$/],
       [/^activities\/\w+\/index\.ts$/, /^(activities\/create\.ts$|src\/([a-z]+-main\.ts$|processes\/))/],
+      [/^src\/cli\/\w+\/index\.ts$/, /^src\/cli\/command-line\.ts$/],
     ];
     for (const [index, hub] of hubs) {
       const used = imports.filter(({ to }) => index.test(to));

@@ -1,27 +1,37 @@
 import { Command, CommanderError } from "commander";
-import { addAccountCommands } from "./account-commands.ts";
-import { addBackupCommands } from "./backup-commands.ts";
-import { addQuotaCommands } from "./quota-commands.ts";
-import { addDeploymentCommands } from "./deployment-commands.ts";
-import { addDoctorCommand } from "./doctor-command.ts";
-import { CommandFailure, explain } from "./failure.ts";
-import { addErasureCommands } from "./erasure-commands.ts";
-import { addEvalCommands } from "./eval-commands.ts";
-import { addEnvironmentCommands } from "./environment-commands.ts";
-import { addFlowCommands } from "./flow-commands.ts";
-import { addKnowledgeCommands } from "./knowledge-commands.ts";
-import { addOpenApiCommand } from "./openapi-command.ts";
+import { accounts } from "./accounts/index.ts";
+import { erasures } from "./erasures/index.ts";
+import { evals } from "./evals/index.ts";
+import { knowledge } from "./knowledge/index.ts";
+import { pages } from "./pages/index.ts";
+import { projects } from "./projects/index.ts";
+import { providers } from "./providers/index.ts";
+import { runs } from "./runs/index.ts";
+import { skills } from "./skills/index.ts";
+import { system } from "./system/index.ts";
+import { triggers } from "./triggers/index.ts";
+import { webhooks } from "./webhooks/index.ts";
 import { addProcessCommands } from "./process-commands.ts";
-import { addProviderCommands } from "./provider-commands.ts";
-import { addRunCommand } from "./run-command.ts";
-import { addRunsCommands } from "./runs-commands.ts";
-import { addSecretsCommands } from "./secrets-commands.ts";
-import { addSkillCommands } from "./skill-commands.ts";
-import { addPageCommands } from "./page-commands.ts";
-import { addTriggerCommands } from "./trigger-commands.ts";
+import { CommandFailure, explain } from "./failure.ts";
 import { readable } from "./styled.ts";
-import { addWebhookCommands } from "./webhook-commands.ts";
 import { VERSION } from "../version.ts";
+
+/** The commands of all capabilities, in the order of `--help`. */
+const COMMANDS = [
+  addProcessCommands,
+  ...accounts,
+  ...projects,
+  ...runs,
+  ...knowledge,
+  ...evals,
+  ...skills,
+  ...triggers,
+  ...pages,
+  ...webhooks,
+  ...providers,
+  ...erasures,
+  ...system,
+];
 
 /** Runs one command line. Returns its exit code: 0, or that of a CommandFailure. */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
@@ -32,26 +42,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     .version(VERSION, "-V, --version", "print the version of Millrace")
     .exitOverride()
     .showHelpAfterError("(see --help)");
-  addProcessCommands(program);
-  addAccountCommands(program);
-  addQuotaCommands(program);
-  addFlowCommands(program);
-  addEnvironmentCommands(program);
-  addRunCommand(program);
-  addRunsCommands(program);
-  addKnowledgeCommands(program);
-  addEvalCommands(program);
-  addSkillCommands(program);
-  addTriggerCommands(program);
-  addPageCommands(program);
-  addWebhookCommands(program);
-  addProviderCommands(program);
-  addErasureCommands(program);
-  addSecretsCommands(program);
-  addBackupCommands(program);
-  addDeploymentCommands(program);
-  addDoctorCommand(program);
-  addOpenApiCommand(program);
+  for (const add of COMMANDS) add(program);
   try {
     await program.parseAsync(args, { from: "user" });
     return 0;

@@ -134,3 +134,6 @@ export function table(rows: readonly (readonly string[])[]): string[] {
       .trimEnd(),
   );
 }
+
+/** What the index.ts of a capability exports: functions that add its commands, in the order of `--help`. */
+export type AddCommands = ReadonlyArray<(program: Command) => void>;
