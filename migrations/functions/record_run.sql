@@ -223,7 +223,7 @@ begin
     -- From the application: Postgres makes ids that are in the order of time from version 18 on only.
     select in_event_ids[change.place], run.org_id, case when is_part then 'part.' else 'run.' end || change.name, run.project_id,
       jsonb_build_object('run_id', in_run_id, 'project_id', run.project_id, 'flow_version', run.flow_version, 'run_type', run.run_type,
-        'parent_run_id', run.parent_run_id, 'state', change.state, 'state_reason', in_reason, 'error', in_error)
+        'environment', run.environment, 'parent_run_id', run.parent_run_id, 'state', change.state, 'state_reason', in_reason, 'error', in_error)
       || case when change.state = 'COMPLETED' then event_outputs(in_outputs, in_max_event_bytes) else '{}' end
     from (values (1, 'started', 'RUNNING', begins), (2, lower(new_state), new_state, new_state <> 'RUNNING'))
       as change (place, name, state, happens)

@@ -113,7 +113,7 @@ it("a database with only some of the replaced migrations is not changed, and the
   });
 });
 
-it("the newest migration that includes a function file includes its present text", () => {
+it("functions are changed only in their files, and the newest migration that includes one has its present text", () => {
   const texts = files.map((name) => readFileSync(join(MIGRATIONS, name), "utf8")).join("\n");
   const included = new Map([...texts.matchAll(/^-- sha256 (\w+)\n\\ir (\S+)$/gm)].map(([, sum, file]) => [file, sum]));
   const present = readdirSync(join(MIGRATIONS, "functions")).map((name) => {
@@ -121,5 +121,9 @@ it("the newest migration that includes a function file includes its present text
     return [`functions/${name}`, createHash("sha256").update(text).digest("hex").slice(0, 12)] as const;
   });
   expect(texts.match(/^\\ir /gm)).toHaveLength(texts.match(/^-- sha256 \w+\n\\ir /gm)?.length ?? 0);
+  const later = files.filter((name) => name >= "0191").map((name) => readFileSync(join(MIGRATIONS, name), "utf8"));
+  expect(
+    later.filter((text) => /\bcreate (?:or replace )?function (?!pg_temp\.)|pg_get_functiondef/.test(text)),
+  ).toEqual([]);
   expect(included, "After a change of a function, add a migration that includes its file").toEqual(new Map(present));
 });
