@@ -7,6 +7,7 @@ import type { Ids } from "./foreign-ids.ts";
 /** IDs that a body may have but the first example lacks. */
 const OPTIONAL = [
   "validateFlow.project_id",
+  "evaluateExpression.project_id",
   "createDataset.project_id",
   "createErasure.project_id",
   "runAction.connection_id",

@@ -13,6 +13,7 @@ const NAMED_IN_REQUEST: readonly string[] = [
   "callMcp",
   "createRun",
   "createTrigger",
+  "evaluateExpression",
   "getRunStatistics",
   "listPauses",
   "listRuns",

@@ -8,6 +8,7 @@ import type { Json } from "../../domain/json.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { beginning } from "../../domain/marks.ts";
 import { ChildPoolError } from "../../platform/children/child-pool.ts";
+import { requireVisibleProject } from "../../services/projects/projects.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -19,6 +20,13 @@ const NO_RUN = { id: "00000000-0000-0000-0000-000000000000", user_id: null, meta
 
 const body = z
   .strictObject({
+    project_id: z
+      .uuid()
+      .toLowerCase()
+      .optional()
+      .describe(
+        "ID of the project that the expression is for. A key that is restricted to projects must send one of them.",
+      ),
     language: z.enum(["liquid", "cel"]),
     source: z.string().max(MAX_TEMPLATE_CHARS).describe("The template or expression."),
     nodes: z.record(nodeIdSchema, jsonValueSchema).default({}).describe("Values of nodes by node ID."),
@@ -46,7 +54,7 @@ const resultSchema = z
   .meta({ id: "EvaluatedExpression" });
 
 /** `/v2/flows/evaluate`: what an expression returns for given values, for previews in editors. */
-export function createEvaluationOperations({ evaluation }: Pick<ApiDeps, "evaluation">): Operation[] {
+export function createEvaluationOperations({ db, evaluation }: Pick<ApiDeps, "db" | "evaluation">): Operation[] {
   return [
     defineOperation({
       tag: "Flows",
@@ -66,8 +74,9 @@ export function createEvaluationOperations({ evaluation }: Pick<ApiDeps, "evalua
         expression: { language: "cel", source: 'size(nodes["in-0"]) > 2', nodes: { "in-0": "Ada" } },
       },
       success: { 200: { description: "The result or the error.", schema: resultSchema } },
-      problems: ["service_unavailable"],
-      async handler({ body: { language, source, run = NO_RUN, ...values }, principal }) {
+      problems: ["not_found", "service_unavailable"],
+      async handler({ body: { project_id, language, source, run = NO_RUN, ...values }, principal }) {
+        if (project_id !== undefined) await requireVisibleProject(db, principal, project_id);
         try {
           const scope = { ...values, run } as Scope;
           const [value = null] = await evaluation.sources(principal.org_id, [{ language, source }], scope);

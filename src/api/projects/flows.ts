@@ -1,9 +1,7 @@
 import { z } from "zod";
-import { visibleProjects } from "../../domain/accounts/principal.ts";
-import { notFound } from "../../domain/errors.ts";
 import { flowJsonSchema } from "../../domain/flow/definition/flow-schema.ts";
 import { nodeCatalogue } from "../../domain/flow/definition/node-catalogue.ts";
-import { requireProject } from "../../services/projects/projects.ts";
+import { requireVisibleProject } from "../../services/projects/projects.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { contentTag, ETAG, ifNoneMatchHeaders, isCurrent } from "../http/etag.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -52,10 +50,7 @@ export function createFlowOperations(deps: ApiDeps, { checkFlow }: ApiServices):
       success: { 200: { description: "The result of the validation.", schema: flowCheckSchema } },
       problems: ["not_found"],
       async handler({ query, body, principal }) {
-        const { org_id } = principal;
-        const visible = visibleProjects(principal);
-        if (body.project_id !== undefined && visible?.includes(body.project_id) === false) throw notFound("project");
-        if (body.project_id !== undefined) await requireProject(db, org_id, body.project_id, "project");
+        if (body.project_id !== undefined) await requireVisibleProject(db, principal, body.project_id);
         const options = { scope: query.expand === "scope" };
         const { valid, problems, scope } = await checkFlow(principal, body.flow, body.project_id, options);
         return { status: 200, body: { valid, problems, ...(scope && { scope }) } };

@@ -1,4 +1,7 @@
-import { required } from "../../domain/errors.ts";
+import { isWithin } from "../../domain/accounts/kept-rights.ts";
+import { visibleProjects } from "../../domain/accounts/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
+import { notFound, required } from "../../domain/errors.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { missingFlowVersions } from "../../stores/projects/flow-versions.ts";
 import { existingProjects, findProject, findProjectInEnvironments } from "../../stores/projects/projects.ts";
@@ -23,6 +26,12 @@ export function getProjectInEnvironments(
 /** A project of the organisation. Throws 404 with `what` as the missing thing. */
 export async function requireProject(db: Database, orgId: string, projectId: string, what: string): Promise<Project> {
   return required(await getProject(db, orgId, projectId), what);
+}
+
+/** A project that a request names only to say what it is about. Throws 404 if the caller may not see it. */
+export async function requireVisibleProject(db: Database, caller: Principal, projectId: string): Promise<void> {
+  if (!isWithin(visibleProjects(caller), projectId)) throw notFound("project");
+  await requireProject(db, caller.org_id, projectId, "project");
 }
 
 /** Resources that belong to a project and have their own ID. */

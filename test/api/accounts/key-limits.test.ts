@@ -130,6 +130,8 @@ describe("the projects of a key", () => {
     expect(listed.body.result.tools).toHaveLength(2);
     const checked = { flow: echoFlow(), project_id: project };
     expect((await key.post("/v2/flows/validate", checked)).body).toMatchObject({ valid: true });
+    const asked = { language: "cel", source: "1 + 1", project_id: project };
+    expect((await key.post("/v2/flows/evaluate", asked)).body).toEqual({ value: 2, error: null });
     // The key may run the flow, so the only error is the missing input.
     expect((await key.post(`/inference/v0/run/${org.org_id}/${project}`, {})).status).toBe(422);
   });
@@ -142,6 +144,8 @@ describe("the projects of a key", () => {
       key.get("/v2/runs"),
       key.post("/v2/flows/validate", { flow: echoFlow() }),
       key.post("/v2/flows/validate", { flow: echoFlow(), project_id: other }),
+      key.post("/v2/flows/evaluate", { language: "cel", source: "1" }),
+      key.post("/v2/flows/evaluate", { language: "cel", source: "1", project_id: other }),
       key.get("/v2/runs", { query: { project_id: other } }),
       key.post("/v2/runs", { flow_id: other, inputs: {} }),
       key.get(`/v2/runs/${uuidv7()}`),
@@ -180,6 +184,7 @@ describe("the projects of a key", () => {
       "createRun",
       "createTrigger",
       "deleteTrigger",
+      "evaluateExpression",
       "getPause",
       "getRunStatistics",
       "getTrigger",
