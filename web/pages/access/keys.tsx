@@ -1,22 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { JSX } from "react";
-import { createKey, keysOptions, revokeKey, useAccountChange } from "../../api/accounts.ts";
+import { keysOptions, revokeKey, useAccountChange } from "../../api/accounts.ts";
 import type { ApiKey } from "../../api/accounts.ts";
 import { toProblem } from "../../api/problem.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
-import { Dialog } from "../../parts/dialog.tsx";
 import { Field, errorsAt } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { List } from "../../parts/list/list.tsx";
 import { useListOrder } from "../list-order.ts";
-import { ShownOnce } from "../../parts/shown-once.tsx";
-import { Failure } from "../../parts/states.tsx";
+import { NewKey } from "../new-key.tsx";
 import { Time } from "../../parts/time.tsx";
 import { describeLimits, KeyLimitFields, limitsIn } from "./key-limits.tsx";
-import { onTexts } from "../../parts/form-texts.ts";
-import { Submit } from "../../parts/submit.tsx";
 
 export function Keys(): JSX.Element {
   const order = useListOrder("made");
@@ -94,60 +90,28 @@ export function Keys(): JSX.Element {
 }
 
 function MakeKey({ onClose }: { readonly onClose: () => void }): JSX.Element {
-  const create = useAccountChange("api-keys", createKey);
-  const problem = create.error && toProblem(create.error);
-  if (create.data)
-    return (
-      <ShownOnce
-        title="New API key"
-        what="key"
-        secret={create.data.key}
-        note="Copy it now. You cannot see it again."
-        onClose={onClose}
-      />
-    );
   return (
-    <Dialog title="Create API key" onClose={onClose}>
-      <form
-        className="stack"
-        noValidate
-        onSubmit={onTexts((given) => {
-          const expires = given("expires");
-          create.mutate({
-            name: given("name"),
-            kind: given("kind") === "secret" ? "secret" : "public",
-            ...(expires !== "" && { expires_at: endOfDay(expires) }),
-            ...limitsIn(given),
-          });
-        })}
-      >
-        <Field
-          label="Name"
-          hint="What the key is for, e.g. the name of the program."
-          errors={errorsAt(problem, "name")}
-        >
-          {(control) => <input className="input" name="name" data-first {...control} />}
-        </Field>
-        <Field label="Type">
-          {(control) => (
-            <select className="input" name="kind" {...control}>
-              <option value="public">Public: runs flows and uploads documents; safe in a web page</option>
-              <option value="secret">Secret: full API access; keep it on servers</option>
-            </select>
-          )}
-        </Field>
-        <Field
-          label="Expires (optional)"
-          hint="Expires at the end of that day in your time zone."
-          errors={errorsAt(problem, "expires_at")}
-        >
-          {(control) => <input className="input" name="expires" type="date" {...control} />}
-        </Field>
-        <KeyLimitFields problem={problem} />
-        {problem && problem.status !== 422 && <Failure fault={problem} />}
-        <Submit isPending={create.isPending}>Create key</Submit>
-      </form>
-    </Dialog>
+    <NewKey
+      limits={(given) => {
+        const expires = given("expires");
+        return { ...(expires !== "" && { expires_at: endOfDay(expires) }), ...limitsIn(given) };
+      }}
+      secret="full API access"
+      onClose={onClose}
+    >
+      {(problem) => (
+        <>
+          <Field
+            label="Expires (optional)"
+            hint="Expires at the end of that day in your time zone."
+            errors={errorsAt(problem, "expires_at")}
+          >
+            {(control) => <input className="input" name="expires" type="date" {...control} />}
+          </Field>
+          <KeyLimitFields problem={problem} />
+        </>
+      )}
+    </NewKey>
   );
 }
 

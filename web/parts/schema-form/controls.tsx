@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { ChangeEvent, JSX, RefObject } from "react";
 import { Field } from "../field.tsx";
 import { typedJson, typedNumber } from "../typed-json.ts";
@@ -6,7 +6,7 @@ import type { Typed } from "../typed-json.ts";
 import { FileInput } from "./file-input.tsx";
 import { useForm, useMessages } from "./form-context.ts";
 import type { ControlProps } from "./form-context.ts";
-import { Described, emptyText, Errors, labelOf, useFieldProps, Warnings } from "./frame.tsx";
+import { emptyText, Errors, GroupHint, labelOf, useFieldProps, useNotes, Warnings } from "./frame.tsx";
 import { MarkdownInput } from "./markdown-input.tsx";
 import { allowsNull, isFile, isMarkdown } from "./schema.ts";
 
@@ -197,10 +197,8 @@ export function NumberInput(props: ControlProps): JSX.Element {
 
 export function Check(props: ControlProps): JSX.Element {
   const { schema, value, change, path } = props;
-  const id = useId();
-  const { errors, warnings } = useMessages(path);
-  const hasHint = schema.description !== undefined || warnings.length > 0;
-  const described = [hasHint ? `${id}-hint` : "", errors.length === 0 ? "" : `${id}-error`];
+  const { errors } = useMessages(path);
+  const { describedBy, notes } = useNotes(props);
   return (
     <div className="field">
       <label className="check">
@@ -208,22 +206,12 @@ export function Check(props: ControlProps): JSX.Element {
           type="checkbox"
           checked={(value ?? schema.default) === true}
           onChange={(event) => change(path, event.target.checked)}
-          aria-describedby={described.join(" ").trim() || undefined}
+          aria-describedby={describedBy}
           aria-invalid={errors.length > 0 ? true : undefined}
         />
         {props.label}
       </label>
-      {hasHint && (
-        <span id={`${id}-hint`} className="small muted wrap">
-          {schema.description !== undefined && <Described text={schema.description} />}
-          <Warnings warnings={warnings} />
-        </span>
-      )}
-      {errors.length > 0 && (
-        <span id={`${id}-error`}>
-          <Errors errors={errors} />
-        </span>
-      )}
+      {notes}
     </div>
   );
 }
@@ -243,11 +231,7 @@ export function Checks(props: ControlProps & { readonly options: readonly string
   return (
     <fieldset className="form-group">
       <legend>{labelOf(props)}</legend>
-      {schema.description !== undefined && (
-        <span className="small muted">
-          <Described text={schema.description} />
-        </span>
-      )}
+      <GroupHint text={schema.description} />
       <div className="row">
         {options.map((option) => (
           <label key={option} className="check">

@@ -1,3 +1,4 @@
+import { useId } from "react";
 import type { JSX, ReactNode } from "react";
 import { useMessages } from "./form-context.ts";
 import type { ControlProps } from "./form-context.ts";
@@ -6,6 +7,43 @@ import type { ControlProps } from "./form-context.ts";
 export function Described({ text }: { readonly text: string }): JSX.Element {
   const parts = text.split("`");
   return <>{parts.map((part, at) => (at % 2 === 1 && at < parts.length - 1 ? <code key={at}>{part}</code> : part))}</>;
+}
+
+/** The description of a group of fields, below its legend. */
+export function GroupHint({ text }: { readonly text: string | undefined }): JSX.Element | null {
+  if (text === undefined) return null;
+  return (
+    <p className="small muted">
+      <Described text={text} />
+    </p>
+  );
+}
+
+/** Description, warnings and errors of a control that has no `Field` around it, and the IDs by which they describe it. */
+export function useNotes({ schema, path }: Pick<ControlProps, "schema" | "path">): {
+  readonly describedBy: string | undefined;
+  readonly notes: JSX.Element;
+} {
+  const id = useId();
+  const { errors, warnings } = useMessages(path);
+  const hasHint = schema.description !== undefined || warnings.length > 0;
+  const ids = [...(hasHint ? [`${id}-hint`] : []), ...(errors.length > 0 ? [`${id}-error`] : [])];
+  const notes = (
+    <>
+      {hasHint && (
+        <span id={`${id}-hint`} className="small muted wrap">
+          {schema.description !== undefined && <Described text={schema.description} />}
+          <Warnings warnings={warnings} />
+        </span>
+      )}
+      {errors.length > 0 && (
+        <span id={`${id}-error`}>
+          <Errors errors={errors} />
+        </span>
+      )}
+    </>
+  );
+  return { describedBy: ids.length === 0 ? undefined : ids.join(" "), notes };
 }
 
 export function Warnings({ warnings }: { readonly warnings: readonly string[] }): JSX.Element | null {

@@ -5,7 +5,7 @@ import { Menu } from "../menu.tsx";
 import { initialData, setAt, startOf } from "./data.ts";
 import { useForm, useMessages } from "./form-context.ts";
 import type { Change, ControlProps } from "./form-context.ts";
-import { Described, Errors, labelOf, Warnings } from "./frame.tsx";
+import { Errors, GroupHint, labelOf, Warnings } from "./frame.tsx";
 import { controlOf, readSchema } from "./schema.ts";
 import { variantsOf } from "./variants.ts";
 
@@ -41,11 +41,7 @@ export function List(props: ControlProps): JSX.Element {
   return (
     <fieldset className="form-group">
       <legend>{labelOf(props)}</legend>
-      {schema.description !== undefined && (
-        <span className="small muted">
-          <Described text={schema.description} />
-        </span>
-      )}
+      <GroupHint text={schema.description} />
       {items.slice(0, pages * PAGE).map((each, index) => (
         <div key={keys.all[index]} className={isBlock ? "form-item form-item-block" : "form-item"}>
           <Part

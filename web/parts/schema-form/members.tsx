@@ -3,7 +3,7 @@ import type { JSX, ReactNode } from "react";
 import { setAt } from "./data.ts";
 import { useForm, useMessages } from "./form-context.ts";
 import type { Change, ControlProps, PartProps } from "./form-context.ts";
-import { Described, Errors, labelOf, Warnings } from "./frame.tsx";
+import { Errors, GroupHint, labelOf, Warnings } from "./frame.tsx";
 import { Entries } from "./record.tsx";
 import { controlOf, isObject, membersOf, pathKey, readSchema } from "./schema.ts";
 import type { FormErrors } from "./schema.ts";
@@ -79,11 +79,7 @@ export function Members(props: ControlProps): JSX.Element {
       <Errors errors={errors} />
     </>
   );
-  const description = schema.description !== undefined && (
-    <p className="small muted">
-      <Described text={schema.description} />
-    </p>
-  );
+  const description = <GroupHint text={schema.description} />;
   if (depth === 0)
     return (
       <div className="stack">

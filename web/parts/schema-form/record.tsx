@@ -4,7 +4,7 @@ import { Icon } from "../icons.tsx";
 import { startOf } from "./data.ts";
 import { useForm, useMessages } from "./form-context.ts";
 import type { Change, ControlProps } from "./form-context.ts";
-import { Described, Errors, labelOf, Warnings } from "./frame.tsx";
+import { Errors, GroupHint, labelOf, Warnings } from "./frame.tsx";
 import type { FormSchema } from "./schema.ts";
 
 const PAGE = 100;
@@ -88,11 +88,7 @@ export function Entry(props: ControlProps): JSX.Element {
   return (
     <fieldset className="form-group">
       <legend>{labelOf(props)}</legend>
-      {schema.description !== undefined && (
-        <span className="small muted">
-          <Described text={schema.description} />
-        </span>
-      )}
+      <GroupHint text={schema.description} />
       <Entries props={props} />
       <Warnings warnings={warnings} />
       <Errors errors={errors} />

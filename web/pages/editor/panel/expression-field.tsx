@@ -1,9 +1,9 @@
-import { lazy, Suspense, useId, useMemo, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import type { JSX } from "react";
 import type { CodeProblem } from "../../../parts/code/code-field.tsx";
 import { useMessages } from "../../../parts/schema-form/form-context.ts";
 import type { ControlProps } from "../../../parts/schema-form/form-context.ts";
-import { Described, emptyText, Errors, labelOf, Warnings } from "../../../parts/schema-form/frame.tsx";
+import { emptyText, labelOf, useNotes } from "../../../parts/schema-form/frame.tsx";
 import { useNodeForm } from "./panel-context.ts";
 import { Preview } from "./preview.tsx";
 import { completionsOf } from "./scope-values.ts";
@@ -22,7 +22,6 @@ const NAMES: Readonly<Record<(typeof LANGUAGES)[number], string>> = {
 export function ExpressionField(props: ControlProps): JSX.Element {
   const { schema, value, change, path, label } = props;
   const { seen, isReadOnly, setTarget } = useNodeForm();
-  const id = useId();
   const [isShown, setShown] = useState(false);
   const { errors, warnings } = useMessages(path);
   const language = LANGUAGES.find((each) => each === schema["x-language"]) ?? "liquid";
@@ -33,10 +32,7 @@ export function ExpressionField(props: ControlProps): JSX.Element {
     () => [...errors.map((each) => problemOf(each, "error")), ...warnings.map((each) => problemOf(each, "warning"))],
     [errors, warnings],
   );
-  const described = [
-    schema.description !== undefined || warnings.length > 0 ? `${id}-hint` : "",
-    errors.length > 0 ? `${id}-error` : "",
-  ];
+  const { describedBy, notes } = useNotes(props);
   return (
     <div className="field expression">
       <div className="field-head">
@@ -49,7 +45,7 @@ export function ExpressionField(props: ControlProps): JSX.Element {
           label={label}
           value={source}
           onChange={(next) => change(path, next === "" ? undefined : next)}
-          describedBy={described.join(" ").trim() || undefined}
+          describedBy={describedBy}
           isInvalid={errors.length > 0}
           completions={completions}
           problems={problems}
@@ -72,17 +68,7 @@ export function ExpressionField(props: ControlProps): JSX.Element {
         </button>
       )}
       {isShown && canPreview && <Preview language={language} source={source} label={label} />}
-      {described[0] !== "" && (
-        <span id={`${id}-hint`} className="small muted wrap">
-          {schema.description !== undefined && <Described text={schema.description} />}
-          <Warnings warnings={warnings} />
-        </span>
-      )}
-      {errors.length > 0 && (
-        <span id={`${id}-error`}>
-          <Errors errors={errors} />
-        </span>
-      )}
+      {notes}
     </div>
   );
 }
