@@ -144,6 +144,8 @@ export interface OperationDefinition<
    * request of a caller against the rate limit, and throws the 429.
    */
   readonly admit?: (ctx: RequestContext, count: (caller: string) => Promise<void>) => Promise<void>;
+  /** For operations of published pages, whether callers send the handle of a visitor. */
+  readonly visitor?: "required" | "optional";
   /** The lowest role that may call it; default viewer for GET, editor for the others. Does not apply to public keys. */
   readonly role?: Role;
   readonly params?: P;

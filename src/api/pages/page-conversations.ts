@@ -22,7 +22,7 @@ import { pageRunSchema } from "./page-run-presenter.ts";
 import { createPageRunViews } from "./page-run-views.ts";
 
 const PATH = "/f/{token}/conversations";
-const COMMON = { tag: "Pages", auth: "none", audit: "run", problems: PAGE_PROBLEMS } as const;
+const COMMON = { tag: "Pages", auth: "none", visitor: "required", audit: "run", problems: PAGE_PROBLEMS } as const;
 const params = pageToken.extend({ conversation_id: pathId("conversation") });
 /** Few, because each may have long outputs. */
 const MESSAGES = 20;

@@ -18,7 +18,7 @@ import { createAdmission, visitOf, visitorAudit } from "./admission.ts";
 import { PAGE_PROBLEMS, pageToken } from "./page-params.ts";
 
 const PATH = "/f/{token}/documents/{node_id}";
-const COMMON = { tag: "Pages", auth: "none", audit: "run" } as const;
+const COMMON = { tag: "Pages", auth: "none", visitor: "required", audit: "run" } as const;
 /** Most documents of a conversation that are listed, and that are deleted with one statement. */
 const MOST = 200;
 

@@ -92,6 +92,7 @@ export function createPageGateOperations(deps: ApiDeps, services: ApiServices): 
       description:
         "Returns what a published page shows. Needs no credential; if the page has a password, everything but its look needs the handle of a visitor.",
       admit: anyone,
+      visitor: "optional",
       params: pageToken,
       problems: PAGE_PROBLEMS,
       success: { 200: { description: "The page.", schema: publicPageSchema } },

@@ -23,7 +23,7 @@ import { mayVisitorsAnswer, pageFrameSchema, pageRunSchema } from "./page-run-pr
 import { createPageRunViews } from "./page-run-views.ts";
 
 const PATH = "/f/{token}/runs";
-const COMMON = { tag: "Pages", auth: "none", audit: "run" } as const;
+const COMMON = { tag: "Pages", auth: "none", visitor: "required", audit: "run" } as const;
 const params = pageToken.extend({ run_id: pathId("run") });
 const KEY = /^[!-~]{1,255}$/;
 

@@ -173,7 +173,9 @@ describe("the OpenAPI document", () => {
     for (const operation of operations) {
       const shown = byId.get(operation.id)?.security;
       if (operation.auth === "public") expect(shown).toEqual([{ OAuth2PasswordBearer: [] }]);
-      if (operation.auth === "none") expect(shown).toBeUndefined();
+      const optional = operation.visitor === "optional" ? [{}] : [];
+      if (operation.visitor !== undefined) expect(shown).toEqual([...optional, { Visitor: [] }]);
+      else if (operation.auth === "none") expect(shown).toBeUndefined();
     }
   });
 

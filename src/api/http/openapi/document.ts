@@ -83,6 +83,11 @@ const SECURITY_SCHEMES: JsonObject = {
     scheme: "bearer",
     description: "An API key (`mr_sec_...`, `mr_pub_...`) or an access token.",
   },
+  Visitor: {
+    type: "http",
+    scheme: "bearer",
+    description: "The handle of a visitor of a published page (`v_...`), which `POST /f/{token}/visitors` returns.",
+  },
   Session: {
     type: "apiKey",
     in: "cookie",
@@ -109,6 +114,7 @@ function operationObject(operation: Operation, schemas: SchemaComponents, shared
 
 /** Operations that public keys may call declare only the password flow, as interface.md does for the run operation. */
 function securityOf(operation: Operation): Json | null {
+  if (operation.visitor !== undefined) return [...(operation.visitor === "optional" ? [{}] : []), { Visitor: [] }];
   if (operation.auth === "none") return null;
   if (operation.auth === "public") return [{ OAuth2PasswordBearer: [] }];
   return [{ Bearer: [] }, { OAuth2PasswordBearer: [] }, { Session: [] }];
