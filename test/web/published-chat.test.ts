@@ -119,4 +119,16 @@ describe("a chat page", () => {
     await busy.context.close();
     await idle.context.close();
   });
+
+  it("closes at its end date while it is open", async () => {
+    const ending = await publishPage(tenant, await answering(tenant, stub), { kind: "chat" });
+    const { page, context } = await visit(browser, urlOf(tenant, ending));
+    const expires_at = new Date(Date.now() + 1500).toISOString();
+    expect((await tenant.secret.patch(ending.path, { expires_at })).status).toBe(200);
+    await page.getByRole("heading", { name: "This page is closed" }).waitFor({ timeout: 8000 });
+    const answer = await page.reload();
+    expect(answer?.status()).toBe(410);
+    expect((await page.innerText("body")).trim()).toBe("This page is no longer available.");
+    await context.close();
+  });
 });

@@ -154,12 +154,12 @@ export const flowOptions = (project_id: string, version: number) =>
       unwrap(api.GET("/v2/projects/{project_id}/versions/{version}", { params: { path: { project_id, version } } })),
   });
 
-/** Inputs and outputs of a flow version. */
-export const flowInputsOptions = (project_id: string, version: number) =>
+/** Inputs and outputs of a flow version, or of the version of an environment. */
+export const flowInputsOptions = (project_id: string, version: number, environment?: string) =>
   queryOptions({
-    queryKey: ["flows", "io", { project_id, version }],
+    queryKey: ["flows", "io", { project_id, version, environment }],
     staleTime: Number.POSITIVE_INFINITY,
-    queryFn: () => readIo(project_id, { version }),
+    queryFn: () => readIo(project_id, environment === undefined ? { version } : { environment }),
   });
 
 export const projectsOptions = queryOptions({

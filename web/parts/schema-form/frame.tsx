@@ -4,7 +4,7 @@ import { useMessages } from "./form-context.ts";
 import type { ControlProps } from "./form-context.ts";
 
 /** A description, in which texts between backticks are code. */
-export function Described({ text }: { readonly text: string }): JSX.Element {
+function Described({ text }: { readonly text: string }): JSX.Element {
   const parts = text.split("`");
   return <>{parts.map((part, at) => (at % 2 === 1 && at < parts.length - 1 ? <code key={at}>{part}</code> : part))}</>;
 }

@@ -43,8 +43,12 @@ function ActionInputs(props: ControlProps): JSX.Element {
 
 function FlowInputs(props: ControlProps): JSX.Element {
   const beside = useBeside(props.path);
-  const version = beside("version");
-  const options = flowInputsOptions(String(beside("project_id")), typeof version === "number" ? version : -1);
+  const [version, environment] = [beside("version"), beside("environment")];
+  const options = flowInputsOptions(
+    String(beside("project_id")),
+    typeof version === "number" ? version : -1,
+    isText(environment) ? environment : undefined,
+  );
   const { data, error, isPending, refetch } = useQuery({ ...options, retry: false });
   if (isPending) return <Loading what="the flow's inputs" rows={3} />;
   if (data === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
