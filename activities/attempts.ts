@@ -79,14 +79,16 @@ const BEAT_SPACING_MS = 20;
 
 let beating = 0;
 
-/** Sends heartbeats while `work` runs. They stop when the worker dies, which Temporal notices. */
-export async function whileBeating<T>(work: () => Promise<T>): Promise<T> {
+/**
+ * Sends heartbeats while `work` runs, with `where` it is. They stop when the worker dies, which Temporal notices.
+ */
+export async function whileBeating<T>(work: () => Promise<T>, where?: () => object): Promise<T> {
   const context = Context.current();
   let timer: NodeJS.Timeout | undefined;
   const again = (): void => {
     timer = setTimeout(
       () => {
-        beat(context);
+        beat(context, where?.());
         again();
       },
       Math.min(MAX_BEAT_MS, Math.max(MIN_BEAT_MS, beating * BEAT_SPACING_MS)),

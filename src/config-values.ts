@@ -118,7 +118,7 @@ export const quotaSettings = {
     .describe("US dollars per month that models may cost an organisation without its own quota; unset is unlimited"),
 };
 
-const WORKER_QUEUES = ["runs", "nodes", "ingest", "background", "webhooks"] as const;
+const WORKER_QUEUES = ["runs", "nodes", "ingest", "background", "webhooks", "house"] as const;
 /** Types of work queues, each at most once. */
 export const workerQueues = list
   .pipe(z.array(z.enum(WORKER_QUEUES, { error: `must be some of ${WORKER_QUEUES.join(", ")}, separated by commas` })))

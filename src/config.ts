@@ -108,7 +108,7 @@ export const environmentSchema = z.object({
     .default(false)
     .describe("Whether metrics are labelled with project IDs; leave it off where tenants can read the metrics"),
   MILLRACE_WORKER_QUEUES: workerQueues
-    .default(["runs", "nodes", "ingest", "background", "webhooks"])
+    .default(["runs", "nodes", "ingest", "background", "webhooks", "house"])
     .describe("Task queues that this worker polls; each queue needs at least one worker"),
   MILLRACE_WORKER_ACTIVITIES: int(1, 2000)
     .default(400)
@@ -188,7 +188,7 @@ export const environmentSchema = z.object({
   MILLRACE_SCHEDULE_CHECK_MS: int(100, 86_400_000)
     .default(300_000)
     .describe(
-      "Interval at which Temporal's schedules are compared with the triggers, syncs and monitors that need them",
+      "Interval at which Temporal's schedules are compared with the triggers, syncs, monitors and purges that need them",
     ),
   MILLRACE_STUCK_AFTER_MS: int(100, 3_600_000)
     .default(60_000)

@@ -6,6 +6,7 @@ import { createShares } from "./domain/shares.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
 import { openEvals, openScorer } from "./processes/evals.ts";
 import { openHealth } from "./processes/health.ts";
+import { openHouse } from "./processes/house.ts";
 import { openDocuments, openIndexing, openKnowledgeModels } from "./processes/knowledge.ts";
 import { openModels } from "./processes/models.ts";
 import { openNodes } from "./processes/nodes.ts";
@@ -20,6 +21,7 @@ import { sweepBeforePolling } from "./services/runs/sweeper.ts";
 import type { TaskQueues } from "./temporal/ids.ts";
 import {
   createBackgroundWorker,
+  createHouseWorker,
   createIngestWorker,
   createNodeWorker,
   createRunWorker,
@@ -64,6 +66,7 @@ const create: { readonly [Queue in keyof TaskQueues]: () => ReturnType<typeof cr
   ingest: () => createIngestWorker(config, temporal, shareOut(indexing.ingestActivities, JOB_ACTIVITIES)),
   background: () => createBackgroundWorker(config, temporal, shareOut(background, JOB_ACTIVITIES)),
   webhooks: () => createWebhookWorker(config, temporal, deliveries),
+  house: () => createHouseWorker(config, temporal, openHouse(worker, runs)),
 };
 const queues = config.MILLRACE_WORKER_QUEUES;
 if (queues.includes("runs")) await sweepBeforePolling(runs.sweeping);

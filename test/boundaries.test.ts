@@ -117,7 +117,6 @@ const COMPOSITION: ReadonlyArray<readonly [RegExp, string]> = [
   [/^src\/services\/accounts\/quotas\.ts$/, "what an organisation uses, whatever it belongs to"],
   [/^src\/services\/erasures\//, "one erasure removes all of a user, whatever it belongs to"],
   [/^src\/(api|services)\/pages\//, "a page is a door to a flow's runs, documents and conversations"],
-  [/^src\/services\/housekeeping\.ts$/, "one timer removes what has had its time, whatever it belongs to"],
 ];
 
 /** The capability of a file, by its folder; the engine belongs to runs. */

@@ -6,6 +6,7 @@ import {
   proxySinks,
 } from "@temporalio/workflow";
 import type { ActivityOptions } from "@temporalio/workflow";
+import type { HouseActivities } from "../activities/house/types.ts";
 import type { LocalActivities } from "../activities/local-activities.ts";
 import type { ProviderActivities } from "../activities/providers/types.ts";
 import type { NodeActivities } from "../activities/runs/types.ts";
@@ -91,5 +92,25 @@ export function webhooks(taskQueue: string): WebhookActivities {
     startToCloseTimeout: "1 hour",
     heartbeatTimeout: "10 seconds",
     retry: { initialInterval: "200 milliseconds", backoffCoefficient: 2, maximumInterval: "5 seconds" },
+  });
+}
+
+/** Long work for the whole installation, such as purges and erasures. If a worker stops or dies, another one continues. */
+export function houseActivities(
+  taskQueue: string,
+  { activityId, attempts }: { readonly activityId?: string; readonly attempts?: number } = {},
+): HouseActivities {
+  return proxyActivities<HouseActivities>({
+    taskQueue,
+    ...(activityId === undefined ? {} : { activityId }),
+    // Only an upper limit: the sweep of a large blob store takes hours.
+    startToCloseTimeout: "1 day",
+    heartbeatTimeout: "10 seconds",
+    retry: {
+      initialInterval: "1 second",
+      backoffCoefficient: 2,
+      maximumInterval: "30 seconds",
+      ...(attempts === undefined ? {} : { maximumAttempts: attempts }),
+    },
   });
 }

@@ -1,11 +1,8 @@
 import { untilDone } from "../platform/periodically.ts";
 import type { Periodic } from "../platform/periodically.ts";
 import { startDocumentSweeper } from "../services/documents/document-sweeper.ts";
-import { BLOB_KEYS } from "../services/erasures/erase.ts";
-import { startErasing } from "../services/erasures/sweeper.ts";
+import { startErasures } from "../services/erasures/erasures.ts";
 import { startEvalSweeper } from "../services/evals/sweeper.ts";
-import { startHousekeeping } from "../services/housekeeping.ts";
-import { startKnowledgeHousekeeping } from "../services/knowledge/housekeeping.ts";
 import { startIngestSweeper } from "../services/knowledge/ingest.ts";
 import { startSyncSweeper } from "../services/knowledge/sync.ts";
 import { startActionSweeper } from "../services/providers/action-runs.ts";
@@ -14,7 +11,7 @@ import { startSweeper } from "../services/runs/sweeper.ts";
 import { allSchedules } from "../services/schedules/all-schedules.ts";
 import { keepSchedules } from "../services/schedules/keep-schedules.ts";
 import { startKeepingStatistics } from "../services/system/keep-statistics.ts";
-import { createHistoryEraser } from "../temporal/erase-histories.ts";
+import { createErasureStarter } from "../temporal/erasures.ts";
 import { createEvalStarter } from "../temporal/evals.ts";
 import { createProviderJobs } from "../temporal/providers.ts";
 import type { ResourceStarter } from "../temporal/resources.ts";
@@ -26,13 +23,13 @@ import { warning } from "./open-process.ts";
 import type { ServiceProcess } from "./open-process.ts";
 import type { Runs } from "./runs.ts";
 
-/** Starts the background tasks that take over work of dead processes and purge expired data. Any number of processes may run them. */
+/** Starts the background tasks that take over work of dead processes. Any number of processes may run them. */
 export function startUpkeep(
   process: ServiceProcess,
   runs: Runs,
   { resources, syncs }: { readonly resources: ResourceStarter; readonly syncs: SyncStarter },
 ): void {
-  const { config, db, blobs, logger, shutdown, temporal } = process;
+  const { config, db, logger, shutdown, temporal } = process;
   const { client } = temporal;
   const prefix = config.MILLRACE_TASK_QUEUE;
   const sweepMs = config.MILLRACE_SWEEP_INTERVAL_MS;
@@ -49,30 +46,10 @@ export function startUpkeep(
   keep("document sweeper", (onError) => startDocumentSweeper({ db, starter: runs.starting.starter }, sweepMs, onError));
   const providerJobs = createProviderJobs(client, prefix, () => false);
   keep("action sweeper", (onError) => startActionSweeper({ db, providerJobs }, recoveryMs, onError));
-  keep("housekeeping", (onError) =>
-    startHousekeeping(db, blobs, {
-      everyMs: 200 * sweepMs,
-      eventRetentionMs: config.MILLRACE_EVENT_RETENTION_MS,
-      runRetentionDays: config.MILLRACE_RUN_RETENTION_DAYS,
-      auditRetentionDays: config.MILLRACE_AUDIT_RETENTION_DAYS,
-      monitorRetentionDays: config.MILLRACE_MONITOR_RETENTION_DAYS,
-      onSwept: (removed) => logger.info({ removed }, "deleted unreferenced blobs"),
-      onError,
-    }),
-  );
-  keep("erasure worker", (onError) =>
-    startErasing(
-      {
-        ...runs.sweeping,
-        histories: createHistoryEraser(client, BLOB_KEYS),
-        quietMs: config.MILLRACE_ERASURE_QUIET_MS,
-      },
-      recoveryMs,
-      onError,
-    ),
+  keep("start of erasures", (onError) =>
+    startErasures({ db, startErasure: createErasureStarter(client, prefix) }, recoveryMs, onError),
   );
   keep("update of table statistics", (onError) => startKeepingStatistics(db, onError));
-  keep("clean-up of knowledge bases", (onError) => startKnowledgeHousekeeping(db, blobs, onError));
   keep("ingestion sweeper", (onError) => startIngestSweeper({ db, resources }, recoveryMs, onError));
   keep("sync sweeper", (onError) => startSyncSweeper({ db, syncs }, recoveryMs, onError));
   keep("eval sweeper", (onError) =>

@@ -12,6 +12,8 @@ export const runJobWorkflowId = (jobId: string): string => `runs-job-${jobId}`;
 /** Prefixes of schedule IDs, by type. */
 export const MONITOR_SCHEDULES = "eval-monitor-";
 export const SYNC_SCHEDULES = "sync-";
+/** Contains the installation's prefix, because several installations may share a namespace. */
+export const houseSchedules = (prefix: string): string => `house-${prefix}-`;
 export const TRIGGER_SCHEDULES = "trigger-";
 export const monitorScheduleId = (monitorId: string): string => MONITOR_SCHEDULES + monitorId;
 export const importWorkflowId = (importId: string): string => `eval-import-${importId}`;
@@ -21,6 +23,7 @@ export const scheduledSyncWorkflowId = (knowledgeBaseId: string): string => `sch
 export const triggerScheduleId = (id: string): string => TRIGGER_SCHEDULES + id;
 export const toolsImportWorkflowId = (importId: string): string => `tools-import-${importId}`;
 export const actionRunWorkflowId = (actionRunId: string): string => `action-${actionRunId}`;
+export const erasureWorkflowId = (erasureId: string): string => `erasure-${erasureId}`;
 /** Contains the installation's prefix, because several installations may share a namespace. */
 export const shardWorkflowId = (prefix: string, shard: number): string => `deliver-${prefix}-${shard}`;
 
@@ -36,6 +39,8 @@ export interface TaskQueues {
   readonly background: string;
   /** Deliveries of events, so that a hanging receiver delays nothing else. */
   readonly webhooks: string;
+  /** Activities of erasures and purges, which may last for hours; their workflows are on `background`. */
+  readonly house: string;
 }
 
 /**
@@ -49,5 +54,6 @@ export function taskQueues(prefix: string): TaskQueues {
     ingest: `${prefix}-ingest`,
     background: `${prefix}-background`,
     webhooks: `${prefix}-webhooks`,
+    house: `${prefix}-house`,
   };
 }

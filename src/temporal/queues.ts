@@ -15,6 +15,7 @@ const POLLED: { readonly [Queue in keyof TaskQueues]: readonly TaskType[] } = {
   ingest: ["workflow", "activity"],
   background: ["workflow", "activity"],
   webhooks: ["activity"],
+  house: ["activity"],
 };
 
 /**

@@ -129,6 +129,21 @@ export function createWebhookWorker(config: Config, temporal: Temporal, activiti
   });
 }
 
+/** Most concurrent erasures and purges of a worker; few, because each holds a connection to the database. */
+export const HOUSE_ACTIVITIES = 4;
+
+/** A worker for erasures and purges. */
+export function createHouseWorker(config: Config, temporal: Temporal, activities: Activities): Promise<Worker> {
+  return Worker.create({
+    ...common(config, temporal),
+    ...withHeartbeats,
+    taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE).house,
+    activities,
+    activityTaskPollerBehavior: { type: "simple-maximum", maximum: 1 },
+    maxConcurrentActivityTaskExecutions: HOUSE_ACTIVITIES,
+  });
+}
+
 function common(config: Config, { connection, dataConverter }: Temporal) {
   return {
     connection,

@@ -60,6 +60,8 @@ it("reports a healthy installation on one screen", async () => {
     "Fairness",
     "Task queues",
     "Schedules",
+    "House",
+    "Erasures",
     "Blobs",
     "Master key",
     "Clock",
@@ -122,7 +124,7 @@ it("counts schedules that are missing in Temporal", async () => {
       ),
     );
     const lost = await found();
-    expect(lost).toMatchObject({ state: "warning", text: expect.stringMatching(/^1 of 1 .*, and 0 in Temporal/) });
+    expect(lost).toMatchObject({ state: "warning", text: expect.stringMatching(/^1 of 4 .*, and 0 in Temporal/) });
     expect(lost?.advice).toContain("Workers repair this");
     await database.system((db) => db.query("delete from triggers where id = $1", [id]));
     expect(await found()).toMatchObject({ state: "ok" });

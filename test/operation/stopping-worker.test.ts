@@ -1,5 +1,8 @@
+import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { loadConfig } from "../../src/config.ts";
+import { examine } from "../../src/services/system/doctor.ts";
 import { flow, openBench } from "../engine/support.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
@@ -10,7 +13,7 @@ import type { OwnService } from "../support/service.ts";
 let service: OwnService;
 let target: HttpTarget;
 beforeAll(async () => {
-  // With this interval, housekeeping runs every ten seconds.
+  // With this interval, a round of purges starts every ten seconds.
   const env = { MILLRACE_SHUTDOWN_GRACE_MS: "20000", MILLRACE_SWEEP_INTERVAL_MS: "50", MILLRACE_API_WORKER: "false" };
   [service, target] = await Promise.all([startService({ env }), startHttpTarget()]);
 });
@@ -19,7 +22,7 @@ afterAll(async () => {
   await service?.close();
 });
 
-it("a worker that stops during housekeeping accepts no more work, and another worker does it", async () => {
+it("a worker that stops during a purge accepts no more work, and another worker does it", async () => {
   const bench = await openBench(service);
   const flowId = await bench.deploy(
     flow(
@@ -40,7 +43,7 @@ it("a worker that stops during housekeeping accepts no more work, and another wo
   try {
     await holder.query("begin");
     await holder.query("lock table oauth_tokens in access exclusive mode");
-    await eventually("housekeeping waits", async () => {
+    await eventually("a purge waits", async () => {
       const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'delete from oauth_tokens%'`;
       return (await observer.query(waiting)).rows.length > 0;
     });
@@ -59,3 +62,29 @@ it("a worker that stops during housekeeping accepts no more work, and another wo
     await Promise.all([holder.end(), observer.end()]);
   }
 });
+
+it("a purge that fails stops no other one, and doctor names it", async () => {
+  const database = new Client({ connectionString: service.databaseUrl });
+  await database.connect();
+  const migrations = fileURLToPath(new URL("../../migrations", import.meta.url));
+  const house = async () =>
+    (await examine(loadConfig({ ...service.env }), migrations)).find(({ part }) => part === "House");
+  try {
+    await database.query("alter table provider_sign_ins rename to away");
+    await database.query(
+      `insert into node_places (place_id, org_id, task, expires_at)
+        select gen_random_uuid(), org_id, 'ended', now() - interval '1 day' from organisations limit 1`,
+    );
+    await eventually(
+      "a later purge has run",
+      async () => (await database.query("table node_places")).rowCount === 0,
+      90_000,
+    );
+    const failed = { state: "warning", text: expect.stringContaining("failed: sign-ins (every five-minutes)") };
+    await expect.poll(house, { timeout: 60_000 }).toMatchObject(failed);
+    await database.query("alter table away rename to provider_sign_ins");
+    await expect.poll(house, { timeout: 60_000 }).toMatchObject({ state: "ok" });
+  } finally {
+    await database.end();
+  }
+}, 240_000);

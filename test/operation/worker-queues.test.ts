@@ -59,6 +59,7 @@ it("a worker takes work only from its own queues", async () => {
     ["background", "workflow", 0, 0],
     ["background", "activity", 0, 0],
     ["webhooks", "activity", 0, expect.any(Number)],
+    ["house", "activity", 0, expect.any(Number)],
   ]);
   expect(target.requests).toEqual([]);
   await startWorker("nodes,webhooks");

@@ -159,6 +159,16 @@ describe("the histories", () => {
     await keepOf("runJob");
   });
 
+  it("of an erasure, and of a round of purges", async () => {
+    await made("/v2/erasures", { user_id: "nobody" });
+    await keepOf("eraseUser");
+    await withTemporal(service().temporalAddress, async (client) => {
+      for await (const { scheduleId } of client.schedule.list())
+        if (/^house-.*-five-minutes$/.test(scheduleId)) await client.schedule.getHandle(scheduleId).trigger();
+    });
+    await keepOf("keepHouse");
+  });
+
   it("of what the engine does besides", async () => {
     for (const { name, definition, inputs, meanwhile } of engineScenarios(target.url)) {
       const flow = typeof definition === "function" ? await definition(bench) : definition;

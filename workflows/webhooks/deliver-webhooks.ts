@@ -1,6 +1,7 @@
-import { continueAsNew, setWorkflowOptions, workflowInfo } from "@temporalio/workflow";
+import { continueAsNew } from "@temporalio/workflow";
 import type { ShardInput } from "../../src/domain/webhooks/shards.ts";
 import { webhooks } from "../activities.ts";
+import { movesToNewBuilds } from "../moves-to-new-builds.ts";
 
 /** Number of activities after which the workflow continues as new. */
 const MAX_ACTIVITIES = 200;
@@ -18,9 +19,4 @@ export async function deliverWebhooks(input: ShardInput): Promise<void> {
   await continueAsNew<typeof deliverWebhooks>(input);
 }
 
-// This workflow never ends, so it must move to new builds; otherwise it would keep the workers of its first build forever. The option is
-// set only in a deployment, because Temporal rejects it from a worker without one.
-setWorkflowOptions(
-  () => (workflowInfo().currentDeploymentVersion?.deploymentName ? { versioningBehavior: "AUTO_UPGRADE" } : {}),
-  deliverWebhooks,
-);
+movesToNewBuilds(deliverWebhooks);

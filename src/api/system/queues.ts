@@ -10,9 +10,9 @@ const FRESH_MS = 2000;
 const queueSchema = z
   .object({
     queue: z
-      .enum(["runs", "nodes", "ingest", "background", "webhooks"])
+      .enum(["runs", "nodes", "ingest", "background", "webhooks", "house"])
       .describe(
-        "`runs`: flows; `nodes`: work of nodes; `ingest`: reading documents; `background`: long jobs; `webhooks`: deliveries.",
+        "`runs`: flows; `nodes`: work of nodes; `ingest`: reading documents; `background`: long jobs; `webhooks`: deliveries; `house`: erasures and the deletion of expired data.",
       ),
     type: z.enum(["workflow", "activity"]),
     workers: z.int().min(0).describe("Number of workers that asked for work in the last minutes."),

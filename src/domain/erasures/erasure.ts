@@ -8,6 +8,12 @@ export type ErasureState = (typeof ERASURE_STATES)[number];
 export const ERASURE_STEPS = ["runs", "user", "events", "answers", "audit", "histories", "blobs"] as const;
 export type ErasureStep = (typeof ERASURE_STEPS)[number];
 
+/** The input of an erasure's workflow. */
+export interface ErasureInput {
+  readonly erasure_id: string;
+  readonly activity_queue: string;
+}
+
 /** The position from which an erasure continues after a pause or a crash. */
 export interface ErasureProgress {
   readonly step: ErasureStep;

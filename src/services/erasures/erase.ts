@@ -32,7 +32,7 @@ import {
   noteExecutions,
   placesOfUser,
 } from "../../stores/erasures/erasure-items.ts";
-import { addRemoved, lockClaim } from "../../stores/erasures/erasures.ts";
+import { addRemoved, lockErasure } from "../../stores/erasures/erasures.ts";
 import type { OpenErasure } from "../../stores/erasures/erasures.ts";
 import { deleteConversations } from "../../stores/models/conversations.ts";
 import type { HistoryEraser, HistoryOf } from "../../temporal/erase-histories.ts";
@@ -74,7 +74,7 @@ export const BLOB_KEYS = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/[0-9a-f
 
 /**
  * Executes the next step of an erasure. Can be called again after any failure: each step deletes what it finds, and
- * counts it in the same transaction. Throws ClaimLost if another process has claimed the erasure meanwhile.
+ * counts it in the same transaction. Throws ErasureMoved if another process has continued the erasure meanwhile.
  */
 export async function eraseNext(deps: EraseDeps, erasure: OpenErasure): Promise<Erased> {
   const { progress } = erasure;
@@ -91,20 +91,18 @@ const STEPS: Readonly<Record<ErasureProgress["step"], (deps: EraseDeps, erasure:
   runs: eraseSomeRuns,
   user: eraseOfUser,
   events: ({ db }, erasure) =>
-    claimed(db, erasure, (connection) => eraseEvents(connection, erasure, erasure.progress.after, SCANNED_AT_ONCE)),
+    held(db, erasure, (connection) => eraseEvents(connection, erasure, erasure.progress.after, SCANNED_AT_ONCE)),
   answers: eraseSomeAnswers,
   audit: ({ db }, erasure) =>
-    claimed(db, erasure, (connection) =>
-      eraseAuditValues(connection, erasure, erasure.progress.after, SCANNED_AT_ONCE),
-    ),
+    held(db, erasure, (connection) => eraseAuditValues(connection, erasure, erasure.progress.after, SCANNED_AT_ONCE)),
   histories: eraseHistories,
   blobs: eraseBlobs,
 };
 
-/** A transaction that holds the lease, so that a process that has lost it neither deletes nor counts. */
-async function claimed<T>(db: Database, erasure: OpenErasure, work: (connection: Db) => Promise<T>): Promise<T> {
+/** A transaction in which the erasure stays at its position, so that a process taken for dead neither deletes nor counts. */
+async function held<T>(db: Database, erasure: OpenErasure, work: (connection: Db) => Promise<T>): Promise<T> {
   return db.systemTransaction(async (connection) => {
-    await lockClaim(connection, erasure);
+    await lockErasure(connection, erasure);
     return work(connection);
   });
 }
@@ -113,12 +111,12 @@ async function claimed<T>(db: Database, erasure: OpenErasure, work: (connection:
 async function eraseSomeRuns(deps: EraseDeps, erasure: OpenErasure): Promise<Slice> {
   const { db } = deps;
   const { erasure_id, org_id } = erasure;
-  const noted = await claimed(db, erasure, (connection) => findRunsOfUser(connection, erasure, FOUND_AT_ONCE));
+  const noted = await held(db, erasure, (connection) => findRunsOfUser(connection, erasure, FOUND_AT_ONCE));
   const runs = await db.system((connection) => runsToErase(connection, erasure_id, RUNS_AT_ONCE));
   for (const { run_id, open } of runs)
     if (open) await forceCancel(deps, org_id, run_id, "The data of this run's user is being erased.");
   const ids = runs.map(({ run_id }) => run_id);
-  const removed = await claimed(db, erasure, async (connection) => {
+  const removed = await held(db, erasure, async (connection) => {
     const gone = await eraseRuns(connection, erasure, ids);
     const rows = await eraseDatasetRows(connection, erasure, ROWS_AT_ONCE);
     return gone + rows + (await eraseExports(connection, erasure));
@@ -136,7 +134,7 @@ async function eraseOfUser({ db }: EraseDeps, erasure: OpenErasure): Promise<Sli
   let found = 0;
   for (const { project_id, node_id } of places) {
     found += await db.orgTransaction(org_id, async (connection) => {
-      await lockClaim(connection, erasure);
+      await lockErasure(connection, erasure);
       if (node_id === null) {
         const conversations = await deleteConversations(connection, project_id, user_id, ROWS_AT_ONCE);
         await addRemoved(connection, erasure_id, { conversations });
@@ -154,17 +152,17 @@ async function eraseOfUser({ db }: EraseDeps, erasure: OpenErasure): Promise<Sli
       return ids.length;
     });
   }
-  found += await claimed(db, erasure, (connection) => eraseSettings(connection, erasure));
+  found += await held(db, erasure, (connection) => eraseSettings(connection, erasure));
   return { found, after: null, again: places.length > 0 };
 }
 
 async function eraseSomeAnswers({ db, blobs }: EraseDeps, erasure: OpenErasure): Promise<Slice> {
-  const { long, ...scanned } = await claimed(db, erasure, (connection) =>
+  const { long, ...scanned } = await held(db, erasure, (connection) =>
     eraseAnswers(connection, erasure, erasure.progress.after, ANSWERS_AT_ONCE),
   );
   const gone: string[] = [];
   for (const answer of long) if (await isErased({ db, blobs }, erasure, answer)) gone.push(answer.key);
-  const removed = await claimed(db, erasure, (connection) => removeAnswers(connection, erasure, gone));
+  const removed = await held(db, erasure, (connection) => removeAnswers(connection, erasure, gone));
   return { ...scanned, found: scanned.found + removed };
 }
 
@@ -195,13 +193,13 @@ async function eraseHistories({ db, histories }: EraseDeps, erasure: OpenErasure
   for (const { kind, item_id, open } of kept) {
     if (open) continue;
     const gone = await histories.erase(kind as HistoryOf, item_id, ({ executions, matches }) =>
-      claimed(db, erasure, async (connection) => {
+      held(db, erasure, async (connection) => {
         await keepBlobs(connection, erasure, matches);
         const fresh = await noteExecutions(connection, erasure, executions);
         await addRemoved(connection, erasure_id, { histories: fresh });
       }),
     );
-    if (gone) await claimed(db, erasure, (connection) => markHistoryGone(connection, erasure_id, item_id));
+    if (gone) await held(db, erasure, (connection) => markHistoryGone(connection, erasure_id, item_id));
   }
   if (kept.length === HISTORIES_AT_ONCE) return { found: 0, after: kept.at(-1)?.item_id ?? null };
   // Starts from the beginning while any history is left.
@@ -214,10 +212,11 @@ async function eraseBlobs({ db, blobs }: EraseDeps, erasure: OpenErasure): Promi
   const { erasure_id, org_id } = erasure;
   const keys = await db.system((connection) => erasedBlobs(connection, erasure_id, BLOBS_AT_ONCE));
   if (keys.length === 0) return { found: 0, after: null };
-  const removed = await removeUnreferenced({ db, blobs }, org_id, keys);
-  await claimed(db, erasure, async (connection) => {
-    await forgetBlobs(connection, erasure_id, keys);
-    await addRemoved(connection, erasure_id, { blobs: removed });
+  const removed = new Set(await removeUnreferenced({ db, blobs }, org_id, keys));
+  await held(db, erasure, async (connection) => {
+    // A process that was taken for dead may have removed the same blobs; whoever deletes a record counts its blob.
+    const forgotten = await forgetBlobs(connection, erasure_id, keys);
+    await addRemoved(connection, erasure_id, { blobs: forgotten.filter((key) => removed.has(key)).length });
   });
   return { found: 0, after: null, again: true };
 }

@@ -86,9 +86,10 @@ export async function deleteKnowledgeBase(
 
 /**
  * Removes the remains of deleted resources and knowledge bases and of retired indexes: rows in batches, and blobs. For
- * housekeeping. Several processes may call it at the same time, and again after any failure.
+ * housekeeping. Several processes may call it at the same time, and again after any failure. Returns the number of
+ * removed resources.
  */
-export async function purgeKnowledge(deps: RemoveDeps): Promise<void> {
+export async function purgeKnowledge(deps: RemoveDeps): Promise<number> {
   const { database } = deps;
   const bases = await database.system((db) => listDeletedBases(db, LISTED));
   for (const { org_id, knowledge_base_id } of bases) {
@@ -106,6 +107,7 @@ export async function purgeKnowledge(deps: RemoveDeps): Promise<void> {
   }
   // Errors are thrown at the end, so that one resource that cannot be purged does not block the others.
   const failures: unknown[] = [];
+  let total = 0;
   for (;;) {
     const resources = await database.system((db) => listDeletedResources(db, LISTED));
     let removed = 0;
@@ -116,12 +118,14 @@ export async function purgeKnowledge(deps: RemoveDeps): Promise<void> {
         failures.push(error);
       }
     }
+    total += removed;
     if (removed < LISTED) break;
   }
   for (const { org_id, knowledge_base_id } of bases) {
     await database.org(org_id, (db) => removeKnowledgeBase(db, knowledge_base_id));
   }
   if (failures.length > 0) throw failures[0];
+  return total;
 }
 
 async function purgeResource(deps: RemoveDeps, orgId: string, resourceId: string): Promise<boolean> {

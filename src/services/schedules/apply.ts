@@ -21,6 +21,8 @@ export interface WantedSchedule {
 export interface ScheduleKind {
   /** A schedule's ID is this prefix and the row's ID. */
   readonly prefix: string;
+  /** True if the IDs after the prefix are names; false or omitted: UUIDs. */
+  readonly named?: boolean;
   /** The schedule that a row of the organisation requires; null if the row does not exist. */
   read(db: Db, id: string): Promise<WantedSchedule | null>;
   /** Whether Temporal is known to have the required schedule; for rows whose changes often do not affect it. */

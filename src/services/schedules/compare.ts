@@ -33,7 +33,9 @@ export async function compareSchedules(
 ): Promise<ScheduleDifferences> {
   const listed = new Map<string, ListedSchedule>();
   for await (const each of schedules.list())
-    if (kinds.some(({ prefix }) => each.id.startsWith(prefix) && isUuid(each.id.slice(prefix.length))))
+    if (
+      kinds.some(({ prefix, named }) => each.id.startsWith(prefix) && (named || isUuid(each.id.slice(prefix.length))))
+    )
       listed.set(each.id, each);
   const missing: Array<ScheduleOwner & { kind: ScheduleKind }> = [];
   let compared = 0;

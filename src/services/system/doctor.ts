@@ -6,6 +6,7 @@ import { blobs } from "./checks/blobs.ts";
 import { ok, problem, warning } from "./checks/finding.ts";
 import type { Finding } from "./checks/finding.ts";
 import { builds } from "./checks/builds.ts";
+import { erasures, house } from "./checks/house.ts";
 import { masterKey } from "./checks/master-key.ts";
 import { partitions } from "./checks/partitions.ts";
 import { clock, postgres, roles, schema } from "./checks/postgres.ts";
@@ -25,14 +26,15 @@ export async function examine(config: Config, migrationsDir: string): Promise<Fi
     if (there) findings.push(await roles(db, server), ...(await schema(db, migrationsDir)), clock(server));
     const ofTemporal = await temporal(config);
     findings.push(...ofTemporal);
-    if (!findings.some(({ state }) => state === "problem")) findings.push(await schedules(config, db));
+    if (!findings.some(({ state }) => state === "problem"))
+      findings.push(await schedules(config, db), await house(config, db));
     if (!ofTemporal.some(({ part, state }) => part === "Temporal" && state === "problem"))
       findings.push(...(await builds(config)));
     if (there && config.DATABASE_REPLICA_URL !== undefined) {
       const standby = openDoctorDatabase(config, config.DATABASE_REPLICA_URL);
       findings.push(await replica(config, db, standby).finally(() => standby.close()));
     }
-    if (there) findings.push(...(await partitions(db)), ...(await stuckRuns(db)));
+    if (there) findings.push(...(await partitions(db)), ...(await stuckRuns(db)), ...(await erasures(db)));
     findings.push(await blobs(config));
     return [...findings, await masterKey(config, there ? db : undefined)];
   } finally {

@@ -37,17 +37,17 @@ export interface SweepDeps {
 /**
  * Removes unreferenced blobs: remains of failed requests, dead processes and deleted runs. Only blobs stored before
  * `olderThan` are removed; `blocksAtOnce` is the size of the part of a table that one statement searches. Returns the
- * number of removed blobs, or null if the sweep was closed before its end.
+ * number of removed blobs; removes none if the sweep is closed before the comparison ends.
  */
 export async function sweepBlobs(
   { db: database, blobs, isClosed = () => false }: SweepDeps,
   olderThan: Date,
   blocksAtOnce = BLOCKS,
-): Promise<number | null> {
+): Promise<number> {
   return database.system((db) =>
     withComparison(db, async () => {
       for await (const keys of blobs.list(olderThan)) {
-        if (isClosed()) return null;
+        if (isClosed()) return 0;
         // A key consists of the organisation's ID and a UUIDv7, which starts with the time.
         const entries = keys.map((key) => {
           const [org_id = "", name = ""] = key.split("/");
@@ -60,9 +60,10 @@ export async function sweepBlobs(
         await keepInColumns(db, BLOB_COLUMNS, blocksAtOnce, null, isClosed);
       });
       // After an incomplete comparison any blob may still be referenced, so nothing is removed.
-      if (isClosed()) return null;
-      const removed = await removeRest(db, blobs, isClosed);
-      return isClosed() ? null : removed;
+      if (isClosed()) return 0;
+      let removed = 0;
+      await removeRest(db, blobs, (keys) => (removed += keys.length), isClosed);
+      return removed;
     }),
   );
 }
@@ -70,14 +71,14 @@ export async function sweepBlobs(
 /**
  * Removes the given blobs of an organisation that are no longer referenced. The rows that referred to them have just
  * been removed, so the blobs' age and unfinished runs do not matter. Only the organisation's own rows can refer to its
- * blobs, so only these are read. Returns the number of removed blobs.
+ * blobs, so only these are read. Returns the keys of the removed blobs.
  */
 export async function removeUnreferenced(
   { db: database, blobs }: { readonly db: Database; readonly blobs: Pick<BlobStore, "delete"> },
   orgId: string,
   keys: readonly string[],
   runsAtOnce = RUNS_AT_ONCE,
-): Promise<number> {
+): Promise<string[]> {
   return database.system((db) =>
     withComparison(db, async () => {
       const own = keys.filter((key) => key.startsWith(`${orgId}/`));
@@ -86,7 +87,9 @@ export async function removeUnreferenced(
         own.map((key) => ({ key, org_id: orgId, made_at: new Date(0) })),
       );
       await inOneState(db, () => keepReferencedOf(db, orgId, runsAtOnce));
-      return removeRest(db, blobs);
+      const removed: string[] = [];
+      await removeRest(db, blobs, (some) => removed.push(...some));
+      return removed;
     }),
   );
 }
@@ -124,14 +127,19 @@ async function keepInColumns(
 }
 
 /** Removes all blobs that the comparison found no reference to. A blob that cannot be removed does not stop the others. */
-async function removeRest(db: Db, blobs: Pick<BlobStore, "delete">, isClosed = () => false): Promise<number> {
+async function removeRest(
+  db: Db,
+  blobs: Pick<BlobStore, "delete">,
+  note: (keys: readonly string[]) => void,
+  isClosed = () => false,
+): Promise<void> {
   const failures: unknown[] = [];
-  for (let removed = 0; ;) {
+  for (;;) {
     const keys = await takeUnreferenced(db, REMOVED_AT_ONCE);
     await deleteBlobs(blobs, keys).catch((error: unknown) => failures.push(error));
-    removed += keys.length;
+    note(keys);
     if (keys.length === REMOVED_AT_ONCE && !isClosed()) continue;
     if (failures.length > 0) throw failures[0];
-    return removed;
+    return;
   }
 }

@@ -68,9 +68,12 @@ export async function erasedBlobs(db: Db, erasureId: string, limit: number): Pro
   ]);
 }
 
-/** Deletes the records of blobs that have been removed. System only. */
-export async function forgetBlobs(db: Db, erasureId: string, keys: readonly string[]): Promise<void> {
-  await db.query("delete from erasure_blobs where erasure_id = $1::uuid and key = any ($2::text[])", [erasureId, keys]);
+/** Deletes the records of blobs that have been removed. Returns the keys of the deleted records. System only. */
+export async function forgetBlobs(db: Db, erasureId: string, keys: readonly string[]): Promise<string[]> {
+  return db.column<string>(
+    "delete from erasure_blobs where erasure_id = $1::uuid and key = any ($2::text[]) returning key",
+    [erasureId, keys],
+  );
 }
 
 /** The remaining records of model calls and costs of erased runs. System only. */

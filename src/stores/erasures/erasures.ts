@@ -4,7 +4,6 @@ import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
-import { lockRoundRobin } from "../round-robin.ts";
 
 export interface ErasureRow {
   readonly erasure_id: string;
@@ -30,16 +29,16 @@ export type NewErasure = Pick<
   "erasure_id" | "org_id" | "project_id" | "user_hash" | "created_by_type" | "created_by_id"
 > & { readonly user_id: string };
 
-/** An unfinished erasure that this process has claimed. */
-export type OpenErasure = ErasureRow & { readonly user_id: string; readonly claim: string };
+/** An unfinished erasure, at the position from which it continues. */
+export type OpenErasure = ErasureRow & { readonly user_id: string };
 
-type Claimed = Pick<OpenErasure, "erasure_id" | "claim">;
+type Position = Pick<OpenErasure, "erasure_id" | "progress">;
 
-/** Thrown when another process has claimed the erasure, or it is finished or deleted: nothing more may be written. */
-export class ClaimLost extends Error {
+/** Thrown when an erasure is at another position, finished or deleted: whoever continued it from here writes nothing more. */
+export class ErasureMoved extends Error {
   constructor(erasureId: string) {
-    super(`another process works on erasure ${erasureId}, or it is finished`);
-    this.name = "ClaimLost";
+    super(`erasure ${erasureId} has been continued by another process, or is finished`);
+    this.name = "ErasureMoved";
   }
 }
 
@@ -92,62 +91,60 @@ export async function listErasures(db: Db, page: Keyset): Promise<ErasureRow[]> 
   );
 }
 
-const DUE = lockRoundRobin({
-  table: "erasures",
-  key: "erasure_id",
-  where: "finished_at is null and leased_until <= now()",
-  order: "erasure_id",
-  limit: "$1::int",
-});
-
-/**
- * Claims open erasures that no other process is working on, organisations in turn. Another process may take the erasure over when `leaseMs`
- * have passed without a renewal. System only.
- */
-export async function takeErasures(db: Db, limit: number, leaseMs: number): Promise<OpenErasure[]> {
-  return db.query<OpenErasure>(
-    `update erasures set state = 'RUNNING', started_at = coalesce(started_at, now()),
-        leased_until = now() + make_interval(secs => $2::float8 / 1000), claim = gen_random_uuid()
-      where erasure_id in (${DUE}) returning ${COLUMNS}, claim`,
-    [limit, leaseMs],
-  );
-}
-
-/** Keeps the erasure from other processes for `leaseMs` more, if the claim still holds. System only. */
-export async function renewClaim(db: Db, { erasure_id, claim }: Claimed, leaseMs: number): Promise<void> {
-  await db.query(
-    `update erasures set leased_until = now() + make_interval(secs => $3::float8 / 1000)
-      where erasure_id = $1::uuid and claim = $2::uuid and finished_at is null`,
-    [erasure_id, claim, leaseMs],
-  );
-}
-
-/**
- * First in each transaction of an erasure: throws ClaimLost unless the claim holds, and keeps it until the transaction
- * ends.
- */
-export async function lockClaim(db: Db, { erasure_id, claim }: Claimed): Promise<void> {
-  const held = await db.any(
-    `select from erasures where erasure_id = $1::uuid and claim = $2::uuid and finished_at is null for no key update`,
-    [erasure_id, claim],
-  );
-  if (!held) throw new ClaimLost(erasure_id);
-}
-
-/** Records where an erasure continues, and for how long (ms) it stays claimed or is not due. Throws ClaimLost. System only. */
-export async function noteErasure(
+/** Some unfinished erasures: the ones that have not started, then any others. System only. */
+export async function someOpenErasures(
   db: Db,
-  { erasure_id, claim }: Claimed,
-  progress: ErasureProgress,
-  forMs: number,
+  limit: number,
+): Promise<ReadonlyArray<Pick<ErasureRow, "org_id" | "erasure_id">>> {
+  return db.query(
+    `select org_id, erasure_id from erasures where finished_at is null
+      order by started_at is null desc, random() limit $1::int`,
+    [limit],
+  );
+}
+
+/** How many erasures are unfinished, and in how many of them the last step failed. System only. */
+export async function countOpenErasures(db: Db): Promise<{ readonly open: number; readonly failing: number }> {
+  const counted = await db.first<{ open: number; failing: number }>(
+    "select count(*)::int as open, count(problem)::int as failing from erasures where finished_at is null",
+  );
+  return counted ?? { open: 0, failing: 0 };
+}
+
+/** Begins or continues an erasure; null if it is finished or deleted. System only. */
+export async function continueErasure(db: Db, erasureId: string): Promise<OpenErasure | null> {
+  return db.first<OpenErasure>(
+    `update erasures set state = 'RUNNING', started_at = coalesce(started_at, now())
+      where erasure_id = $1::uuid and finished_at is null returning ${COLUMNS}`,
+    [erasureId],
+  );
+}
+
+/**
+ * First in each transaction of an erasure: throws ErasureMoved unless the erasure is at this position, and keeps it
+ * there until the transaction ends.
+ */
+export async function lockErasure(db: Db, { erasure_id, progress }: Position): Promise<void> {
+  const held = await db.any(
+    `select from erasures where erasure_id = $1::uuid and progress = $2::jsonb and finished_at is null for no key update`,
+    [erasure_id, jsonb(progress)],
+  );
+  if (!held) throw new ErasureMoved(erasure_id);
+}
+
+/** Records the position from which an erasure continues. Throws ErasureMoved. System only. */
+export async function moveErasure(
+  db: Db,
+  { erasure_id, progress }: Position,
+  next: ErasureProgress,
   problem: string | null = null,
 ): Promise<void> {
-  const noted = await db.any(
-    `update erasures set progress = $3::jsonb, leased_until = now() + make_interval(secs => $4::float8 / 1000), problem = $5::text
-      where erasure_id = $1::uuid and claim = $2::uuid and finished_at is null`,
-    [erasure_id, claim, jsonb(progress), forMs, problem],
+  const moved = await db.any(
+    `update erasures set progress = $3::jsonb, problem = $4::text
+      where erasure_id = $1::uuid and progress = $2::jsonb and finished_at is null`,
+    [erasure_id, jsonb(progress), jsonb(next), problem],
   );
-  if (!noted) throw new ClaimLost(erasure_id);
+  if (!moved) throw new ErasureMoved(erasure_id);
 }
 
 /** Adds to the counts of an erasure, in the transaction that removes the data. */
@@ -163,10 +160,10 @@ export async function addRemoved(db: Db, erasureId: string, counts: ErasureCount
 }
 
 /**
- * Ends an erasure: only the user's hash and the counts stay. Throws ClaimLost. Call it in a transaction. System only.
+ * Ends an erasure: only the user's hash and the counts stay. Throws ErasureMoved. Call it in a transaction. System only.
  */
-export async function endErasure(db: Db, erasure: Claimed, remaining: readonly ErasureRest[]): Promise<void> {
-  await lockClaim(db, erasure);
+export async function endErasure(db: Db, erasure: Position, remaining: readonly ErasureRest[]): Promise<void> {
+  await lockErasure(db, erasure);
   const erasureId = erasure.erasure_id;
   await db.query("delete from erasure_items where erasure_id = $1::uuid", [erasureId]);
   await db.query("delete from erasure_blobs where erasure_id = $1::uuid", [erasureId]);

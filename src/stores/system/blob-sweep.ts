@@ -35,25 +35,9 @@ export const TABLES_OF_RUNS: readonly string[] = ["runs", "run_checkpoints", "no
 /** The form of a blob's key anywhere in a text. Other text of this form only causes a blob to be kept. */
 export const BLOB_KEY_PATTERN = "[0-9a-f]{8}-[0-9a-f-]{27}/[0-9a-f]{8}-[0-9a-f-]{27}";
 
-/**
- * Claims a job that one process does every `everyMs`; false if it is not due. The claim holds even if the work then
- * fails. The first is due `everyMs` after the first call, because a new database may be about to be restored.
- */
-export async function claimJob(db: Db, job: string, everyMs: number): Promise<boolean> {
-  return db.any(
-    `with first as (
-        insert into housekeeping (job, done_at) values ($1::text, now()) on conflict (job) do nothing
-      )
-      update housekeeping set done_at = now() where job = $1::text
-        and done_at < now() - make_interval(secs => $2::float8 / 1000)`,
-    [job, everyMs],
-  );
-}
-
-/** Releases a claim of a job that was not done, so that it is due immediately. */
-export async function releaseJob(db: Db, job: string, everyMs: number): Promise<void> {
-  const due = "now() - make_interval(secs => $2::float8 / 1000 + 1)";
-  await db.query(`update housekeeping set done_at = ${due} where job = $1::text`, [job, everyMs]);
+/** Whether the database is younger than a day: a backup may be about to be restored, whose blobs are stored already. */
+export async function isNewDatabase(db: Db): Promise<boolean> {
+  return db.any("select from migrations having min(applied_at) > now() - interval '1 day'");
 }
 
 /**

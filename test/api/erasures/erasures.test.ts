@@ -190,7 +190,7 @@ function blobsOf(texts: readonly string[], org: string): string[] {
 
 /** IDs of the Temporal workflows whose histories contain one of the texts. */
 async function historiesWith(texts: readonly string[]): Promise<string[]> {
-  const queues = ["runs", "nodes", "ingest", "background", "webhooks"].map(
+  const queues = ["runs", "nodes", "ingest", "background", "webhooks", "house"].map(
     (name) => `TaskQueue = '${own.taskQueue}-${name}'`,
   );
   return withTemporal(own.temporalAddress, async (client) => {

@@ -20,6 +20,7 @@ const QUEUES = [
   ["background", "workflow"],
   ["background", "activity"],
   ["webhooks", "activity"],
+  ["house", "activity"],
 ];
 
 interface Queue {

@@ -4,7 +4,8 @@ import { FIRST_PROGRESS } from "../../../src/domain/erasures/erasure.ts";
 import { createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
 import { eraseNext } from "../../../src/services/erasures/erase.ts";
 import type { EraseDeps } from "../../../src/services/erasures/erase.ts";
-import { startErasing } from "../../../src/services/erasures/sweeper.ts";
+import type { TurnDeps } from "../../../src/services/erasures/erase-user.ts";
+import { eraseForTurn } from "../../../src/services/erasures/erase-user.ts";
 import { keepBlobs } from "../../../src/stores/erasures/erase-runs.ts";
 import { insertRemovedItems } from "../../../src/stores/erasures/erasure-items.ts";
 import { insertErasure } from "../../../src/stores/erasures/erasures.ts";
@@ -14,9 +15,6 @@ import { eventually, scratchDirectory } from "../../support/scratch.ts";
 
 const own = ownDatabase();
 
-/** Long enough for a busy machine to renew it, which happens after a third (ms). */
-const LEASE_MS = 900;
-
 /** A promise that stays pending until it is opened. */
 function gate(): { readonly passed: Promise<void>; open(): void } {
   let open = (): void => undefined;
@@ -24,7 +22,7 @@ function gate(): { readonly passed: Promise<void>; open(): void } {
   return { passed, open: () => open() };
 }
 
-/** An erasure with two blobs left to delete, and workers that continue it. */
+/** An erasure with two blobs left to delete, and processes that continue it. */
 async function blobsLeft() {
   const { org_id } = await buildTenant(own.database);
   const store = await createFileBlobStore(scratchDirectory());
@@ -49,58 +47,47 @@ async function blobsLeft() {
       if (found === undefined) throw new Error("The erasure is there until its organisation goes.");
       return found;
     },
-    /** A worker that executes this step before it deletes each blob. */
-    work(leaseMs: number, before: (key: string) => Promise<unknown> = async () => undefined) {
-      const failures: unknown[] = [];
+    /** A process that continues it to its end, and does this before it deletes each blob. */
+    async work(before: (key: string) => Promise<unknown> = async () => undefined): Promise<void> {
       const blobs = { delete: (key: string) => before(key).then(() => store.delete(key)) };
-      const deps = { db: own.database, blobs, quietMs: 0 } as unknown as EraseDeps;
-      const worker = startErasing(deps, 10, (error) => failures.push(error), leaseMs);
-      onTestFinished(() => worker.close());
-      return { failures, close: worker.close };
+      const own_deps = { db: own.database, blobs, quietMs: 0, isClosed: () => false, note: () => undefined };
+      while ((await eraseForTurn(own_deps as unknown as TurnDeps, erasure_id)) !== null);
     },
   };
 }
 
-it("a step that lasts longer than its lease is done by one worker alone", async () => {
+it("is counted once, and its report never changes again, if a process that was taken for dead continues", async () => {
   const erasure = await blobsLeft();
   const removing: string[] = [];
-  const slowly = gate();
-  const slow = (key: string) => (removing.push(key), slowly.passed);
-  for (let n = 0; n < 2; n++) erasure.work(LEASE_MS, slow);
-  const since = Date.now();
-  await eventually("the first claim would be over", () => removing.length > 0 && Date.now() - since > 2 * LEASE_MS);
-  slowly.open();
-  await eventually("the end", async () => (await erasure.row()).finished_at !== null);
-  expect(removing.toSorted()).toEqual(erasure.keys.toSorted());
-  expect((await erasure.row()).removed).toEqual({ blobs: 2 });
-});
-
-it("a worker that lost its lease writes nothing more and leaves the report unchanged", async () => {
-  const erasure = await blobsLeft();
-  const removing: string[] = [];
-  const paused = gate();
-  const first = erasure.work(60_000, (key) => (removing.push(key), paused.passed));
-  await eventually("the first worker removes blobs", () => removing.length === 2);
-  // As if its process had stalled and renewed nothing.
-  await erasure.query("update erasures set leased_until = now()");
-  erasure.work(60_000);
-  await eventually("the other one has ended it", async () => (await erasure.row()).finished_at !== null);
+  const stalled = gate();
+  const first = erasure.work((key) => (removing.push(key), stalled.passed));
+  await eventually("the first process removes blobs", () => removing.length === 2);
+  await erasure.work();
   const report = await erasure.row();
   expect(report).toMatchObject({ state: "COMPLETED", removed: { blobs: 2 } });
-  paused.open();
-  await first.close();
+  stalled.open();
+  await first;
   expect(await erasure.row()).toEqual(report);
-  expect(first.failures).toEqual([]);
 });
 
-it("reports a failed part to the error handler and hides the error's text from the report", async () => {
+it("counts each blob once if two processes remove it at the same time", async () => {
+  const erasure = await blobsLeft();
+  const removing: string[] = [];
+  const both = gate();
+  const meet = (key: string) => (removing.push(key) === 4 ? both.open() : undefined, both.passed);
+  await Promise.all([erasure.work(meet), erasure.work(meet)]);
+  expect(removing.toSorted()).toEqual([...erasure.keys, ...erasure.keys].toSorted());
+  expect(await erasure.row()).toMatchObject({ state: "COMPLETED", removed: { blobs: 2 } });
+});
+
+it("fails with the reason of a failed part, which the report does not quote, and continues", async () => {
   const erasure = await blobsLeft();
   const error = new Error("no space left for ada's blob");
-  const { failures } = erasure.work(60_000, () => Promise.reject(error));
-  await eventually("it is told", () => failures.length > 0);
-  expect(failures).toEqual([error]);
+  await expect(erasure.work(() => Promise.reject(error))).rejects.toBe(error);
   const { problem, state } = await erasure.row();
   expect([problem?.includes("worker logs"), problem?.includes("ada"), state]).toEqual([true, false, "RUNNING"]);
+  await erasure.work();
+  expect(await erasure.row()).toMatchObject({ state: "COMPLETED", removed: { blobs: 2 }, problem: null });
 });
 
 it("continues after the histories only once Temporal has removed them, and counts each once", async () => {
@@ -127,9 +114,11 @@ it("continues after the histories only once Temporal has removed them, and count
     } satisfies EraseDeps["histories"],
   } as unknown as EraseDeps;
   if (erasure === null) throw new Error("The organisation is new, and has an erasure already.");
-  const claim = uuidv7();
-  await own.database.org(org_id, (db) => db.query("update erasures set claim = $1::uuid", [claim]));
-  const open = { ...erasure, user_id: "ada", claim, progress: { ...FIRST_PROGRESS, step: "histories" as const } };
+  const progress = { ...FIRST_PROGRESS, step: "histories" as const };
+  await own.database.org(org_id, (db) =>
+    db.query("update erasures set progress = $1::jsonb", [JSON.stringify(progress)]),
+  );
+  const open = { ...erasure, user_id: "ada", progress };
 
   const waiting = await eraseNext(deps, open);
   expect(waiting).toMatchObject({ progress: { step: "histories" }, waitMs: expect.any(Number) });

@@ -12,13 +12,14 @@ import { Figure } from "./figure.tsx";
 
 type QueueName = Schemas["TaskQueue"]["queue"];
 
-/** What each queue is for, and the list of the items that wait in it. */
-const PLACES: Readonly<Record<QueueName, readonly [name: string, to: string]>> = {
+/** What each queue is for, and the list of the items that wait in it, if there is one. */
+const PLACES: Readonly<Record<QueueName, readonly [name: string, to?: string]>> = {
   runs: ["Runs", links.runs({ state: ["PENDING", "RUNNING", "RESUMED"] })],
   nodes: ["Nodes", links.runs({ state: "RUNNING" })],
   ingest: ["Documents", links.background()],
   background: ["Syncs, experiments, bulk run jobs", links.background()],
   webhooks: ["Webhooks", links.webhooks()],
+  house: ["Erasures, expired data"],
 };
 /** A task that waits longer than this (s) deserves attention. */
 const LONG_SECONDS = 30;
@@ -113,6 +114,7 @@ export function Queues(): JSX.Element {
 
 function Place({ queue }: { readonly queue: QueueName }): JSX.Element {
   const [name, to] = PLACES[queue];
+  if (to === undefined) return <>{name}</>;
   return (
     <Link to={to} data-row>
       {name}

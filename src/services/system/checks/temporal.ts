@@ -5,7 +5,7 @@ import { createSecretBox } from "../../../platform/secrets/seal.ts";
 import type { Database } from "../../../stores/db.ts";
 import { adviceOnNamespace } from "../../../temporal/address.ts";
 import { examineTemporal, withSchedules } from "../../../temporal/examine.ts";
-import type { TemporalDenied } from "../../../temporal/examine.ts";
+import type { TemporalDenied, withClient } from "../../../temporal/examine.ts";
 import { allSchedules } from "../../schedules/all-schedules.ts";
 import { compareSchedules } from "../../schedules/compare.ts";
 import { createPayloads } from "../../secrets/payloads.ts";
@@ -81,12 +81,16 @@ function fairness(fair: boolean | null): Finding {
   );
 }
 
-/** Compares the schedules of triggers, syncs and monitors with Temporal's. */
+/** Reads what Temporal stores, if the master key is known. */
+export async function converterOf(config: Config, db: Database): Promise<Parameters<typeof withClient>[1]> {
+  const keys = await existingMasterKeys(config.MILLRACE_MASTER_KEY, directoryOf(config.MILLRACE_BLOB_URL));
+  return keys ? createPayloads(config, db, createSecretBox(keys)).dataConverter : {};
+}
+
+/** Compares the schedules of triggers, syncs, monitors and purges with Temporal's. */
 export async function schedules(config: Config, db: Database): Promise<Finding> {
   try {
-    const keys = await existingMasterKeys(config.MILLRACE_MASTER_KEY, directoryOf(config.MILLRACE_BLOB_URL));
-    const payloads = keys && createPayloads(config, db, createSecretBox(keys));
-    const { missing, orphans, compared } = await withSchedules(config, payloads?.dataConverter ?? {}, (found) =>
+    const { missing, orphans, compared } = await withSchedules(config, await converterOf(config, db), (found) =>
       compareSchedules({ db, schedules: found }, allSchedules(config), { renews: false, now: Date.now() }),
     );
     if (missing.length + orphans.length === 0) return ok("Schedules", `${compared}, all as in Temporal`);

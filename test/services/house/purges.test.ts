@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
-import { createFileBlobStore } from "../../src/platform/blobs/blobs.ts";
-import { startHousekeeping } from "../../src/services/housekeeping.ts";
-import { sweepBlobs } from "../../src/services/system/sweep-blobs.ts";
-import { buildTenant, ownDatabase } from "../stores/rows.ts";
-import { scratchDirectory } from "../support/scratch.ts";
+import { createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
+import { PURGES, runPurge } from "../../../src/services/house/purges.ts";
+import { sweepBlobs } from "../../../src/services/system/sweep-blobs.ts";
+import { buildTenant, ownDatabase } from "../../stores/rows.ts";
+import { scratchDirectory } from "../../support/scratch.ts";
 
 const own = ownDatabase();
 
-/** Housekeeping with a store whose first blob cannot be deleted. */
+/** Blobs in a store whose first blob cannot be deleted. */
 async function begin() {
   const tenant = await buildTenant(own.database);
   const blobs = await createFileBlobStore(scratchDirectory());
@@ -31,7 +31,7 @@ async function begin() {
 
 const system = (sql: string, values: unknown[] = []) => own.database.system((db) => db.query(sql, values));
 
-it("a blob that cannot be removed stops neither other blobs nor later purges of the same round", async () => {
+it("a purge fails after it has removed what it can, and only once it has reported how much", async () => {
   const { tenant, keys, broken, listed } = await begin();
   for (const [at, key] of keys.entries())
     await system(
@@ -39,23 +39,29 @@ it("a blob that cannot be removed stops neither other blobs nor later purges of 
          values ($1::uuid, $2::text, 'createRun', '\\x00', gen_random_uuid(), now() - interval '25 hours', $3::jsonb)`,
       [tenant.org_id, `key-${at}`, JSON.stringify({ blob: key })],
     );
-  await system("insert into rate_limits (key, points, expire) values ('default:old', 1, 1)");
-  const errors: string[] = [];
-  const task = startHousekeeping(own.database, broken, {
-    everyMs: 300_000,
-    eventRetentionMs: 1000,
-    runRetentionDays: undefined,
-    auditRetentionDays: undefined,
-    monitorRetentionDays: 90,
-    onSwept: () => undefined,
-    onError: (error) => errors.push((error as Error).message),
-  });
-  // Runs one round.
-  task.wake();
-  await expect.poll(() => system("select 1 from rate_limits")).toEqual([]);
-  await task.close();
-  expect(errors).toEqual(["the store is away"]);
+  const noted: number[] = [];
+  const deps = {
+    db: own.database,
+    blobs: broken,
+    retention: { eventMs: 1000, runDays: null, auditDays: null, monitorDays: 90 },
+    isClosed: () => false,
+  };
+  const run = (name: string) => runPurge(deps, name, (removed) => noted.push(removed));
+  await expect(run("stored responses")).rejects.toThrow("the store is away");
   expect(await listed()).toEqual([keys[0]]);
+  await system(
+    "insert into rate_limits (key, points, expire) select 'old:' || n, 1, 1 from generate_series(1, 1500) n",
+  );
+  expect([await run("rate limits"), noted]).toEqual([1500, [1000, 1500]]);
+  expect(await run("only in another version")).toBe(0);
+});
+
+it("each purge has a name of its own and runs", async () => {
+  expect(new Set(PURGES.map(({ name }) => name)).size).toBe(PURGES.length);
+  const { broken: blobs } = await begin();
+  const retention = { eventMs: 1000, runDays: 1, auditDays: 1, monitorDays: 90 };
+  const deps = { db: own.database, blobs, retention, isClosed: () => false };
+  for (const { name } of PURGES) expect(await runPurge(deps, name, () => undefined), name).toBeGreaterThanOrEqual(0);
 });
 
 it("a sweep removes what it can, but nothing if its process stops before all comparisons", async () => {
@@ -69,7 +75,7 @@ it("a sweep removes what it can, but nothing if its process stops before all com
   };
   const deps = { db: own.database, blobs: { ...broken, list }, isClosed: () => closed };
   const stopped = await sweepBlobs(deps, later);
-  expect([stopped, (await listed()).toSorted()]).toEqual([null, keys.toSorted()]);
+  expect([stopped, (await listed()).toSorted()]).toEqual([0, keys.toSorted()]);
   await expect(sweepBlobs({ db: own.database, blobs: broken }, later)).rejects.toThrow("the store is away");
   expect(await listed()).toEqual([keys[0]]);
 });
