@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { invalid } from "../../domain/errors.ts";
-import { VALUE_TYPES } from "../../domain/evals/evaluator.ts";
+import { VALUE_TYPES } from "../../domain/evals/score-result.ts";
 import { DATA_TYPES } from "../../domain/evals/evaluators/kind.ts";
 import { scoreMetadataSchema } from "../../domain/evals/score-metadata.ts";
 import { patchOf } from "../../domain/patch.ts";

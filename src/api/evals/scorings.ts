@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
-import { numberOf } from "../../domain/evals/evaluator.ts";
+import { numberOf } from "../../domain/evals/score-result.ts";
 import { requireEvaluator } from "../../services/evals/evaluators.ts";
 import { addedUp } from "../../services/evals/judge.ts";
 import type { Scored } from "../../services/evals/scorer.ts";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { Problem, invalid } from "../../domain/errors.ts";
-import { VALUE_TYPES, numberOf, verdictOf } from "../../domain/evals/evaluator.ts";
+import { VALUE_TYPES, numberOf, verdictOf } from "../../domain/evals/score-result.ts";
 import { isActive, verdictOf as verdictOfGates } from "../../domain/evals/experiment.ts";
 import { scoreMetadataSchema } from "../../domain/evals/score-metadata.ts";
 import type { Json } from "../../domain/json.ts";

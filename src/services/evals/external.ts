@@ -8,7 +8,8 @@ import {
   textOf,
 } from "../../domain/evals/evaluators/kind.ts";
 import type { EvalSample, Subject } from "../../domain/evals/evaluators/kind.ts";
-import { failureOf, requireFinding, subjectOf } from "../../domain/evals/evaluator.ts";
+import { failureOf, subjectOf } from "../../domain/evals/evaluator.ts";
+import { requireFinding } from "../../domain/evals/score-result.ts";
 import type { EvaluatorDefinition, Outcome } from "../../domain/evals/evaluator.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";

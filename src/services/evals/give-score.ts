@@ -1,5 +1,5 @@
 import { required } from "../../domain/errors.ts";
-import { numberOf } from "../../domain/evals/evaluator.ts";
+import { numberOf } from "../../domain/evals/score-result.ts";
 import { recordCreated } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 import type { Database, Db } from "../../stores/db.ts";

@@ -1,5 +1,5 @@
 import { uuidv7 } from "uuidv7";
-import { numberOf } from "../../domain/evals/evaluator.ts";
+import { numberOf } from "../../domain/evals/score-result.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
 import type { PinnedEvaluator } from "../../stores/evals/evaluators.ts";

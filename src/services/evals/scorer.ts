@@ -1,16 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { EvalSample } from "../../domain/evals/evaluators/kind.ts";
 import { EvaluatorError, requireOutput, textOf } from "../../domain/evals/evaluators/kind.ts";
-import {
-  failureOf,
-  isLocal,
-  numberOf,
-  partsOf,
-  requireFinding,
-  resultOf,
-  subjectOf,
-} from "../../domain/evals/evaluator.ts";
-import type { EvaluatorDefinition, Outcome, ScoreResult } from "../../domain/evals/evaluator.ts";
+import { failureOf, isLocal, partsOf, subjectOf } from "../../domain/evals/evaluator.ts";
+import { numberOf, requireFinding, resultOf } from "../../domain/evals/score-result.ts";
+import type { EvaluatorDefinition, Outcome } from "../../domain/evals/evaluator.ts";
+import type { ScoreResult } from "../../domain/evals/score-result.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import type { Scope } from "../../domain/flow/scope.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
