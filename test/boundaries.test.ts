@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { circles, codeOf, importsOf, sourceFiles } from "./support/imports.ts";
 import type { Import } from "./support/imports.ts";
@@ -67,9 +68,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     typesOf: /^src\/config\.ts$/,
   },
   config: {
-    files: /^src\/config(-values)?\.ts$/,
+    files: /^src\/config(-values|-capabilities)?\.ts$/,
     packages: /^(zod|node:fs)$/,
-    layers: /^src\/domain\/|^src\/config-values\.ts$|^src\/platform\/(fetch\/address-policy|blobs\/blob-place)\.ts$/,
+    layers:
+      /^src\/domain\/|^src\/config-(values|capabilities)\.ts$|^src\/platform\/(fetch\/address-policy|blobs\/blob-place)\.ts$/,
   },
   // The command line and the development servers combine everything, as the main files do.
   cli: {
@@ -171,6 +173,18 @@ describe("layer boundaries", () => {
       expect(new Set(used.map(({ to }) => to))).toEqual(new Set(files.filter((file) => index.test(file))));
       expect(lines(used.filter(({ from }) => !hub.test(from)))).toEqual([]);
     }
+  });
+
+  it("keeps short what lists the capabilities", () => {
+    const hubs = [
+      "src/api/operations.ts",
+      "activities/create.ts",
+      "src/cli/command-line.ts",
+      "src/services/system/doctor.ts",
+      "web/routes.tsx",
+    ];
+    const long = hubs.filter((hub) => readFileSync(hub, "utf8").split("\n").length > 61);
+    expect(long).toEqual([]);
   });
 
   it("has no circular imports, type imports included", () => {

@@ -1,4 +1,4 @@
-import { Command, CommanderError } from "commander";
+import { Command } from "commander";
 import { accounts } from "./accounts/index.ts";
 import { erasures } from "./erasures/index.ts";
 import { evals } from "./evals/index.ts";
@@ -12,8 +12,7 @@ import { system } from "./system/index.ts";
 import { triggers } from "./triggers/index.ts";
 import { webhooks } from "./webhooks/index.ts";
 import { addProcessCommands } from "./process-commands.ts";
-import { CommandFailure, explain } from "./failure.ts";
-import { readable } from "./styled.ts";
+import { report } from "./failure.ts";
 import { VERSION } from "../version.ts";
 
 /** The commands of all capabilities, in the order of `--help`. */
@@ -49,16 +48,4 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   } catch (error) {
     return report(error);
   }
-}
-
-/** Reports an error. Returns the exit code. */
-function report(error: unknown): number {
-  // Commander has printed the error; it also "fails" after printing help or the version.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof CommandFailure) {
-    if (error.message !== "") console.error(readable(error.message));
-    return error.exitCode;
-  }
-  console.error(readable(explain(error)));
-  return 1;
 }

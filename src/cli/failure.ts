@@ -1,3 +1,6 @@
+import { CommanderError } from "commander";
+import { readable } from "./styled.ts";
+
 /** 1: failure; 2: wrong usage; 3: a completed experiment without gates. */
 type ExitCode = 1 | 2 | 3;
 
@@ -25,4 +28,16 @@ export function messageOf(error: Error): string {
   // A connection that every address of a host refused.
   if (error instanceof AggregateError) return (error.errors as Error[]).map(messageOf).join("; ");
   return (error as NodeJS.ErrnoException).code ?? error.name;
+}
+
+/** Reports an error. Returns the exit code. */
+export function report(error: unknown): number {
+  // Commander has printed the error; it also "fails" after printing help or the version.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof CommandFailure) {
+    if (error.message !== "") console.error(readable(error.message));
+    return error.exitCode;
+  }
+  console.error(readable(explain(error)));
+  return 1;
 }
