@@ -3,6 +3,7 @@ import { startModelStub } from "../../src/dev/model-stub.ts";
 import type { ModelStub } from "../../src/dev/model-stub.ts";
 import type { Published } from "../api/pages/published.ts";
 import { asking } from "../api/tenant.ts";
+import { flow } from "../engine/support.ts";
 import { checkBothLooks } from "./support/console.ts";
 import { answering, lastAnswer, publishPage, say, urlOf, visit } from "./support/published-pages.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
@@ -118,6 +119,44 @@ describe("a chat page", () => {
     expect((await idle.page.innerText("body")).trim()).toBe("This page is no longer available.");
     await busy.context.close();
     await idle.context.close();
+  });
+
+  it("reads files of its own conversation, and says why it does not take others", async () => {
+    const reading = flow(
+      [
+        { id: "in-0", type: "input", name: "Question" },
+        { id: "doc-0", type: "files", name: "Notes", config: { accept: ["text/plain"] } },
+        { id: "out-0", type: "output", name: "Answer", config: { value: "{{in-0}} {{doc-0.text}}" } },
+      ],
+      ["in-0>out-0", "doc-0>out-0"],
+    );
+    const { page, context } = await visit(browser, urlOf(tenant, await publishPage(tenant, reading, { kind: "chat" })));
+    const files = page.getByRole("list", { name: "Files" });
+    const upload = (name: string, mimeType: string, content: string | Buffer) =>
+      page
+        .getByLabel("Files", { exact: true })
+        .and(page.locator("input"))
+        .setInputFiles({ name, mimeType, buffer: Buffer.from(content) });
+    await upload("well <b>.txt", "text/plain", "The well is dry.");
+    await files.getByText("well <b>.txt").waitFor();
+    const png = Buffer.from(
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+      "base64",
+    );
+    await upload("picture.txt", "text/plain", png);
+    await page.getByRole("alert").first().waitFor();
+    await say(page, "Is it?");
+    await lastAnswer(page).getByText("Is it? The well is dry.").waitFor();
+    await checkBothLooks(page, "a chat with files");
+    await page.reload();
+    await lastAnswer(page).getByText("The well is dry.").waitFor();
+    await say(page, "Still?");
+    await lastAnswer(page).getByText("Still? The well is dry.").waitFor();
+    await page.getByRole("button", { name: /New/ }).first().click();
+    await say(page, "Another?");
+    await lastAnswer(page).getByText("Another?").waitFor();
+    expect(await lastAnswer(page).innerText()).not.toContain("well");
+    await context.close();
   });
 
   it("closes at its end date while it is open", async () => {
