@@ -85,7 +85,9 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
   async function look(described: readonly QueueStats[]) {
     const info = await describe();
     if (!info) return undefined;
-    const queues = described.map(({ queue, type, versions }) => ({
+    // The workflows of `house` move to new builds, so a build without that queue strands none.
+    const own = described.filter(({ queue }) => queue !== "house");
+    const queues = own.map(({ queue, type, versions }) => ({
       work: `${type} tasks of ${queue}`,
       polling: versions.filter(({ deployment }) => deployment === deploymentName),
     }));

@@ -17,7 +17,7 @@ describe("home", () => {
     const { page, context } = await signedIn(browser, tenant, "admin");
     const queues = page.getByRole("region", { name: "Queues", exact: true });
     await queues.waitFor();
-    expect(await queues.locator("tbody tr").count()).toBe(5);
+    expect(await queues.locator("tbody tr").count()).toBe(6);
     await expect.poll(() => queues.getByText("None").count(), { timeout: 30_000 }).toBe(0);
     await page.getByRole("link", { name: /^Waiting for a worker/ }).waitFor();
     await queues.getByRole("link", { name: "Runs", exact: true }).click();
