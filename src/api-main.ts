@@ -13,13 +13,9 @@ import { openEagerStarts } from "./processes/eager-starts.ts";
 import { openRuns } from "./processes/runs.ts";
 import { startWorkers } from "./processes/workers.ts";
 import { sweepBeforePolling } from "./services/runs/sweeper.ts";
-import { createEvalStarter } from "./temporal/evals.ts";
 import { createProviderJobs } from "./temporal/providers.ts";
-import { createResourceStarter } from "./temporal/resources.ts";
-import { createRunJobStarter } from "./temporal/run-jobs.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import { createSchedules } from "./temporal/schedules.ts";
-import { createSyncStarter } from "./temporal/syncs.ts";
 import { createRunWorker } from "./temporal/workers.ts";
 
 const api = await openProcess("api");
@@ -46,12 +42,8 @@ const { app, drain, close } = createApp({
   plans: runs.activities.plans,
   knowledge,
   scorer: openScorer(api, { sandbox, knowledge, models }),
-  resources: createResourceStarter(client, prefix),
   schedules: createSchedules(client, prefix),
   providerJobs: createProviderJobs(client, prefix, eager),
-  evals: createEvalStarter(client, prefix),
-  syncs: createSyncStarter(client, prefix),
-  runJobs: createRunJobStarter(client, prefix),
   describeQueues: temporal.describeQueues,
   runs: createRunStarter({ client, taskQueuePrefix: prefix, eager }),
 });

@@ -43,7 +43,7 @@ export const environmentSchema = z.object({
   DATABASE_POOL_SIZE: int(2, 200)
     .default(10)
     .describe(
-      "Database connections a process uses for the work of organisations; with searches and other work it opens up to 7/3 of this number, plus two",
+      "Database connections a process uses for the work of organisations; with searches and other work it opens up to 7/3 of this number, plus three",
     ),
   ...replicaSettings,
   TEMPORAL_ADDRESS: someText.default("127.0.0.1:7233").describe("host:port of the Temporal frontend"),

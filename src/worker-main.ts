@@ -73,7 +73,7 @@ if (queues.includes("runs")) await sweepBeforePolling(runs.sweeping);
 const workers = await startWorkers(worker, () => Promise.all(queues.map((queue) => create[queue]())));
 // Stopped before the workers, so that shard activities end and other processes take the shards.
 shutdown.add("delivery shards", () => webhooks.deliverer.leave());
-if (queues.includes("background")) startUpkeep(worker, runs, indexing);
+if (queues.includes("background")) startUpkeep(worker, runs);
 await openHealth(worker, "MILLRACE_WORKER_PORT", {
   ...worker.readiness,
   async workers() {

@@ -1,5 +1,4 @@
 import { recordSyncEnd } from "../../src/services/knowledge/sync.ts";
-import type { SyncDeps } from "../../src/services/knowledge/sync.ts";
 import type { ActivityDeps } from "../deps.ts";
 import type { JobEnds } from "../faults.ts";
 import { jobs } from "../jobs.ts";
@@ -37,7 +36,7 @@ export function createResourceActivities(
 
 /** The activities of syncs. */
 export function createSyncActivities(
-  deps: ListSyncDeps & ReadSyncDeps & SyncDeps & Pick<ActivityDeps, "onFailure">,
+  deps: ListSyncDeps & ReadSyncDeps & Pick<ActivityDeps, "onFailure">,
 ): SyncActivities {
   const activities: SyncActivities = {
     listSync: createListSync(deps),

@@ -8,7 +8,6 @@ import { redactSecrets } from "../../src/platform/logging/redaction.ts";
 import type { FetchedPage, PageAnswer } from "../../src/services/knowledge/fetch-page.ts";
 import { deleteResource } from "../../src/services/knowledge/remove.ts";
 import { resourceIdentity } from "../../src/services/knowledge/ingest.ts";
-import type { AddDeps } from "../../src/services/knowledge/ingest.ts";
 import type { Db } from "../../src/stores/db.ts";
 import { holdKnowledgeBases } from "../../src/stores/knowledge/knowledge-bases.ts";
 import {
@@ -30,10 +29,11 @@ import {
 } from "../../src/stores/knowledge/sync-items.ts";
 import type { SyncItemRow } from "../../src/stores/knowledge/sync-items.ts";
 import { countItems } from "../../src/stores/knowledge/syncs.ts";
+import { wantStarts } from "../../src/stores/starts/workflow-starts.ts";
 import { takeSyncStep } from "./sync-step.ts";
 import type { SyncContext, SyncStepDeps } from "./sync-step.ts";
 
-export interface ReadSyncDeps extends SyncStepDeps, Pick<AddDeps, "resources"> {
+export interface ReadSyncDeps extends SyncStepDeps {
   readonly blobs: BlobStore;
 }
 
@@ -48,7 +48,7 @@ const POLL_MS = 250;
  * Reads the documents that a sync has listed, at most WINDOW ahead of the indexing, and records the outcome of each.
  */
 export function createReadSync(deps: ReadSyncDeps) {
-  const { db, blobs, resources, maxBytes } = deps;
+  const { db, blobs, maxBytes } = deps;
   return async function readSync(input: SyncInput): Promise<SyncStep> {
     const { org_id, sync_id } = input;
     return await takeSyncStep(deps, input, async (context) => {
@@ -228,20 +228,20 @@ export function createReadSync(deps: ReadSyncDeps) {
     work: (connection: Db) => Promise<Started | null>,
   ): Promise<Started | null> {
     const { org_id, knowledge_base_id } = context.sync;
-    const started = await db.orgTransaction(org_id, async (connection) => {
+    return await db.orgTransaction(org_id, async (connection) => {
       // Adds nothing to a deleted knowledge base, and nothing twice if two attempts of a step overlap.
       if ((await holdKnowledgeBases(connection, [knowledge_base_id])).length === 0) return null;
       if (!(await lockOpenItem(connection, item.item_id))) return null;
       const made = await work(connection);
-      if (made === null) await markItem(connection, item.item_id, "deleted");
-      else await markItemIndexing(connection, item.item_id, made);
+      if (made === null) {
+        await markItem(connection, item.item_id, "deleted");
+        return null;
+      }
+      const { resource_id, revision } = made;
+      await markItemIndexing(connection, item.item_id, made);
+      await wantStarts(connection, "resource", [{ org_id, knowledge_base_id, resource_id, revision }]);
       return made;
     });
-    if (started === null) return null;
-    const { resource_id, revision } = started;
-    // A lost start does no harm: the sweeper starts what the row says.
-    await resources.startIngest({ org_id, knowledge_base_id, resource_id, revision }).catch(() => undefined);
-    return started;
   }
 
   function follow(orgId: string, item: SyncItemRow, { resource_id, revision }: ResourceRow): Promise<void> {

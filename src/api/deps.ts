@@ -27,11 +27,7 @@ import type { RunFeed } from "../stores/runs/run-feed.ts";
 import type { Operation } from "./http/operation.ts";
 import type { RunObserver } from "../services/runs/run-observer.ts";
 import type { ProviderJobs } from "../temporal/providers.ts";
-import type { EvalStarter } from "../temporal/evals.ts";
 import type { QueueStats } from "../temporal/queues.ts";
-import type { ResourceStarter } from "../temporal/resources.ts";
-import type { SyncStarter } from "../temporal/syncs.ts";
-import type { RunJobStarter } from "../temporal/run-jobs.ts";
 import type { RunStarter } from "../temporal/runs.ts";
 import type { Schedules } from "../temporal/schedules.ts";
 
@@ -45,20 +41,12 @@ export interface ApiDeps {
   /** The plans that this process has loaded, shared with the worker of the process. */
   readonly plans: PlanCache;
   readonly runs: RunStarter;
-  /** Starts indexing resources of knowledge bases. */
-  readonly resources: ResourceStarter;
   /** Checks connections, and runs actions. */
   readonly providerJobs: ProviderJobs;
   /** Creates schedules of triggers, syncs and monitors. */
   readonly schedules: Schedules;
-  /** Starts the workflows of evals. */
-  readonly evals: EvalStarter;
   /** Scores samples by evaluators. */
   readonly scorer: Scorer;
-  /** Starts syncs of knowledge bases. */
-  readonly syncs: SyncStarter;
-  /** Starts run jobs, which process many runs. */
-  readonly runJobs: RunJobStarter;
   /** Reports the state of the installation's task queues. */
   readonly describeQueues: () => Promise<QueueStats[]>;
   readonly feed: RunFeed;

@@ -102,23 +102,9 @@ function organisationOf(item: unknown): string {
 const MAX_FAILURES = 3;
 
 /**
- * Repeatedly takes the due items and handles them one by one. A failure goes to `onError` and does not stop the others; several in a row
- * end the round.
+ * Handles items one by one, round robin by organisation. A failure goes to `onError` and does not stop the others; the last of several
+ * in a row is thrown.
  */
-export function periodicallyEach<T>(
-  intervalMs: number,
-  take: () => Promise<readonly T[]>,
-  work: (item: T) => Promise<unknown>,
-  onError: (error: unknown) => void,
-): Periodic {
-  return periodically(
-    intervalMs,
-    async (isClosed) => eachRoundRobin(await take(), work, { isClosed, onError }),
-    onError,
-  );
-}
-
-/** One such round, round robin by organisation. Throws the last of several failures in a row. */
 export async function eachRoundRobin<T>(
   items: readonly T[],
   work: (item: T) => Promise<unknown>,

@@ -5,8 +5,6 @@ import { createDocumentParser } from "../platform/parsing/document-parser.ts";
 import { openKnowledge } from "../services/knowledge/open-knowledge.ts";
 import type { Knowledge } from "../services/knowledge/open-knowledge.ts";
 import type { ConnectionResolver } from "../services/providers/resolve-connection.ts";
-import { createResourceStarter } from "../temporal/resources.ts";
-import { createSyncStarter } from "../temporal/syncs.ts";
 import { VERSION } from "../version.ts";
 import type { ServiceProcess } from "./open-process.ts";
 import type { Runs } from "./runs.ts";
@@ -29,18 +27,14 @@ export function openKnowledgeModels({ config, db, shutdown }: ServiceProcess): K
 
 /** The activities that read documents, index resources, and sync knowledge bases. */
 export function openIndexing(
-  { config, logger, guardedFetch, temporal }: ServiceProcess,
+  { config, guardedFetch }: ServiceProcess,
   runs: Runs,
   { parser, parse }: Documents,
   { deps: knowledge }: Knowledge,
   connections: ConnectionResolver,
 ) {
-  const resources = createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE);
-  const syncs = createSyncStarter(temporal.client, config.MILLRACE_TASK_QUEUE);
   const outbound = { guardedFetch, version: VERSION, maxBytes: config.MILLRACE_UPLOAD_LIMIT_BYTES };
   return {
-    resources,
-    syncs,
     ingestActivities: {
       ...createIngestActivities({ ...runs.activities, parse }),
       ...createResourceActivities({
@@ -54,9 +48,6 @@ export function openIndexing(
     syncActivities: createSyncActivities({
       ...runs.activities,
       ...outbound,
-      logger,
-      resources,
-      syncs,
       connections,
       maxPages: config.MILLRACE_SYNC_MAX_PAGES,
       delayMs: config.MILLRACE_SITE_DELAY_MS,

@@ -2,33 +2,22 @@ import { untilDone } from "../platform/periodically.ts";
 import type { Periodic } from "../platform/periodically.ts";
 import { startDocumentSweeper } from "../services/documents/document-sweeper.ts";
 import { startErasures } from "../services/erasures/erasures.ts";
-import { startEvalSweeper } from "../services/evals/sweeper.ts";
-import { startIngestSweeper } from "../services/knowledge/ingest.ts";
-import { startSyncSweeper } from "../services/knowledge/sync.ts";
-import { startActionSweeper } from "../services/providers/action-runs.ts";
-import { startRunJobSweeper } from "../services/runs/run-jobs.ts";
+import { startSync } from "../services/knowledge/sync.ts";
 import { startSweeper } from "../services/runs/sweeper.ts";
 import { allSchedules } from "../services/schedules/all-schedules.ts";
 import { keepSchedules } from "../services/schedules/keep-schedules.ts";
+import { startStarter } from "../services/starts/starter.ts";
 import { startKeepingStatistics } from "../services/system/keep-statistics.ts";
 import { createErasureStarter } from "../temporal/erasures.ts";
-import { createEvalStarter } from "../temporal/evals.ts";
-import { createProviderJobs } from "../temporal/providers.ts";
-import type { ResourceStarter } from "../temporal/resources.ts";
 import { endRetiredWorkflows } from "../temporal/retired.ts";
-import { createRunJobStarter } from "../temporal/run-jobs.ts";
 import { createSchedules } from "../temporal/schedules.ts";
-import type { SyncStarter } from "../temporal/syncs.ts";
+import { createStarts } from "../temporal/starts.ts";
 import { warning } from "./open-process.ts";
 import type { ServiceProcess } from "./open-process.ts";
 import type { Runs } from "./runs.ts";
 
-/** Starts the background tasks that take over work of dead processes. Any number of processes may run them. */
-export function startUpkeep(
-  process: ServiceProcess,
-  runs: Runs,
-  { resources, syncs }: { readonly resources: ResourceStarter; readonly syncs: SyncStarter },
-): void {
+/** Starts the background tasks that start work and take over work of dead processes. Any number of processes may run them. */
+export function startUpkeep(process: ServiceProcess, runs: Runs): void {
   const { config, db, logger, shutdown, temporal } = process;
   const { client } = temporal;
   const prefix = config.MILLRACE_TASK_QUEUE;
@@ -44,19 +33,20 @@ export function startUpkeep(
 
   keep("run sweeper", () => startSweeper(runs.sweeping));
   keep("document sweeper", (onError) => startDocumentSweeper({ db, starter: runs.starting.starter }, sweepMs, onError));
-  const providerJobs = createProviderJobs(client, prefix, () => false);
-  keep("action sweeper", (onError) => startActionSweeper({ db, providerJobs }, recoveryMs, onError));
+  const starts = createStarts(client, prefix);
+  keep("start of background work", (onError) =>
+    startStarter({
+      db,
+      starts: { ...starts, sync: (input) => startSync(db, starts, input) },
+      pollMs: sweepMs,
+      lookMs: recoveryMs,
+      onError,
+    }),
+  );
   keep("start of erasures", (onError) =>
     startErasures({ db, startErasure: createErasureStarter(client, prefix) }, recoveryMs, onError),
   );
   keep("update of table statistics", (onError) => startKeepingStatistics(db, onError));
-  keep("ingestion sweeper", (onError) => startIngestSweeper({ db, resources }, recoveryMs, onError));
-  keep("sync sweeper", (onError) => startSyncSweeper({ db, syncs }, recoveryMs, onError));
-  keep("eval sweeper", (onError) =>
-    startEvalSweeper({ db, evals: createEvalStarter(client, prefix) }, recoveryMs, onError),
-  );
-  const runJobs = createRunJobStarter(client, prefix);
-  keep("run job sweeper", (onError) => startRunJobSweeper({ db, runJobs }, recoveryMs, onError));
   keep("schedule check", (onError) =>
     keepSchedules({ db, schedules: createSchedules(client, prefix) }, allSchedules(config), {
       changesMs: recoveryMs,

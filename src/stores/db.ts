@@ -106,8 +106,8 @@ export interface DatabaseOptions {
 
 const systemPoolSize = (poolSize: number): number => Math.max(2, Math.ceil(poolSize / 3));
 
-/** Connections that a process opens to listen: for changes of runs, and for deliveries. */
-const LISTENERS = 2;
+/** Connections that a process opens to listen: for changes of runs, for deliveries, and for workflows to start. */
+const LISTENERS = 3;
 
 /** Most connections of a process with pools of this size: one for organisations, one for searches, and a smaller one for the rest. */
 export function mostConnections(poolSize: number): number {

@@ -22,21 +22,3 @@ export function lockRoundRobin(rows: Parameters<typeof selectRoundRobin>[0]): st
   const { table, key, where } = rows;
   return `select ${key} from ${table} where ${key} in (${selectRoundRobin(rows)}) and ${where} for update skip locked`;
 }
-
-/**
- * A statement that takes up to `$2` rows that no process has checked for `$1` milliseconds, and returns these columns of each; the column
- * `checked` has the time of the last check.
- */
-export function takeStale(rows: {
-  readonly table: string;
-  readonly key: string;
-  readonly where: string;
-  readonly checked?: string;
-  readonly columns: readonly string[];
-}): string {
-  const { table, key, where, checked = "checked_at", columns } = rows;
-  const isStale = `${checked} < now() - make_interval(secs => $1::float8 / 1000)`;
-  const stale = lockRoundRobin({ table, key, where: `${where} and ${isStale}`, order: checked, limit: "$2::int" });
-  return `update ${table} t set ${checked} = now() from (${stale}) d where t.${key} = d.${key}
-    returning ${columns.map((column) => `t.${column}`).join(", ")}`;
-}

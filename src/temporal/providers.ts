@@ -1,5 +1,7 @@
 import type { Client } from "@temporalio/client";
 import type { checkConnection, importTools, runAction } from "../../workflows/index.ts";
+import { START_URGENCY } from "../domain/starts.ts";
+import type { StartInputs } from "../domain/starts.ts";
 import type { ToolsImportInput, ToolsImportResult } from "../domain/providers/jobs.ts";
 import { inTime, startUnlessRunning } from "./calls.ts";
 import { actionRunWorkflowId, checkWorkflowId, taskQueues, toolsImportWorkflowId } from "./ids.ts";
@@ -13,7 +15,7 @@ export interface ProviderJobs {
    */
   check(connection: ConnectionToCheck, waitMs: number): Promise<void>;
   /** Starts a run of an action unless it is running. */
-  startAction(run: ActionRunToStart): Promise<void>;
+  startAction(run: StartInputs["action_run"]): Promise<void>;
   /**
    * Makes a provider from the tools of an MCP server; null if that takes longer than `waitMs`, and then it is cancelled. Rejects if it
    * cannot be started.
@@ -31,12 +33,6 @@ interface ConnectionToCheck {
   readonly org_id: string;
   readonly connection_id: string;
   readonly credential_revision: number;
-}
-
-export interface ActionRunToStart {
-  readonly org_id: string;
-  readonly action_run_id: string;
-  readonly timeout_seconds: number;
 }
 
 /** `eager` says whether a worker of the run queue in this process may take the first task. */
@@ -82,7 +78,7 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
         args: [{ org_id, action_run_id, timeout_seconds, queue: queues.nodes }],
         taskQueue: queues.runs,
         workflowId: actionRunWorkflowId(action_run_id),
-        priority: priorityOf(org_id, "awaited"),
+        priority: priorityOf(org_id, START_URGENCY.action_run),
         requestEagerStart: eager(),
       }),
     actionEnded: (actionRunId, waitMs, signal) =>

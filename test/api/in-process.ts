@@ -32,10 +32,6 @@ import { openModels } from "../../src/services/models/open-models.ts";
 import { createConnectionResolver } from "../../src/services/providers/resolve-connection.ts";
 import { createScorer } from "../../src/services/evals/scorer.ts";
 import { VERSION } from "../../src/version.ts";
-import { createEvalStarter } from "../../src/temporal/evals.ts";
-import { createSyncStarter } from "../../src/temporal/syncs.ts";
-import { createResourceStarter } from "../../src/temporal/resources.ts";
-import { createRunJobStarter } from "../../src/temporal/run-jobs.ts";
 import { createRunStarter } from "../../src/temporal/runs.ts";
 import { createSchedules } from "../../src/temporal/schedules.ts";
 import { MASTER_KEY } from "../support/payloads.ts";
@@ -124,7 +120,6 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     payloads,
     startInputs: createStartInputs(payloads.cipher, { seals: true }),
     knowledge,
-    resources: createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     scorer: createScorer({
       evaluation,
       embedders: knowledge.deps.embedders,
@@ -136,9 +131,6 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     }),
     schedules: createSchedules(temporal.client, config.MILLRACE_TASK_QUEUE),
     providerJobs: createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE, () => false),
-    evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
-    syncs: createSyncStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
-    runJobs: createRunJobStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     describeQueues: options.describeQueues ?? temporal.describeQueues,
     runs,
     logger,

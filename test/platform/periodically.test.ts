@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { periodically, periodicallyEach, untilDone } from "../../src/platform/periodically.ts";
+import { eachRoundRobin, periodically, untilDone } from "../../src/platform/periodically.ts";
 import type { Periodic } from "../../src/platform/periodically.ts";
 
 let task: Periodic | undefined;
@@ -160,16 +160,15 @@ describe("items of repeated work", () => {
   async function round(fails: (item: number) => boolean) {
     const done: number[] = [];
     const errors: unknown[] = [];
-    task = periodicallyEach(
-      1000,
-      () => Promise.resolve([1, 2, 3, 4, 5]),
+    const onError = (error: unknown): unknown => errors.push((error as Error).message);
+    await eachRoundRobin(
+      [1, 2, 3, 4, 5],
       async (item) => {
         if (fails(item)) throw new Error(`not ${item}`);
         done.push(item);
       },
-      (error) => errors.push((error as Error).message),
-    );
-    await vi.advanceTimersByTimeAsync(1000);
+      { isClosed: () => false, onError },
+    ).catch(onError);
     return { done, errors };
   }
 

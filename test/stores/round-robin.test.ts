@@ -1,9 +1,10 @@
 import { uuidv7 } from "uuidv7";
 import { expect, it } from "vitest";
 import { takeDueFirings } from "../../src/stores/triggers/firings.ts";
-import { endRunJob, insertRunJob, takeOpenRunJobs } from "../../src/stores/runs/run-jobs.ts";
+import { endRunJob, insertRunJob } from "../../src/stores/runs/run-jobs.ts";
 import { takeRunsToCheck } from "../../src/stores/runs/runs.ts";
 import { pendingDocuments } from "../../src/stores/documents/documents.ts";
+import { takeStarts, wantLost, wantStarts } from "../../src/stores/starts/workflow-starts.ts";
 import { insertEvent } from "../../src/stores/outbox.ts";
 import { takeUnrelayed } from "../../src/stores/webhooks/outbox.ts";
 import { buildRun, buildTenant, ownDatabase } from "./rows.ts";
@@ -82,6 +83,16 @@ it("noisy-neighbour: abandoned documents are retried round robin by organisation
   expect(orgs(pending)).toContain(quiet);
 });
 
+it("noisy-neighbour: wanted workflows are started round robin by organisation", async () => {
+  const { quiet } = await neighbours(({ org_id }) =>
+    own.database.org(org_id, (db) => wantStarts(db, "run_job", [{ org_id, job_id: uuidv7() }])),
+  );
+  const taken = await own.database.system((db) => takeStarts(db, firstFew.limit));
+  expect(orgs(taken.map(({ input }) => input))).toContain(quiet);
+  expect(taken).toHaveLength(firstFew.limit);
+  await own.database.system((db) => db.query("delete from workflow_starts"));
+});
+
 it("noisy-neighbour: abandoned jobs are taken round robin by organisation, each once per interval", async () => {
   const start = async ({ org_id }: Tenant): Promise<string> => {
     const job = { job_id: uuidv7(), org_id, action: "cancel", filter: {}, version: null } as const;
@@ -93,7 +104,13 @@ it("noisy-neighbour: abandoned jobs are taken round robin by organisation, each 
   await own.database.system((db) => db.query("update run_jobs set checked_at = now() - interval '1 minute'"));
   const tenant = await buildTenant(own.database);
   const fresh = await start(tenant);
-  const take = (limit: number) => own.database.system((db) => takeOpenRunJobs(db, 30_000, limit));
+  const take = (limit: number) =>
+    own.database.systemTransaction(async (db) => {
+      await wantLost(db, "run_job", 30_000, limit);
+      return db.query<{ org_id: string; job_id: string }>(
+        "delete from workflow_starts returning org_id, input->>'job_id' as job_id",
+      );
+    });
   const first = await take(firstFew.limit);
   expect(orgs(first)).toContain(quiet);
   const [ended, ...rest] = await take(2);

@@ -14,6 +14,7 @@ import { requireDataset } from "../../services/evals/datasets.ts";
 import { requireProject } from "../../services/projects/projects.ts";
 import { findImport, insertImport } from "../../stores/evals/imports.ts";
 import type { NewImport } from "../../stores/evals/imports.ts";
+import { wantStarts } from "../../stores/starts/workflow-starts.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation, linkTo } from "../http/operation.ts";
 import type { JsonAnswer, Operation } from "../http/operation.ts";
@@ -70,7 +71,7 @@ const importForm = z
 
 /** `/v2/evals/datasets/{dataset_id}/imports`: rows from files and from runs. */
 export function createImportOperations(deps: ApiDeps): Operation[] {
-  const { config, db, blobs, evals, logger } = deps;
+  const { config, db, blobs, logger } = deps;
   const maxBytes = config.MILLRACE_UPLOAD_LIMIT_BYTES;
   const discard = async (key: string): Promise<void> => {
     await blobs
@@ -91,14 +92,14 @@ export function createImportOperations(deps: ApiDeps): Operation[] {
   ): Promise<JsonAnswer> {
     const row = { ...given, on_error: given.on_error ?? null };
     const { org_id, import_id, dataset_id } = row;
-    const inserted = await db.org(org_id, (connection) => insertImport(connection, row));
+    const inserted = await db.orgTransaction(org_id, async (connection) => {
+      if (!(await insertImport(connection, row))) return false;
+      await wantStarts(connection, "import", [{ org_id, import_id }]);
+      return true;
+    });
     // If the same request is repeated, the file of the first one is read.
     if (!inserted && "blob_key" in row.source) await discard(row.source.blob_key);
     const found = required(await db.org(org_id, (connection) => findImport(connection, import_id)), "import");
-    // The row alone is sufficient: the sweeper starts the import if this start is lost.
-    await evals
-      .startImport({ org_id, import_id })
-      .catch((err: unknown) => logger.warn({ err, import_id }, "could not start the import; it will be retried"));
     return {
       status: 202,
       body: presentImport(found),

@@ -74,7 +74,7 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       success: { 202: { description: "Sync accepted.", schema: acceptedSchema, links: LINKS } },
       async handler({ params: { knowledge_base_id }, body, principal: { org_id }, newId }) {
         const sync_id = newId();
-        await requestSync(deps, { org_id, knowledge_base_id, sync_id, ...body, trigger: "request" });
+        await requestSync(db, { org_id, knowledge_base_id, sync_id, ...body, trigger: "request" });
         return { status: 202, body: { message: "The sync will run.", status: "accepted", sync_id } };
       },
     }),

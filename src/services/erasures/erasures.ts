@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { required } from "../../domain/errors.ts";
-import { periodicallyEach } from "../../platform/periodically.ts";
+import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import type { Database } from "../../stores/db.ts";
 import { findErasure, findOpenErasure, insertErasure, someOpenErasures } from "../../stores/erasures/erasures.ts";
@@ -52,10 +52,12 @@ export function startErasures(
   intervalMs: number,
   onError: (error: unknown) => void,
 ): Periodic {
-  return periodicallyEach(
+  return periodically(
     intervalMs,
-    () => db.system((connection) => someOpenErasures(connection, STARTED_AT_ONCE)),
-    startErasure,
+    async (isClosed) => {
+      const open = await db.system((connection) => someOpenErasures(connection, STARTED_AT_ONCE));
+      await eachRoundRobin(open, startErasure, { isClosed, onError });
+    },
     onError,
   );
 }

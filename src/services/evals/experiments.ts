@@ -1,7 +1,6 @@
 import { Problem, invalid, required } from "../../domain/errors.ts";
 import { checkGates, isActive, verdictOf } from "../../domain/evals/experiment.ts";
 import type { Gate, GateResult } from "../../domain/evals/experiment.ts";
-import type { Logger } from "../../platform/logging/logger.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { findDataset } from "../../stores/evals/datasets.ts";
 import { activeJob, askToCancel, insertJob } from "../../stores/evals/experiment-jobs.ts";
@@ -15,7 +14,7 @@ import {
   updateExperiment,
 } from "../../stores/evals/experiments.ts";
 import type { ExperimentPlan, ExperimentRow } from "../../stores/evals/experiments.ts";
-import type { EvalStarter } from "../../temporal/evals.ts";
+import { wantStarts } from "../../stores/starts/workflow-starts.ts";
 import { changeChecked, stated } from "../change.ts";
 import type { Given } from "../change.ts";
 import type { PlanCache } from "../projects/plans.ts";
@@ -29,8 +28,6 @@ import type { RowAudit } from "../audit/audit.ts";
 export interface ExperimentDeps {
   readonly db: Database;
   readonly plans: PlanCache;
-  readonly evals: EvalStarter;
-  readonly logger: Logger;
 }
 
 /** The request for an experiment. Absent versions mean the current ones; other absent fields take their defaults. */
@@ -199,34 +196,23 @@ export async function startJob(
   experimentId: string,
   request: JobRequest,
 ): Promise<void> {
-  const { db, evals, logger } = deps;
   const { job_id, kind, options } = request;
-  const cancelled = await db.orgTransaction(orgId, async (connection) => {
+  await deps.db.orgTransaction(orgId, async (connection) => {
     const experiment = await requireExperiment(connection, experimentId, true);
     const active = await activeJob(connection, experimentId);
-    if (active?.job_id === job_id) return null;
+    if (active?.job_id === job_id) return;
     requireAllowed(experiment, active, request);
     const job = { job_id, org_id: orgId, experiment_id: experimentId, kind, options };
     const inserted = await insertJob(connection, { ...job, state: kind === "cancel" ? "completed" : "pending" });
-    if (!inserted) return null;
-    if (kind === "cancel") {
-      if (active !== null) await askToCancel(connection, active.job_id);
-      return active?.job_id ?? null;
-    }
-    if (kind !== "export") await moveExperiment(connection, experimentId, "QUEUED");
-    return null;
+    if (!inserted) return;
+    const cancel = kind === "cancel";
+    const started = cancel ? active : request;
+    if (started === null) return;
+    if (cancel) await askToCancel(connection, started.job_id);
+    else if (kind !== "export") await moveExperiment(connection, experimentId, "QUEUED");
+    const start = { org_id: orgId, experiment_id: experimentId, job_id: started.job_id, kind: started.kind, cancel };
+    await wantStarts(connection, "experiment_job", [start]);
   });
-  // A lost start or cancellation does no harm: the sweeper repeats what the rows say.
-  if (kind === "cancel") {
-    if (cancelled !== null)
-      await evals
-        .cancelJob(cancelled)
-        .catch((err: unknown) => logger.warn({ err, job_id }, "could not cancel the job; it will be retried"));
-  } else {
-    await evals
-      .startJob({ org_id: orgId, experiment_id: experimentId, job_id, kind })
-      .catch((err: unknown) => logger.warn({ err, job_id }, "could not start the job; it will be retried"));
-  }
 }
 
 function requireAllowed(

@@ -7,29 +7,25 @@ import { readMetadata } from "../../domain/knowledge/metadata.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import { MAIL, detectMime } from "../../platform/parsing/mime.ts";
-import { periodicallyEach } from "../../platform/periodically.ts";
-import type { Periodic } from "../../platform/periodically.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import {
   findByExternalId,
   findSame,
   keepWithoutSource,
   lockResourceIdentity,
-  takeUnindexed,
   updateMetadata,
 } from "../../stores/knowledge/resource-ingest.ts";
 import { holdMetadataSchema } from "../../stores/knowledge/resource-metadata.ts";
 import { findResource, insertResource, replaceResource } from "../../stores/knowledge/resources.ts";
 import type { NewResource } from "../../stores/knowledge/resources.ts";
+import { wantStarts } from "../../stores/starts/workflow-starts.ts";
 import { storageOf } from "../accounts/quotas.ts";
 import type { QuotaReader } from "../accounts/quotas.ts";
-import type { ResourceStarter } from "../../temporal/resources.ts";
 
 /** The dependencies of adding resources. */
 export interface AddDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
-  readonly resources: ResourceStarter;
   readonly logger: Logger;
   readonly quotas: QuotaReader;
 }
@@ -77,6 +73,14 @@ export async function addResources(
     await requireFitting(db, knowledgeBaseId, toAdd);
     const results: Written[] = [];
     for (const each of toAdd) results.push(await write(db, each));
+    const toIndex = results.flatMap(({ resource_id, revision }) =>
+      revision === null ? [] : [{ resource_id, revision }],
+    );
+    await wantStarts(
+      db,
+      "resource",
+      toIndex.map((each) => ({ ...each, org_id: orgId, knowledge_base_id: knowledgeBaseId })),
+    );
     const bytes = toAdd.map(({ resource }, index) => (results[index]?.revision === null ? 0 : resource.size));
     await countStored(
       db,
@@ -84,22 +88,11 @@ export async function addResources(
     );
     return results;
   });
-  for (const [index, { revision, orphan, resource_id }] of written.entries()) {
-    const resource = toAdd[index]?.resource;
-    if (resource === undefined) continue;
-    if (orphan !== null) {
-      await deps.blobs
-        .delete(orphan)
-        .catch((err: unknown) => deps.logger.warn({ err }, "could not delete a blob; the daily clean-up will"));
-    }
-    if (revision === null) continue;
-    const { org_id, knowledge_base_id } = resource;
-    // A lost start does no harm: the sweeper starts what the row says.
-    await deps.resources
-      .startIngest({ org_id, knowledge_base_id, resource_id, revision })
-      .catch((err: unknown) =>
-        deps.logger.warn({ err, resource_id }, "could not start the ingestion; it will be retried"),
-      );
+  for (const { orphan } of written) {
+    if (orphan === null) continue;
+    await deps.blobs
+      .delete(orphan)
+      .catch((err: unknown) => deps.logger.warn({ err }, "could not delete a blob; the daily clean-up will"));
   }
   return written.map(({ resource_id, status, outcome }) => ({ resource_id, status, outcome }));
 }
@@ -127,26 +120,6 @@ export function idsOf(own: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) =>
     index === 0 ? own : derivedId(own, `resource ${index}`),
   ).toSorted();
-}
-
-const AGAIN_AFTER_MS = 10_000;
-const BATCH = 100;
-
-/**
- * Restarts the indexing of resources that a dead process left behind. It leaves those in progress alone. Any number of
- * processes may run it.
- */
-export function startIngestSweeper(
-  { db, resources }: Pick<AddDeps, "db" | "resources">,
-  intervalMs: number,
-  onError: (error: unknown) => void,
-): Periodic {
-  return periodicallyEach(
-    intervalMs,
-    () => db.system((connection) => takeUnindexed(connection, AGAIN_AFTER_MS, BATCH)),
-    (input) => resources.startIngest(input),
-    onError,
-  );
 }
 
 /**

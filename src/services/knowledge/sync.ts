@@ -1,51 +1,33 @@
 import { Problem, notFound, required } from "../../domain/errors.ts";
 import { syncEvent } from "../../domain/knowledge/sync.ts";
 import type { SyncError, SyncInput } from "../../domain/knowledge/sync.ts";
-import type { Logger } from "../../platform/logging/logger.ts";
-import { periodicallyEach } from "../../platform/periodically.ts";
-import type { Periodic } from "../../platform/periodically.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { listIndexes, retireIndex } from "../../stores/knowledge/indexes.ts";
 import { lockKnowledgeBase } from "../../stores/knowledge/knowledge-bases.ts";
 import { insertEvent } from "../../stores/outbox.ts";
-import {
-  endSync,
-  findActiveSync,
-  findSync,
-  insertSync,
-  requestSyncCancel,
-  takeIdleSyncs,
-} from "../../stores/knowledge/syncs.ts";
+import { endSync, findActiveSync, findSync, insertSync, requestSyncCancel } from "../../stores/knowledge/syncs.ts";
 import type { SyncRow } from "../../stores/knowledge/syncs.ts";
-import type { SyncStarter } from "../../temporal/syncs.ts";
-
-export interface SyncDeps {
-  readonly db: Database;
-  readonly syncs: SyncStarter;
-  readonly logger: Logger;
-}
+import { wantStarts } from "../../stores/starts/workflow-starts.ts";
+import type { Starts } from "../../temporal/starts.ts";
 
 /**
  * Starts a sync of a knowledge base; a retry of the request returns the same sync. Throws 404, and 409
  * `sync_in_progress` if another one is running.
  */
 export async function requestSync(
-  { db, syncs, logger }: SyncDeps,
+  db: Database,
   sync: SyncInput & Pick<SyncRow, "mode" | "delete_missing" | "trigger">,
 ): Promise<void> {
   const { org_id, knowledge_base_id, sync_id } = sync;
   await db.orgTransaction(org_id, async (connection) => {
     if (!(await lockKnowledgeBase(connection, knowledge_base_id))) throw notFound("knowledge base");
-    if (await insertSync(connection, sync)) return;
+    if (await insertSync(connection, sync))
+      return wantStarts(connection, "sync", [{ org_id, knowledge_base_id, sync_id }]);
     if ((await findSync(connection, knowledge_base_id, sync_id)) !== null) return;
     const active = await findActiveSync(connection, knowledge_base_id);
     const detail = `Sync ${active?.sync_id ?? ""} of this knowledge base is running: wait for it, or cancel it.`;
     throw new Problem("sync_in_progress", detail, { extra: { sync_id: active?.sync_id ?? null } });
   });
-  // A lost start does no harm: the sweeper starts what the row says.
-  await syncs
-    .startSync({ org_id, knowledge_base_id, sync_id })
-    .catch((err: unknown) => logger.warn({ err, sync_id }, "could not start the sync; it will be retried"));
 }
 
 /** Asks a sync to stop, which takes seconds. Throws 404, and 409 if it has finished without being cancelled. */
@@ -86,33 +68,18 @@ export async function recordSyncEnd(
   return true;
 }
 
-const IDLE_MS = 10_000;
-const BATCH = 100;
-
-/**
- * Sweeps syncs without a running workflow: starts a workflow that was never started or was lost, and finalises a sync
- * whose workflow was ended from outside. Any number of processes may run it.
- */
-export function startSyncSweeper(
-  { db, syncs }: Pick<SyncDeps, "db" | "syncs">,
-  intervalMs: number,
-  onError: (error: unknown) => void,
-): Periodic {
-  return periodicallyEach(
-    intervalMs,
-    () => db.system((connection) => takeIdleSyncs(connection, IDLE_MS, BATCH)),
-    async (input) => {
-      const view = await syncs.look(input.sync_id);
-      if (view === "running") return;
-      // Starting again is harmless after a completed workflow: the sync has finished, or its knowledge base is deleted.
-      if (view === "not_found" || view === "completed") await syncs.startSync(input);
-      else {
-        const message = `The sync's workflow was ended outside Millrace (${view}).`;
-        const error = { code: `workflow_${view}`, message };
-        const state = view === "cancelled" ? "cancelled" : "failed";
-        await db.orgTransaction(input.org_id, (connection) => recordSyncEnd(connection, input, state, error));
-      }
-    },
-    onError,
-  );
+/** Starts the workflow of a sync, or finalises the sync if its workflow was ended from outside. */
+export async function startSync(
+  db: Database,
+  starts: Pick<Starts, "sync" | "lookAtSync">,
+  input: SyncInput,
+): Promise<void> {
+  const view = await starts.lookAtSync(input.sync_id);
+  if (view === "running") return;
+  // Starting again is harmless after a completed workflow: the sync has finished, or its knowledge base is deleted.
+  if (view === "not_found" || view === "completed") return starts.sync(input);
+  const message = `The sync's workflow was ended outside Millrace (${view}).`;
+  const error = { code: `workflow_${view}`, message };
+  const state = view === "cancelled" ? "cancelled" : "failed";
+  await db.orgTransaction(input.org_id, (connection) => recordSyncEnd(connection, input, state, error));
 }

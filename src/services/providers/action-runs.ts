@@ -4,19 +4,13 @@ import { MAX_ACTION_SECONDS } from "../../domain/providers/action-run.ts";
 import { storeValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
-import { periodicallyEach } from "../../platform/periodically.ts";
-import type { Periodic } from "../../platform/periodically.ts";
 import type { Database, Db } from "../../stores/db.ts";
-import { findActionRun, insertActionRun, takeUnfinishedActionRuns } from "../../stores/providers/action-runs.ts";
+import { findActionRun, insertActionRun } from "../../stores/providers/action-runs.ts";
 import type { ActionRunRow, NewActionRun } from "../../stores/providers/action-runs.ts";
 import { findConnection } from "../../stores/providers/connections.ts";
 import type { ProviderJobs } from "../../temporal/providers.ts";
 import type { CheckInputs } from "./action-inputs.ts";
 import { requireAction, requireProvider } from "./providers.ts";
-
-/** Age from which the sweeper checks an unfinished action run (ms). */
-const SWEEP_AFTER_MS = 15_000;
-const BATCH = 100;
 
 export interface ActionRunDeps {
   readonly db: Database;
@@ -38,7 +32,7 @@ export async function requireActionRun(db: Db, actionRunId: string): Promise<Act
 
 /**
  * Accepts a run of an action and starts it. Once its row exists, the run is certain to start: if Temporal does not
- * respond, the sweeper starts it later. The same id again returns the existing run. Throws 404 for an unknown provider
+ * respond, the starter does so later. The same id again returns the existing run. Throws 404 for an unknown provider
  * or action, and 422 for inputs that break the schema.
  */
 export async function createActionRun(deps: ActionRunDeps, request: ActionRunRequest): Promise<ActionRunRow> {
@@ -75,24 +69,7 @@ export async function createActionRun(deps: ActionRunDeps, request: ActionRunReq
   await deps.providerJobs
     .startAction(run)
     .catch((err: unknown) =>
-      deps.logger.warn({ err, action_run_id }, "could not start the action; the sweeper will retry"),
+      deps.logger.warn({ err, action_run_id }, "could not start the action; it will be retried"),
     );
   return run;
-}
-
-/**
- * Restarts runs that a dead process or a terminated workflow left behind. It leaves runs in progress alone. Any number
- * of processes may run it.
- */
-export function startActionSweeper(
-  { db, providerJobs }: Pick<ActionRunDeps, "db" | "providerJobs">,
-  intervalMs: number,
-  onError: (error: unknown) => void,
-): Periodic {
-  return periodicallyEach(
-    intervalMs,
-    () => db.system((connection) => takeUnfinishedActionRuns(connection, SWEEP_AFTER_MS, BATCH)),
-    (run) => providerJobs.startAction(run),
-    onError,
-  );
 }

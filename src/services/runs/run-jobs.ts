@@ -1,20 +1,15 @@
 import { Problem, invalid, notFound, required } from "../../domain/errors.ts";
 import type { RunJobAction, RunJobFilter } from "../../domain/runs/run-job.ts";
 import { MAX_JOB_RUNS, statesOf } from "../../domain/runs/run-job.ts";
-import type { Logger } from "../../platform/logging/logger.ts";
-import { periodicallyEach } from "../../platform/periodically.ts";
-import type { Periodic } from "../../platform/periodically.ts";
 import type { Database } from "../../stores/db.ts";
 import { countRuns, keepRunsOf } from "../../stores/runs/run-lists.ts";
 import type { RunFilter } from "../../stores/runs/run-lists.ts";
-import { askToAbort, findRunJob, insertRunJob, setMatched, takeOpenRunJobs } from "../../stores/runs/run-jobs.ts";
+import { askToAbort, findRunJob, insertRunJob, setMatched } from "../../stores/runs/run-jobs.ts";
 import type { NewRunJob, RunJobRow } from "../../stores/runs/run-jobs.ts";
-import type { RunJobStarter } from "../../temporal/run-jobs.ts";
+import { wantStarts } from "../../stores/starts/workflow-starts.ts";
 
 export interface RunJobDeps {
   readonly db: Database;
-  readonly runJobs: RunJobStarter;
-  readonly logger: Logger;
   /** Age without progress from which a run counts as stuck (ms). */
   readonly stuckAfterMs: number;
 }
@@ -41,11 +36,7 @@ function runsOf({ action, filter }: Wanted, stuckAfterMs: number): RunFilter | n
 }
 
 /** How many runs an action would apply to now. Throws 422 if there are too many. */
-export async function countRunsOf(
-  { db, stuckAfterMs }: Pick<RunJobDeps, "db" | "stuckAfterMs">,
-  orgId: string,
-  wanted: Wanted,
-): Promise<number> {
+export async function countRunsOf({ db, stuckAfterMs }: RunJobDeps, orgId: string, wanted: Wanted): Promise<number> {
   const filter = runsOf(wanted, stuckAfterMs);
   if (filter === null) return 0;
   const count = await db.org(orgId, (connection) => countRuns(connection, orgId, filter, MAX_JOB_RUNS + 1));
@@ -61,25 +52,20 @@ function notTooMany(matched: number): number {
 }
 
 /** Starts a job, or returns the job that the same request started before. */
-export async function createRunJob(
-  { db, runJobs, logger, stuckAfterMs }: RunJobDeps,
-  request: NewRunJob,
-): Promise<RunJobRow> {
+export async function createRunJob({ db, stuckAfterMs }: RunJobDeps, request: NewRunJob): Promise<RunJobRow> {
   const { org_id, job_id } = request;
   const job = await db.orgTransaction(org_id, async (connection) => {
     const filter = runsOf(request, stuckAfterMs);
     // The job applies only to runs found now; otherwise it would also find the runs that it creates.
-    if ((await insertRunJob(connection, request)) && filter !== null) {
+    const inserted = await insertRunJob(connection, request);
+    if (inserted) await wantStarts(connection, "run_job", [{ org_id, job_id }]);
+    if (inserted && filter !== null) {
       const matched = await keepRunsOf(connection, request, filter, MAX_JOB_RUNS + 1);
       await setMatched(connection, job_id, notTooMany(matched));
     }
     return findRunJob(connection, job_id);
   });
   if (!job) throw notFound("job");
-  // A lost start does no harm: the sweeper starts what the row says.
-  await runJobs
-    .start({ org_id, job_id })
-    .catch((err: unknown) => logger.warn({ err, org_id, job_id }, "could not start the job; the sweeper will retry"));
   return job;
 }
 
@@ -96,21 +82,4 @@ export async function abortRunJob(db: Database, orgId: string, jobId: string): P
   if (job.state === "COMPLETED" || job.state === "FAILED")
     throw new Problem("conflict", `The job is already finished: it is ${job.state}.`);
   return job;
-}
-
-const AGAIN_AFTER_MS = 10_000;
-const BATCH = 100;
-
-/** Restarts jobs that a dead process left behind. It leaves those in progress alone. */
-export function startRunJobSweeper(
-  { db, runJobs }: Pick<RunJobDeps, "db" | "runJobs">,
-  intervalMs: number,
-  onError: (error: unknown) => void,
-): Periodic {
-  return periodicallyEach(
-    intervalMs,
-    () => db.system((connection) => takeOpenRunJobs(connection, AGAIN_AFTER_MS, BATCH)),
-    (job) => runJobs.start(job),
-    onError,
-  );
 }

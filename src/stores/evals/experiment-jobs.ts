@@ -1,7 +1,6 @@
 import type { JobKind, JobState } from "../../domain/evals/experiment.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { takeStale } from "../round-robin.ts";
 
 export interface JobOptions {
   readonly row_ids?: readonly string[] | undefined;
@@ -88,20 +87,4 @@ export async function endJob(
       where ${ONE} and state in ('pending', 'running')`,
     [jobId, end.state, end.done, jsonb(end.errors), end.blob_key],
   );
-}
-
-const TAKE_OPEN = takeStale({
-  table: "experiment_jobs",
-  key: "job_id",
-  where: "state in ('pending', 'running')",
-  columns: ["org_id", "experiment_id", "job_id", "kind", "cancel"],
-});
-
-/** Jobs that should be running, to be restarted; each is taken at most once per interval. */
-export async function takeOpenJobs(
-  db: Db,
-  olderThanMs: number,
-  limit: number,
-): Promise<Array<Pick<JobRow, "org_id" | "experiment_id" | "job_id" | "kind" | "cancel">>> {
-  return db.query(TAKE_OPEN, [olderThanMs, limit]);
 }

@@ -13,7 +13,6 @@ import { ROW_PARTS } from "../../domain/evals/import.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { takeStale } from "../round-robin.ts";
 
 export interface ImportRow {
   readonly import_id: string;
@@ -186,16 +185,4 @@ export async function applyImport(
         select from eval_import_rows s where s.import_id = $1::uuid and s.external_id = r.external_id)`,
   );
   return { created, updated, removed };
-}
-
-const TAKE_OPEN = takeStale({
-  table: "eval_imports",
-  key: "import_id",
-  where: "status in ('pending', 'running')",
-  columns: ["org_id", "import_id"],
-});
-
-/** Imports that should be running, to be restarted; each is taken at most once per interval. */
-export async function takeOpenImports(db: Db, olderThanMs: number, limit: number): Promise<ImportInput[]> {
-  return db.query<ImportInput>(TAKE_OPEN, [olderThanMs, limit]);
 }

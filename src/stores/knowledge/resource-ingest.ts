@@ -1,9 +1,7 @@
-import type { ResourceInput } from "../../domain/knowledge/ingest.ts";
 import type { Metadata } from "../../domain/knowledge/metadata.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import type { NewResource, ResourceRow } from "./resources.ts";
-import { takeStale } from "../round-robin.ts";
 
 /**
  * Blocks other requests with the same external id, content or address in a knowledge base until the transaction ends.
@@ -115,18 +113,6 @@ export async function findForIngest(db: Db, resourceId: string): Promise<Resourc
       where r.org_id = current_org() and r.resource_id = $1::uuid and r.status <> 'pending_delete' and k.deleted_at is null`,
     [resourceId],
   );
-}
-
-const TAKE_UNINDEXED = takeStale({
-  table: "knowledge_resources",
-  key: "resource_id",
-  where: "status in ('pending', 'resource', 'parsed')",
-  columns: ["org_id", "knowledge_base_id", "resource_id", "revision"],
-});
-
-/** Unindexed resources of any organisation that no process has checked for some time; each is taken once. System only. */
-export async function takeUnindexed(db: Db, olderThanMs: number, limit: number): Promise<ResourceInput[]> {
-  return db.query<ResourceInput>(TAKE_UNINDEXED, [olderThanMs, limit]);
 }
 
 /** The oldest resource of a URL, or null. */

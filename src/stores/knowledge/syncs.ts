@@ -4,7 +4,6 @@ import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
-import { takeStale } from "../round-robin.ts";
 import type { KnowledgeBaseRow } from "./knowledge-bases.ts";
 
 export interface SyncItemError extends SyncError {
@@ -226,16 +225,4 @@ export async function endSync(
     );
   }
   return ended;
-}
-
-const TAKE_IDLE = takeStale({
-  table: "knowledge_syncs",
-  key: "sync_id",
-  where: "state in ('pending', 'running')",
-  columns: ["org_id", "knowledge_base_id", "sync_id"],
-});
-
-/** Syncs of any organisation that no process has worked on for some time; each is taken once. System only. */
-export async function takeIdleSyncs(db: Db, olderThanMs: number, limit: number): Promise<SyncInput[]> {
-  return db.query<SyncInput>(TAKE_IDLE, [olderThanMs, limit]);
 }

@@ -2,7 +2,6 @@ import type { Json, StoredValue } from "../../domain/json.ts";
 import type { ActionError, ActionRunState } from "../../domain/providers/action-run.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { takeStale } from "../round-robin.ts";
 
 export interface ActionRunRow {
   readonly action_run_id: string;
@@ -78,23 +77,6 @@ export async function finishActionRun(db: Db, actionRunId: string, end: ActionRu
       end.latency_ms,
     ],
   );
-}
-
-const TAKE_UNFINISHED = takeStale({
-  table: "action_runs",
-  key: "action_run_id",
-  where: "finished_at is null",
-  checked: "swept_at",
-  columns: ["org_id", "action_run_id", "timeout_seconds"],
-});
-
-/** Takes runs of actions that no process has checked for `afterMs`. System only. */
-export function takeUnfinishedActionRuns(
-  db: Db,
-  afterMs: number,
-  limit: number,
-): Promise<Array<Pick<ActionRunRow, "org_id" | "action_run_id" | "timeout_seconds">>> {
-  return db.query(TAKE_UNFINISHED, [afterMs, limit]);
 }
 
 /**

@@ -11,7 +11,6 @@ import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { LOWEST_ID, keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
-import { takeStale } from "../round-robin.ts";
 
 /** A run in the job's current page, and the ID of the run made from it. */
 export interface RunInHand {
@@ -144,13 +143,6 @@ export async function endRunJob(
       delete from run_job_runs where job_id in (select job_id from ended)`,
     [jobId, state, jsonb(error === null ? [] : [error])],
   );
-}
-
-const TAKE_OPEN = takeStale({ table: "run_jobs", key: "job_id", where: OPEN, columns: ["org_id", "job_id"] });
-
-/** Jobs that should be running, to be restarted; each is taken once per interval. */
-export async function takeOpenRunJobs(db: Db, olderThanMs: number, limit: number): Promise<RunJobInput[]> {
-  return db.query<RunJobInput>(TAKE_OPEN, [olderThanMs, limit]);
 }
 
 /** Removes jobs that finished more than `maxAgeMs` ago; returns how many. System only. */

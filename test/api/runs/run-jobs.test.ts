@@ -91,7 +91,7 @@ describe("jobs on runs", () => {
     await done({ action: "replay", filter: { project_id } });
     const made = (await list(project_id)).map(({ run_id }) => run_id).find((id) => id !== ids[0]);
     const job_id = uuidv7();
-    // A job whose worker was killed while it processed a run; the sweeper has to find it.
+    // A job whose worker was killed while it processed a run; the starter has to find it.
     await tenant.withDatabase((database) =>
       database.org(tenant.org_id, (connection) =>
         connection.query(
