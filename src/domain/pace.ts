@@ -2,8 +2,11 @@
 export interface Pace {
   /** Notes that a key uses the process. */
   used(key: string): void;
-  /** Notes a read or a step of a job that took this long (ms). Returns how long the key's next one must wait (ms). */
-  restAfter(key: string, tookMs: number): number;
+  /**
+   * Notes a read or a step of a job that took this long (ms). Returns how long the key's next one must wait (ms), at most `longestMs`;
+   * default two seconds.
+   */
+  restAfter(key: string, tookMs: number, longestMs?: number): number;
 }
 
 /** The share of a process's time in which it reads for one key. Measured by bench/neighbours-main.ts. */
@@ -27,12 +30,12 @@ export function createPace(): Pace {
       if (key !== latest.key) otherAt = latest.at;
       latest = { key, at: performance.now() };
     },
-    restAfter(key, tookMs) {
+    restAfter(key, tookMs, longestMs = MAX_REST_MS) {
       const now = performance.now();
       for (const [each, at] of paidAt) if (at <= now) paidAt.delete(each);
       if ((key === latest.key ? otherAt : latest.at) < now - USES_FOR_MS) return 0;
       const due = Math.max(now - tookMs, paidAt.get(key) ?? 0) + tookMs / SHARE;
-      const paid = Math.min(due, now + AHEAD_MS + MAX_REST_MS);
+      const paid = Math.min(due, now + AHEAD_MS + longestMs);
       paidAt.set(key, paid);
       return Math.max(0, paid - AHEAD_MS - now);
     },

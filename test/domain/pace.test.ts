@@ -28,6 +28,15 @@ describe("read-flood: while another organisation uses the process, reads", () =>
     expect(restsOf(pace, 9000, 9000)).toEqual([2000, 2000]);
   });
 
+  it("rest as long as a job allows, so that many jobs together stay within the pace", () => {
+    const pace = createPace();
+    for (const key of ["B", "A"]) pace.used(key);
+    // Steps of as many jobs at the same time, each of which rests on its own.
+    vi.advanceTimersByTime(1000);
+    expect([1, 2, 3, 4].map(() => pace.restAfter("A", 1000, 60_000))).toEqual([0, 3000, 7000, 11_000]);
+    expect(pace.restAfter("A", 100_000, 60_000)).toBe(60_000);
+  });
+
   it("take all the time if the other organisation has not used the process for a minute", () => {
     const pace = createPace();
     for (const key of ["B", "A"]) pace.used(key);

@@ -9,6 +9,8 @@ import type { EraseDeps } from "./erase.ts";
 const TURN_MS = 2000;
 /** The process waits for a shorter rest itself (ms), because a timer of Temporal costs more. */
 const SHORT_REST_MS = 500;
+/** Longest rest of an erasure for its organisation's pace (ms). Hundreds of erasures that rest two seconds each would not rest at all. */
+const LONGEST_REST_MS = 60_000;
 
 export interface TurnDeps extends EraseDeps {
   /** Whether the turn must end early because its process is stopping. */
@@ -38,7 +40,8 @@ export async function eraseForTurn(deps: TurnDeps, erasureId: string): Promise<n
         return null;
       }
       await db.system((connection) => moveErasure(connection, at, next.progress));
-      const restMs = Math.max(next.waitMs, pace.restAfter(at.org_id, performance.now() - since));
+      const paceMs = pace.restAfter(at.org_id, performance.now() - since, LONGEST_REST_MS);
+      const restMs = Math.max(next.waitMs, paceMs);
       if (restMs >= SHORT_REST_MS || performance.now() > until || deps.isClosed()) return restMs;
       await delay(restMs);
       erasure = { ...at, progress: next.progress };
