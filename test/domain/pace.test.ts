@@ -31,7 +31,7 @@ describe("read-flood: while another organisation uses the process, reads", () =>
   it("rest as long as a job allows, so that many jobs together stay within the pace", () => {
     const pace = createPace();
     for (const key of ["B", "A"]) pace.used(key);
-    // Steps of as many jobs at the same time, each of which rests on its own.
+    // Steps of as many jobs at the same time; each rests on its own.
     vi.advanceTimersByTime(1000);
     expect([1, 2, 3, 4].map(() => pace.restAfter("A", 1000, 60_000))).toEqual([0, 3000, 7000, 11_000]);
     expect(pace.restAfter("A", 100_000, 60_000)).toBe(60_000);
