@@ -13,6 +13,7 @@ export interface StartInputs {
   /** A job to `cancel` is started as well, because its workflow records the end. */
   readonly experiment_job: Omit<ExperimentJobInput, "run_queue" | "node_queue"> & { readonly cancel: boolean };
   readonly run_job: RunJobInput;
+  readonly erasure: { readonly org_id: string; readonly erasure_id: string };
   readonly action_run: { readonly org_id: string; readonly action_run_id: string; readonly timeout_seconds: number };
 }
 
@@ -35,5 +36,6 @@ export const START_URGENCY = {
   import: "batch",
   experiment_job: "batch",
   run_job: "batch",
+  erasure: "later",
   action_run: "awaited",
 } as const satisfies Record<StartKind, Urgency>;

@@ -1,14 +1,12 @@
 import { untilDone } from "../platform/periodically.ts";
 import type { Periodic } from "../platform/periodically.ts";
 import { startDocumentSweeper } from "../services/documents/document-sweeper.ts";
-import { startErasures } from "../services/erasures/erasures.ts";
 import { startSync } from "../services/knowledge/sync.ts";
 import { startSweeper } from "../services/runs/sweeper.ts";
 import { allSchedules } from "../services/schedules/all-schedules.ts";
 import { keepSchedules } from "../services/schedules/keep-schedules.ts";
 import { startStarter } from "../services/starts/starter.ts";
 import { startKeepingStatistics } from "../services/system/keep-statistics.ts";
-import { createErasureStarter } from "../temporal/erasures.ts";
 import { endRetiredWorkflows } from "../temporal/retired.ts";
 import { createSchedules } from "../temporal/schedules.ts";
 import { createStarts } from "../temporal/starts.ts";
@@ -42,9 +40,6 @@ export function startUpkeep(process: ServiceProcess, runs: Runs): void {
       lookMs: recoveryMs,
       onError,
     }),
-  );
-  keep("start of erasures", (onError) =>
-    startErasures({ db, startErasure: createErasureStarter(client, prefix) }, recoveryMs, onError),
   );
   keep("update of table statistics", (onError) => startKeepingStatistics(db, onError));
   keep("schedule check", (onError) =>

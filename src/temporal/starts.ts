@@ -1,10 +1,18 @@
 import type { Client } from "@temporalio/client";
 import { START_URGENCY } from "../domain/starts.ts";
 import type { WorkflowStarts } from "../domain/starts.ts";
-import type { importDataset, ingestResource, runExperiment, runJob, syncKnowledgeBase } from "../../workflows/index.ts";
+import type {
+  eraseUser,
+  importDataset,
+  ingestResource,
+  runExperiment,
+  runJob,
+  syncKnowledgeBase,
+} from "../../workflows/index.ts";
 import { ignoreMissing, inTime, lookAt, startUnlessRunning } from "./calls.ts";
 import type { WorkflowView } from "./calls.ts";
 import {
+  erasureWorkflowId,
   experimentJobWorkflowId,
   importWorkflowId,
   resourceWorkflowId,
@@ -21,7 +29,7 @@ export interface Starts extends WorkflowStarts {
 }
 
 export function createStarts(client: Client, taskQueuePrefix: string): Starts {
-  const { background, ingest, runs, nodes } = taskQueues(taskQueuePrefix);
+  const { background, house, ingest, runs, nodes } = taskQueues(taskQueuePrefix);
   return {
     resource: (input) =>
       startUnlessRunning<typeof ingestResource>(client, "ingestResource", {
@@ -61,6 +69,13 @@ export function createStarts(client: Client, taskQueuePrefix: string): Starts {
         taskQueue: background,
         workflowId: runJobWorkflowId(input.job_id),
         priority: priorityOf(input.org_id, START_URGENCY.run_job),
+      }),
+    erasure: ({ org_id, erasure_id }) =>
+      startUnlessRunning<typeof eraseUser>(client, "eraseUser", {
+        args: [{ erasure_id, activity_queue: house }],
+        taskQueue: background,
+        workflowId: erasureWorkflowId(erasure_id),
+        priority: priorityOf(org_id, START_URGENCY.erasure),
       }),
     // Not eager, because the process need not have a worker of the run queue.
     action_run: createProviderJobs(client, taskQueuePrefix, () => false).startAction,

@@ -1,17 +1,12 @@
 import { createHash } from "node:crypto";
 import { required } from "../../domain/errors.ts";
-import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
-import type { Periodic } from "../../platform/periodically.ts";
 import type { Database } from "../../stores/db.ts";
-import { findErasure, findOpenErasure, insertErasure, someOpenErasures } from "../../stores/erasures/erasures.ts";
+import { findErasure, findOpenErasure, insertErasure } from "../../stores/erasures/erasures.ts";
 import type { ErasureRow, NewErasure } from "../../stores/erasures/erasures.ts";
-import type { StartErasure } from "../../temporal/erasures.ts";
+import { wantStarts } from "../../stores/starts/workflow-starts.ts";
 import { recordCreated } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 import { requireProject } from "../projects/projects.ts";
-
-/** Most erasures that one round starts or finds running. */
-const STARTED_AT_ONCE = 50;
 
 /** The hash that replaces the ID of an erased user, so that only a person who knows the ID recognises it. */
 export function hashUser(orgId: string, userId: string): string {
@@ -34,7 +29,10 @@ export async function createErasure(
   for (;;) {
     const erasure = await db.orgTransaction(org_id, async (connection) => {
       const made = await insertErasure(connection, row);
-      if (made !== null) await recordCreated(connection, audited, made);
+      if (made !== null) {
+        await wantStarts(connection, "erasure", [{ org_id, erasure_id: made.erasure_id }]);
+        await recordCreated(connection, audited, made);
+      }
       return made ?? (await findOpenErasure(connection, user_id, project_id));
     });
     if (erasure !== null) return erasure;
@@ -44,20 +42,4 @@ export async function createErasure(
 /** One erasure. Throws 404. */
 export async function requireErasure(db: Database, orgId: string, erasureId: string): Promise<ErasureRow> {
   return required(await db.org(orgId, (connection) => findErasure(connection, erasureId)), "erasure");
-}
-
-/** Starts the workflows of unfinished erasures unless they are running. Any number of processes may run it. */
-export function startErasures(
-  { db, startErasure }: { readonly db: Database; readonly startErasure: StartErasure },
-  intervalMs: number,
-  onError: (error: unknown) => void,
-): Periodic {
-  return periodically(
-    intervalMs,
-    async (isClosed) => {
-      const open = await db.system((connection) => someOpenErasures(connection, STARTED_AT_ONCE));
-      await eachRoundRobin(open, startErasure, { isClosed, onError });
-    },
-    onError,
-  );
 }

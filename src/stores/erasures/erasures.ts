@@ -91,18 +91,6 @@ export async function listErasures(db: Db, page: Keyset): Promise<ErasureRow[]> 
   );
 }
 
-/** Some unfinished erasures: the ones that have not started, then any others. System only. */
-export async function someOpenErasures(
-  db: Db,
-  limit: number,
-): Promise<ReadonlyArray<Pick<ErasureRow, "org_id" | "erasure_id">>> {
-  return db.query(
-    `select org_id, erasure_id from erasures where finished_at is null
-      order by started_at is null desc, random() limit $1::int`,
-    [limit],
-  );
-}
-
 /** How many erasures are unfinished, and in how many of them the last step failed. System only. */
 export async function countOpenErasures(db: Db): Promise<{ readonly open: number; readonly failing: number }> {
   const counted = await db.first<{ open: number; failing: number }>(

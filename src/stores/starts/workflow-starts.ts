@@ -51,6 +51,12 @@ const RECORDS = {
     where: "state in ('PENDING', 'RUNNING')",
     columns: [],
   },
+  erasure: {
+    table: "erasures",
+    key: "erasure_id",
+    where: "finished_at is null",
+    columns: [],
+  },
   action_run: {
     table: "action_runs",
     key: "action_run_id",
