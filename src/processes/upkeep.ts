@@ -36,7 +36,6 @@ export function startUpkeep(process: ServiceProcess, runs: Runs): void {
     startStarter({
       db,
       starts: { ...starts, sync: (input) => startSync(db, starts, input) },
-      pollMs: sweepMs,
       lookMs: recoveryMs,
       onError,
     }),

@@ -15,9 +15,7 @@ import {
 export interface StarterDeps {
   readonly db: Database;
   readonly starts: WorkflowStarts;
-  /** How often starts are taken without a notification (ms). */
-  readonly pollMs: number;
-  /** How often lost workflows are looked for (ms). */
+  /** How often lost notifications and lost workflows are looked for (ms). */
   readonly lookMs: number;
   readonly onError: (error: unknown) => void;
 }
@@ -29,14 +27,16 @@ const AT_ONCE = 5;
 const IDLE_MS = 10_000;
 /** Most workflows of a kind that are looked for together. */
 const LOST_BATCH = 100;
+/** How soon starts are taken again after one has failed (ms): the first repetition is due then. */
+const AGAIN_MS = 10_000;
 
 /**
  * Starts the workflows that rows want, and those of unfinished work whose workflow is gone. A start that fails is due
  * again. Any number of processes may run it.
  */
 export function startStarter(deps: StarterDeps): Pick<Periodic, "close"> {
-  const { db, pollMs, lookMs, onError } = deps;
-  const starting = periodically(pollMs, (isClosed) => startDue(deps, isClosed), onError);
+  const { db, lookMs, onError } = deps;
+  const starting = periodically(lookMs, (isClosed) => startDue(deps, isClosed), onError);
   const listener = listenToStarts(db, () => starting.wake());
   const looking = periodically(
     lookMs,
@@ -58,7 +58,9 @@ export function startStarter(deps: StarterDeps): Pick<Periodic, "close"> {
   };
 }
 
-async function startDue({ db, starts, onError }: StarterDeps, isClosed: () => boolean): Promise<void> {
+/** Starts what is due. Returns how soon the next starts are due (ms) if some have failed. */
+async function startDue({ db, starts, onError }: StarterDeps, isClosed: () => boolean): Promise<number | void> {
+  let again: number | undefined;
   for (;;) {
     const due = await db.system((connection) => takeStarts(connection, BATCH));
     const accepted: WantedStart[] = [];
@@ -79,8 +81,9 @@ async function startDue({ db, starts, onError }: StarterDeps, isClosed: () => bo
       await db.system((connection) => noteFailedStarts(connection, failed));
       // One of several, because mostly Temporal does not respond to any.
       onError(failure);
+      again = AGAIN_MS;
     }
-    if (due.length < BATCH || accepted.length === 0 || isClosed()) return;
+    if (due.length < BATCH || accepted.length === 0 || isClosed()) return again;
   }
 }
 

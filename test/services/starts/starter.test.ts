@@ -26,12 +26,11 @@ const want = (...inputs: Run[]): Promise<void> =>
   own.database.orgTransaction(inputs[0]?.org_id ?? "", (db) => wantStarts(db, "action_run", inputs));
 
 let starter: ReturnType<typeof startStarter> | undefined;
-/** Starts what `action_run` accepts. With these intervals, only a notification starts a round. */
+/** Starts what `action_run` accepts. With this interval, only a notification starts a round. */
 function startWith(action_run: WorkflowStarts["action_run"], errors: unknown[] = []): void {
   starter = startStarter({
     db: own.database,
     starts: { action_run } as WorkflowStarts,
-    pollMs: 600_000,
     lookMs: 600_000,
     onError: (error) => errors.push(error),
   });
