@@ -4,8 +4,12 @@
  */
 const REPLACED = { count: 102, last: "0190_pages.sql", end: "0191" } as const;
 
-/** What to do first with a database or a backup from before the baseline. */
-export const UPDATE_FIRST = `Run \`millrace migrate\` of the last build that has migrations/${REPLACED.last} first.`;
+/** The folder, within the migrations, of the replaced ones that databases from the build before lack. */
+export const BEFORE_BASELINE = "before-baseline";
+
+/** What to do first with a database that lacks replaced migrations which are not in that folder. */
+export const UPDATE_FIRST =
+  "Run `millrace migrate` of the last build that has migrations/0080_order_of_actions.sql first.";
 
 /**
  * The names in `applied` with the baseline in place of the migrations that it replaced. `known` are the names of all

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "pg";
 import { findAccessGaps, findRoleGaps } from "./access.ts";
 import type { AccessGap } from "./access.ts";
-import { UPDATE_FIRST, withBaseline } from "./baseline.ts";
+import { BEFORE_BASELINE, UPDATE_FIRST, withBaseline } from "./baseline.ts";
 import { asDb } from "./db.ts";
 import type { Db } from "./db.ts";
 import { withOwnConnection } from "./own-connection.ts";
@@ -41,14 +41,30 @@ export async function migrate(url: string, directory: string, only?: readonly st
     await client.query(
       "create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())",
     );
+    const earlier = await reachBaseline(client, directory, known);
     const applied = await readApplied(client, known, files);
     const todo = files.filter((name) => !applied.has(name));
     // Before the migrations, which grant to the roles. A login that may not create them needs them to exist.
     const roles = applied.size === 0 ? [] : await mend(client, await findRoleGaps(asDb(client)));
     for (const name of todo) await apply(client, directory, name);
     const rest = (await findAccessGaps(asDb(client))).filter(({ foreign }) => !foreign);
-    return { applied: todo, mended: [...roles, ...(await mend(client, rest))] };
+    return {
+      applied: [...earlier.applied, ...todo],
+      mended: [...earlier.mended, ...roles, ...(await mend(client, rest))],
+    };
   });
+}
+
+/** Applies the replaced migrations that a database from before the baseline lacks, if the folder has all of these. */
+async function reachBaseline(client: Client, directory: string, known: readonly string[]): Promise<Migrated> {
+  const rows = await asDb(client).column<string>("select name from migrations");
+  if (!withBaseline(rows, known).outdated) return { applied: [], mended: [] };
+  const folder = `${directory}/${BEFORE_BASELINE}`;
+  const missing = (await migrationsIn(folder)).filter((name) => !rows.includes(name));
+  if (withBaseline([...rows, ...missing], known).outdated) return { applied: [], mended: [] };
+  const mended = await mend(client, await findRoleGaps(asDb(client)));
+  for (const name of missing) await apply(client, folder, name);
+  return { applied: missing, mended };
 }
 
 /** Names of the applied migrations. Throws unless each is in `known`, the program's own, and in `files`, the requested ones. */

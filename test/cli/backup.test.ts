@@ -14,7 +14,7 @@ import { migrate, migrationsIn } from "../../src/stores/migrate.ts";
 import { buildRun, buildTenant, putSubscription } from "../stores/rows.ts";
 import type { Tenant } from "../stores/rows.ts";
 import { administer, testDatabase } from "../support/database.ts";
-import { fillBeforeBaseline } from "../support/before-baseline.ts";
+import { fillAtBaseline, fillBeforeBaseline } from "../support/before-baseline.ts";
 import { as, MIGRATIONS } from "../support/own-postgres.ts";
 import { findS3Program, startS3Server } from "../support/s3-server.ts";
 import { startRoleGate, startStsServer } from "../support/sts-server.ts";
@@ -344,7 +344,7 @@ describe("millrace backup and restore", () => {
   });
 
   it.each([
-    ["before the baseline", fillBeforeBaseline],
+    ["before the baseline", fillAtBaseline],
     ["with the baseline only", migrateToBaseline],
   ])("restore a backup of an earlier version and migrate it: %s", async (_, fill) => {
     const old = await emptyDatabase();

@@ -114,7 +114,8 @@ it("a dump of an older version restored without its roles can be migrated", asyn
   await administer(server.url, "drop owned by millrace_app, millrace_search");
   await administer(server.admin, "drop role millrace_app, millrace_search");
   const { applied, mended } = await migrate(server.url, MIGRATIONS);
-  expect(applied).toEqual(files.filter((file) => file >= "0191"));
+  const replaced = await migrationsIn(join(MIGRATIONS, "before-baseline"));
+  expect(applied).toEqual([...replaced, ...files.filter((file) => file >= "0191")]);
   expect(mended).toEqual(
     expect.arrayContaining(["role millrace_app", "role millrace_search", "policy org_rows on runs"]),
   );
