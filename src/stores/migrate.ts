@@ -41,39 +41,31 @@ export async function migrate(url: string, directory: string, only?: readonly st
     await client.query(
       "create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())",
     );
-    const earlier = await reachBaseline(client, directory, known);
-    const applied = await readApplied(client, known, files);
+    const rows = await asDb(client).column<string>("select name from migrations");
+    const before = await lackingBefore(directory, rows, known);
+    const applied = checkApplied([...rows, ...before], known, files);
     const todo = files.filter((name) => !applied.has(name));
     // Before the migrations, which grant to the roles. A login that may not create them needs them to exist.
     const roles = applied.size === 0 ? [] : await mend(client, await findRoleGaps(asDb(client)));
+    for (const name of before) await apply(client, `${directory}/${BEFORE_BASELINE}`, name);
     for (const name of todo) await apply(client, directory, name);
     const rest = (await findAccessGaps(asDb(client))).filter(({ foreign }) => !foreign);
-    return {
-      applied: [...earlier.applied, ...todo],
-      mended: [...earlier.mended, ...roles, ...(await mend(client, rest))],
-    };
+    return { applied: [...before, ...todo], mended: [...roles, ...(await mend(client, rest))] };
   });
 }
 
-/** Applies the replaced migrations that a database from before the baseline lacks, if the folder has all of these. */
-async function reachBaseline(client: Client, directory: string, known: readonly string[]): Promise<Migrated> {
-  const rows = await asDb(client).column<string>("select name from migrations");
-  if (!withBaseline(rows, known).outdated) return { applied: [], mended: [] };
-  const folder = `${directory}/${BEFORE_BASELINE}`;
-  const missing = (await migrationsIn(folder)).filter((name) => !rows.includes(name));
-  if (withBaseline([...rows, ...missing], known).outdated) return { applied: [], mended: [] };
-  const mended = await mend(client, await findRoleGaps(asDb(client)));
-  for (const name of missing) await apply(client, folder, name);
-  return { applied: missing, mended };
+/** The replaced migrations in their folder that a database from before the baseline lacks. */
+async function lackingBefore(directory: string, rows: readonly string[], known: readonly string[]): Promise<string[]> {
+  if (!withBaseline(rows, known).outdated) return [];
+  return (await migrationsIn(`${directory}/${BEFORE_BASELINE}`)).filter((name) => !rows.includes(name));
 }
 
 /** Names of the applied migrations. Throws unless each is in `known`, the program's own, and in `files`, the requested ones. */
-async function readApplied(
-  client: Client,
+function checkApplied(
+  rows: readonly string[],
   known: readonly string[],
   files: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const rows = await asDb(client).column<string>("select name from migrations");
+): ReadonlySet<string> {
   const { names, outdated } = withBaseline(rows, known);
   if (outdated) throw new Error(`The database is from before the baseline of this version. ${UPDATE_FIRST}`);
   const newer = names.filter((name) => !known.includes(name)).join(", ");
