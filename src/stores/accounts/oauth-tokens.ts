@@ -100,7 +100,7 @@ export async function revokeTokensOfUser(db: Db, userId: string): Promise<void> 
   ]);
 }
 
-/** Removes tokens that expired more than a day ago; returns how many. For the sweeper. */
+/** Removes tokens that expired more than a day ago; returns how many. For a purge. */
 export async function purgeExpiredTokens(db: Db, limit: number): Promise<number> {
   return db.count(
     `delete from oauth_tokens where token_id in

@@ -48,7 +48,7 @@ export async function takeProviderSignIn(
   );
 }
 
-/** Removes expired sign-ins; returns how many. For the sweeper. */
+/** Removes expired sign-ins; returns how many. For a purge. */
 export async function purgeProviderSignIns(db: Db, limit: number): Promise<number> {
   return db.count(
     `delete from provider_sign_ins where state_hash in

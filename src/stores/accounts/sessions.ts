@@ -149,7 +149,7 @@ export async function takeSignInLink(db: Db, hash: Buffer): Promise<{ org_id: st
   );
 }
 
-/** Removes sessions and links that ended a day ago; returns how many. For the sweeper. */
+/** Removes sessions and links that ended a day ago; returns how many. For a purge. */
 export async function purgeSessions(db: Db, limit: number): Promise<number> {
   return db.count(
     `with links as (delete from sign_in_links where expires_at < now() - interval '1 day')

@@ -79,7 +79,7 @@ export async function listAuditEntries(db: Db, filter: AuditFilter, page: Keyset
   );
 }
 
-/** Removes up to `limit` entries of all organisations that are older than this many days. For the sweeper. */
+/** Removes up to `limit` entries of all organisations that are older than this many days. For a purge. */
 export async function purgeAuditEntries(db: Db, days: number, limit: number): Promise<number> {
   return db.count(
     `delete from audit_log where entry_id in (

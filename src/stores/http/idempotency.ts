@@ -154,7 +154,7 @@ export async function findAnswer(db: Db, key: string, requestHash: Buffer): Prom
   return rows[0]?.response;
 }
 
-/** Removes up to `limit` keys older than a day, of all organisations; returns the keys of their blobs. For the sweeper. */
+/** Removes up to `limit` keys older than a day, of all organisations; returns the keys of their blobs. For a purge. */
 export async function purgeIdempotencyKeys(db: Db, limit: number): Promise<{ removed: number; blobs: string[] }> {
   const rows = await db.query<{ blob: string | null }>(
     `delete from idempotency_keys where (org_id, key) in (

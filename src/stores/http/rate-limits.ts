@@ -1,6 +1,6 @@
 import type { Db } from "../db.ts";
 
-/** Removes expired counts; returns how many. For the sweeper. */
+/** Removes expired counts; returns how many. For a purge. */
 export async function purgeRateLimits(db: Db, limit: number): Promise<number> {
   return db.count(
     `delete from rate_limits where key in (

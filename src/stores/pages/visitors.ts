@@ -34,7 +34,7 @@ export async function touchVisitor(db: Db, visitorId: string): Promise<void> {
   await db.query("update page_visitors set seen_at = now() where visitor_id = $1::uuid", [visitorId]);
 }
 
-/** Removes up to `limit` visitors whose handles have expired; returns how many. For the sweeper. */
+/** Removes up to `limit` visitors whose handles have expired; returns how many. For a purge. */
 export async function purgeVisitors(db: Db, days: number, limit: number): Promise<number> {
   return db.count(
     `delete from page_visitors where visitor_id in (
