@@ -21,6 +21,8 @@ export default defineConfig({
   test: {
     reporters: ["default", "./test/support/closing-line.ts"],
     sequence: { sequencer: SlowFirst },
+    // Otherwise each project transforms the sources again, in each run.
+    experimental: { fsModuleCache: true },
     projects: [
       {
         // Pure code: no server at all. Some files wait for processes of their own, so more run at once than there are cores.

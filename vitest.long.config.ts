@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { LONG_OWN, LONG_SHARED, LONG_WEB } from "./test/support/long-files.ts";
-import { inBrowser, onSharedService } from "./test/support/projects.ts";
+import { inBrowser, onSharedService, poll } from "./test/support/projects.ts";
 import { SlowFirst } from "./test/support/slow-first.ts";
 
 // npm test runs on the newest Postgres that is supported, these on the oldest.
@@ -12,20 +12,23 @@ const alone = ["test/long/console-large-run.test.ts"];
 
 // `npm run test:long`: what takes minutes each. Parts that are killed again and again for MILLRACE_SOAK_MINUTES (default
 // 10), servers that are gone or frozen under load, every phase of schemathesis, all patterns of the sources, an upgrade, what the
-// image is made of, what takes long for what it shows (test/support/long-files.ts), and the kills, starts, costly
-// flows and new rows of which npm test has a few (test/support/long.ts).
+// image is made of, what takes long for what it shows (test/support/long-files.ts), and the kills, starts and costly
+// flows of which npm test has a few (test/support/long.ts).
 const common = {
   globalSetup: ["test/support/global-setup.ts"],
   setupFiles: ["test/support/seed.ts"],
   testTimeout: 24 * 60 * 60 * 1000,
   hookTimeout: 120_000,
-  expect: { poll: { timeout: 60_000 } },
+  ...poll,
+  isolate: false,
 };
 
 export default defineConfig({
   test: {
     reporters: ["verbose", "./test/support/closing-line.ts"],
     sequence: { sequencer: SlowFirst },
+    // Otherwise each project transforms the sources again, in each run.
+    experimental: { fsModuleCache: true },
     projects: [
       onSharedService({ include: [...LONG_SHARED, "test/security/fuzz-runs.test.ts"] }, 0),
       inBrowser({ include: LONG_WEB }, 1),
@@ -38,7 +41,6 @@ export default defineConfig({
             "test/long/**/*.test.ts",
             "test/stores/**/*.test.ts",
             ...LONG_OWN,
-            "test/api/triggers/new-rows.test.ts",
             "test/dev/npm-start.test.ts",
             "test/kill/cancel.test.ts",
             "test/kill/lost-workflows.test.ts",
