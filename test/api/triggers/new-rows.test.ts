@@ -1,34 +1,31 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { loadConfig } from "../../../src/config.ts";
 import type { Credential } from "../../../src/domain/providers/connection.ts";
 import { createGuardedSockets } from "../../../src/platform/fetch/guarded-sockets.ts";
 import type { ResolvedConnection } from "../../../src/services/providers/resolve-connection.ts";
 import { pollTrigger } from "../../../src/services/triggers/poll.ts";
 import type { PollDeps } from "../../../src/services/triggers/poll.ts";
+import type { Database } from "../../../src/stores/db.ts";
 import { connectTemporal } from "../../../src/temporal/connection.ts";
 import { triggerScheduleId } from "../../../src/temporal/ids.ts";
-import { administer, cloneDatabase } from "../../support/database.ts";
-import { LONG, SHARE } from "../../support/long.ts";
-import { startService } from "../../support/service.ts";
-import type { OwnService } from "../../support/service.ts";
+import { administer, cloneDatabase, testDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/scratch.ts";
 import { echo, openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
+import { buildTenant } from "../../stores/rows.ts";
 import { places } from "../webhooks/webhooks.ts";
 import { dataConverter } from "../../support/payloads.ts";
 
-const LENGTH = { timeout: 600_000 };
-
-let service: OwnService | undefined;
 let mine: ApiTenant;
 let remote: Awaited<ReturnType<typeof cloneDatabase>>;
 let temporal: Awaited<ReturnType<typeof connectTemporal>>;
 let credential: Credential;
 let connection_id: string;
+let connection: Pick<ResolvedConnection, "credential" | "secrets" | "accepted" | "rejected"> & { provider: object };
 beforeAll(async () => {
-  if (LONG) service = await startService();
-  [mine, remote] = await Promise.all([openTenant(service), cloneDatabase()]);
+  [mine, remote] = await Promise.all([openTenant(), cloneDatabase()]);
   const { temporalAddress, databaseUrl } = mine.target;
   temporal = await connectTemporal(
     loadConfig({ DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: temporalAddress }),
@@ -37,6 +34,9 @@ beforeAll(async () => {
   const { hostname, port, username, password, pathname } = new URL(remote.url);
   const own = { host: hostname, port: Number(port), database: pathname.slice(1), username, tls: "off" };
   credential = { ...own, password: decodeURIComponent(password) || "none" };
+  const nothing = async () => undefined;
+  const provider = { provider_id: "postgres" };
+  connection = { provider, credential, secrets: [], accepted: nothing, rejected: nothing };
   const { body } = await mine.secret.post("/v2/connections", { name: "db", provider_id: "postgres", credential });
   connection_id = body.connection_id;
   await administer(remote.url, 'create schema "my shop"');
@@ -47,7 +47,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await temporal?.close();
   await remote?.drop();
-  await service?.close();
 });
 
 const wanted = async (config: object) => ({
@@ -87,6 +86,12 @@ async function poll(id: string): Promise<void> {
     taken = outcome === "taken";
   }
 }
+/** Polls a trigger here, with this connection. */
+async function pollWith(db: Database, orgId: string, id: string, resolve: () => Promise<unknown>): Promise<void> {
+  const sockets = createGuardedSockets({ allow: ["loopback"] });
+  const deps = { db, sockets, connections: { resolve } } as unknown as PollDeps;
+  await pollTrigger(deps, orgId, id, new AbortController().signal);
+}
 const query = (sql: string, id: string): Promise<Record<string, unknown>[]> =>
   mine.withDatabase((db) => db.system((connection) => connection.query(sql, [id])));
 const seen = async (id: string): Promise<unknown> =>
@@ -116,49 +121,53 @@ it(
     const found = await firings(id);
     expect(found).toHaveLength(7);
     const runs = await eventually("their runs", async () => {
-      const text = "select state, inputs from runs where ran_by_id = $1";
+      const text = "select state, inputs::text as inputs from runs where ran_by_id = $1 order by created_at";
       const rows = await query(text, id);
       return rows.length === 7 && rows.every(({ state }) => state === "COMPLETED") ? rows : undefined;
     });
-    expect(JSON.stringify(runs)).toContain("last");
+    const started = runs.map(({ inputs }) => Number(/\bid\W+(\d+)/.exec(String(inputs))?.[1]));
+    expect(started).toEqual([13, 14, 15, 16, 17, 17, 18]);
   },
 );
 
-it.runIf(LONG)(
-  "continues with the next page if there are many new rows, and starts their runs in order",
-  LENGTH,
-  async () => {
-    await recreate("parcels", "no int8, note int, label text");
-    const inputs = { "in-0": "payload.value + ' ' + string(payload.row.note)" };
-    const id = await create({ table: "parcels", column: "no" }, { inputs });
-    await poll(id);
-    await eventually("an empty table", async () => (await seen(id)) === null);
-    // Seven rows per number, so that equal values cross the end of a page. Each poll reads ten pages.
-    const ends = SHARE < 1 ? [150, 180] : [150, 300, 330];
-    const count = 7 * (ends.at(-1) ?? 0);
-    const numbered = `select (n + 6) / 7, n, '' from generate_series(1, ${count}) n order by random()`;
-    await administer(remote.url, `insert into parcels ${numbered}`);
-    for (const end of ends) {
-      await poll(id);
-      await eventually(`number ${end}`, async () => (await seen(id)) === String(end));
-    }
-    // Together these rows are longer than a response may be.
-    const long = `select n, n, repeat('x', 240000) from generate_series(${count + 1}, ${count + 60}) n`;
-    await administer(remote.url, `insert into parcels ${long}`);
-    await poll(id);
-    await eventually("the long rows", async () => (await seen(id)) === String(count + 60));
-    const text = "select inputs::text as inputs from runs where ran_by_id = $1 order by created_at";
-    const started = async (): Promise<number[][] | undefined> => {
-      const runs = await query(text, id);
-      if (runs.length < count + 60) return undefined;
-      return runs.map((each) => /(\d+) (\d+)/.exec(String(each["inputs"]))?.slice(1).map(Number) ?? []);
-    };
-    const found = await eventually("their runs", started, LENGTH.timeout);
-    const ordered = (column: number): number[] => found.map((each) => each[column] ?? 0).toSorted((a, b) => a - b);
-    expect(found.map(([number]) => number)).toEqual(ordered(0));
-    expect(ordered(1)).toEqual(Array.from({ length: count + 60 }, (_, index) => index + 1));
-  },
-);
+it("continues with the next page if there are many new rows, and queues each of them once, in order", async () => {
+  // No worker starts their runs.
+  const { database, close } = await testDatabase();
+  onTestFinished(close);
+  const { org_id, project_id } = await buildTenant(database);
+  const id = uuidv7();
+  const config = { connection_id: uuidv7(), table: "parcels", column: "no" };
+  await database.system((db) =>
+    db.query(
+      `insert into triggers (id, org_id, project_id, provider_id, trigger_id, kind, config)
+        values ($1, $2, $3, 'postgres', 'postgres.new_rows', 'poll', $4)`,
+      [id, org_id, project_id, JSON.stringify(config)],
+    ),
+  );
+  const ask = (sql: string) => database.system((db) => db.query<Record<string, unknown>>(sql, [id]));
+  const pollNow = async () => {
+    await pollWith(database, org_id, id, async () => connection);
+    return (await ask("select seen from triggers where id = $1"))[0]?.["seen"];
+  };
+  await recreate("parcels", "no int8, note int, label text");
+  expect(await pollNow()).toEqual({ value: null });
+  // Seven rows per number, so that equal values cross the end of a page. Each poll reads ten pages.
+  const numbered = "select (n + 6) / 7, n, '' from generate_series(1, 1260) n order by random()";
+  await administer(remote.url, `insert into parcels ${numbered}`);
+  expect(await pollNow()).toEqual({ value: "150" });
+  expect(await pollNow()).toEqual({ value: "180" });
+  // Together these rows are longer than a response may be.
+  const long = "select n, n, repeat('x', 240000) from generate_series(1261, 1290) n";
+  await administer(remote.url, `insert into parcels ${long}`);
+  expect(await pollNow()).toEqual({ value: "1290" });
+  const queued = await ask(
+    `select (payload->'row'->>'no')::int as no, (payload->'row'->>'note')::int as note
+      from trigger_firings where trigger_id = $1 and state = 'pending' order by due_at, run_id`,
+  );
+  const [numbers, notes] = ["no", "note"].map((column) => queued.map((each) => Number(each[column])));
+  expect(numbers).toEqual(numbers?.toSorted((a, b) => a - b));
+  expect(notes?.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 1290 }, (_, index) => index + 1));
+});
 
 it("reports why it can read no rows, and starts with the first row of an empty table", async () => {
   await recreate('"my shop".visits', "at timestamptz");
@@ -191,24 +200,13 @@ it("stores no position of a table that the trigger stops watching during a poll"
   await recreate("present", "id int8");
   await administer(remote.url, "insert into former values (100)");
   const id = await create({ table: "former" });
-  const connection = {
-    provider: { provider_id: "postgres" },
-    credential,
-    secrets: [],
-    accepted: async () => undefined,
-    rejected: async () => undefined,
-  } as unknown as ResolvedConnection;
   // The configuration changes between reading the trigger and reading the table.
-  const resolve = async (): Promise<ResolvedConnection> => {
+  const resolve = async () => {
     const config = { connection_id, table: "present" };
     expect((await mine.secret.patch(`/v2/triggers/${id}`, { config })).status).toBe(200);
     return connection;
   };
-  await mine.withDatabase(async (db) => {
-    const sockets = createGuardedSockets({ allow: ["loopback"] });
-    const deps = { db, sockets, connections: { resolve } } as unknown as PollDeps;
-    await pollTrigger(deps, mine.org_id, id, new AbortController().signal);
-  });
+  await mine.withDatabase((db) => pollWith(db, mine.org_id, id, resolve));
   expect(await seen(id)).toBeUndefined();
 });
 
@@ -227,7 +225,7 @@ it("prevents its connection from being deleted", async () => {
 });
 
 it("requires a connection of its provider", async () => {
-  const others = await openTenant(service);
+  const others = await openTenant();
   const theirs = { ...(await wanted({})), project_id: await others.deploy(echo()) };
   expect(places(await others.secret.post("/v2/triggers", theirs))).toEqual([["body", "config", "connection_id"]]);
   const { body: mail } = await mine.secret.post("/v2/connections", {
