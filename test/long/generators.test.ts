@@ -63,7 +63,7 @@ const CONTENT_TYPES = {
   "text/event-stream": "application/json",
 };
 
-const python = installPythonTool("openapi-python-client", "0.29.1", ["mypy==1.18.2"]);
+const python = installPythonTool("openapi-python-client", "0.29.1", ["pyrefly==1.4.1"]);
 if ("skipped" in python) process.stderr.write(`openapi-python-client is skipped: ${python.skipped}\n`);
 
 it.skipIf("skipped" in python)("openapi-python-client", () => {
@@ -81,6 +81,6 @@ it.skipIf("skipped" in python)("openapi-python-client", () => {
     /\/(?!__init__)\w+\.py$/.test(file),
   );
   expect(made).toHaveLength(operationIds.length);
-  run(python.python, ["-m", "compileall", "-q", client]);
-  run(python.python, ["-m", "mypy", "--ignore-missing-imports", "--cache-dir", join(folder, "mypy"), client]);
+  const how = ["--preset", "default", "--search-path", folder, "--python-interpreter-path", python.python];
+  run(python.python, ["-m", "pyrefly", "check", ...how, client]);
 });

@@ -16,7 +16,7 @@ export function installPythonTool(
   others: readonly string[] = [],
 ): { readonly python: string } | { readonly skipped: string } {
   const cache = join(homedir(), ".cache/millrace");
-  const home = join(cache, `${name}-${version}`);
+  const home = join(cache, [`${name}-${version}`, ...others.map((other) => other.replace("==", "-"))].join("-"));
   const installed = { python: join(home, "bin/python") };
   if (existsSync(home)) return installed;
   const python = ["python3", "python"].find((each) => spawnSync(each, ["-c", PYTHON_IS_NEW_ENOUGH]).status === 0);
