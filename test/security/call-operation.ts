@@ -1,5 +1,5 @@
 import type { Operation } from "../../src/api/http/operation.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import type { Database } from "../../src/stores/db.ts";
 import type { Answer, TestClient } from "../support/client.ts";
 import { idFor, idsOf, NEEDED_QUERY } from "./foreign-ids.ts";
 import type { Ids } from "./foreign-ids.ts";
@@ -58,27 +58,25 @@ export async function call(
 }
 
 /** All data of an organisation, one text per row and table, without columns that change on their own. */
-export async function holdings(tenant: ApiTenant): Promise<Record<string, string[]>> {
-  return tenant.withDatabase((database) =>
-    database.system(async (connection) => {
-      const tables = await connection.query<{ name: string }>(
-        `select relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'org_id'
-          where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace`,
-      );
-      // One statement for all tables, because this runs hundreds of times.
-      const rows = await connection.query<{ name: string; row: string }>(
-        tables
-          .map(
-            ({ name }) =>
-              `select '${name}' as name, (to_jsonb(t) - 'last_used_at' - 'check_at')::text as row from ${name} t where org_id = $1::uuid`,
-          )
-          .join(" union all ")
-          .concat(" order by 1, 2"),
-        [tenant.org_id],
-      );
-      const held: Record<string, string[]> = {};
-      for (const { name, row } of rows) (held[name] ??= []).push(row);
-      return held;
-    }),
-  );
+export async function holdings(database: Database, orgId: string): Promise<Record<string, string[]>> {
+  return database.system(async (connection) => {
+    const tables = await connection.query<{ name: string }>(
+      `select relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'org_id'
+        where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace order by 1`,
+    );
+    // One statement for all tables, because this runs hundreds of times.
+    const rows = await connection.query<{ name: string; row: string }>(
+      tables
+        .map(
+          ({ name }) =>
+            `select '${name}' as name, (to_jsonb(t) - 'last_used_at' - 'check_at')::text as row from ${name} t where org_id = $1::uuid`,
+        )
+        .join(" union all ")
+        .concat(" order by 1, 2"),
+      [orgId],
+    );
+    const held: Record<string, string[]> = {};
+    for (const { name, row } of rows) (held[name] ??= []).push(row);
+    return held;
+  });
 }

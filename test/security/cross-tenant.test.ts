@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Operation } from "../../src/api/http/operation.ts";
+import { openDatabase } from "../../src/stores/db.ts";
+import type { Database } from "../../src/stores/db.ts";
 import { operations } from "../api/http/conformance.ts";
 import { openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
@@ -19,15 +21,18 @@ let theirs: Ids;
 let receiver: HttpTarget;
 /** The victim's data after the previous operation. */
 let held: Awaited<ReturnType<typeof holdings>> | undefined;
+let database: Database;
 
 beforeAll(async () => {
   receiver = await startHttpTarget();
   victim = await openTenant();
+  const { databaseUrl: url } = victim.target;
+  database = openDatabase({ url, poolSize: 1, applicationName: "test", onError: () => undefined });
   stranger = await openTenant();
   theirs = await makeEverything(victim, receiver.url);
   callers = { secret: stranger.secret, admin: await stranger.user("admin"), public: stranger.public };
 });
-afterAll(() => receiver?.close());
+afterAll(() => Promise.all([receiver?.close(), database?.close()]));
 
 const guarded = operations.filter((operation) => operation.auth !== "none");
 const withIds = guarded.filter((operation) => idsOf(operation).some(({ name }) => isOwned(operation, name)));
@@ -49,7 +54,7 @@ describe("cross-tenant: another organisation's IDs, in every operation of the AP
   it.each(withIds.map((operation) => [operation.id, operation] as const))(
     "%s responds byte for byte as for IDs that do not exist, and changes nothing",
     async (_, operation) => {
-      const before = held ?? (await holdings(victim));
+      const before = held ?? (await holdings(database, victim.org_id));
       const nothing: Ids = { ...theirs, ...unknown(theirs) };
       const plain = Object.fromEntries(Object.entries(theirs).filter(([name]) => !isOwnedName(operation, name)));
       const mine = { org: stranger.org_id, org_id: stranger.org_id };
@@ -66,7 +71,7 @@ describe("cross-tenant: another organisation's IDs, in every operation of the AP
           expect(JSON.parse(expected.text)).toEqual({ data: [], cursor: null, has_more: false });
         else expect([expected.status, JSON.parse(expected.text).code], expected.text).toEqual([404, "not_found"]);
       }
-      held = await holdings(victim);
+      held = await holdings(database, victim.org_id);
       expect(held).toEqual(before);
     },
   );
