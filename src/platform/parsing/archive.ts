@@ -2,7 +2,7 @@ import { fromBufferPromise } from "yauzl";
 import type { Entry } from "yauzl";
 import { SaxesParser } from "saxes";
 import { wholeOf } from "../whole.ts";
-import { DocumentError } from "./errors.ts";
+import { DocumentError, tooLarge } from "./errors.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
 
 /** Characters passed to the XML parser in one call. */
@@ -34,8 +34,7 @@ export async function openArchive(bytes: Uint8Array): Promise<Archive> {
       unpacked += entry.uncompressedSize;
       if (entries.size === DOCUMENT_LIMITS.archiveFiles || unpacked > DOCUMENT_LIMITS.archiveBytes) {
         const { archiveFiles, archiveBytes } = DOCUMENT_LIMITS;
-        const message = `The file unpacks to more than ${mib(archiveBytes)} or ${archiveFiles} files.`;
-        throw new DocumentError("document_too_large", message);
+        throw tooLarge(`The file unpacks to more than ${mib(archiveBytes)} or ${archiveFiles} files.`);
       }
       if (entry.isEncrypted()) throw new DocumentError("document_encrypted", "The file is protected by a password.");
       entries.set(entry.fileName, entry);
@@ -53,8 +52,7 @@ export async function openArchive(bytes: Uint8Array): Promise<Archive> {
       // A document may name one file a thousand times, and each time it would be unpacked and read again.
       read += entry.uncompressedSize;
       if (read > DOCUMENT_LIMITS.archiveBytes) {
-        const message = `The file has more than ${mib(DOCUMENT_LIMITS.archiveBytes)} of content to read.`;
-        throw new DocumentError("document_too_large", message);
+        throw tooLarge(`The file has more than ${mib(DOCUMENT_LIMITS.archiveBytes)} of content to read.`);
       }
       try {
         // yauzl reports an entry that yields more bytes than it declares.
@@ -73,8 +71,9 @@ export interface XmlHandlers {
   text?(text: string): void;
 }
 
-/** Parses XML as a stream. Document type declarations, and with them all entities, are refused, because no program writes them. */
-export function readXml(xml: string, handlers: XmlHandlers): void {
+/** Parses XML as a stream; null is a file that an archive lacks. Document type declarations, and with them all entities, are refused, because no program writes them. */
+export function readXml(xml: string | null, handlers: XmlHandlers): void {
+  if (xml === null) return;
   const parser = new SaxesParser();
   const plain = (name: string): string => name.slice(name.indexOf(":") + 1);
   parser.on("error", (error) => {
@@ -101,7 +100,7 @@ export async function readRelations(
   const folder = part.slice(0, part.lastIndexOf("/") + 1);
   const xml = await archive.read(`${folder}_rels/${part.slice(folder.length)}.rels`);
   const relations = new Map<string, { path: string; type: string }>();
-  readXml(xml ?? "<none/>", {
+  readXml(xml, {
     open(name, { Id, Target, Type }) {
       if (name !== "Relationship" || Id === undefined || Target === undefined) return;
       // Resolved like a URL, so that "../" and a leading "/" stay inside the archive.

@@ -1,6 +1,6 @@
 import { format, getFormatFromId, isDateFormat } from "numfmt";
 import { readXml } from "./archive.ts";
-import { onOneLine } from "./office-drawings.ts";
+import { onOneLine } from "./office-xml.ts";
 
 /** No program writes a longer format (characters). */
 const MAX_PATTERN = 255;
@@ -23,7 +23,7 @@ export interface CellFormats {
 }
 
 /** The formats of a workbook, from its `styles.xml`. */
-export function readFormats(xml: string, { is1904 }: { readonly is1904: boolean }): CellFormats {
+export function readFormats(xml: string | null, { is1904 }: { readonly is1904: boolean }): CellFormats {
   const patterns = patternsOf(xml);
   return {
     number(raw, style) {
@@ -60,7 +60,7 @@ function general(raw: string, value: number): string {
 }
 
 /** The format of each cell style. */
-function patternsOf(xml: string): string[] {
+function patternsOf(xml: string | null): string[] {
   const custom = new Map<number, string>();
   const patterns: string[] = [];
   let isCell = false;

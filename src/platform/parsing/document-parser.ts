@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import type { ChildPool } from "../children/child-pool.ts";
+import type { ChildPool, PoolFailure } from "../children/child-pool.ts";
 import { ChildPoolError, createChildPool, withRetry } from "../children/child-pool.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
 import type { Frame } from "../children/frames.ts";
@@ -10,13 +10,13 @@ import type { Recognizer } from "../ocr/recognizer.ts";
 import type { OcrReply } from "../ocr/protocol.ts";
 import { charsetIn } from "./decode-text.ts";
 import { wholeOf } from "../whole.ts";
-import { DocumentError } from "./errors.ts";
+import { DocumentError, tooLarge } from "./errors.ts";
+import type { DocumentErrorCode } from "./errors.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
 import type { ImageMimeType, SupportedMimeType } from "./mime.ts";
 import { joinPages } from "./join-pages.ts";
 import { detectMime, isImageMime, isSupportedMime, MIME_PROBE_BYTES, SUPPORTED_MIME_TYPES } from "./mime.ts";
-import type { DocumentProperties } from "./properties.ts";
-import type { DocumentHeading, DocumentPage, ParseReply, ParseRequest } from "./protocol.ts";
+import type { DocumentPage, ParseReply, ParseRequest, ReadDocument } from "./protocol.ts";
 
 /** Options of the document parser. */
 export interface DocumentParserOptions {
@@ -51,21 +51,13 @@ export interface DocumentRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A document as text. */
-export interface ParsedDocument {
+/**
+ * A document as text, which is well-formed, without control characters except tabs and line feeds, and at most 25 MiB in UTF-8. Headings
+ * are in the order of the text; warnings are for people, about parts that were omitted.
+ */
+export interface ParsedDocument extends Omit<ReadDocument, "scans"> {
   readonly mime: SupportedMimeType | ImageMimeType;
-  /** Well-formed, with no control characters except tabs and line feeds; at most 25 MiB in UTF-8. */
-  readonly text: string;
-  readonly title: string | null;
-  /** The document's own metadata. */
-  readonly properties: DocumentProperties;
-  /** `null` for types without pages. */
-  readonly pages: readonly DocumentPage[] | null;
   readonly page_count: number | null;
-  /** In the order of the text. */
-  readonly headings: readonly DocumentHeading[];
-  /** Warnings for people about parts that were omitted, for example pages that cannot be read. */
-  readonly warnings: readonly string[];
 }
 
 /** Reads documents in child processes that hostile files cannot escape. */
@@ -108,14 +100,10 @@ export function createDocumentParser(options: DocumentParserOptions = {}): Docum
         const message = `Files of type ${mime} are not supported. Supported types: ${SUPPORTED_MIME_TYPES.join(", ")}.`;
         throw new DocumentError("unsupported_type", message);
       }
-      if (isImageMime(mime) && !ocr) {
-        const message = "Images need OCR. Turn on `ocr` for this knowledge base.";
-        throw new DocumentError("unsupported_type", message);
-      }
-      if (source.size > DOCUMENT_LIMITS.inputBytes) {
-        const message = `The file is larger than ${mib(DOCUMENT_LIMITS.inputBytes)}.`;
-        throw new DocumentError("document_too_large", message);
-      }
+      if (isImageMime(mime) && !ocr)
+        throw new DocumentError("unsupported_type", "Images need OCR. Turn on `ocr` for this knowledge base.");
+      if (source.size > DOCUMENT_LIMITS.inputBytes)
+        throw tooLarge(`The file is larger than ${mib(DOCUMENT_LIMITS.inputBytes)}.`);
       const recognize = (pages: readonly number[] | null): Promise<Recognized> =>
         recognizeText(recognizer, orgId, source, pages, signal);
       if (isImageMime(mime)) {
@@ -174,8 +162,9 @@ async function readScans(
   const texts = document.pages.map(({ char_start, char_end }) => document.text.slice(char_start, char_end));
   if (scans.length === 0) return document;
   if (scans.length > DOCUMENT_LIMITS.ocrPages) {
-    const message = `The document has ${scans.length} pages without text; OCR can read at most ${DOCUMENT_LIMITS.ocrPages}.`;
-    throw new DocumentError("document_too_large", message);
+    throw tooLarge(
+      `The document has ${scans.length} pages without text; OCR can read at most ${DOCUMENT_LIMITS.ocrPages}.`,
+    );
   }
   const warnings = [...document.warnings];
   for (let at = 0; at < scans.length; at += PAGES_AT_ONCE) {
@@ -219,23 +208,15 @@ async function read(call: () => Promise<Frame>): Promise<Frame> {
   try {
     return await withRetry(call);
   } catch (error) {
-    throw error instanceof ChildPoolError ? asDocumentError(error) : error;
+    const failure = error instanceof ChildPoolError ? FAILURES[error.failure] : undefined;
+    throw failure ? new DocumentError(...failure) : error;
   }
 }
 
-function asDocumentError(error: ChildPoolError): Error {
-  switch (error.failure) {
-    case "timeout":
-      return new DocumentError("document_timeout", "Reading the document takes too long.");
-    case "memory":
-      return new DocumentError("document_too_large", "The document needs too much memory to read.");
-    case "output_too_large":
-      return new DocumentError("document_too_large", "The document's text is too long.");
-    case "crashed":
-      return new DocumentError("document_broken", "The document crashes the parser.");
-    case "queue_full":
-    case "start_failed":
-    case "closed":
-      return error;
-  }
-}
+/** What the end of a parser's process means for its document. */
+const FAILURES: { readonly [Failure in PoolFailure]?: readonly [DocumentErrorCode, string] } = {
+  timeout: ["document_timeout", "Reading the document takes too long."],
+  memory: ["document_too_large", "The document needs too much memory to read."],
+  output_too_large: ["document_too_large", "The document's text is too long."],
+  crashed: ["document_broken", "The document crashes the parser."],
+};

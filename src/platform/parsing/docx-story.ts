@@ -4,9 +4,8 @@ import { CHECKED, Fields, UNCHECKED } from "./docx-fields.ts";
 import { headingLevel, isOn } from "./docx-styles.ts";
 import type { WordStyle } from "./docx-styles.ts";
 import { createTableReader } from "./docx-table.ts";
-import { onOneLine, takeDrawing } from "./office-drawings.ts";
-import { createMathReader } from "./office-math.ts";
-import type { MathReader } from "./office-math.ts";
+import { takeDrawing } from "./office-drawings.ts";
+import { officeHandlers, onOneLine } from "./office-xml.ts";
 
 /** What the reader of one part of a Word document needs from other parts. */
 export interface WordContext {
@@ -16,6 +15,10 @@ export interface WordContext {
   /** Text of charts and diagrams, by the ID of their relationship. */
   readonly drawings: Map<string, string[]>;
 }
+
+/** Called with a paragraph outside tables, or a row of a table; headings have a level. */
+export type AddText = (text: string, level: number | null) => void;
+export type AddNote = (key: string, text: string) => void;
 
 /** Elements whose content is not shown: deleted text, and properties from before a change. */
 const UNSHOWN = /^(del|moveFrom|\w+Change)$/;
@@ -49,28 +52,23 @@ interface Control {
  */
 export function createStoryReader(
   { style, notes, drawings }: WordContext,
-  add: (text: string, level: number | null) => void,
-  addNote: (key: string, text: string) => void = () => undefined,
+  add: AddText,
+  addNote: AddNote = () => undefined,
 ): XmlHandlers {
   const open: string[] = [];
   const paragraphs: Paragraph[] = [];
   const runs: Run[] = [];
   const controls: Control[] = [];
-  const alternatives: boolean[] = [];
   /** Content that follows the paragraph or table being read: its text boxes, notes and drawings. */
   const behind: string[] = [];
   const fields = new Fields();
-  /** Number of open elements within the skipped one. */
-  let skipped = 0;
   let boxes = 0;
   let carried = "";
   let note: { key: string; readonly texts: string[]; readonly author: string } | null = null;
   let counter = 0;
-  let math: MathReader | null = null;
   /** Whether text is the reading of characters (ruby text), or the characters themselves. */
   let isReading = false;
   let isBase = false;
-  const formula = (): MathReader | null => math;
 
   const tables = createTableReader((line) => addBlock(line, null));
 
@@ -181,9 +179,6 @@ export function createStoryReader(
       case "rubyBase":
         isBase = true;
         break;
-      case "oMath":
-        math = createMathReader();
-        break;
       case "sdt":
         controls.push({ isBox: false, checked: false, isShown: false });
         break;
@@ -206,9 +201,6 @@ export function createStoryReader(
         break;
       case "txbxContent":
         boxes += 1;
-        break;
-      case "AlternateContent":
-        alternatives.push(false);
         break;
       case "footnoteReference":
       case "endnoteReference":
@@ -251,9 +243,6 @@ export function createStoryReader(
       case "txbxContent":
         boxes -= 1;
         break;
-      case "AlternateContent":
-        alternatives.pop();
-        break;
       default:
         if (note !== null && NOTE.test(name)) {
           const text = [...note.texts, ...behind.splice(0)].join(" ").trim();
@@ -274,45 +263,25 @@ export function createStoryReader(
       return true;
     }
     if (name === "del" && parent === "trPr") return false;
-    if (name === "Choice" || name === "Fallback") {
-      // Both alternatives show the same; the first one has more detail.
-      const isTaken = alternatives.at(-1) ?? false;
-      alternatives[alternatives.length - 1] = true;
-      return isTaken;
-    }
     return UNSHOWN.test(name);
   }
 
-  return {
+  return officeHandlers({
     open(name, attributes) {
-      if (skipped > 0 || isSkipped(name)) skipped += 1;
-      else {
-        open.push(name);
-        if (math === null) openElement(name, attributes);
-        formula()?.open(name, attributes);
-      }
+      open.push(name);
+      openElement(name, attributes);
     },
     text(text) {
-      if (skipped > 0) return;
-      if (math !== null) math.text(text);
-      else if (open.at(-1) === "t") show(text);
+      if (open.at(-1) === "t") show(text);
     },
     close(name) {
-      if (skipped > 0) {
-        skipped -= 1;
-        return;
-      }
-      if (math !== null) {
-        const written = math.close();
-        if (written !== null) {
-          math = null;
-          show(written);
-        }
-      } else closeElement(name);
+      closeElement(name);
       open.pop();
       if (open.length === 0) addBlock(onOneLine(carried), null);
     },
-  };
+    formula: show,
+    isSkipped,
+  });
 }
 
 /** The Unicode character that looks like a character of a symbol font such as Wingdings; "" if there is none. */

@@ -25,7 +25,7 @@ export function isOn(value: string | undefined): boolean {
 }
 
 /** The styles of a Word document by their id. */
-export function readStyles(xml: string): (id: string) => WordStyle {
+export function readStyles(xml: string | null): (id: string) => WordStyle {
   const styles = new Map<string, Given>();
   let style: Given | null = null;
   readXml(xml, {

@@ -1,4 +1,4 @@
-import { onOneLine } from "./office-drawings.ts";
+import { onOneLine } from "./office-xml.ts";
 
 /** Most nested tables; the cells of deeper ones become paragraphs of the cell around them. */
 const MAX_NESTED = 8;

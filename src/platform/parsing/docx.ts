@@ -2,6 +2,7 @@ import { readRelations, readXml } from "./archive.ts";
 import type { Archive } from "./archive.ts";
 import { readStyles } from "./docx-styles.ts";
 import { createStoryReader } from "./docx-story.ts";
+import type { AddNote, AddText } from "./docx-story.ts";
 import { readDrawings } from "./office-drawings.ts";
 import type { DocumentHeading } from "./protocol.ts";
 import { createTextParts } from "./text-parts.ts";
@@ -17,43 +18,31 @@ const NOTES = ["footnotes", "endnotes", "comments"];
 export async function readWordText(archive: Archive): Promise<{ text: string; headings: DocumentHeading[] }> {
   const relations = [...(await readRelations(archive, DOCUMENT)).values()];
   const partsOf = (type: string): string[] => relations.filter((each) => each.type === type).map(({ path }) => path);
-  const style = readStyles((await archive.read(partsOf("styles")[0] ?? "word/styles.xml")) ?? "<none/>");
+  const style = readStyles(await archive.read(partsOf("styles")[0] ?? "word/styles.xml"));
   const notes = new Map<string, string>();
-  for (const type of NOTES) {
-    for (const path of partsOf(type)) {
-      const context = { style, notes: new Map<string, string>(), drawings: await readDrawings(archive, path) };
-      const story = createStoryReader(
-        context,
-        () => undefined,
-        (key, text) => notes.set(key, text),
-      );
-      readXml((await archive.read(path)) ?? "<none/>", story);
-    }
-  }
+  const read = async (path: string, add: AddText, addNote?: AddNote): Promise<void> => {
+    const context = { style, notes: addNote ? new Map() : notes, drawings: await readDrawings(archive, path) };
+    readXml(await archive.read(path), createStoryReader(context, add, addNote));
+  };
+  const keep: AddNote = (key, text) => void notes.set(key, text);
+  for (const path of NOTES.flatMap(partsOf)) await read(path, () => undefined, keep);
   const parts = createTextParts();
   const headings: DocumentHeading[] = [];
-  const add = (text: string, level: number | null): void => {
+  const add: AddText = (text, level) => {
     if (parts.length > 0) parts.add("\n");
     const char_start = parts.length;
     parts.add(text);
     if (level !== null) headings.push({ level, char_start, char_end: parts.length });
   };
   const said = new Set<string>();
-  const margin = async (type: string): Promise<void> => {
-    for (const path of partsOf(type)) {
-      const context = { style, notes, drawings: await readDrawings(archive, path) };
-      // Every section has its own headers and footers. They are mostly the same, and some contain only the page number.
-      const story = createStoryReader(context, (text) => {
-        if (!/\p{L}/u.test(text) || said.has(text)) return;
-        said.add(text);
-        add(text, null);
-      });
-      readXml((await archive.read(path)) ?? "<none/>", story);
-    }
+  // Every section has its own headers and footers. They are mostly the same, and some contain only the page number.
+  const addOnce: AddText = (text) => {
+    if (!/\p{L}/u.test(text) || said.has(text)) return;
+    said.add(text);
+    add(text, null);
   };
-  await margin("header");
-  const context = { style, notes, drawings: await readDrawings(archive, DOCUMENT) };
-  readXml((await archive.read(DOCUMENT)) ?? "<none/>", createStoryReader(context, add));
-  await margin("footer");
+  for (const path of partsOf("header")) await read(path, addOnce);
+  await read(DOCUMENT, add);
+  for (const path of partsOf("footer")) await read(path, addOnce);
   return { text: parts.toString(), headings };
 }

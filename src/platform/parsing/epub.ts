@@ -1,11 +1,10 @@
 import { openArchive, readXml } from "./archive.ts";
 import type { Archive } from "./archive.ts";
-import { DocumentError } from "./errors.ts";
+import { DocumentError, tooLarge } from "./errors.ts";
 import { scanHtml } from "./html-scan.ts";
 import { DOCUMENT_LIMITS } from "./limits.ts";
 import { PropertyCollector } from "./properties.ts";
-import type { DocumentProperties } from "./properties.ts";
-import type { DocumentHeading } from "./protocol.ts";
+import type { DocumentHeading, ReadDocument } from "./protocol.ts";
 import { createTextParts } from "./text-parts.ts";
 
 const MAX_TITLE = 500;
@@ -14,13 +13,7 @@ const MAX_TITLE = 500;
 const FONT_OBFUSCATIONS = ["http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"];
 
 /** The text of a book in EPUB, chapters in their order, with their headings. Throws DocumentError. */
-export async function readEpub(bytes: Uint8Array): Promise<{
-  title: string | null;
-  properties: DocumentProperties;
-  text: string;
-  headings: DocumentHeading[];
-  warnings: string[];
-}> {
+export async function readEpub(bytes: Uint8Array): Promise<Omit<ReadDocument, "pages">> {
   const archive = await openArchive(bytes);
   await requireReadable(archive);
   const { title, properties, chapters } = await readPackage(archive);
@@ -47,9 +40,8 @@ export async function readEpub(bytes: Uint8Array): Promise<{
 
 /** Throws for a book whose chapters are encrypted (DRM). */
 async function requireReadable(archive: Archive): Promise<void> {
-  const xml = await archive.read("META-INF/encryption.xml");
   let isProtected = false;
-  readXml(xml ?? "<none/>", {
+  readXml(await archive.read("META-INF/encryption.xml"), {
     open(name, { Algorithm = "" }) {
       // A key contains another `EncryptionMethod`, for the encryption of the key itself.
       if (name === "EncryptionMethod") isProtected ||= !FONT_OBFUSCATIONS.includes(Algorithm);
@@ -61,9 +53,9 @@ async function requireReadable(archive: Archive): Promise<void> {
 /** The book's metadata, and the paths of its chapters in reading order, without repetitions. */
 async function readPackage(
   archive: Archive,
-): Promise<{ title: string | null; properties: DocumentProperties; chapters: ReadonlySet<string> }> {
+): Promise<Pick<ReadDocument, "title" | "properties"> & { readonly chapters: ReadonlySet<string> }> {
   let packagePath: string | undefined;
-  readXml((await archive.read("META-INF/container.xml")) ?? "<none/>", {
+  readXml(await archive.read("META-INF/container.xml"), {
     open(name, attributes) {
       if (name === "rootfile") packagePath ??= attributes["full-path"];
     },
@@ -98,10 +90,8 @@ async function readPackage(
       property = "";
     },
   });
-  if (chapters.size > DOCUMENT_LIMITS.pages) {
-    const message = `The book has ${chapters.size} chapters; at most ${DOCUMENT_LIMITS.pages} can be read.`;
-    throw new DocumentError("document_too_large", message);
-  }
+  if (chapters.size > DOCUMENT_LIMITS.pages)
+    throw tooLarge(`The book has ${chapters.size} chapters; at most ${DOCUMENT_LIMITS.pages} can be read.`);
   const { title, ...properties } = collected.collected();
   return { title: title?.slice(0, MAX_TITLE) ?? null, properties, chapters };
 }

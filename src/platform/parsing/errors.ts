@@ -19,3 +19,6 @@ export class DocumentError extends Error {
     this.code = code;
   }
 }
+
+/** The error for a document that would cost too much to read. */
+export const tooLarge = (message: string): DocumentError => new DocumentError("document_too_large", message);

@@ -1,18 +1,13 @@
 import { Tokenizer } from "htmlparser2";
 import { withoutControls } from "./decode-text.ts";
 import { PropertyCollector } from "./properties.ts";
-import type { DocumentProperties } from "./properties.ts";
-import type { DocumentHeading } from "./protocol.ts";
+import type { DocumentHeading, ReadDocument } from "./protocol.ts";
 
-/** The result of one pass over a page. */
-export interface HtmlScan {
-  readonly title: string | null;
-  /** The content of its `<meta>` elements. */
-  readonly properties: DocumentProperties;
-  /** The readable text of the page: blocks on lines of their own, blanks collapsed. */
-  readonly text: string;
-  /** In the order of the text. */
-  readonly headings: readonly DocumentHeading[];
+/**
+ * The result of one pass over a page: its readable text has blocks on lines of their own, and blanks collapsed; its properties are the
+ * content of its `<meta>` elements.
+ */
+export interface HtmlScan extends Pick<ReadDocument, "title" | "properties" | "text" | "headings"> {
   readonly elements: number;
   /** Number of open elements at the deepest position; counting stops at MAX_SCAN_DEPTH. */
   readonly depth: number;

@@ -1,16 +1,10 @@
 import { isProbablyReaderable, Readability } from "@mozilla/readability";
 import { parseHTML } from "linkedom";
 import { MAX_SCAN_DEPTH, scanHtml } from "./html-scan.ts";
-import type { DocumentProperties } from "./properties.ts";
-import type { DocumentHeading } from "./protocol.ts";
+import type { ReadDocument } from "./protocol.ts";
 
 /** The readable text of a page. */
-export interface HtmlText {
-  readonly title: string | null;
-  readonly properties: DocumentProperties;
-  readonly text: string;
-  readonly headings: readonly DocumentHeading[];
-}
+export type HtmlText = Pick<ReadDocument, "title" | "properties" | "text" | "headings">;
 
 /**
  * Limits above which the whole page is read instead of its article: linkedom and Readability take time that grows with the square of

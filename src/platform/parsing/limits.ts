@@ -1,4 +1,5 @@
-import { DocumentError } from "./errors.ts";
+import { tooLarge } from "./errors.ts";
+import type { DocumentError } from "./errors.ts";
 
 /** Limits on what reading a document may cost. */
 export const DOCUMENT_LIMITS = {
@@ -26,6 +27,5 @@ export function mib(bytes: number): string {
 
 /** The error for a document whose text is longer than the limit. */
 export function textTooLong(): DocumentError {
-  const message = `The document's text is longer than ${mib(DOCUMENT_LIMITS.textBytes)}.`;
-  return new DocumentError("document_too_large", message);
+  return tooLarge(`The document's text is longer than ${mib(DOCUMENT_LIMITS.textBytes)}.`);
 }

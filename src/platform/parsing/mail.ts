@@ -4,16 +4,14 @@ import type { Address, Email } from "postal-mime";
 import { DocumentError } from "./errors.ts";
 import { htmlToText } from "./html-text.ts";
 import { withoutControls } from "./decode-text.ts";
-import { onOneLine } from "./office-drawings.ts";
-import type { DocumentProperties } from "./properties.ts";
+import { onOneLine } from "./office-xml.ts";
 import { PropertyCollector } from "./properties.ts";
+import type { ReadDocument } from "./protocol.ts";
 
 const MAX_TITLE = 500;
 
 /** The text of a mail: sender, recipients, content, and the names of its attachments. Throws DocumentError. */
-export async function readMail(
-  bytes: Uint8Array,
-): Promise<{ title: string | null; properties: DocumentProperties; text: string; warnings: string[] }> {
+export async function readMail(bytes: Uint8Array): Promise<Omit<ReadDocument, "pages" | "headings">> {
   const mail = await PostalMime.parse(bytes).catch((error: unknown) => {
     throw new DocumentError("document_broken", "The file is not a readable e-mail message.", { cause: error });
   });

@@ -1,5 +1,6 @@
 import { readRelations, readXml } from "./archive.ts";
 import type { Archive } from "./archive.ts";
+import { onOneLine } from "./office-xml.ts";
 
 /** Types of parts that a drawing in a document shows, and whose text is in a separate file. */
 const DRAWN = new Set(["chart", "chartEx", "diagramData"]);
@@ -9,7 +10,7 @@ export async function readDrawings(archive: Archive, part: string): Promise<Map<
   const drawings = new Map<string, string[]>();
   for (const [id, { path, type }] of await readRelations(archive, part)) {
     if (!DRAWN.has(type)) continue;
-    drawings.set(id, wordsOf((await archive.read(path)) ?? "<none/>"));
+    drawings.set(id, wordsOf(await archive.read(path)));
   }
   return drawings;
 }
@@ -32,7 +33,7 @@ export async function readDrawing(archive: Archive, path: string): Promise<strin
   const lines: string[] = [];
   let paragraph = "";
   let isText = false;
-  readXml((await archive.read(path)) ?? "<none/>", {
+  readXml(await archive.read(path), {
     open(name, attributes) {
       if (name === "p") paragraph = "";
       if (name === "cNvPr" && !/^(1|true)$/.test(attributes["hidden"] ?? "")) {
@@ -57,7 +58,7 @@ export async function readDrawing(archive: Archive, path: string): Promise<strin
 /**
  * Titles and labels unchanged, and each series of a chart on one line: its name, then its categories and values ("Rain: May 12, June 30").
  */
-function wordsOf(xml: string): string[] {
+function wordsOf(xml: string | null): string[] {
   const lines: string[] = [];
   let paragraph = "";
   let isText = false;
@@ -100,9 +101,4 @@ function wordsOf(xml: string): string[] {
     },
   });
   return lines;
-}
-
-/** Text with each run of blanks and line ends replaced by one blank. */
-export function onOneLine(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
 }

@@ -1,24 +1,18 @@
 import { openArchive, readRelations, readXml } from "./archive.ts";
 import type { Archive } from "./archive.ts";
-import { DocumentError } from "./errors.ts";
+import { DocumentError, tooLarge } from "./errors.ts";
 import { readWordText } from "./docx.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
 import { readSlide } from "./pptx.ts";
 import { PropertyCollector } from "./properties.ts";
-import type { DocumentProperties } from "./properties.ts";
-import type { DocumentHeading, DocumentPage } from "./protocol.ts";
+import { readTexts } from "./office-xml.ts";
+import type { DocumentHeading, DocumentPage, ReadDocument } from "./protocol.ts";
 import { createTextParts } from "./text-parts.ts";
 import { readWorkbook } from "./workbook.ts";
 
 const MAX_TITLE = 500;
 
-interface OfficeText {
-  readonly title: string | null;
-  readonly properties: DocumentProperties;
-  readonly text: string;
-  readonly pages: readonly DocumentPage[] | null;
-  readonly headings: readonly DocumentHeading[];
-}
+type OfficeText = Omit<ReadDocument, "scans" | "warnings">;
 
 /** The text of a Word document, with its headings. Throws DocumentError. */
 export async function readDocx(bytes: Uint8Array): Promise<OfficeText> {
@@ -33,18 +27,15 @@ export async function readDocx(bytes: Uint8Array): Promise<OfficeText> {
 function requireReadable(archive: Archive): void {
   const parts = archive.names.filter((name) => /^word\/[^/]+\.xml$/.test(name));
   if (parts.reduce((sum, name) => sum + archive.size(name), 0) <= DOCUMENT_LIMITS.wordBytes) return;
-  const message = `The document has more than ${mib(DOCUMENT_LIMITS.wordBytes)} of text with its formatting.`;
-  throw new DocumentError("document_too_large", message);
+  throw tooLarge(`The document has more than ${mib(DOCUMENT_LIMITS.wordBytes)} of text with its formatting.`);
 }
 
 /** The text of a presentation: a page for each visible slide, with its notes; titles are headings. Throws DocumentError. */
 export async function readPptx(bytes: Uint8Array): Promise<OfficeText> {
   const archive = await openArchive(bytes);
   const slides = await slidesOf(archive);
-  if (slides.length > DOCUMENT_LIMITS.pages) {
-    const message = `The presentation has ${slides.length} slides; at most ${DOCUMENT_LIMITS.pages} can be read.`;
-    throw new DocumentError("document_too_large", message);
-  }
+  if (slides.length > DOCUMENT_LIMITS.pages)
+    throw tooLarge(`The presentation has ${slides.length} slides; at most ${DOCUMENT_LIMITS.pages} can be read.`);
   const parts = createTextParts();
   const pages: DocumentPage[] = [];
   const headings: DocumentHeading[] = [];
@@ -91,7 +82,7 @@ async function propertiesOf(archive: Archive): Promise<Pick<OfficeText, "title" 
   const collected = new PropertyCollector();
   let name = "";
   let value = "";
-  readXml((await archive.read("docProps/core.xml")) ?? "<none/>", {
+  readXml(await archive.read("docProps/core.xml"), {
     open(opened) {
       name = opened;
       value = "";
@@ -104,23 +95,9 @@ async function propertiesOf(archive: Archive): Promise<Pick<OfficeText, "title" 
       name = "";
     },
   });
-  let isProperty = false;
-  readXml((await archive.read("docProps/custom.xml")) ?? "<none/>", {
-    open(opened, attributes) {
-      if (opened !== "property") return;
-      isProperty = true;
-      name = attributes["name"] ?? "";
-      value = "";
-    },
-    text(part) {
-      if (isProperty && value.length < MAX_TITLE) value += part;
-    },
-    close(closed) {
-      if (closed !== "property") return;
-      isProperty = false;
-      collected.add(name, value);
-    },
-  });
+  readTexts(await archive.read("docProps/custom.xml"), "property", /./, (text, attributes) =>
+    collected.add(attributes["name"] ?? "", text),
+  );
   const { title, ...properties } = collected.collected();
   return { title: title?.slice(0, MAX_TITLE) ?? null, properties };
 }

@@ -1,5 +1,5 @@
 import type { PDFDocumentProxy } from "pdfjs-dist/legacy/build/pdf.mjs";
-import { onOneLine } from "./office-drawings.ts";
+import { onOneLine } from "./office-xml.ts";
 
 /** The fields of an annotation that are read. */
 interface Annotation {

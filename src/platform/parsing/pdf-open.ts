@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { PDFDocumentProxy } from "pdfjs-dist/legacy/build/pdf.mjs";
-import { DocumentError } from "./errors.ts";
+import { DocumentError, tooLarge } from "./errors.ts";
 
 // Not an import declaration: in a bundle, packages are evaluated before all of our modules, but pdfjs needs its environment first.
 const { getDocument } = await import("pdfjs-dist/legacy/build/pdf.mjs");
@@ -53,5 +53,5 @@ export function isOutOfMemory(error: unknown): boolean {
 
 /** The error to report in that case. */
 export function outOfMemory(): DocumentError {
-  return new DocumentError("document_too_large", "The document needs too much memory to read.");
+  return tooLarge("The document needs too much memory to read.");
 }

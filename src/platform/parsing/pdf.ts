@@ -1,34 +1,24 @@
 import "./pdf-environment.ts";
 import type { PDFDocumentProxy } from "pdfjs-dist/legacy/build/pdf.mjs";
 import { withoutControls } from "./decode-text.ts";
-import { DocumentError } from "./errors.ts";
+import { DocumentError, tooLarge } from "./errors.ts";
 import { DOCUMENT_LIMITS, textTooLong } from "./limits.ts";
 import { isOutOfMemory, openPdf, outOfMemory } from "./pdf-open.ts";
 import { readNotes } from "./pdf-notes.ts";
 import { joinHyphens } from "./join-hyphens.ts";
 import { joinPages } from "./join-pages.ts";
 import { PropertyCollector } from "./properties.ts";
-import type { DocumentProperties } from "./properties.ts";
-import type { DocumentPage } from "./protocol.ts";
+import type { ReadDocument } from "./protocol.ts";
 
 const MAX_TITLE = 500;
 /** Titles that programs write if the author gave none. */
 const NO_TITLE = /^\(?(anonymous|untitled|unspecified)\)?$/i;
 
 /** The text of a PDF, page by page. Throws DocumentError. A page that cannot be read is empty and adds a warning. */
-export async function readPdf(bytes: Uint8Array): Promise<{
-  text: string;
-  title: string | null;
-  properties: DocumentProperties;
-  pages: DocumentPage[];
-  scans: number[];
-  warnings: string[];
-}> {
+export async function readPdf(bytes: Uint8Array): Promise<Omit<ReadDocument, "headings">> {
   const pdf = await openPdf(bytes);
-  if (pdf.numPages > DOCUMENT_LIMITS.pages) {
-    const message = `The document has ${pdf.numPages} pages; at most ${DOCUMENT_LIMITS.pages} can be read.`;
-    throw new DocumentError("document_too_large", message);
-  }
+  if (pdf.numPages > DOCUMENT_LIMITS.pages)
+    throw tooLarge(`The document has ${pdf.numPages} pages; at most ${DOCUMENT_LIMITS.pages} can be read.`);
 
   const texts: string[] = [];
   const notes: string[] = [];
@@ -78,9 +68,7 @@ async function readPage(pdf: PDFDocumentProxy, number: number, maxLength: number
 }
 
 /** The metadata of the PDF. A meaningless title is omitted. */
-async function readInformation(
-  pdf: PDFDocumentProxy,
-): Promise<{ title: string | null; properties: DocumentProperties }> {
+async function readInformation(pdf: PDFDocumentProxy): Promise<Pick<ReadDocument, "title" | "properties">> {
   const metadata = await pdf.getMetadata().catch(() => undefined);
   const info = (metadata?.info ?? {}) as Record<string, unknown>;
   const properties = new PropertyCollector();

@@ -1,8 +1,7 @@
 import { readRelations, readXml } from "./archive.ts";
 import type { Archive } from "./archive.ts";
-import { onOneLine, readDrawings, takeDrawing } from "./office-drawings.ts";
-import { createMathReader } from "./office-math.ts";
-import type { MathReader } from "./office-math.ts";
+import { readDrawings, takeDrawing } from "./office-drawings.ts";
+import { officeHandlers, onOneLine, readTexts } from "./office-xml.ts";
 
 /** A line of a slide. */
 export interface SlideLine {
@@ -15,15 +14,16 @@ const SHAPE = /^(sp|pic|grpSp|graphicFrame|cxnSp)$/;
 /** The lines of a slide, its notes and comments; null for a hidden slide. */
 export async function readSlide(archive: Archive, path: string): Promise<SlideLine[] | null> {
   const relations = [...(await readRelations(archive, path)).values()];
-  const lines = linesOf((await archive.read(path)) ?? "<none/>", await readDrawings(archive, path));
+  const lines = linesOf(await archive.read(path), await readDrawings(archive, path));
   if (lines === null) return null;
   const notes = relations.find(({ type }) => type === "notesSlide");
   if (notes !== undefined) {
-    const xml = (await archive.read(notes.path)) ?? "<none/>";
-    lines.push(...(linesOf(xml, await readDrawings(archive, notes.path)) ?? []));
+    lines.push(...(linesOf(await archive.read(notes.path), await readDrawings(archive, notes.path)) ?? []));
   }
   for (const comments of relations.filter(({ type }) => type === "comments")) {
-    lines.push(...commentsOf((await archive.read(comments.path)) ?? "<none/>"));
+    readTexts(await archive.read(comments.path), "cm", /^(text|t)$/, (text) => {
+      if (text !== "") lines.push({ text: `Comment: ${text}`, isTitle: false });
+    });
   }
   return lines;
 }
@@ -32,19 +32,15 @@ export async function readSlide(archive: Archive, path: string): Promise<SlideLi
  * The paragraphs of a slide that have text, table rows as one line each, and the descriptions of its pictures. Fields such as page numbers,
  * and hidden shapes, are omitted.
  */
-function linesOf(xml: string, drawings: Map<string, string[]>): SlideLine[] | null {
+function linesOf(xml: string | null, drawings: Map<string, string[]>): SlideLine[] | null {
   const lines: SlideLine[] = [];
   let isHidden = false;
   /** For each of the nested open shapes, whether it is hidden. */
   const shapes: boolean[] = [];
-  const alternatives: boolean[] = [];
-  let skipped = 0;
   let isTitle = false;
   let isField = false;
   let isText = false;
   let text = "";
-  let math: MathReader | null = null;
-  const formula = (): MathReader | null => math;
   let row: string[] = [];
   let cell: { texts: string[]; continues: boolean } | null = null;
   /** By column: the text of the cell above. */
@@ -75,15 +71,12 @@ function linesOf(xml: string, drawings: Map<string, string[]>): SlideLine[] | nu
     if (name === "fld") isField = true;
     if (name === "p") text = "";
     if (name === "br" || name === "tab") text += " ";
-    if (name === "oMath") math = createMathReader();
-    if (name === "AlternateContent") alternatives.push(false);
     isText = name === "t";
   }
 
   function close(name: string): void {
     isText = false;
     if (SHAPE.test(name)) shapes.pop();
-    if (name === "AlternateContent") alternatives.pop();
     if (name === "fld") isField = false;
     if (name === "tc" && cell !== null) {
       const own = cell.texts.join(" ");
@@ -99,59 +92,18 @@ function linesOf(xml: string, drawings: Map<string, string[]>): SlideLine[] | nu
     text = "";
   }
 
-  /** Of several alternatives for the same content, the first has the most detail. */
-  function isOtherWay(name: string): boolean {
-    if (name !== "Choice" && name !== "Fallback") return false;
-    const isTaken = alternatives.at(-1) ?? false;
-    alternatives[alternatives.length - 1] = true;
-    return isTaken;
-  }
-
-  readXml(xml, {
-    open(name, attributes) {
-      if (skipped > 0 || isOtherWay(name)) skipped += 1;
-      else {
-        if (math === null) open(name, attributes);
-        formula()?.open(name, attributes);
-      }
-    },
+  const handlers = officeHandlers({
+    open,
     text(part) {
-      if (skipped > 0) return;
-      if (math !== null) math.text(part);
-      else if (isText && !isField) text += part;
+      if (isText && !isField) text += part;
     },
-    close(name) {
-      if (skipped > 0) skipped -= 1;
-      else if (math === null) close(name);
-      else {
-        const written = math.close();
-        if (written === null) return;
-        text += written;
-        math = null;
-      }
+    close,
+    formula(written) {
+      text += written;
     },
   });
+  readXml(xml, handlers);
   return isHidden ? null : lines;
 }
 
 const isOff = (value: string | undefined): boolean => value !== undefined && /^(0|false)$/.test(value);
-
-function commentsOf(xml: string): SlideLine[] {
-  const lines: SlideLine[] = [];
-  let text = "";
-  let isText = false;
-  readXml(xml, {
-    open(name) {
-      if (name === "cm") text = "";
-      isText = name === "text" || name === "t";
-    },
-    text(part) {
-      if (isText) text += part;
-    },
-    close(name) {
-      isText = false;
-      if (name === "cm" && onOneLine(text) !== "") lines.push({ text: `Comment: ${onOneLine(text)}`, isTitle: false });
-    },
-  });
-  return lines;
-}

@@ -3,7 +3,8 @@ import type { Archive } from "./archive.ts";
 import { readFormats } from "./cell-formats.ts";
 import type { CellFormats } from "./cell-formats.ts";
 import { DocumentError } from "./errors.ts";
-import { onOneLine, readDrawing } from "./office-drawings.ts";
+import { readDrawing } from "./office-drawings.ts";
+import { onOneLine, readTexts } from "./office-xml.ts";
 import type { DocumentHeading } from "./protocol.ts";
 import { createTextParts } from "./text-parts.ts";
 import type { TextParts } from "./text-parts.ts";
@@ -38,8 +39,10 @@ export async function readWorkbook(archive: Archive): Promise<{ text: string; he
       if (name === "workbookPr" && /^(1|true)$/.test(attributes["date1904"] ?? "")) is1904 = true;
     },
   });
-  const formats = readFormats((await archive.read("xl/styles.xml")) ?? "<none/>", { is1904 });
-  const book: Book = { formats, shared: await sharedStrings(archive) };
+  const formats = readFormats(await archive.read("xl/styles.xml"), { is1904 });
+  const shared: string[] = [];
+  readTexts(await archive.read("xl/sharedStrings.xml"), "si", /^t$/, (text) => shared.push(text));
+  const book: Book = { formats, shared };
   const parts = createTextParts();
   const headings: DocumentHeading[] = [];
   for (const { name, path } of sheets) {
@@ -183,30 +186,12 @@ function shownAs({ type, style }: Omit<Cell, "column">, value: string, { formats
 async function linesBeside(archive: Archive, sheet: string): Promise<string[]> {
   const lines: string[] = [];
   for (const { path, type } of (await readRelations(archive, sheet)).values()) {
-    if (type === "comments") lines.push(...commentsOf((await archive.read(path)) ?? "<none/>"));
+    if (type === "comments")
+      readTexts(await archive.read(path), "comment", /^t$/, (text, { ref = "" }) => {
+        if (text !== "") lines.push(`Comment (${ref}): ${text}`);
+      });
     if (type === "drawing") lines.push(...(await readDrawing(archive, path)));
   }
-  return lines;
-}
-
-function commentsOf(xml: string): string[] {
-  const lines: string[] = [];
-  let place = "";
-  let text = "";
-  let isText = false;
-  readXml(xml, {
-    open(name, { ref = "" }) {
-      if (name === "comment") [place, text] = [ref, ""];
-      isText = name === "t";
-    },
-    text(part) {
-      if (isText) text += part;
-    },
-    close(name) {
-      isText = false;
-      if (name === "comment" && onOneLine(text) !== "") lines.push(`Comment (${place}): ${onOneLine(text)}`);
-    },
-  });
   return lines;
 }
 
@@ -215,27 +200,4 @@ function columnOf(reference: string): number {
   let column = 0;
   for (const letter of /^[A-Z]{1,3}/.exec(reference)?.[0] ?? "A") column = column * 26 + letter.charCodeAt(0) - 64;
   return column - 1;
-}
-
-async function sharedStrings(archive: Archive): Promise<string[]> {
-  const strings: string[] = [];
-  let text = "";
-  let isText = false;
-  let isPhonetic = false;
-  readXml((await archive.read("xl/sharedStrings.xml")) ?? "<none/>", {
-    open(name) {
-      if (name === "si") text = "";
-      if (name === "rPh") isPhonetic = true;
-      isText = name === "t" && !isPhonetic;
-    },
-    text(part) {
-      if (isText) text += part;
-    },
-    close(name) {
-      isText = false;
-      if (name === "rPh") isPhonetic = false;
-      if (name === "si") strings.push(onOneLine(text));
-    },
-  });
-  return strings;
 }

@@ -3,7 +3,7 @@ import { DEFAULT_NODE_TIMEOUT_MS } from "../../domain/flow/plan/retry.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { MAX_VALUE_BYTES } from "../../domain/json.ts";
-import type { ChildPool } from "../children/child-pool.ts";
+import type { ChildPool, PoolFailure } from "../children/child-pool.ts";
 import { ChildPoolError, createChildPool, withRetry } from "../children/child-pool.ts";
 import type { Frame } from "../children/frames.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
@@ -103,23 +103,16 @@ async function execute(pool: ChildPool, call: SandboxCall, timeoutMs: number): P
       }),
     );
   } catch (error) {
-    throw error instanceof ChildPoolError ? asNodeFailure(error, timeoutMs) : error;
+    if (!(error instanceof ChildPoolError)) throw error;
+    if (error.failure === "timeout") throw new NodeFailure("code_timeout", `The code ran longer than ${timeoutMs} ms.`);
+    const failure = FAILURES[error.failure];
+    throw failure ? new NodeFailure(...failure) : error;
   }
 }
 
-function asNodeFailure(error: ChildPoolError, timeoutMs: number): Error {
-  switch (error.failure) {
-    case "timeout":
-      return new NodeFailure("code_timeout", `The code ran longer than ${timeoutMs} ms.`);
-    case "memory":
-      return new NodeFailure("code_memory", "The code needs more memory than allowed.");
-    case "output_too_large":
-      return new NodeFailure("value_too_large", "The result is longer than 25 MiB as JSON.");
-    case "crashed":
-      return new NodeFailure("code_failed", "The process that executed the code was terminated.", { retryable: true });
-    case "queue_full":
-    case "start_failed":
-    case "closed":
-      return error;
-  }
-}
+/** What the end of a script's process means for its node. */
+const FAILURES: { readonly [Failure in PoolFailure]?: ConstructorParameters<typeof NodeFailure> } = {
+  memory: ["code_memory", "The code needs more memory than allowed."],
+  output_too_large: ["value_too_large", "The result is longer than 25 MiB as JSON."],
+  crashed: ["code_failed", "The process that executed the code was terminated.", { retryable: true }],
+};
