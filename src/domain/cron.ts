@@ -49,11 +49,7 @@ export function cronFault(text: string): string | null {
 
 /** Shortest time between two of its times (s), judged by the seconds field; a minute without one. */
 export function shortestInterval(text: string): number {
-  const parts = text.trim().split(/\s+/);
-  if (parts.length !== 6) return 60;
-  const seconds = Array.from({ length: 60 }, (_, second) => second).filter((second) =>
-    parts[0]?.split(",").some((part) => isIn(part, second)),
-  );
+  const { seconds } = cronFields(text);
   const gaps = seconds.map((second, at) => (seconds[at + 1] ?? (seconds[0] ?? 0) + 60) - second);
   return Math.min(60, ...gaps);
 }
@@ -110,20 +106,11 @@ export function cronWarning(text: string): string | null {
   const parts = text.trim().split(/\s+/);
   const [day = "*", month = "*", weekday = "*"] = parts.slice(parts.length - 3);
   if (parts.length < 5) return null;
-  if (!hasDay(day, month)) return `This schedule never fires: month ${month} has no day ${day}`;
+  const { days, months } = cronFields(text);
+  const hasDay = months.some((each) => Math.min(...days) <= (LENGTHS[each - 1] ?? 0));
+  if (!hasDay) return `This schedule never fires: month ${month} has no day ${day}`;
   if (day.startsWith("*") || weekday.startsWith("*")) return null;
   return `This schedule fires only when the day of the month (${day}) and the day of the week (${weekday}) both match: other systems accept either match`;
-}
-
-/** Whether there is a day of these days of the month in one of these months, in some year. */
-function hasDay(day: string, month: string): boolean {
-  if (/(?:^|,)\*/.test(`${day},${month}`)) return true;
-  const first = Math.min(...day.split(",").map((part) => Number.parseInt(part, 10)));
-  const parts = month
-    .toLowerCase()
-    .replace(/[a-z]+/g, (name) => String(MONTHS.indexOf(name) + 1))
-    .split(",");
-  return LENGTHS.some((length, at) => first <= length && parts.some((part) => isIn(part, at + 1)));
 }
 
 /**

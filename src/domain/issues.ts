@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { ValidationIssue } from "./errors.ts";
+import { ownMember } from "./json.ts";
 
 export type Location = "path" | "query" | "body" | "header";
 
@@ -35,45 +36,34 @@ export function toValidationIssues(error: z.ZodError, location: Location, input:
 function toIssues(issue: z.core.$ZodIssue, prefix: ReadonlyArray<string | number>, input: unknown): ValidationIssue[] {
   const path = issue.path.map((part) => (typeof part === "number" ? part : String(part)));
   const loc = [...prefix, ...path];
+  if (issue.code === "unrecognized_keys") {
+    const extra = { msg: "Extra inputs are not permitted", type: "extra_forbidden" };
+    return issue.keys.map((key) => ({ loc: [...loc, key], ...extra }));
+  }
+  const isMissing = issue.code === "invalid_type" || issue.code === "invalid_value";
+  if (isMissing && valueAt(input, issue.path) === undefined) return [{ loc, msg: "Field required", type: "missing" }];
+  return [{ loc, msg: issue.code === "invalid_union" ? unionMessage(issue) : issue.message, type: typeOf(issue) }];
+}
+
+/** pydantic's word for an issue of a value that is there. */
+function typeOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
-    case "unrecognized_keys":
-      return issue.keys.map((key) => ({
-        loc: [...loc, key],
-        msg: "Extra inputs are not permitted",
-        type: "extra_forbidden",
-      }));
     case "invalid_type":
-      if (valueAt(input, issue.path) === undefined) return [{ loc, msg: "Field required", type: "missing" }];
-      return [{ loc, msg: issue.message, type: TYPE_WORDS[issue.expected] ?? "value_error" }];
+      return TYPE_WORDS[issue.expected] ?? "value_error";
     case "too_small":
-      return [
-        {
-          loc,
-          msg: issue.message,
-          type: SIZE_WORDS[issue.origin]?.[0] ?? (issue.inclusive ? "greater_than_equal" : "greater_than"),
-        },
-      ];
+      return SIZE_WORDS[issue.origin]?.[0] ?? (issue.inclusive ? "greater_than_equal" : "greater_than");
     case "too_big":
-      return [
-        {
-          loc,
-          msg: issue.message,
-          type: SIZE_WORDS[issue.origin]?.[1] ?? (issue.inclusive ? "less_than_equal" : "less_than"),
-        },
-      ];
+      return SIZE_WORDS[issue.origin]?.[1] ?? (issue.inclusive ? "less_than_equal" : "less_than");
     case "invalid_format":
-      return [{ loc, msg: issue.message, type: FORMAT_WORDS[issue.format] ?? "value_error" }];
+      return FORMAT_WORDS[issue.format] ?? "value_error";
     case "invalid_value":
-      if (valueAt(input, issue.path) === undefined) return [{ loc, msg: "Field required", type: "missing" }];
-      return [{ loc, msg: issue.message, type: issue.values.length > 1 ? "enum" : "literal_error" }];
+      return issue.values.length > 1 ? "enum" : "literal_error";
     case "invalid_union":
-      return [{ loc, msg: unionMessage(issue), type: issue.errors.length === 0 ? "union_tag_invalid" : "value_error" }];
+      return issue.errors.length === 0 ? "union_tag_invalid" : "value_error";
     case "not_multiple_of":
-      return [{ loc, msg: issue.message, type: "multiple_of" }];
-    case "invalid_key":
-    case "invalid_element":
-    case "custom":
-      return [{ loc, msg: issue.message, type: "value_error" }];
+      return "multiple_of";
+    default:
+      return "value_error";
   }
 }
 
@@ -85,10 +75,5 @@ function unionMessage(issue: z.core.$ZodIssueInvalidUnion): string {
 
 /** The value at a path; undefined if there is none. */
 export function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
-  let at = input;
-  for (const part of path) {
-    if (typeof at !== "object" || at === null || !Object.hasOwn(at, part)) return undefined;
-    at = (at as Record<PropertyKey, unknown>)[part];
-  }
-  return at;
+  return path.reduce<unknown>(ownMember, input);
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Json } from "./json.ts";
+import type { Json, JsonObject } from "./json.ts";
 
 /** The field name that no request may have at any depth (src/api/http/json-guard.ts). */
 const FORBIDDEN_NAME = { const: "__proto__" };
@@ -19,6 +19,17 @@ export const jsonValueSchema = z.unknown().meta({
 
 /** Any JSON object, as jsonValueSchema. */
 export const jsonObjectSchema = z.record(z.string(), jsonValueSchema);
+
+/** The schema of an object that has all of these fields. */
+export function objectSchema(properties: JsonObject): JsonObject {
+  return { type: "object", properties, required: Object.keys(properties) };
+}
+
+/** The JSON Schema (2020-12) of what a caller may send. */
+export function requestSchema(schema: z.ZodType): JsonObject {
+  const json = z.toJSONSchema(schema, { target: "draft-2020-12", io: "input", override: excludeForbiddenName });
+  return json as unknown as JsonObject;
+}
 
 type Override = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>["override"]>;
 

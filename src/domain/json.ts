@@ -31,20 +31,23 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** A field or item of a value; undefined if it has none. Inherited properties are never found. */
+export function ownMember<Value>(value: Readonly<Record<string, Value>>, key: PropertyKey): Value | undefined;
+export function ownMember(value: unknown, key: PropertyKey): unknown;
+export function ownMember(value: unknown, key: PropertyKey): unknown {
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
+  return (value as Readonly<Record<PropertyKey, unknown>>)[key];
+}
+
 /** A field of a value; null if the value has no such field. */
 export function memberOf(value: Json, name: string): Json {
-  return (isObject(value) && Object.hasOwn(value, name) ? value[name] : null) ?? null;
+  return isObject(value) ? (ownMember(value, name) ?? null) : null;
 }
 
 /** A field by its name, or else by a path such as `realm_access.roles`. */
 export function fieldOf<Value>(fields: Readonly<Record<string, Value>>, name: string): Value | undefined {
   if (Object.hasOwn(fields, name)) return fields[name];
-  let value: unknown = fields;
-  for (const step of name.split(".")) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
-    value = (value as Readonly<Record<string, unknown>>)[step];
-  }
-  return value as Value;
+  return name.split(".").reduce<unknown>(ownMember, fields) as Value | undefined;
 }
 
 /** The type of a value for error messages, such as "a string" or "an object". */

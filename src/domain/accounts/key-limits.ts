@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { listUpTo } from "../schema-parts.ts";
 
 /** The areas that scopes name. Each operation belongs to one, by its tag. */
 export const CAPABILITIES = [
@@ -47,31 +48,22 @@ const MOST = 100;
 
 /** The restrictions as the API and the command line accept them. All may be omitted. */
 export const keyLimits = {
-  scopes: z
-    .array(z.enum(SCOPES as [string, ...string[]]))
-    .min(1)
-    .max(SCOPES.length)
+  scopes: listUpTo(SCOPES.length, z.enum(SCOPES as [string, ...string[]]))
     .nullish()
     .describe(
       "Allowed operations by capability: `runs:read`, `runs:write` or `runs:*` (both). If omitted, all operations are allowed.",
     ),
   read_only: z.boolean().optional().describe("`true` allows only operations that change nothing."),
-  projects: z
-    .array(z.uuid().toLowerCase())
-    .min(1)
-    .max(MOST)
+  projects: listUpTo(MOST, z.uuid().toLowerCase())
     .nullish()
     .describe("Allows only requests about these projects. Requests that name no project are rejected."),
-  allowed_origins: z
-    .array(z.string().max(300).refine(isOrigin, "Must be an origin such as https://shop.example"))
-    .min(1)
-    .max(MOST)
+  allowed_origins: listUpTo(
+    MOST,
+    z.string().max(300).refine(isOrigin, "Must be an origin such as https://shop.example"),
+  )
     .nullish()
     .describe("Allows only web pages of these origins; a request without `Origin` is rejected."),
-  allowed_addresses: z
-    .array(z.string().max(100).refine(isAddress, "Must be an IP address or a network (CIDR)"))
-    .min(1)
-    .max(MOST)
+  allowed_addresses: listUpTo(MOST, z.string().max(100).refine(isAddress, "Must be an IP address or a network (CIDR)"))
     .nullish()
     .describe("Allows only clients with these IP addresses or in these networks (CIDR)."),
 };

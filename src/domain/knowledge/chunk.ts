@@ -1,7 +1,6 @@
 import type { IndexingParams, NewChunk } from "./knowledge-base.ts";
 import { sentenceRanges } from "./chunk-sentences.ts";
-import { naiveRanges } from "./chunk-naive.ts";
-import { beforePair } from "./chunk-ranges.ts";
+import { beforePair, naiveRanges } from "./chunk-ranges.ts";
 
 /** Most chunks of one document; more mean that chunk_size is too small for it. */
 export const MAX_CHUNKS = 200_000;

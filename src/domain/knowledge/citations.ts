@@ -1,20 +1,13 @@
 import type { KnowledgeResult } from "./query.ts";
 
 /** A chunk that an answer cites. */
-export interface Citation {
+export interface Citation extends Pick<
+  KnowledgeResult,
+  "resource_id" | "resource_path" | "source_url" | "chunk_id" | `${"page" | "char"}_${"start" | "end"}` | "score"
+> {
   /** The number of the chunk in the text of the node's value, from 1. */
   readonly index: number;
   readonly knowledge_base_id: string;
-  readonly resource_id: string;
-  readonly resource_path: string;
-  readonly source_url: string | null;
-  readonly chunk_id: string;
-  readonly page_start: number | null;
-  readonly page_end: number | null;
-  /** UTF-16 units of the document's extracted text. */
-  readonly char_start: number;
-  readonly char_end: number;
-  readonly score: number;
 }
 
 /** The citations of search results, in their order. */

@@ -1,4 +1,5 @@
-import { readMetadataValue } from "./metadata.ts";
+import { ownMember } from "../json.ts";
+import { isOption, readMetadataValue } from "./metadata.ts";
 import type { Metadata, MetadataSchema, MetadataType, MetadataValue } from "./metadata.ts";
 
 const MAX_STRING = 1000;
@@ -31,13 +32,10 @@ export function dataloaderFields(declared: MetadataSchema): MetadataSchema {
 export function readDocumentMetadata(declared: MetadataSchema, properties: Readonly<Record<string, string>>): Metadata {
   const metadata: Record<string, MetadataValue> = {};
   for (const [name, { type, options }] of Object.entries(dataloaderFields(declared).properties)) {
-    const key = name.toLowerCase();
-    const text = Object.hasOwn(properties, key) ? properties[key] : undefined;
+    const text = ownMember(properties, name.toLowerCase());
     if (text === undefined) continue;
     const read = readMetadataValue(type, valueOf(type, text));
-    if ("expected" in read) continue;
-    const given = Array.isArray(read.value) ? (read.value as readonly string[]) : [String(read.value)];
-    if (options === undefined || given.every((each) => options.includes(each))) metadata[name] = read.value;
+    if ("value" in read && isOption(read.value, options)) metadata[name] = read.value;
   }
   return metadata;
 }

@@ -1,7 +1,8 @@
+import { distinct } from "../distinct.ts";
 import type { ValidationIssue } from "../errors.ts";
 import { BUILTIN_FIELDS, mediaType, readMetadataValue } from "./metadata.ts";
-import type { BuiltinField, MetadataSchema, MetadataType, MetadataValue } from "./metadata.ts";
-import { isObject } from "../json.ts";
+import type { MetadataSchema, MetadataType, MetadataValue } from "./metadata.ts";
+import { isObject, ownMember } from "../json.ts";
 
 export const FILTER_OPERATORS = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "exists"] as const;
 export type FilterOperator = (typeof FILTER_OPERATORS)[number];
@@ -15,6 +16,10 @@ const OPERATORS_OF: Readonly<Record<MetadataType, readonly FilterOperator[]>> = 
   boolean: ["eq", "ne", "exists"],
   string_list: ["in", "nin", "contains", "exists"],
 };
+
+/** A value that a field is compared with. */
+type Operand = MetadataValue | readonly number[];
+type Place = ValidationIssue["loc"];
 
 const MAX_DEPTH = 10;
 const MAX_CONDITIONS = 200;
@@ -30,7 +35,7 @@ export interface FilterCondition {
   readonly field: string;
   readonly type: MetadataType;
   readonly op: FilterOperator;
-  readonly value: MetadataValue | readonly number[];
+  readonly value: Operand;
 }
 
 /** A filter whose fields all exist and have the type of their comparison. */
@@ -52,16 +57,16 @@ export interface FilterSchemas {
 export function resolveFilter(
   tree: unknown,
   schemas: FilterSchemas,
-  loc: ReadonlyArray<string | number>,
+  loc: Place,
 ): { readonly filter: ResolvedFilter | null; readonly issues: readonly ValidationIssue[] } {
   const issues: ValidationIssue[] = [];
   let conditions = 0;
-  const refuse = (place: ReadonlyArray<string | number>, msg: string, type = "value_error"): null => {
+  const refuse = (place: Place, msg: string, type = "value_error"): null => {
     issues.push({ loc: place, msg, type });
     return null;
   };
 
-  const readNode = (node: unknown, place: ReadonlyArray<string | number>, depth: number): ResolvedFilter | null => {
+  const readNode = (node: unknown, place: Place, depth: number): ResolvedFilter | null => {
     if (depth > MAX_DEPTH) return refuse(place, `a filter can be at most ${MAX_DEPTH} levels deep`);
     if (!isObject(node)) {
       return refuse(place, "must be an object with and, or, not, or with field, op and value");
@@ -78,7 +83,7 @@ export function resolveFilter(
   const readGroup = (
     kind: "and" | "or" | "not",
     inner: unknown,
-    place: ReadonlyArray<string | number>,
+    place: Place,
     depth: number,
   ): ResolvedFilter | null => {
     const list: readonly unknown[] = Array.isArray(inner) ? inner : kind === "not" ? [inner] : [];
@@ -90,10 +95,7 @@ export function resolveFilter(
     return kind === "not" ? { kind, inner: { kind: "or", all: resolved } } : { kind, all: resolved };
   };
 
-  const readCondition = (
-    node: Record<string, unknown>,
-    place: ReadonlyArray<string | number>,
-  ): ResolvedFilter | null => {
+  const readCondition = (node: Record<string, unknown>, place: Place): ResolvedFilter | null => {
     conditions += 1;
     if (conditions > MAX_CONDITIONS) return refuse(place, `a filter can have at most ${MAX_CONDITIONS} conditions`);
     const unknown = Object.keys(node).find((name) => !["field", "op", "value"].includes(name));
@@ -103,12 +105,8 @@ export function resolveFilter(
     if (typeof field !== "string") return refuse([...place, "field"], "must be the name of a field");
     const found = findField(field, schemas);
     if (found === null) {
-      const known = [...knownFields(schemas)].slice(0, 30).join(", ");
-      return refuse(
-        [...place, "field"],
-        `unknown field ${JSON.stringify(field)}; the fields are ${known}`,
-        "unknown_field",
-      );
+      const message = `unknown field ${JSON.stringify(field)}; the fields are ${knownFields(schemas)}`;
+      return refuse([...place, "field"], message, "unknown_field");
     }
     const operator = FILTER_OPERATORS.find((each) => each === op);
     const allowed = OPERATORS_OF[found.type];
@@ -125,11 +123,7 @@ export function resolveFilter(
 }
 
 /** Converts a value to the form of stored values. */
-function comparable(
-  source: FilterSource,
-  field: string,
-  value: MetadataValue | readonly number[],
-): MetadataValue | readonly number[] {
+function comparable(source: FilterSource, field: string, value: Operand): Operand {
   if (source !== "builtin" || field !== "content_mime") return value;
   if (typeof value === "string") return mediaType(value);
   return Array.isArray(value) ? (value as readonly unknown[]).map((each) => mediaType(String(each))) : value;
@@ -139,22 +133,24 @@ function findField(
   field: string,
   { user, dataloader }: FilterSchemas,
 ): { readonly source: FilterSource; readonly type: MetadataType } | null {
-  const inUser = Object.hasOwn(user.properties, field) ? user.properties[field] : undefined;
+  const inUser = ownMember(user.properties, field);
   if (inUser !== undefined) return { source: "user", type: inUser.type };
-  const inDataloader = Object.hasOwn(dataloader.properties, field) ? dataloader.properties[field] : undefined;
+  const inDataloader = ownMember(dataloader.properties, field);
   if (inDataloader !== undefined) return { source: "dataloader", type: inDataloader.type };
-  if (Object.hasOwn(BUILTIN_FIELDS, field)) return { source: "builtin", type: BUILTIN_FIELDS[field as BuiltinField] };
-  return null;
+  const builtin = ownMember<MetadataType>(BUILTIN_FIELDS, field);
+  return builtin === undefined ? null : { source: "builtin", type: builtin };
 }
 
-const knownFields = ({ user, dataloader }: FilterSchemas): Set<string> =>
-  new Set([...Object.keys(user.properties), ...Object.keys(dataloader.properties), ...Object.keys(BUILTIN_FIELDS)]);
+function knownFields({ user, dataloader }: FilterSchemas): string {
+  const all = [user.properties, dataloader.properties, BUILTIN_FIELDS].flatMap((fields) => Object.keys(fields));
+  return distinct(all).slice(0, 30).join(", ");
+}
 
 function readOperand(
   type: MetadataType,
   op: FilterOperator,
   value: unknown,
-): { readonly value: MetadataValue | readonly number[] } | { readonly expected: string } {
+): { readonly value: Operand } | { readonly expected: string } {
   if (op === "exists") {
     // `exists` without a value means `true`.
     return value === undefined || typeof value === "boolean" ? { value: value ?? true } : { expected: "true or false" };

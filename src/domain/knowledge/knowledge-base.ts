@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { textUpTo, wholeNumber } from "../schema-parts.ts";
 
 const CHUNKER_TYPES = ["naive", "sentence"] as const;
 export const RESOURCE_SOURCES = ["upload", "url", "text"] as const;
@@ -20,18 +21,15 @@ export const indexingParamsSchema = z
     ocr: z.boolean().default(false).describe("Reads images and pages without text by optical character recognition"),
     embedding_params: z
       .strictObject({
-        embedding_model: z
-          .string()
-          .min(1)
-          .max(200)
+        embedding_model: textUpTo(200)
           .nullable()
           .describe("`local`, a model of the default connection, or null for keyword search only"),
       })
       .default({ embedding_model: LOCAL_EMBEDDING_MODEL }),
     chunker_params: z
       .strictObject({
-        chunk_size: z.int().min(MIN_CHUNK_SIZE).max(MAX_CHUNK_SIZE).default(1500),
-        chunk_overlap: z.int().min(0).max(MAX_CHUNK_SIZE).default(500),
+        chunk_size: wholeNumber(MIN_CHUNK_SIZE, MAX_CHUNK_SIZE).default(1500),
+        chunk_overlap: wholeNumber(0, MAX_CHUNK_SIZE).default(500),
         chunker_type: z.enum(CHUNKER_TYPES).default("sentence"),
       })
       .default({ chunk_size: 1500, chunk_overlap: 500, chunker_type: "sentence" }),
@@ -49,16 +47,10 @@ export const indexingParamsInputSchema = z.strictObject({
   embedding_params: indexingParamsSchema.shape.embedding_params.unwrap().partial().optional(),
   chunker_params: z
     .strictObject({
-      chunk_size: z
-        .int()
-        .min(MIN_CHUNK_SIZE)
-        .max(MAX_CHUNK_SIZE)
+      chunk_size: wholeNumber(MIN_CHUNK_SIZE, MAX_CHUNK_SIZE)
         .optional()
         .describe("Length of a chunk in characters. Default 1500"),
-      chunk_overlap: z
-        .int()
-        .min(0)
-        .max(MAX_CHUNK_SIZE)
+      chunk_overlap: wholeNumber(0, MAX_CHUNK_SIZE)
         .optional()
         .describe(
           "Characters shared by neighbouring chunks; less than chunk_size. Default 500, or a third of chunk_size if that is 500 or less",

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { textUpTo, wholeNumber } from "../schema-parts.ts";
 import type { ValidationIssue } from "../errors.ts";
 import { isLongNumber } from "../exact-json.ts";
+import { ownMember } from "../json.ts";
 
 export const METADATA_TYPES = ["string", "number", "boolean", "date", "string_list"] as const;
 export type MetadataType = (typeof METADATA_TYPES)[number];
@@ -13,15 +15,11 @@ const MAX_LIST = 1000;
 export const metadataSchemaSchema = z.strictObject({
   properties: z
     .record(
-      z
-        .string()
-        .min(1)
-        .max(200)
-        .refine((name) => name !== "__proto__", "this name is reserved"),
+      textUpTo(200).refine((name) => name !== "__proto__", "this name is reserved"),
       z.strictObject({
         type: z.enum(METADATA_TYPES),
         description: z.string().max(2000).default(""),
-        order: z.int().min(0).max(100_000).default(0),
+        order: wholeNumber(0, 100_000).default(0),
         subtype: z.string().max(100).optional(),
         options: z.array(z.string().max(MAX_STRING)).max(MAX_LIST).optional(),
       }),
@@ -106,6 +104,12 @@ export function readMetadataValue(
   }
 }
 
+/** Whether all texts of a value are among the options of its field, if it has any. */
+export function isOption(value: MetadataValue, options: readonly string[] | undefined): boolean {
+  const given = Array.isArray(value) ? (value as readonly string[]) : [String(value)];
+  return options === undefined || given.every((each) => options.includes(each));
+}
+
 const NUMBER = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** Converts a stored value to another type; null if that would lose information. */
@@ -134,7 +138,7 @@ export function readMetadata(
   const issues: ValidationIssue[] = [];
   for (const [name, value] of Object.entries(values)) {
     const place = [...loc, name];
-    const property = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined;
+    const property = ownMember(schema.properties, name);
     if (property === undefined) {
       const msg = `the metadata schema has no field ${JSON.stringify(name)}`;
       issues.push({ loc: place, msg, type: "unknown_field" });
@@ -146,13 +150,8 @@ export function readMetadata(
       issues.push({ loc: place, msg: `must be ${read.expected}`, type: "wrong_type" });
       continue;
     }
-    const { options } = property;
-    const given = Array.isArray(read.value) ? (read.value as readonly string[]) : [String(read.value)];
-    if (options !== undefined && given.some((each) => !options.includes(each))) {
-      issues.push({ loc: place, msg: `must be one of ${options.join(", ")}`, type: "unknown_option" });
-      continue;
-    }
-    metadata[name] = read.value;
+    if (isOption(read.value, property.options)) metadata[name] = read.value;
+    else issues.push({ loc: place, msg: `must be one of ${property.options?.join(", ")}`, type: "unknown_option" });
   }
   return { metadata, issues };
 }

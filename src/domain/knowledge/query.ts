@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { listUpTo, textUpTo, wholeNumber } from "../schema-parts.ts";
 import { jsonObjectSchema } from "../json-schema.ts";
+import type { TextRange } from "./chunk-ranges.ts";
 import { KEYWORD_WEIGHT } from "./fuse.ts";
 
 export const QUERY_STRATEGIES = ["hybrid", "semantic", "keyword"] as const;
@@ -11,12 +13,12 @@ const MAX_QUERIES = 8;
 const MAX_TOP_K = 100;
 const MAX_NEIGHBORS = 10;
 
-const queryText = z.string().min(1).max(MAX_QUERY).regex(/\S/u, "a query must not be blank");
+const queryText = textUpTo(MAX_QUERY).regex(/\S/u, "a query must not be blank");
 
 /** A query to a knowledge base, by the API or by the knowledge node. */
 export const knowledgeQuerySchema = z.strictObject({
   query: z
-    .union([queryText, z.array(queryText).min(1).max(MAX_QUERIES)])
+    .union([queryText, listUpTo(MAX_QUERIES, queryText)])
     .describe(
       'Search words. Supports "phrases", begin* and -not. With several queries each is ranked alone, then the rankings are fused',
     ),
@@ -29,7 +31,7 @@ export const knowledgeQuerySchema = z.strictObject({
     .describe(
       `Weight of the keyword ranking in a \`hybrid\` search: 0 ranks by meaning alone, 1 by words alone. Default: ${KEYWORD_WEIGHT}`,
     ),
-  top_k: z.int().min(1).max(MAX_TOP_K).default(10),
+  top_k: wholeNumber(1, MAX_TOP_K).default(10),
   filter: jsonObjectSchema
     .optional()
     .describe("`{and|or|not: [...]}` or `{field, op, value}` over metadata and built-in fields"),
@@ -39,11 +41,8 @@ export const knowledgeQuerySchema = z.strictObject({
     .describe(
       "Minimum `score` of a result: the reranker's score if one is used, otherwise the score of the strategy used. A `hybrid` score is between 0 and 1, combined from the share of matched query words and the cosine similarity",
     ),
-  max_chunks_per_resource: z.int().min(1).max(MAX_TOP_K).optional(),
-  neighbors: z
-    .int()
-    .min(0)
-    .max(MAX_NEIGHBORS)
+  max_chunks_per_resource: wholeNumber(1, MAX_TOP_K).optional(),
+  neighbors: wholeNumber(0, MAX_NEIGHBORS)
     .default(0)
     .describe("Number of chunks before and after each result to add to it"),
   rerank: z.boolean().optional().describe("Whether to rerank the results. Default: true if a reranker is configured"),
@@ -58,11 +57,8 @@ export type KnowledgeQuery = Readonly<z.infer<typeof knowledgeQuerySchema>>;
 /** The same without defaults. */
 export type KnowledgeQueryInput = Readonly<z.input<typeof knowledgeQuerySchema>>;
 
-/** A part of a result's text in UTF-16 units; `end` is the first unit after it. */
-export interface Highlight {
-  readonly start: number;
-  readonly end: number;
-}
+/** A part of a result's text. */
+export type Highlight = TextRange;
 
 /** A chunk beside a result, in text order. */
 export interface Neighbor {

@@ -67,27 +67,18 @@ const HINTS: Readonly<Record<string, string>> = {
 };
 
 /** Advice for a rejected request, by its HTTP status. The caller can fix only some of them. */
+const STATUS_HINTS: ReadonlyArray<readonly [statuses: readonly number[], hint: string]> = [
+  [[400, 422], "The server rejected the request. See its response and check the node's inputs."],
+  [[401, 403], "The server rejected the credential. Check that it is correct, not expired, and has permission."],
+  [[404, 410], "Nothing exists at this URL. Check the URL and the values in it."],
+  [[408, 425], "The server did not respond in time. Rerun later, or add retries to the node."],
+  [[409, 412], "The resource has changed on the server, or already exists. See the server's response."],
+  [[429], "The server is rate limiting. Retry later, or add retries with longer waits to the node."],
+];
+
 function hintOfStatus(status: number): string {
-  switch (status) {
-    case 400:
-    case 422:
-      return "The server rejected the request. See its response and check the node's inputs.";
-    case 401:
-    case 403:
-      return "The server rejected the credential. Check that it is correct, not expired, and has permission.";
-    case 404:
-    case 410:
-      return "Nothing exists at this URL. Check the URL and the values in it.";
-    case 408:
-    case 425:
-      return "The server did not respond in time. Rerun later, or add retries to the node.";
-    case 409:
-    case 412:
-      return "The resource has changed on the server, or already exists. See the server's response.";
-    case 429:
-      return "The server is rate limiting. Retry later, or add retries with longer waits to the node.";
-    default:
-  }
+  const known = STATUS_HINTS.find(([statuses]) => statuses.includes(status));
+  if (known !== undefined) return known[1];
   if (status >= 500) return "The server failed. Check that it is running, then rerun, or add retries to the node.";
   return status >= 400
     ? "The server rejected the request. See its response and check the URL and the inputs."

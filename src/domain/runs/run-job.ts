@@ -35,11 +35,7 @@ export interface RunJobInput {
 /** What follows a step: another step immediately, another step once there may be room for more runs, or nothing. */
 export type RunJobStep = "more" | "wait" | "end";
 
-export interface RunJobCounts {
-  readonly done: number;
-  readonly skipped: number;
-  readonly failed: number;
-}
+export type RunJobCounts = Readonly<Record<"done" | "skipped" | "failed", number>>;
 
 /** Why the action failed for a run; without a run, why the whole job failed. */
 export interface RunJobError {

@@ -1,17 +1,7 @@
 import type { CalledFlow } from "../flow/nodes/called-flow.ts";
 import type { Json, StoredValue } from "../json.ts";
 import type { AgentPart } from "../models/agent.ts";
-import type {
-  CheckpointNode,
-  NodeRecord,
-  PauseOpening,
-  PauseResolution,
-  Progress,
-  RunError,
-  RunInput,
-  RunOutcome,
-  RunState,
-} from "./run.ts";
+import type { NodeRecord, PauseResolution, Progress, RunError, RunInput, RunOutcome, RunUpdate } from "./run.ts";
 
 /** A workflow's report on a node. The activity that persists it masks redacted values and shortens long ones for display. */
 export interface NodeReport extends Omit<NodeRecord, "output" | "truncated" | "long_values" | "error"> {
@@ -26,13 +16,10 @@ export interface NodeReport extends Omit<NodeRecord, "output" | "truncated" | "l
 }
 
 /** Identifies a run and its flow version, so that the plan can be loaded instead of passed along. */
-export interface RunIdentity {
-  readonly org_id: string;
-  readonly run_id: string;
-  readonly project_id: string;
-  readonly flow_version: number;
-  /** As in RunInput. */
-  readonly bindings_id?: string;
+export interface RunIdentity extends Pick<
+  RunInput,
+  "org_id" | "run_id" | "project_id" | "flow_version" | "bindings_id"
+> {
   readonly temporal_run_id: string;
   readonly started_at: string;
   /** Whether an earlier, lost workflow of the run may have executed nodes. */
@@ -40,17 +27,9 @@ export interface RunIdentity {
 }
 
 /** The reports of one workflow task; persisted in one transaction. */
-export interface RunReport {
+export interface RunReport extends Omit<RunUpdate, keyof RunIdentity | "finished_at" | "nodes"> {
   readonly run: RunIdentity;
-  readonly progress: Progress;
   readonly nodes: readonly NodeReport[];
-  readonly state?: RunState;
-  readonly state_reason?: string | null;
-  readonly outputs?: Readonly<Record<string, StoredValue>>;
-  readonly error?: RunError | null;
-  readonly pauses_opened?: readonly PauseOpening[];
-  readonly pauses_taken?: readonly string[];
-  readonly checkpoint?: Readonly<Record<string, CheckpointNode>>;
 }
 
 /** The values that a node's expressions can read, inline or by reference. */

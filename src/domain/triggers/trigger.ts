@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { listUpTo, wholeNumber } from "../schema-parts.ts";
+import { objectSchema } from "../json-schema.ts";
 import type { JsonObject } from "../json.ts";
 import { TERMINAL_STATES } from "../runs/run.ts";
 import { isWebhookSecret } from "../webhooks/webhook-signature.ts";
@@ -45,13 +47,10 @@ const scheduleConfig = z.strictObject({
     .describe(
       "What to do if the previous run has not finished: `skip` the time, start one run (`buffer_one`) or all (`buffer_all`) later, or run in parallel (`allow_all`).",
     ),
-  catchup_window_seconds: z
-    .int()
-    .min(10)
-    .max(31_536_000)
+  catchup_window_seconds: wholeNumber(10, 31_536_000)
     .default(3600)
     .describe("Times missed while Millrace was down are run later if they are at most this long ago."),
-  jitter_seconds: z.int().min(0).max(3600).default(0).describe("Delays each start by a random time up to this."),
+  jitter_seconds: wholeNumber(0, 3600).default(0).describe("Delays each start by a random time up to this."),
 });
 
 const webhookConfig = z
@@ -87,17 +86,14 @@ const runEventConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe("Project whose finished runs fire the trigger; `null` means any project."),
-  states: z
-    .array(z.enum(TERMINAL_STATES))
-    .min(1)
-    .max(3)
+  states: listUpTo(3, z.enum(TERMINAL_STATES))
     .default(["COMPLETED"])
     .describe("States of the finished runs that fire the trigger."),
 });
 
 const httpChangedConfig = z.strictObject({
   url: z.url({ protocol: /^https?$/, error: "must be a URL that begins with http:// or https://" }).max(2000),
-  every_minutes: z.int().min(1).max(1440).default(5),
+  every_minutes: wholeNumber(1, 1440).default(5),
   json_path: z
     .string()
     .max(500)
@@ -118,7 +114,7 @@ const newRowsConfig = z.strictObject({
     .regex(/^[^\s".]{1,63}$/, "must be the name of a column")
     .default("id")
     .describe("Indexed column whose value only increases from row to row, such as a serial number or a creation time."),
-  every_minutes: z.int().min(1).max(1440).default(5),
+  every_minutes: wholeNumber(1, 1440).default(5),
 });
 
 export type WebhookConfig = z.output<typeof webhookConfig>;
@@ -154,13 +150,7 @@ export interface TriggerType {
 }
 
 const text = { type: "string" };
-const anything = {};
-const object = (properties: JsonObject): JsonObject => ({
-  type: "object",
-  properties,
-  required: Object.keys(properties),
-});
-const RUN_ID = "0197f0a0-0000-7000-8000-000000000000";
+const ID = "0197f0a0-0000-7000-8000-000000000000";
 
 /** Every trigger type. */
 export const TRIGGER_TYPES: readonly TriggerType[] = [
@@ -172,7 +162,7 @@ export const TRIGGER_TYPES: readonly TriggerType[] = [
     instructions: "payload.scheduled_at is the scheduled time. No time runs twice.",
     kind: "schedule",
     config: scheduleConfig,
-    payload_schema: object({ scheduled_at: { ...text, format: "date-time" } }),
+    payload_schema: objectSchema({ scheduled_at: { ...text, format: "date-time" } }),
     sample_payload: { scheduled_at: "2030-01-31T09:00:00.000Z" },
   },
   {
@@ -184,8 +174,8 @@ export const TRIGGER_TYPES: readonly TriggerType[] = [
       "The URL is returned once, when you create the trigger. Enter it at the sender, and set verification and secret to match how the sender signs.",
     kind: "webhook",
     config: webhookConfig,
-    payload_schema: object({
-      body: anything,
+    payload_schema: objectSchema({
+      body: {},
       headers: { type: "object", additionalProperties: text },
       query: { type: "object", additionalProperties: text },
     }),
@@ -199,20 +189,14 @@ export const TRIGGER_TYPES: readonly TriggerType[] = [
     instructions: `A chain of runs that start each other can have up to ${MAX_TRIGGER_DEPTH} runs.`,
     kind: "run_event",
     config: runEventConfig,
-    payload_schema: object({
+    payload_schema: objectSchema({
       run_id: text,
       project_id: text,
       state: text,
-      error: anything,
+      error: {},
       outputs: { type: "object" },
     }),
-    sample_payload: {
-      run_id: RUN_ID,
-      project_id: RUN_ID,
-      state: "COMPLETED",
-      error: null,
-      outputs: { "out-0": "Hi!" },
-    },
+    sample_payload: { run_id: ID, project_id: ID, state: "COMPLETED", error: null, outputs: { "out-0": "Hi!" } },
   },
   {
     trigger_id: "http.changed",
@@ -222,7 +206,7 @@ export const TRIGGER_TYPES: readonly TriggerType[] = [
     instructions: "The first value seen starts no run.",
     kind: "poll",
     config: httpChangedConfig,
-    payload_schema: object({ url: text, value: anything, previous: anything, checked_at: text }),
+    payload_schema: objectSchema({ url: text, value: {}, previous: {}, checked_at: text }),
     sample_payload: {
       url: "https://example.com/status",
       value: "red",
@@ -239,7 +223,7 @@ export const TRIGGER_TYPES: readonly TriggerType[] = [
       "A row is new if its value in the increasing column is greater than all earlier ones. Rows that exist when the trigger is created start no run.",
     kind: "poll",
     config: newRowsConfig,
-    payload_schema: object({ table: text, value: text, row: { type: "object" }, checked_at: text }),
+    payload_schema: objectSchema({ table: text, value: text, row: { type: "object" }, checked_at: text }),
     sample_payload: {
       table: "orders",
       value: "17",
