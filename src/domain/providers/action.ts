@@ -123,6 +123,8 @@ type ActionDraft = Pick<Action, "action_id" | "name" | "annotations" | "input_sc
   readonly timeout_seconds?: number;
 };
 
+type Fields = Readonly<Record<string, JsonObject>>;
+
 /** Defines an action of a built-in provider. */
 export function defineAction({ description, llm, ...draft }: ActionDraft): Action {
   return {
@@ -135,17 +137,10 @@ export function defineAction({ description, llm, ...draft }: ActionDraft): Actio
   };
 }
 
-/** The schema of an object that requires all fields but those in `optional`. */
-export function inputsOf(
-  properties: Readonly<Record<string, JsonObject>>,
-  optional: readonly string[] = [],
-): JsonObject {
-  return {
-    type: "object",
-    properties,
-    required: Object.keys(properties).filter((name) => !optional.includes(name)),
-    additionalProperties: false,
-  };
+/** The schema of an object that requires the fields of `required` and may have those of `optional`. */
+export function inputsOf(required: Fields, optional: Fields = {}): JsonObject {
+  const properties = { ...required, ...optional };
+  return { type: "object", properties, required: Object.keys(required), additionalProperties: false };
 }
 
 /** A value as text: strings as they are, others as JSON, "" for no value. */

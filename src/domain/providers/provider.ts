@@ -36,6 +36,11 @@ export interface Provider {
 /** A built-in provider. Its triggers are defined with the triggers (domain/triggers). */
 export type BuiltinProvider = Omit<Provider, "triggers">;
 
+/** Defines a built-in provider. */
+export function defineProvider(draft: Omit<BuiltinProvider, "provider_version" | "icon" | "source">): BuiltinProvider {
+  return { provider_version: "1", icon: null, source: "builtin", ...draft };
+}
+
 /** The JSON Schema of a provider's credentials: that of its only scheme, or one of several. */
 export function credentialSchema({ auth }: Pick<Provider, "auth">): JsonObject {
   const schemes = Object.entries(auth.schemes).map(([scheme, { fields }]) => ({ title: scheme, ...fields }));

@@ -1,11 +1,9 @@
 import { below, defineAction, inputsOf, READS } from "../action.ts";
 import { apiKey, webAddress } from "../auth-fields.ts";
-import type { BuiltinProvider } from "../provider.ts";
+import { defineProvider } from "../provider.ts";
 
 /** The API version that requests name. */
-const ANTHROPIC_VERSION = "2023-06-01";
-
-const headers = { "anthropic-version": ANTHROPIC_VERSION };
+const headers = { "anthropic-version": "2023-06-01" };
 
 const createMessage = defineAction({
   action_id: "create_message",
@@ -19,10 +17,8 @@ const createMessage = defineAction({
         model: { type: "string", minLength: 1 },
         max_tokens: { type: "integer", minimum: 1 },
         messages: { type: "array", minItems: 1, items: { type: "object" }, description: "`[{role, content}]`" },
-        system: { type: "string" },
-        temperature: { type: "number", minimum: 0, maximum: 1 },
       },
-      ["system", "temperature"],
+      { system: { type: "string" }, temperature: { type: "number", minimum: 0, maximum: 1 } },
     ),
     additionalProperties: true,
   },
@@ -45,14 +41,12 @@ const listModels = defineAction({
   request: (_, { base_url }) => ({ method: "GET", url: below(base_url, "v1/models"), headers }),
 });
 
-export const anthropic: BuiltinProvider = {
+export const anthropic = defineProvider({
   provider_id: "anthropic",
-  provider_version: "1",
   name: "Anthropic",
   description: "Anthropic's models",
   provider_group: ["models"],
   tags: ["llm", "chat", "claude"],
-  icon: null,
   auth: {
     required: true,
     schemes: {
@@ -62,7 +56,6 @@ export const anthropic: BuiltinProvider = {
       ),
     },
   },
-  source: "builtin",
   actions: [createMessage, listModels],
-  check: { method: "GET", path: "/v1/models", headers: { "anthropic-version": ANTHROPIC_VERSION } },
-};
+  check: { method: "GET", path: "/v1/models", headers },
+});

@@ -3,7 +3,7 @@ import { ADDS, asText, below, CHANGES, defineAction, inputsOf, queryOf, READS } 
 import type { Action, ActionRequest } from "../action.ts";
 import type { Credential } from "../connection.ts";
 import { bearer, webAddress } from "../auth-fields.ts";
-import type { BuiltinProvider } from "../provider.ts";
+import { defineProvider } from "../provider.ts";
 
 const text = { type: "string", minLength: 1 } as const;
 /** A segment "." or ".." would change the URL's path. */
@@ -28,6 +28,12 @@ function inRepository(method: string, path: (inputs: JsonObject) => string): Non
   };
 }
 
+const page = {
+  per_page: { type: "integer", minimum: 1, maximum: 100 },
+  page: { type: "integer", minimum: 1 },
+} as const;
+const people = { labels: texts, assignees: texts } as const;
+
 const getRepository = defineAction({
   action_id: "get_repository",
   name: "Get a repository",
@@ -43,16 +49,11 @@ const listIssues = defineAction({
   name: "List issues",
   description: "Lists the issues and pull requests of a repository, newest first",
   annotations: READS,
-  input_schema: inputsOf(
-    {
-      ...repository,
-      state: { enum: ["open", "closed", "all"] },
-      labels: { type: "string", description: "Label names, separated by commas" },
-      per_page: { type: "integer", minimum: 1, maximum: 100 },
-      page: { type: "integer", minimum: 1 },
-    },
-    ["state", "labels", "per_page", "page"],
-  ),
+  input_schema: inputsOf(repository, {
+    state: { enum: ["open", "closed", "all"] },
+    labels: { type: "string", description: "Label names, separated by commas" },
+    ...page,
+  }),
   output_schema: { type: "array", items: object },
   request: inRepository("GET", () => "/issues"),
 });
@@ -72,11 +73,7 @@ const createIssue = defineAction({
   name: "Create an issue",
   description: "Opens an issue",
   annotations: ADDS,
-  input_schema: inputsOf({ ...repository, title: text, body: { type: "string" }, labels: texts, assignees: texts }, [
-    "body",
-    "labels",
-    "assignees",
-  ]),
+  input_schema: inputsOf({ ...repository, title: text }, { body: { type: "string" }, ...people }),
   output_schema: object,
   request: inRepository("POST", () => "/issues"),
 });
@@ -86,17 +83,12 @@ const updateIssue = defineAction({
   name: "Update an issue",
   description: "Changes, closes or reopens an issue",
   annotations: CHANGES,
-  input_schema: inputsOf(
-    {
-      ...issue,
-      title: text,
-      body: { type: "string" },
-      state: { enum: ["open", "closed"] },
-      labels: texts,
-      assignees: texts,
-    },
-    ["title", "body", "state", "labels", "assignees"],
-  ),
+  input_schema: inputsOf(issue, {
+    title: text,
+    body: { type: "string" },
+    state: { enum: ["open", "closed"] },
+    ...people,
+  }),
   output_schema: object,
   request: inRepository("PATCH", ({ number }) => `/issues/${asText(number)}`),
 });
@@ -116,10 +108,7 @@ const searchIssues = defineAction({
   name: "Search issues",
   description: "Finds issues and pull requests with GitHub's search syntax",
   annotations: READS,
-  input_schema: inputsOf(
-    { q: text, per_page: { type: "integer", minimum: 1, maximum: 100 }, page: { type: "integer", minimum: 1 } },
-    ["per_page", "page"],
-  ),
+  input_schema: inputsOf({ q: text }, page),
   output_schema: object,
   request: (inputs, { base_url }) => ({
     method: "GET",
@@ -134,12 +123,12 @@ const getFile = defineAction({
   name: "Get a file",
   description: "Reads a file of a repository as text",
   annotations: READS,
-  input_schema: inputsOf({ ...repository, path: text, ref: { type: "string", description: "Branch, tag or commit" } }, [
-    "ref",
-  ]),
+  input_schema: inputsOf(
+    { ...repository, path: text },
+    { ref: { type: "string", description: "Branch, tag or commit" } },
+  ),
   output_schema: { type: "object", properties: { text: { type: "string" } } },
-  request(inputs, credential) {
-    const { path, ...others } = inputs;
+  request({ path, ...others }, credential) {
     const address = asText(path).split("/").map(encodeURIComponent).join("/");
     const request = inRepository("GET", () => `/contents/${address}`)(others, credential);
     return { ...request, headers: { ...HEADERS, accept: "application/vnd.github.raw+json" } };
@@ -147,14 +136,12 @@ const getFile = defineAction({
   outputs: ({ body }) => ({ text: typeof body === "string" ? body : JSON.stringify(body) }),
 });
 
-export const github: BuiltinProvider = {
+export const github = defineProvider({
   provider_id: "github",
-  provider_version: "1",
   name: "GitHub",
   description: "GitHub repositories, issues and pull requests",
   provider_group: ["development"],
   tags: ["git", "issues", "code"],
-  icon: null,
   auth: {
     required: true,
     schemes: {
@@ -165,7 +152,6 @@ export const github: BuiltinProvider = {
       }),
     },
   },
-  source: "builtin",
   actions: [getRepository, listIssues, getIssue, createIssue, updateIssue, addComment, searchIssues, getFile],
   check: { method: "GET", path: "/user", headers: { accept: "application/vnd.github+json" } },
-};
+});

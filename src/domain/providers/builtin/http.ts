@@ -1,21 +1,22 @@
+import { objectSchema } from "../../json-schema.ts";
 import type { JsonObject } from "../../json.ts";
 import { ActionRefused, asText, defineAction, inputsOf, queryOf, READS } from "../action.ts";
 import type { ActionRequest } from "../action.ts";
 import { basic, bearer, clientCredentials, placedApiKey, webAddress } from "../auth-fields.ts";
 import { textOf } from "../connection.ts";
 import type { Credential } from "../connection.ts";
-import type { BuiltinProvider } from "../provider.ts";
+import { defineProvider } from "../provider.ts";
 
 const base = { base_url: webAddress("Base URL: the credential is sent only to URLs below it") };
 
 const HEADER_NAME = "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$";
-const place = {
-  url: {
-    type: "string",
-    minLength: 1,
-    maxLength: 8192,
-    description: "A URL or, with a connection, a path below its base_url",
-  },
+const url = {
+  type: "string",
+  minLength: 1,
+  maxLength: 8192,
+  description: "A URL or, with a connection, a path below its base_url",
+} as const;
+const options = {
   headers: {
     type: "object",
     propertyNames: { pattern: HEADER_NAME },
@@ -25,11 +26,7 @@ const place = {
   query: { type: "object", additionalProperties: { type: ["string", "number", "boolean"] }, description: "Parameters" },
 } as const;
 
-const answer: JsonObject = {
-  type: "object",
-  properties: { status: { type: "integer" }, headers: { type: "object" }, body: {} },
-  required: ["status", "headers", "body"],
-};
+const answer = objectSchema({ status: { type: "integer" }, headers: { type: "object" }, body: {} });
 
 const get = defineAction({
   action_id: "get",
@@ -37,7 +34,7 @@ const get = defineAction({
   description: "Reads a URL: JSON is parsed, text is returned as text, anything else as base64",
   annotations: READS,
   requires_connection: false,
-  input_schema: inputsOf(place, ["headers", "query"]),
+  input_schema: inputsOf({ url }, options),
   output_schema: answer,
   request: (inputs, credential) => requestOf("GET", inputs, credential),
   outputs: (response) => ({ ...response }),
@@ -51,26 +48,20 @@ const request = defineAction({
   annotations: { read_only: false, destructive: true, idempotent: false },
   requires_connection: false,
   input_schema: inputsOf(
-    {
-      method: { enum: ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] },
-      ...place,
-      body: { description: "Sent as JSON, or unchanged if it is a string" },
-    },
-    ["headers", "query", "body"],
+    { method: { enum: ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] }, url },
+    { ...options, body: { description: "Sent as JSON, or unchanged if it is a string" } },
   ),
   output_schema: answer,
   request: (inputs, credential) => requestOf(asText(inputs["method"]), inputs, credential),
   outputs: (response) => ({ ...response }),
 });
 
-export const http: BuiltinProvider = {
+export const http = defineProvider({
   provider_id: "http",
-  provider_version: "1",
   name: "HTTP",
   description: "Any HTTP service",
   provider_group: ["core"],
   tags: ["http", "rest", "api"],
-  icon: null,
   auth: {
     required: false,
     schemes: {
@@ -80,9 +71,8 @@ export const http: BuiltinProvider = {
       oauth2_client_credentials: clientCredentials(base),
     },
   },
-  source: "builtin",
   actions: [get, request],
-};
+});
 
 function requestOf(method: string, inputs: JsonObject, credential: Credential): ActionRequest {
   const { url, headers = {}, query = {}, body } = inputs;

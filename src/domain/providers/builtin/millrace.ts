@@ -1,5 +1,6 @@
+import { objectSchema } from "../../json-schema.ts";
 import { defineAction, inputsOf, READS } from "../action.ts";
-import type { BuiltinProvider } from "../provider.ts";
+import { defineProvider } from "../provider.ts";
 
 const id = { type: "string", format: "uuid" } as const;
 const object = { type: "object" } as const;
@@ -9,11 +10,7 @@ const environment = {
   description: "Whose version and connections the run uses; default: production",
 } as const;
 
-const run = {
-  type: "object",
-  properties: { run_id: id, state: { type: "string" }, outputs: {}, error: {} },
-  required: ["run_id", "state", "outputs", "error"],
-} as const;
+const run = objectSchema({ run_id: id, state: { type: "string" }, outputs: {}, error: {} });
 
 const startRun = defineAction({
   action_id: "start_run",
@@ -22,11 +19,7 @@ const startRun = defineAction({
   // The run's ID is derived from the call, so that a repeated call means the same run.
   annotations: { read_only: false, destructive: false, idempotent: true },
   requires_connection: false,
-  input_schema: inputsOf({ project_id: id, inputs: object, user_id: { type: "string" }, environment }, [
-    "inputs",
-    "user_id",
-    "environment",
-  ]),
+  input_schema: inputsOf({ project_id: id }, { inputs: object, user_id: { type: "string" }, environment }),
   output_schema: run,
 });
 
@@ -47,26 +40,18 @@ const queryKnowledgeBase = defineAction({
   annotations: READS,
   requires_connection: false,
   input_schema: inputsOf(
-    {
-      knowledge_base_id: id,
-      query: { type: "string", minLength: 1 },
-      top_k: { type: "integer", minimum: 1, maximum: 100 },
-      filter: object,
-    },
-    ["top_k", "filter"],
+    { knowledge_base_id: id, query: { type: "string", minLength: 1 } },
+    { top_k: { type: "integer", minimum: 1, maximum: 100 }, filter: object },
   ),
   output_schema: { type: "object", properties: { results: { type: "array" }, text: { type: "string" } } },
 });
 
-export const millrace: BuiltinProvider = {
+export const millrace = defineProvider({
   provider_id: "millrace",
-  provider_version: "1",
   name: "Millrace",
   description: "Flows and knowledge bases of this organisation",
   provider_group: ["core"],
   tags: ["flows", "knowledge"],
-  icon: null,
   auth: { required: false, schemes: {} },
-  source: "builtin",
   actions: [startRun, getRun, queryKnowledgeBase],
-};
+});

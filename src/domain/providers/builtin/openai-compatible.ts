@@ -1,6 +1,6 @@
 import { below, defineAction, inputsOf, READS } from "../action.ts";
 import { apiKey, noCredential, webAddress } from "../auth-fields.ts";
-import type { BuiltinProvider } from "../provider.ts";
+import { defineProvider } from "../provider.ts";
 
 const base = {
   base_url: webAddress("Base URL up to the version, e.g. https://api.openai.com/v1 or http://localhost:11434/v1"),
@@ -21,13 +21,8 @@ const chat = defineAction({
   timeout_seconds: 300,
   input_schema: {
     ...inputsOf(
-      {
-        model: { type: "string", minLength: 1 },
-        messages,
-        temperature: { type: "number", minimum: 0, maximum: 2 },
-        max_tokens: { type: "integer", minimum: 1 },
-      },
-      ["temperature", "max_tokens"],
+      { model: { type: "string", minLength: 1 }, messages },
+      { temperature: { type: "number", minimum: 0, maximum: 2 }, max_tokens: { type: "integer", minimum: 1 } },
     ),
     // Endpoints accept different further fields.
     additionalProperties: true,
@@ -63,14 +58,12 @@ const listModels = defineAction({
   request: (_, { base_url }) => ({ method: "GET", url: below(base_url, "models") }),
 });
 
-export const openaiCompatible: BuiltinProvider = {
+export const openaiCompatible = defineProvider({
   provider_id: "openai_compatible",
-  provider_version: "1",
   name: "OpenAI-compatible models",
   description: "Models with an OpenAI-compatible API: OpenAI itself, Azure, vLLM, Ollama, llama.cpp and many others",
   provider_group: ["models"],
   tags: ["llm", "chat", "embeddings"],
-  icon: null,
   auth: {
     required: true,
     schemes: {
@@ -78,7 +71,6 @@ export const openaiCompatible: BuiltinProvider = {
       none: noCredential(base),
     },
   },
-  source: "builtin",
   actions: [chat, embed, listModels],
   check: { method: "GET", path: "/models" },
-};
+});

@@ -1,8 +1,8 @@
-import type { JsonObject } from "../../json.ts";
+import { objectSchema } from "../../json-schema.ts";
 import { ActionRefused, defineAction, inputsOf, READS } from "../action.ts";
 import { basic, certificate, plain } from "../auth-fields.ts";
 import type { Credential } from "../connection.ts";
-import type { BuiltinProvider } from "../provider.ts";
+import { defineProvider } from "../provider.ts";
 
 /** Most rows that a statement may return. The output says whether there are more. */
 const MAX_ROWS = 10_000;
@@ -10,50 +10,48 @@ export const DEFAULT_ROWS = 1000;
 /** Default time limit of a statement on the server (s). */
 export const DEFAULT_STATEMENT_SECONDS = 30;
 
-const statement = {
-  sql: {
-    type: "string",
-    minLength: 1,
-    maxLength: 100_000,
-    description: "One SQL statement; refer to the values in params as $1, $2",
-  },
-  params: {
-    type: "array",
-    maxItems: 1000,
-    items: {},
-    description: "Values bound to the statement, never part of its text: lists as arrays, objects as JSON",
-  },
-  max_rows: { type: "integer", minimum: 1, maximum: MAX_ROWS, description: `Default ${DEFAULT_ROWS}` },
-  statement_timeout_seconds: {
-    type: "integer",
-    minimum: 1,
-    maximum: 3600,
-    description: `Seconds after which the server cancels the statement. Default ${DEFAULT_STATEMENT_SECONDS}`,
-  },
-} as const;
-const OPTIONAL = ["params", "max_rows", "statement_timeout_seconds"];
-
-const rows: JsonObject = {
-  type: "object",
-  properties: {
-    columns: { type: "array", items: { type: "string" } },
-    rows: {
-      type: "array",
-      items: { type: "object" },
-      description: "Values by column name; exact numbers and times are text, bytes are base64",
-    },
-    row_count: { type: "integer", description: "Number of rows returned or changed" },
-    truncated: { type: "boolean", description: "Whether there are more rows than max_rows" },
-  },
-  required: ["columns", "rows", "row_count", "truncated"],
+const sql = {
+  type: "string",
+  minLength: 1,
+  maxLength: 100_000,
+  description: "One SQL statement; refer to the values in params as $1, $2",
 };
+const statement = inputsOf(
+  { sql },
+  {
+    params: {
+      type: "array",
+      maxItems: 1000,
+      items: {},
+      description: "Values bound to the statement, never part of its text: lists as arrays, objects as JSON",
+    },
+    max_rows: { type: "integer", minimum: 1, maximum: MAX_ROWS, description: `Default ${DEFAULT_ROWS}` },
+    statement_timeout_seconds: {
+      type: "integer",
+      minimum: 1,
+      maximum: 3600,
+      description: `Seconds after which the server cancels the statement. Default ${DEFAULT_STATEMENT_SECONDS}`,
+    },
+  },
+);
+
+const rows = objectSchema({
+  columns: { type: "array", items: { type: "string" } },
+  rows: {
+    type: "array",
+    items: { type: "object" },
+    description: "Values by column name; exact numbers and times are text, bytes are base64",
+  },
+  row_count: { type: "integer", description: "Number of rows returned or changed" },
+  truncated: { type: "boolean", description: "Whether there are more rows than max_rows" },
+});
 
 const query = defineAction({
   action_id: "query",
   name: "Query",
   description: "Runs one SQL statement in a read-only transaction",
   annotations: READS,
-  input_schema: inputsOf(statement, OPTIONAL),
+  input_schema: statement,
   output_schema: rows,
 });
 
@@ -63,18 +61,16 @@ const execute = defineAction({
   description: "Runs one SQL statement that can write; needs a connection with allow_writes",
   llm: "Executes one SQL statement that may change or delete data, completely or not at all. To read, use query.",
   annotations: { read_only: false, destructive: true, idempotent: false },
-  input_schema: inputsOf(statement, OPTIONAL),
+  input_schema: statement,
   output_schema: rows,
 });
 
-export const postgres: BuiltinProvider = {
+export const postgres = defineProvider({
   provider_id: "postgres",
-  provider_version: "1",
   name: "PostgreSQL",
   description: "SQL queries to a PostgreSQL database; read-only unless the connection allows writes",
   provider_group: ["databases"],
   tags: ["sql", "database"],
-  icon: null,
   auth: {
     required: true,
     schemes: {
@@ -95,9 +91,8 @@ export const postgres: BuiltinProvider = {
       ),
     },
   },
-  source: "builtin",
   actions: [query, execute],
-};
+});
 
 /** Throws ActionRefused if the connection is read-only. */
 export function requireWritable({ allow_writes }: Credential): void {

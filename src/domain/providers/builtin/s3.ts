@@ -1,7 +1,8 @@
+import { objectSchema } from "../../json-schema.ts";
 import type { JsonObject } from "../../json.ts";
 import { CHANGES, defineAction, inputsOf, READS } from "../action.ts";
 import { fieldsOf, plain, secretText, webAddress } from "../auth-fields.ts";
-import type { BuiltinProvider } from "../provider.ts";
+import { defineProvider } from "../provider.ts";
 
 /** Amazon's rules for bucket names, with which a name cannot lead to another host. */
 const BUCKET_NAME = "^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$";
@@ -9,14 +10,10 @@ const BUCKET_NAME = "^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$";
 const bucket = { type: "string", pattern: BUCKET_NAME } as const;
 const key = { type: "string", minLength: 1, maxLength: 1024, description: "Full name of the object" } as const;
 
+const text = { type: "string" };
 const object: JsonObject = {
   type: "object",
-  properties: {
-    key: { type: "string" },
-    size: { type: "integer" },
-    etag: { type: "string" },
-    last_modified: { type: "string" },
-  },
+  properties: { key: text, size: { type: "integer" }, etag: text, last_modified: text },
 };
 
 const listObjects = defineAction({
@@ -25,24 +22,19 @@ const listObjects = defineAction({
   description: "Lists the objects of a bucket, page by page",
   annotations: READS,
   input_schema: inputsOf(
+    { bucket },
     {
-      bucket,
       prefix: { type: "string", maxLength: 1024, description: "Only objects whose names start with this" },
       delimiter: { type: "string", minLength: 1, maxLength: 10, description: "/ lists one level, like a folder" },
       max_keys: { type: "integer", minimum: 1, maximum: 1000 },
       cursor: { type: "string", minLength: 1, maxLength: 4096, description: "`cursor` of the previous page" },
     },
-    ["prefix", "delimiter", "max_keys", "cursor"],
   ),
-  output_schema: {
-    type: "object",
-    properties: {
-      objects: { type: "array", items: object },
-      prefixes: { type: "array", items: { type: "string" }, description: "Only with delimiter: the levels below" },
-      cursor: { type: ["string", "null"], description: "Cursor of the next page" },
-    },
-    required: ["objects", "prefixes", "cursor"],
-  },
+  output_schema: objectSchema({
+    objects: { type: "array", items: object },
+    prefixes: { type: "array", items: text, description: "Only with delimiter: the levels below" },
+    cursor: { type: ["string", "null"], description: "Cursor of the next page" },
+  }),
 });
 
 const getObject = defineAction({
@@ -64,26 +56,22 @@ const putObject = defineAction({
   description: "Writes an object and replaces an existing one",
   annotations: CHANGES,
   input_schema: inputsOf(
+    { bucket, key },
     {
-      bucket,
-      key,
       body: { description: "Stored as JSON, or unchanged if it is a string" },
       body_base64: { type: "string", description: "Bytes in base64, instead of body" },
       content_type: { type: "string", pattern: "^[\\x20-\\x7e]{1,200}$" },
     },
-    ["body", "body_base64", "content_type"],
   ),
-  output_schema: { type: "object", properties: { key: { type: "string" }, etag: { type: "string" }, size: {} } },
+  output_schema: { type: "object", properties: { key: text, etag: text, size: {} } },
 });
 
-export const s3: BuiltinProvider = {
+export const s3 = defineProvider({
   provider_id: "s3",
-  provider_version: "1",
   name: "S3",
   description: "Objects in Amazon S3 and compatible stores; also a source for knowledge bases",
   provider_group: ["storage"],
   tags: ["files", "objects", "aws"],
-  icon: null,
   auth: {
     required: true,
     schemes: {
@@ -103,6 +91,5 @@ export const s3: BuiltinProvider = {
       },
     },
   },
-  source: "builtin",
   actions: [listObjects, getObject, putObject],
-};
+});

@@ -1,12 +1,11 @@
 import type { Json, JsonObject } from "../../json.ts";
 import { ActionRefused, ADDS, below, defineAction, given, inputsOf, queryOf, READS } from "../action.ts";
 import { bearer, fieldsOf, webAddress } from "../auth-fields.ts";
-import type { BuiltinProvider } from "../provider.ts";
+import { defineProvider } from "../provider.ts";
 
-const message = {
-  text: { type: "string", maxLength: 40_000, description: "Text in mrkdwn; also shown in notifications" },
-  blocks: { type: "array", items: { type: "object" }, maxItems: 50, description: "Block Kit blocks" },
-} as const;
+const text = { type: "string", maxLength: 40_000, description: "Text in mrkdwn; also shown in notifications" };
+const blocks = { type: "array", items: { type: "object" }, maxItems: 50, description: "Block Kit blocks" };
+const NO_WEBHOOK = "connection_id: the connection has no webhook_url; to use a token, choose post_message";
 
 const postMessage = defineAction({
   action_id: "post_message",
@@ -14,12 +13,8 @@ const postMessage = defineAction({
   description: "Posts a message to a channel or thread through the Web API (bot token)",
   annotations: ADDS,
   input_schema: inputsOf(
-    {
-      channel: { type: "string", minLength: 1, description: "ID of the channel or user, or #name" },
-      ...message,
-      thread_ts: { type: "string", description: "Timestamp of the message to reply to" },
-    },
-    ["blocks", "thread_ts"],
+    { channel: { type: "string", minLength: 1, description: "ID of the channel or user, or #name" }, text },
+    { blocks, thread_ts: { type: "string", description: "Timestamp of the message to reply to" } },
   ),
   output_schema: { type: "object", properties: { channel: { type: "string" }, ts: { type: "string" } } },
   request: (inputs, { base_url }) => ({
@@ -35,14 +30,10 @@ const sendToWebhook = defineAction({
   name: "Send to a webhook",
   description: "Posts a message through an incoming webhook",
   annotations: ADDS,
-  input_schema: inputsOf(message, ["blocks"]),
+  input_schema: inputsOf({ text }, { blocks }),
   output_schema: { type: "object", properties: { ok: { const: true } } },
   request(inputs, { webhook_url }) {
-    if (typeof webhook_url !== "string")
-      throw new ActionRefused(
-        "inputs",
-        "connection_id: the connection has no webhook_url; to use a token, choose post_message",
-      );
+    if (typeof webhook_url !== "string") throw new ActionRefused("inputs", NO_WEBHOOK);
     return { method: "POST", url: webhook_url, body: { json: inputs } };
   },
   outputs: () => ({ ok: true }),
@@ -53,10 +44,7 @@ const listChannels = defineAction({
   name: "List channels",
   description: "Lists the public channels",
   annotations: READS,
-  input_schema: inputsOf({ limit: { type: "integer", minimum: 1, maximum: 1000 }, cursor: { type: "string" } }, [
-    "limit",
-    "cursor",
-  ]),
+  input_schema: inputsOf({}, { limit: { type: "integer", minimum: 1, maximum: 1000 }, cursor: { type: "string" } }),
   output_schema: { type: "object", properties: { channels: { type: "array" } } },
   request: (inputs, { base_url }) => ({
     method: "GET",
@@ -66,14 +54,12 @@ const listChannels = defineAction({
   outputs: ({ body }) => accepted(body, ["channels", "response_metadata"]),
 });
 
-export const slack: BuiltinProvider = {
+export const slack = defineProvider({
   provider_id: "slack",
-  provider_version: "1",
   name: "Slack",
   description: "Messages to Slack, through the Web API (bot token) or an incoming webhook",
   provider_group: ["communication"],
   tags: ["chat", "messages"],
-  icon: null,
   auth: {
     required: true,
     schemes: {
@@ -84,14 +70,9 @@ export const slack: BuiltinProvider = {
       },
     },
   },
-  source: "builtin",
   actions: [postMessage, sendToWebhook, listChannels],
-  check: {
-    method: "POST",
-    path: "/auth.test",
-    refused: refusal,
-  },
-};
+  check: { method: "POST", path: "/auth.test", refused: refusal },
+});
 
 /** The error in a response, because Slack reports errors with status 200. */
 function refusal(body: Json): string | null {

@@ -1,6 +1,7 @@
-import { ADDS, defineAction, inputsOf } from "../action.ts";
+import { objectSchema } from "../../json-schema.ts";
+import { ADDS, defineAction } from "../action.ts";
 import { basic, certificate, noCredential, plain } from "../auth-fields.ts";
-import type { BuiltinProvider } from "../provider.ts";
+import { defineProvider } from "../provider.ts";
 
 const server = {
   host: plain("Host name of the mail server"),
@@ -33,8 +34,9 @@ const send = defineAction({
   name: "Send an e-mail",
   description: "Sends an email through a mail server, never twice",
   annotations: ADDS,
-  input_schema: inputsOf(
-    {
+  input_schema: {
+    type: "object",
+    properties: {
       from: address,
       to: { ...addresses, minItems: 1 },
       cc: addresses,
@@ -59,28 +61,22 @@ const send = defineAction({
         },
       },
     },
-    ["cc", "bcc", "reply_to", "text", "html", "in_reply_to", "attachments"],
-  ),
-  output_schema: {
-    type: "object",
-    properties: {
-      message_id: { type: "string" },
-      accepted: { type: "array", items: { type: "string" }, description: "Recipients that the server accepted" },
-      rejected: { type: "array", items: { type: "string" }, description: "Recipients that the server rejected" },
-    },
-    required: ["message_id", "accepted", "rejected"],
+    required: ["from", "to", "subject"],
+    additionalProperties: false,
   },
+  output_schema: objectSchema({
+    message_id: { type: "string" },
+    accepted: { type: "array", items: { type: "string" }, description: "Recipients that the server accepted" },
+    rejected: { type: "array", items: { type: "string" }, description: "Recipients that the server rejected" },
+  }),
 });
 
-export const smtp: BuiltinProvider = {
+export const smtp = defineProvider({
   provider_id: "smtp",
-  provider_version: "1",
   name: "E-mail (SMTP)",
   description: "Email through a mail server",
   provider_group: ["communication"],
   tags: ["mail", "email"],
-  icon: null,
   auth: { required: true, schemes: { basic: basic(server, ["ca"]), none: noCredential(server, ["ca"]) } },
-  source: "builtin",
   actions: [send],
-};
+});

@@ -1,7 +1,6 @@
 import { parseDocument, visit } from "yaml";
 import { isLongNumber, parseExactJson } from "../../exact-json.ts";
-import { isObject } from "../../json.ts";
-import type { Json, JsonObject } from "../../json.ts";
+import { isObject, ownMember, type Json, type JsonObject } from "../../json.ts";
 import { invalid } from "../../errors.ts";
 
 /** Deepest nesting that is examined. */
@@ -70,12 +69,7 @@ export function atPointer(root: JsonObject, ref: string): Json | undefined {
     .split("/")
     .filter((step, at) => step !== "" || at > 0)
     .map((step) => decoded(step).replaceAll("~1", "/").replaceAll("~0", "~"));
-  let current: Json | undefined = root;
-  for (const step of steps) {
-    if (typeof current !== "object" || current === null || !Object.hasOwn(current, step)) return undefined;
-    current = (current as Readonly<Record<string, Json>>)[step];
-  }
-  return current;
+  return steps.reduce<unknown>(ownMember, root) as Json | undefined;
 }
 
 function decoded(step: string): string {
