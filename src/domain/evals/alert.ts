@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { wholeNumber } from "../schema-parts.ts";
 
 export const ALERT_METRICS = ["mean", "pass_rate", "p10", "error_rate", "sample_count"] as const;
 const NO_DATA_MODES = ["ignore", "keep", "alert", "ok"] as const;
@@ -29,11 +30,8 @@ const condition = z
       .describe(
         "Value that the metric must reach to end the alert. `null` means that the alert ends once the condition is false.",
       ),
-    window_seconds: z.int().min(1).max(MAX_WINDOW_SECONDS),
-    min_samples: z
-      .int()
-      .min(1)
-      .max(1_000_000)
+    window_seconds: wholeNumber(1, MAX_WINDOW_SECONDS),
+    min_samples: wholeNumber(1, 1_000_000)
       .default(1)
       .describe("With fewer samples in the window, the condition has no data."),
   })
@@ -57,10 +55,7 @@ export const alertSettingsSchema = z.strictObject({
     .describe(
       "How a condition without data counts: `ignore`: not at all (if all are ignored, the severity is `no_data`); `keep`: as before; `alert`: as true; `ok`: as false.",
     ),
-  renotify_seconds: z
-    .int()
-    .min(60)
-    .max(MAX_RENOTIFY_SECONDS)
+  renotify_seconds: wholeNumber(60, MAX_RENOTIFY_SECONDS)
     .nullable()
     .describe("Seconds after which an ongoing alert is reported again; `null` means never."),
   silenced_until: z.iso
@@ -173,14 +168,19 @@ function noticeOf(
   return isDue ? "reminded" : null;
 }
 
+type Operator = "gte" | "gt" | "lte" | "lt";
+
 /** Whether the condition is met by low values. */
-export function isBelow(op: "gte" | "gt" | "lte" | "lt"): boolean {
+export function isBelow(op: Operator): boolean {
   return op === "lt" || op === "lte";
 }
 
-const HOLDS: Readonly<Record<AlertCondition["op"], (value: number, threshold: number) => boolean>> = {
-  gte: (value, threshold) => value >= threshold,
-  gt: (value, threshold) => value > threshold,
-  lte: (value, threshold) => value <= threshold,
-  lt: (value, threshold) => value < threshold,
+type Comparison = (value: number, threshold: number, tolerance?: number) => boolean;
+
+/** The comparison of each operator. */
+export const HOLDS: Readonly<Record<Operator, Comparison>> = {
+  gte: (value, threshold, tolerance = 0) => value >= threshold - tolerance,
+  gt: (value, threshold, tolerance = 0) => value > threshold + tolerance,
+  lte: (value, threshold, tolerance = 0) => value <= threshold + tolerance,
+  lt: (value, threshold, tolerance = 0) => value < threshold - tolerance,
 };

@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { textUpTo } from "../schema-parts.ts";
 import { jsonOrText } from "../exact-json.ts";
+import { ownMember } from "../json.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { EVALUATOR_TYPES, defaultThreshold, kindOf } from "./evaluators/index.ts";
 import type { EvaluatorType, ParsedConfigs } from "./evaluators/index.ts";
@@ -18,12 +20,7 @@ import { parseJsonPath, valueAt } from "../json-path.ts";
 
 const target = z
   .strictObject({
-    output: z
-      .string()
-      .min(1)
-      .max(64)
-      .nullish()
-      .describe("ID of the output node to score. Default: the flow's only output."),
+    output: textUpTo(64).nullish().describe("ID of the output node to score. Default: the flow's only output."),
     json_path: z
       .string()
       .max(500)
@@ -103,31 +100,21 @@ export function checkDefinition(input: unknown): CheckedDefinition {
   const kind = kindOf(type);
   const config = kind.config.safeParse(parsed.data.config);
   if (!config.success) return { ok: false, faults: faultsOf(config.error, ["config"]) };
-  const faults: EvaluatorFault[] = (kind.faults?.(config.data as never) ?? []).map(({ path, message }) => ({
-    path: ["config", ...path],
-    message,
-  }));
+  const faults = within(["config"], kind.faults?.(config.data as never) ?? []);
+  const refuse = (field: keyof DefinitionFields["score"], message: string) =>
+    faults.push({ path: ["score", field], message });
   const { data_type = kind.score.data_type, direction = kind.score.direction, pass_threshold } = parsed.data.score;
   if (data_type !== kind.score.data_type && !(kind.score.choices ?? []).includes(data_type))
-    faults.push({
-      path: ["score", "data_type"],
-      message: `${type} returns ${(kind.score.choices ?? [kind.score.data_type]).join(" or ")} values`,
-    });
+    refuse("data_type", `${type} returns ${(kind.score.choices ?? [kind.score.data_type]).join(" or ")} values`);
   let threshold: DefaultThreshold = pass_threshold;
   if (threshold === undefined)
     threshold = data_type === "numeric" ? defaultThreshold(type, config.data, direction) : null;
-  const scale = kind.scale?.(config.data as never) ?? null;
+  const scale = scaleOf({ type, config: config.data as never });
   if (scale !== null && data_type !== "numeric")
-    faults.push({
-      path: ["score", "data_type"],
-      message: "Values on a scale are numeric: omit data_type, or use labels",
-    });
-  if (threshold === undefined) faults.push({ path: ["score", "pass_threshold"], message: THRESHOLD_MISSING });
+    refuse("data_type", "Values on a scale are numeric: omit data_type, or use labels");
+  if (threshold === undefined) refuse("pass_threshold", THRESHOLD_MISSING);
   else if (scale !== null && threshold !== null && (threshold < scale.min || threshold > scale.max))
-    faults.push({
-      path: ["score", "pass_threshold"],
-      message: `Must be on the scale, from ${scale.min} to ${scale.max}`,
-    });
+    refuse("pass_threshold", `Must be on the scale, from ${scale.min} to ${scale.max}`);
   let settled = config.data;
   if (type === "composite") {
     const composite = config.data as ParsedConfigs["composite"];
@@ -162,15 +149,17 @@ function checkParts(given: ParsedConfigs["composite"]["parts"]): {
   const parts = given.flatMap(({ name, ...part }, index) => {
     const checked = checkDefinition(part);
     const place = ["config", "parts", index];
-    if (!checked.ok) {
-      faults.push(...checked.faults.map(({ path, message }) => ({ path: [...place, ...path], message })));
-      return [];
-    }
-    if (isPart(checked.definition)) return [{ name, ...checked.definition }];
-    faults.push({ path: [...place, "type"], message: `${checked.definition.type} cannot be part of a composite` });
+    if (!checked.ok) faults.push(...within(place, checked.faults));
+    else if (isPart(checked.definition)) return [{ name, ...checked.definition }];
+    else faults.push({ path: [...place, "type"], message: `${checked.definition.type} cannot be part of a composite` });
     return [];
   });
   return { parts, faults };
+}
+
+/** Faults of a part of a definition, located in the whole. */
+function within(place: EvaluatorFault["path"], faults: readonly EvaluatorFault[]): EvaluatorFault[] {
+  return faults.map(({ path, message }) => ({ path: [...place, ...path], message }));
 }
 
 function isPart(definition: EvaluatorDefinition): definition is EvaluatorDefinition<PartType> {
@@ -205,21 +194,15 @@ export function isLocal(type: EvaluatorType): boolean {
  * call it only where time and memory are limited.
  */
 export function scoreLocally(definitions: readonly EvaluatorDefinition[], samples: readonly EvalSample[]): Outcome[][] {
-  return samples.map((sample) =>
-    definitions.map((definition) =>
-      outcomeOf(() => {
-        const { find } = kindOf(definition.type);
-        if (find === undefined)
-          throw new EvaluatorError("evaluator_failed", `${definition.type} cannot be scored in this process.`);
-        return find(definition.config as never, subjectOf(definition, sample));
-      }),
-    ),
-  );
+  return samples.map((sample) => definitions.map((definition) => scoreOne(definition, sample)));
 }
 
-function outcomeOf(work: () => Finding): Outcome {
+function scoreOne(definition: EvaluatorDefinition, sample: EvalSample): Outcome {
+  const { find } = kindOf(definition.type);
   try {
-    return { ok: true, finding: work() };
+    if (find === undefined)
+      throw new EvaluatorError("evaluator_failed", `${definition.type} cannot be scored in this process.`);
+    return { ok: true, finding: find(definition.config as never, subjectOf(definition, sample)) };
   } catch (error) {
     return failureOf(error);
   }
@@ -237,7 +220,7 @@ export function subjectOf({ target: { output, json_path } }: EvaluatorDefinition
   const pick = (values: JsonObject): Json | undefined => {
     const names = Object.keys(values);
     const name = output ?? (names.length === 1 ? names[0] : undefined);
-    return name === undefined || !Object.hasOwn(values, name) ? undefined : values[name];
+    return name === undefined ? undefined : ownMember(values, name);
   };
   const steps = json_path === null ? null : parseJsonPath(json_path);
   const found = pick(sample.outputs);

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { isBelow } from "./alert.ts";
+import { HOLDS, isBelow } from "./alert.ts";
+import type { Moments } from "./statistics.ts";
 import type { RunInput } from "../runs/run.ts";
 
 export const EXPERIMENT_STATES = ["DRAFT", "QUEUED", "RUNNING", "COMPLETED", "PARTIAL", "FAILED", "CANCELLED"] as const;
@@ -63,14 +64,11 @@ export interface ExperimentStatus {
   readonly unrun: number;
 }
 
-export interface EvaluatorStatus {
+export interface EvaluatorStatus extends Moments {
   readonly evaluator_id: string;
   readonly evaluator_version: number;
   readonly name: string;
-  readonly n: number;
-  readonly mean: number | null;
   readonly median: number | null;
-  readonly stddev: number | null;
   readonly ci95: readonly [number, number] | null;
   /** Share of passes among the scores that pass or fail. */
   readonly pass_rate: number | null;
@@ -149,42 +147,33 @@ function evaluatorOf({ evaluator_id }: Gate, status: ExperimentStatus): Evaluato
   return status.per_evaluator.find((each) => each.evaluator_id === evaluator_id);
 }
 
-/** Whether the observed value covers only some of the rows. */
-function isPartial(gate: Gate, status: ExperimentStatus): boolean {
-  switch (gate.metric) {
-    case "mean":
-      return (evaluatorOf(gate, status)?.unscored ?? 0) > 0;
-    case "p95_latency_ms":
-    case "cost_usd":
-      return status.unrun > 0;
-    // These rates already count missing results.
-    case "pass_rate":
-    case "error_rate":
-      return false;
-    default:
-      return gate.metric satisfies never;
-  }
-}
-
-function observedOf(gate: Gate, status: ExperimentStatus): Bounds | null {
-  const evaluator = evaluatorOf(gate, status);
-  switch (gate.metric) {
-    case "mean":
-      return exactly(evaluator?.mean ?? null);
-    case "pass_rate":
-      return evaluator === undefined ? null : passRateOf(evaluator);
-    case "p95_latency_ms":
-      return exactly(status.p95_latency_ms);
-    case "cost_usd":
-      return exactly(status.usage.cost_usd);
-    case "error_rate":
-      return exactly(errorRateOf(status));
-    default:
-      return gate.metric satisfies never;
-  }
+/** How a metric is observed, and how many results are missing in what it covers; rates already count missing results. */
+interface Metric {
+  observed(status: ExperimentStatus, evaluator: EvaluatorStatus | undefined): Bounds | null;
+  missing?(status: ExperimentStatus, evaluator: EvaluatorStatus | undefined): number;
 }
 
 const exactly = (value: number | null): Bounds | null => (value === null ? null : [value, value]);
+
+const METRICS: Readonly<Record<Gate["metric"], Metric>> = {
+  mean: {
+    observed: (_, evaluator) => exactly(evaluator?.mean ?? null),
+    missing: (_, evaluator) => evaluator?.unscored ?? 0,
+  },
+  pass_rate: { observed: (_, evaluator) => (evaluator === undefined ? null : passRateOf(evaluator)) },
+  p95_latency_ms: { observed: (status) => exactly(status.p95_latency_ms), missing: ({ unrun }) => unrun },
+  cost_usd: { observed: ({ usage }) => exactly(usage.cost_usd), missing: ({ unrun }) => unrun },
+  error_rate: { observed: (status) => exactly(errorRateOf(status)) },
+};
+
+function observedOf(gate: Gate, status: ExperimentStatus): Bounds | null {
+  return METRICS[gate.metric].observed(status, evaluatorOf(gate, status));
+}
+
+/** Whether the observed value covers only some of the rows. */
+function isPartial(gate: Gate, status: ExperimentStatus): boolean {
+  return (METRICS[gate.metric].missing?.(status, evaluatorOf(gate, status)) ?? 0) > 0;
+}
 
 /** The share of finished rows that failed; null if no row has finished. */
 export function errorRateOf({ counts: { completed, failed, cancelled } }: ExperimentStatus): number | null {
@@ -201,16 +190,8 @@ function passRateOf({ passed, expected, unscored, pass_rate }: EvaluatorStatus):
 /** Tolerance for the rounding errors of sums and quotients. */
 const ROUNDING = 1e-9;
 
-const HOLDS: Readonly<Record<Gate["op"], (observed: number, value: number) => boolean>> = {
-  gte: (observed, value) => observed >= value - ROUNDING,
-  gt: (observed, value) => observed > value + ROUNDING,
-  lte: (observed, value) => observed <= value + ROUNDING,
-  lt: (observed, value) => observed < value - ROUNDING,
-  eq: (observed, value) => Math.abs(observed - value) <= ROUNDING,
-};
-
 function holds({ op, value }: Gate, observed: number): boolean {
-  return HOLDS[op](observed, value);
+  return op === "eq" ? Math.abs(observed - value) <= ROUNDING : HOLDS[op](observed, value, ROUNDING);
 }
 
 /** The verdict of the gates on a finished experiment: only a completed one can pass; a cancelled one is inconclusive. */

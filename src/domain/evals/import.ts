@@ -67,14 +67,7 @@ export type ImportSource =
   | { readonly type: FileType; readonly url: string }
   | { readonly type: "runs"; readonly filter: RunSourceFilter; readonly limit: number };
 
-export interface ImportCounts {
-  readonly read: number;
-  readonly created: number;
-  readonly updated: number;
-  readonly skipped: number;
-  readonly failed: number;
-  readonly removed: number;
-}
+export type ImportCounts = Readonly<Record<"read" | "created" | "updated" | "skipped" | "failed" | "removed", number>>;
 
 /** A problem of one record, or of the whole file if `line` is null. */
 export interface ImportIssue {

@@ -79,20 +79,19 @@ export function numberOf({ value, passed }: Pick<ScoreResult, "value" | "passed"
 /** The `typeof` of each data type's values. */
 export const VALUE_TYPES = { numeric: "number", boolean: "boolean", categorical: "string" } as const;
 
+const unexpected = (message: string): EvaluatorError => new EvaluatorError("unexpected_result", message);
+const shown = (value: unknown): string | undefined => JSON.stringify(value)?.slice(0, 100);
+
 /** Checks that a result from outside fits the score's data type. Throws EvaluatorError. */
 export function requireFinding(dataType: DataType, answer: unknown): Finding {
   const given = typeof answer === "object" && answer !== null ? (answer as Record<string, unknown>) : { value: answer };
   const { value, label, reasoning, passed } = given;
   // Without this check, the text "false" would be ignored and the value alone would decide, perhaps against the author's intent.
   if (passed !== undefined && passed !== null && typeof passed !== "boolean")
-    throw new EvaluatorError(
-      "unexpected_result",
-      `\`passed\` must be true, false, null or omitted, not ${JSON.stringify(passed)?.slice(0, 100) ?? typeof passed}.`,
-    );
+    throw unexpected(`\`passed\` must be true, false, null or omitted, not ${shown(passed) ?? typeof passed}.`);
   if (typeof value !== VALUE_TYPES[dataType] || (typeof value === "number" && !Number.isFinite(value)))
-    throw new EvaluatorError(
-      "unexpected_result",
-      `Expected a ${dataType} score (a ${VALUE_TYPES[dataType]}, or an object with that as value), not ${JSON.stringify(value)?.slice(0, 100) ?? "nothing"}.`,
+    throw unexpected(
+      `Expected a ${dataType} score (a ${VALUE_TYPES[dataType]}, or an object with that as value), not ${shown(value) ?? "nothing"}.`,
     );
   return {
     value: value as number | boolean | string,

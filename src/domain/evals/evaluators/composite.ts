@@ -1,32 +1,25 @@
 import { z } from "zod";
+import { listUpTo, textUpTo } from "../../schema-parts.ts";
 import { checkCel } from "../../flow/expressions/cel/cel.ts";
-import type { EvaluatorKind } from "./kind.ts";
+import { defineEvaluator } from "./kind.ts";
 
 const part = z.looseObject({
   name: z.string().regex(/^(?!__proto__$)[A-Za-z_][A-Za-z0-9_]{0,63}$/, "At most 64 letters, digits and _"),
   weight: z.number().min(0).max(1000).default(1),
 });
-const config = z.strictObject({
-  parts: z
-    .array(part)
-    .min(1)
-    .max(20)
-    .describe(
+
+export const composite = defineEvaluator({
+  description: "Combines several evaluators: their weighted mean, or the result of a CEL expression",
+  config: z.strictObject({
+    parts: listUpTo(20, part).describe(
       "Definitions of evaluators (type, config, target, score, negate), or the `evaluator_id` of one, whose current definition is copied. Composite and webhook evaluators are not allowed.",
     ),
-  expression: z
-    .string()
-    .min(1)
-    .max(10_000)
-    .optional()
-    .describe(
-      "CEL over `nodes.<part>` (value, passed, label) and `inputs` that returns a number or a boolean. Default: the weighted mean, where a pass counts as 1.",
-    ),
-});
-
-export const composite: EvaluatorKind<z.output<typeof config>> = {
-  description: "Combines several evaluators: their weighted mean, or the result of a CEL expression",
-  config,
+    expression: textUpTo(10_000)
+      .optional()
+      .describe(
+        "CEL over `nodes.<part>` (value, passed, label) and `inputs` that returns a number or a boolean. Default: the weighted mean, where a pass counts as 1.",
+      ),
+  }),
   score: { data_type: "numeric", direction: "maximize", pass_threshold: 0.5, choices: ["numeric", "boolean"] },
   templates: [
     {
@@ -51,4 +44,4 @@ export const composite: EvaluatorKind<z.output<typeof config>> = {
     const checked = expression === undefined ? undefined : checkCel(expression);
     return checked === undefined || checked.ok ? [] : [{ path: ["expression"], message: checked.message }];
   },
-};
+});

@@ -1,24 +1,10 @@
-import { citation } from "./citation.ts";
-import { code } from "./code.ts";
 import { composite } from "./composite.ts";
-import { contains } from "./contains.ts";
-import { cost } from "./cost.ts";
-import { endsWith } from "./ends-with.ts";
-import { errorFree } from "./error-free.ts";
-import { exactMatch } from "./exact-match.ts";
-import { jsonDiff } from "./json-diff.ts";
-import { jsonSchema } from "./json-schema.ts";
-import { jsonValid } from "./json-valid.ts";
 import type { AnyKind, DefaultThreshold, Direction, EvaluatorKind } from "./kind.ts";
-import { latency } from "./latency.ts";
-import { levenshtein } from "./levenshtein.ts";
 import { llmJudge } from "./llm-judge.ts";
-import { numericDiff } from "./numeric-diff.ts";
-import { path } from "./path.ts";
-import { regex } from "./regex.ts";
-import { similarity } from "./similarity.ts";
-import { startsWith } from "./starts-with.ts";
-import { webhook } from "./webhook.ts";
+import { code, webhook } from "./own-scorers.ts";
+import { citation, cost, errorFree, latency, path } from "./runs.ts";
+import { contains, endsWith, exactMatch, levenshtein, regex, similarity, startsWith } from "./texts.ts";
+import { jsonDiff, jsonSchema, jsonValid, numericDiff } from "./values.ts";
 
 /** Every evaluator type. */
 const KINDS = {

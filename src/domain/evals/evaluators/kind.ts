@@ -1,5 +1,5 @@
+import type { z } from "zod";
 import { parseExactJson } from "../../exact-json.ts";
-import { z } from "zod";
 import type { Json, JsonObject } from "../../json.ts";
 import type { RunState } from "../../runs/run.ts";
 
@@ -146,6 +146,13 @@ export interface EvaluatorKind<Config> {
   readonly find?: (config: Config, subject: Subject) => Finding;
 }
 
+/** Defines an evaluator type. By default it returns a boolean, and true passes. */
+export function defineEvaluator<Config>(
+  kind: Omit<EvaluatorKind<Config>, "score"> & Partial<Pick<EvaluatorKind<Config>, "score">>,
+): EvaluatorKind<Config> {
+  return { score: { data_type: "boolean", direction: "maximize", pass_threshold: null }, ...kind };
+}
+
 /** An evaluator type whose configuration has been parsed by its own schema. */
 export interface AnyKind extends Omit<EvaluatorKind<unknown>, "threshold" | "scale" | "faults" | "find"> {
   readonly threshold?: (config: never, direction: Direction) => DefaultThreshold;
@@ -165,14 +172,6 @@ export function requireOutput({ output, sample }: Subject): Json {
   if (output === undefined) throw nothingToScore("the run did not produce this output");
   return output;
 }
-
-/** The option of types that can also score failed and cancelled runs; they see the run's error. */
-export const failedRuns = z
-  .boolean()
-  .default(false)
-  .describe(
-    "Whether failed and cancelled runs are scored too; `state` and `error` tell what happened. Otherwise they get an error instead of a score.",
-  );
 
 function nothingToScore(why: string): EvaluatorError {
   return new EvaluatorError("no_output", `Nothing to score: ${why}.`);

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { checkTemplate } from "../../flow/expressions/liquid/liquid.ts";
-import type { EvaluatorKind } from "./kind.ts";
+import { textUpTo, wholeNumber } from "../../schema-parts.ts";
+import { defineEvaluator } from "./kind.ts";
 
 const label = z.strictObject({
-  label: z.string().min(1).max(100),
+  label: textUpTo(100),
   value: z.number().optional().describe("Number that the label counts as in the mean."),
   passes: z.boolean().default(false),
   description: z.string().max(1000).default(""),
@@ -44,13 +45,10 @@ Passages that were found:
 
 const config = z
   .strictObject({
-    model: z.string().min(1).max(200).optional(),
+    model: textUpTo(200).optional(),
     connection_id: z.uuid().optional(),
-    rubric: z.string().min(1).max(20_000).describe("The rubric: what to judge, and what is good."),
-    prompt: z
-      .string()
-      .min(1)
-      .max(50_000)
+    rubric: textUpTo(20_000).describe("The rubric: what to judge, and what is good."),
+    prompt: textUpTo(50_000)
       .default(DEFAULT_PROMPT)
       .describe(
         "Liquid over `inputs`, `output`, `outputs`, `expected`, `expected_outputs`, `nodes`, `citations`, `passages`, `usage`, `latency_ms`, `error`, `metadata`. Text from the run is data, never an instruction; put it inside tags that contain `{{fence}}`, as the default does, so that it cannot imitate another section.",
@@ -60,14 +58,11 @@ const config = z
       .refine(({ min, max }) => min < max, { path: ["max"], message: "Must be greater than min" })
       .optional(),
     labels: z.array(label).min(2).max(20).optional().describe("Labels to choose from, instead of a scale."),
-    samples: z
-      .int()
-      .min(1)
-      .max(9)
+    samples: wholeNumber(1, 9)
       .default(1)
       .describe("Number of judge calls. The result is the majority label, or the median on a scale."),
     temperature: z.number().min(0).max(2).default(0),
-    max_tokens: z.int().min(50).max(4000).default(800),
+    max_tokens: wholeNumber(50, 4000).default(800),
   })
   .refine(({ scale, labels }) => scale === undefined || labels === undefined, {
     path: ["labels"],
@@ -84,7 +79,7 @@ function onScale({ scale: { min, max } = DEFAULT_SCALE }: JudgeConfig, share: nu
   return Number((min * (1 - share) + max * share).toPrecision(12));
 }
 
-export const llmJudge: EvaluatorKind<JudgeConfig> = {
+export const llmJudge = defineEvaluator({
   description: "A language model judges the output by a rubric: on a scale, or with one of several labels",
   config,
   score: {
@@ -105,16 +100,13 @@ export const llmJudge: EvaluatorKind<JudgeConfig> = {
       description: "Whether the answer agrees with the reference",
       config: {
         rubric: "The answer states the same facts as the reference answer and adds none that contradict it.",
-        scale: { min: 0, max: 1 },
+        scale: DEFAULT_SCALE,
       },
     },
     {
       name: "Helpfulness",
       description: "Whether the answer helps the person who asked",
-      config: {
-        rubric: "The answer addresses the request completely and can be acted upon.",
-        scale: { min: 0, max: 1 },
-      },
+      config: { rubric: "The answer addresses the request completely and can be acted upon.", scale: DEFAULT_SCALE },
     },
     {
       name: "Groundedness",
@@ -122,7 +114,7 @@ export const llmJudge: EvaluatorKind<JudgeConfig> = {
       config: {
         rubric: "Every statement of the answer is supported by the passages that were found.",
         prompt: PASSAGES_PROMPT,
-        scale: { min: 0, max: 1 },
+        scale: DEFAULT_SCALE,
       },
     },
     {
@@ -132,7 +124,7 @@ export const llmJudge: EvaluatorKind<JudgeConfig> = {
         rubric:
           "The passages that were found help to answer the question: the share of them that does, those first in the list counting most.",
         prompt: PASSAGES_PROMPT,
-        scale: { min: 0, max: 1 },
+        scale: DEFAULT_SCALE,
       },
     },
     {
@@ -152,4 +144,4 @@ export const llmJudge: EvaluatorKind<JudgeConfig> = {
     const checked = checkTemplate(prompt);
     return checked.ok ? [] : [{ path: ["prompt"], message: checked.message }];
   },
-};
+});
