@@ -1,8 +1,7 @@
 import { ApplicationFailure } from "@temporalio/activity";
 import { isCheap } from "../../src/domain/flow/expressions/work.ts";
-import { evaluatePart } from "../../src/domain/flow/expressions/evaluate.ts";
+import { evaluatePart, sourcesOf } from "../../src/domain/flow/expressions/evaluate.ts";
 import { isForWorkflow } from "../../src/domain/flow/expressions/rules.ts";
-import { sourcesOf } from "../../src/domain/flow/expressions/sources.ts";
 import type { Plan, PlanNode } from "../../src/domain/flow/plan/types.ts";
 import { INLINE_VALUE_BYTES, jsonLength } from "../../src/domain/json.ts";
 import type { StoredValue } from "../../src/domain/json.ts";

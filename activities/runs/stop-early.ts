@@ -1,5 +1,5 @@
 import { Context } from "@temporalio/activity";
-import { placesAround } from "../../src/domain/flow/plan/failing-maps.ts";
+import { placesAround } from "../../src/domain/flow/plan/places.ts";
 import type { HandedBack } from "../../src/domain/runs/handed-back.ts";
 import type { ExecuteInput, RunIdentity } from "../../src/domain/runs/run-report.ts";
 import { hasToStop } from "../../src/stores/around.ts";

@@ -1,8 +1,7 @@
 import { INLINE_VALUE_BYTES, jsonLength, memberOf } from "../../src/domain/json.ts";
 import type { StoredValue } from "../../src/domain/json.ts";
-import { evaluatePart } from "../../src/domain/flow/expressions/evaluate.ts";
+import { evaluatePart, sourcesOf } from "../../src/domain/flow/expressions/evaluate.ts";
 import { isForWorkflow } from "../../src/domain/flow/expressions/rules.ts";
-import { sourcesOf } from "../../src/domain/flow/expressions/sources.ts";
 import { workOf } from "../../src/domain/flow/expressions/work.ts";
 import { hasTrait } from "../../src/domain/flow/plan/by-kind.ts";
 import type { PlanNode } from "../../src/domain/flow/plan/types.ts";

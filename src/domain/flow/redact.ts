@@ -66,8 +66,7 @@ function aliases([first, second, third, ...rest]: RedactPath): RedactPath[] {
   const step = (key: string): Step => ({ key, any: false, deep: false });
   if (!first || !second || first.any || first.deep || second.deep) return [];
   const tail = third ? [third, ...rest] : rest;
-  if (first.key === "inputs") return [[step("nodes"), second, step("output"), ...tail]];
-  if (first.key === "outputs") return [[step("nodes"), second, step("output"), ...tail]];
+  if (first.key === "inputs" || first.key === "outputs") return [[step("nodes"), second, step("output"), ...tail]];
   if (first.key === "nodes" && third?.key === "output" && !third.any && !third.deep) {
     return [
       [step("inputs"), second, ...rest],
@@ -88,12 +87,13 @@ type Reached = ReadonlyArray<readonly [path: number, steps: number]>;
  * below `$`: `["nodes", "http-0", "output"]`, `["inputs"]`, `["outputs", "out-0"]`.
  */
 export function redact(value: Json, paths: readonly RedactPath[], root: ReadonlyArray<string | number>): Json {
-  let reached: Reached = paths.map((_, index) => [index, 0] as const);
-  for (const key of root) {
-    if (isWhole(paths, reached)) break;
-    reached = advance(paths, reached, key);
-  }
-  return mask(value, paths, reached, 0);
+  return mask(value, paths, reachedAt(paths, root), 0);
+}
+
+/** What the paths have matched at a location, or at the first value around it that they mask whole. */
+function reachedAt(paths: readonly RedactPath[], root: ReadonlyArray<string | number>): Reached {
+  const start: Reached = paths.map((_, index) => [index, 0]);
+  return root.reduce((reached, key) => (isWhole(paths, reached) ? reached : advance(paths, reached, key)), start);
 }
 
 function mask(value: Json, paths: readonly RedactPath[], reached: Reached, depth: number): Json {
@@ -143,10 +143,5 @@ export function mayMask(
   what: "text" | "value",
 ): boolean {
   if (what === "text") return redact("x", paths, root) === REDACTED;
-  let reached: Reached = paths.map((_, index) => [index, 0] as const);
-  for (const key of root) {
-    if (isWhole(paths, reached)) return true;
-    reached = advance(paths, reached, key);
-  }
-  return reached.length > 0;
+  return reachedAt(paths, root).length > 0;
 }

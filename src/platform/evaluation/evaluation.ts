@@ -1,6 +1,5 @@
 import { availableParallelism } from "node:os";
-import { evaluatePart, evaluateSources } from "../../domain/flow/expressions/evaluate.ts";
-import { sourcesOf } from "../../domain/flow/expressions/sources.ts";
+import { evaluatePart, evaluateSources, sourcesOf } from "../../domain/flow/expressions/evaluate.ts";
 import type { Source } from "../../domain/flow/expressions/evaluated-kinds.ts";
 import { isCheap } from "../../domain/flow/expressions/work.ts";
 import type { EvaluatorDefinition, Outcome } from "../../domain/evals/evaluator.ts";

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { bindConnections } from "../../domain/flow/plan/bind-connections.ts";
-import { planNodeAt } from "../../domain/flow/plan/node-at.ts";
+import { planNodeAt } from "../../domain/flow/plan/places.ts";
 import type { Plan, PlanNode } from "../../domain/flow/plan/types.ts";
 import { parseRedactPaths } from "../../domain/flow/redact.ts";
 import type { RedactPath } from "../../domain/flow/redact.ts";

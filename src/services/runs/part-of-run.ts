@@ -1,8 +1,8 @@
 import { ValidationProblem, invalid } from "../../domain/errors.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 import { hasTrait } from "../../domain/flow/plan/by-kind.ts";
-import { planNodeAt } from "../../domain/flow/plan/node-at.ts";
-import { nodesFor } from "../../domain/flow/plan/part.ts";
+import { planNodeAt } from "../../domain/flow/plan/places.ts";
+import { nodesFor } from "../../domain/flow/plan/rerun.ts";
 import type { Plan, PlanNode } from "../../domain/flow/plan/types.ts";
 import { NODE_SPECS, nodeHandles } from "../../domain/flow/nodes/index.ts";
 import type { Json, StoredValue } from "../../domain/json.ts";

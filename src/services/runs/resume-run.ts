@@ -1,5 +1,5 @@
 import { Problem, invalid } from "../../domain/errors.ts";
-import { reuseFor } from "../../domain/flow/plan/reuse.ts";
+import { reuseFor } from "../../domain/flow/plan/rerun.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { CheckpointNode } from "../../domain/runs/run.ts";
 import { createInlineBudget } from "../../platform/blobs/blobs.ts";

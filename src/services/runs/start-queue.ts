@@ -46,10 +46,10 @@ export interface QueuedRun {
 
 export interface StartQueue {
   /**
-   * Accepts a run that no caller waits for: `insert` inserts its row, and calls `add` to queue its start. Runs with
-   * `long` inputs, which go to the blob store first, wait for each other only. Throws Problem `too_many_new_runs`.
+   * Accepts a run that no caller waits for: `insert` inserts its row, and calls `add` to queue its start. Throws
+   * Problem `too_many_new_runs`.
    */
-  accept<T>(orgId: string, insert: (add: (run: QueuedRun) => void) => Promise<T>, long?: boolean): Promise<T>;
+  accept<T>(orgId: string, insert: (add: (run: QueuedRun) => void) => Promise<T>): Promise<T>;
   /** The number of runs that are being accepted or wait for their start. */
   size(): number;
   /** Finishes the starts in progress. The sweeper starts the rest. */
@@ -95,7 +95,6 @@ export function createStartQueue({
   const lines = new Map<string, Entry[]>();
   const shares = createShares(maxQueued);
   const acceptance = createLimit(acceptedAtOnce, acceptWithinMs);
-  const longAcceptance = createLimit(acceptedAtOnce, acceptWithinMs);
   let accepting = 0;
   /** The requests that are being accepted, by organisation. */
   const arriving = new Map<string, number>();
@@ -195,7 +194,7 @@ export function createStartQueue({
   }
 
   return {
-    async accept(orgId, insert, long = false) {
+    async accept(orgId, insert) {
       const leave = shares.take(orgId);
       if (leave === null) throw tooManyNew();
       let queued = false;
@@ -207,7 +206,7 @@ export function createStartQueue({
       };
       count(orgId, 1);
       try {
-        return await (long ? longAcceptance : acceptance)(() => insert(add), orgId);
+        return await acceptance(() => insert(add), orgId);
       } catch (error) {
         throw error instanceof WaitedTooLong ? tooManyNew() : error;
       } finally {

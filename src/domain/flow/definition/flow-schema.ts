@@ -1,6 +1,6 @@
-import { z } from "zod";
+import type { z } from "zod";
 import type { Json, JsonObject } from "../../json.ts";
-import { excludeForbiddenName } from "../../json-schema.ts";
+import { requestSchema } from "../../json-schema.ts";
 import { edgeSchema, flowDefinitionSchema, nodeSchema } from "./definition.ts";
 import { NODE_SPECS } from "../nodes/index.ts";
 import { NODE_KINDS, type NodeKind } from "../kinds.ts";
@@ -12,7 +12,7 @@ type Members = Record<string, Json>;
  * `validateFlow` checks, such as whether expressions parse, edges connect existing nodes, and IDs are unique.
  */
 export function flowJsonSchema(): JsonObject {
-  const { $schema, properties, $defs, ...flow } = toSchema(flowDefinitionSchema);
+  const { $schema, properties, $defs, ...flow } = requestSchema(flowDefinitionSchema);
   const graph: Members = {
     nodes: { type: "array", items: { $ref: "#/$defs/node" } },
     edges: { type: "array", items: { $ref: "#/$defs/edge" } },
@@ -38,11 +38,11 @@ function nodeOf(kind: NodeKind): JsonObject {
   const node = part(nodeSchema);
   const config = part(spec.config);
   const members = config["properties"] as Members;
-  const required = (config["required"] as readonly string[] | undefined) ?? [];
+  const own = (config["required"] as readonly string[] | undefined) ?? [];
+  const needed = spec.nested ? [...own, "flow"] : own;
   const whole: JsonObject = spec.nested
-    ? { ...config, properties: { ...members, flow: { $ref: "#/$defs/graph" } }, required: [...required, "flow"] }
+    ? { ...config, properties: { ...members, flow: { $ref: "#/$defs/graph" } }, required: needed }
     : config;
-  const needed = (whole["required"] as readonly string[] | undefined) ?? [];
   return {
     ...node,
     description: spec.description,
@@ -52,14 +52,6 @@ function nodeOf(kind: NodeKind): JsonObject {
 }
 
 function part(schema: z.ZodType): JsonObject {
-  const { $schema: _, $defs: _shared, ...rest } = toSchema(schema);
+  const { $schema: _, $defs: _shared, ...rest } = requestSchema(schema);
   return rest;
-}
-
-function toSchema(schema: z.ZodType): JsonObject {
-  return z.toJSONSchema(schema, {
-    target: "draft-2020-12",
-    io: "input",
-    override: excludeForbiddenName,
-  }) as unknown as JsonObject;
 }

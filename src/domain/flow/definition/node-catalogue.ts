@@ -1,9 +1,8 @@
-import { z } from "zod";
 import type { JsonObject } from "../../json.ts";
-import { excludeForbiddenName } from "../../json-schema.ts";
-import { NODE_KINDS, type NodeKind, type RetryPolicy } from "../kinds.ts";
+import { requestSchema } from "../../json-schema.ts";
+import { NODE_KINDS, type NodeKind } from "../kinds.ts";
 import { NODE_SPECS } from "../nodes/index.ts";
-import { NODE_GROUPS, type NodeGroup, type NodeSpec } from "../nodes/spec.ts";
+import { NODE_GROUPS, type NodeSpec } from "../nodes/spec.ts";
 import { createSampler, type Places, type Schema } from "./sample-config.ts";
 
 /** A handle of a node type. With `each`, there is one for every entry of this field of `config`, and `{id}` stands for the entry's ID. */
@@ -15,11 +14,8 @@ export interface HandleRule {
 }
 
 /** What editors need to know about a node type. */
-export interface NodeKindEntry {
+export interface NodeKindEntry extends Pick<NodeSpec, "title" | "group" | "icon" | "retry" | "example"> {
   readonly type: NodeKind;
-  readonly title: string;
-  readonly group: NodeGroup;
-  readonly icon: string;
   readonly help: string;
   /** Whether a run's inputs or uploads provide its nodes' values; such nodes are allowed only at the top level. */
   readonly input: boolean;
@@ -28,9 +24,7 @@ export interface NodeKindEntry {
   /** JSON Schema 2020-12 of `config`. */
   readonly config: JsonObject;
   readonly handles: readonly HandleRule[];
-  readonly retry: RetryPolicy;
   readonly timeout_ms: number | null;
-  readonly example: JsonObject;
   /** JSON Schema 2020-12 of the value that the example returns. */
   readonly output: JsonObject;
 }
@@ -53,11 +47,7 @@ export function nodeCatalogue(): NodeKindEntry[] {
 
 function describeKind(type: NodeKind, spec: NodeSpec): NodeKindEntry {
   const { title, group, icon, description: help, retry, timeout_ms = null, example } = spec;
-  const { $schema: _, ...schema } = z.toJSONSchema(spec.config, {
-    target: "draft-2020-12",
-    io: "input",
-    override: excludeForbiddenName,
-  }) as Schema;
+  const { $schema: _, ...schema } = requestSchema(spec.config) as Schema;
   const { sample, places } = createSampler(schema);
   for (const { path, language } of spec.expressions(sample)) mark(places, path, { "x-language": language });
   for (const { path, kind } of spec.references?.(sample) ?? []) mark(places, path, { "x-reference": kind });

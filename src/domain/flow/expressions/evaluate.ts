@@ -6,8 +6,9 @@ import type { NodePart } from "../../runs/run-report.ts";
 import { evaluateCel, evaluateCondition } from "./cel/cel.ts";
 import { jsonSize } from "./json-size.ts";
 import { renderTemplate } from "./liquid/liquid.ts";
-import { evaluateAll, evaluateNode } from "./evaluated-kinds.ts";
-import type { Source } from "./evaluated-kinds.ts";
+import { cel, evaluateAll, evaluateNode, liquid, sourcesOfNode } from "./evaluated-kinds.ts";
+import type { Evaluation, Source } from "./evaluated-kinds.ts";
+import type { NodeKind } from "../kinds.ts";
 import type { NodeConfigs } from "../nodes/index.ts";
 import { ofKind } from "../plan/by-kind.ts";
 import type { PlanNode } from "../plan/types.ts";
@@ -18,40 +19,61 @@ import type { NodeResult, Scope } from "../scope.ts";
  * `rules`: in a workflow, the rules of the plan. Throws NodeFailure.
  */
 export function evaluatePart(node: PlanNode, part: NodePart, scope: Scope, rules?: number): NodeResult {
-  const result = evaluated(node, part, scope, rules);
+  const result = PARTS[part].evaluate(node, scope, rules);
   requireStorable(result.output, "The result");
   return result;
 }
 
-function evaluated(node: PlanNode, part: NodePart, scope: Scope, rules?: number): NodeResult {
-  switch (part) {
-    case "skip_if":
-      return { output: evaluateCondition(node.skip_if ?? "false", scope) };
-    case "node":
-      return evaluateNode(node, scope, rules);
-    case "items":
-      return { output: items(ofKind(node, "map").config.items, scope) };
-    case "initial":
-      return { output: evaluateCel(ofKind(node, "loop").config.initial ?? "null", scope) };
-    case "while":
-      return { output: evaluateCondition(ofKind(node, "loop").config.while, scope) };
-    case "inputs":
-      return { output: evaluateAll(ofKind(node, "subflow").config.inputs, scope) };
-    case "until":
-      return { output: until(ofKind(node, "delay").config, scope) };
-    case "approval": {
-      const { message, data } = ofKind(node, "approval").config;
-      return {
-        output: {
-          message: renderTemplate(message, scope, rules),
-          data: data === undefined ? null : evaluateCel(data, scope),
-        },
-      };
-    }
-    default:
-      return part satisfies never;
-  }
+/** The expressions and templates in a part of a node's configuration. */
+export function sourcesOf(node: PlanNode, part: NodePart): readonly Source[] {
+  return PARTS[part].sources(node);
 }
+
+/** A part of the configuration of nodes of one type. */
+function partOf<Kind extends NodeKind>(
+  kind: Kind,
+  sources: (config: NodeConfigs[Kind]) => readonly Source[],
+  output: (config: NodeConfigs[Kind], scope: Scope, rules?: number) => Json,
+): Evaluation<NodeKind> {
+  const configOf = (node: PlanNode): NodeConfigs[Kind] => ofKind(node, kind).config as NodeConfigs[Kind];
+  return {
+    sources: (node) => sources(configOf(node)),
+    evaluate: (node, scope, rules) => ({ output: output(configOf(node), scope, rules) }),
+  };
+}
+
+const PARTS: Readonly<Record<NodePart, Evaluation<NodeKind>>> = {
+  skip_if: {
+    sources: ({ skip_if }) => [cel(skip_if)],
+    evaluate: ({ skip_if = "false" }, scope) => ({ output: evaluateCondition(skip_if, scope) }),
+  },
+  node: { sources: sourcesOfNode, evaluate: evaluateNode },
+  items: partOf("map", (map) => [cel(map.items)], items),
+  initial: partOf(
+    "loop",
+    ({ initial }) => [cel(initial)],
+    ({ initial = "null" }, scope) => evaluateCel(initial, scope),
+  ),
+  while: partOf(
+    "loop",
+    (loop) => [cel(loop.while)],
+    (loop, scope) => evaluateCondition(loop.while, scope),
+  ),
+  inputs: partOf(
+    "subflow",
+    ({ inputs }) => Object.values(inputs).map(cel),
+    ({ inputs }, scope) => evaluateAll(inputs, scope),
+  ),
+  until: partOf("delay", (delay) => [cel(delay.until)], until),
+  approval: partOf(
+    "approval",
+    ({ message, data }) => [liquid(message), cel(data)],
+    ({ message, data }, scope, rules) => ({
+      message: renderTemplate(message, scope, rules),
+      data: data === undefined ? null : evaluateCel(data, scope),
+    }),
+  ),
+};
 
 /** Evaluates several expressions and templates of a node together. Throws NodeFailure, also if the results are too long together. */
 export function evaluateSources(sources: readonly Source[], scope: Scope): readonly Json[] {
@@ -64,7 +86,7 @@ export function evaluateSources(sources: readonly Source[], scope: Scope): reado
   });
 }
 
-function items(source: string, scope: Scope): Json {
+function items({ items: source }: NodeConfigs["map"], scope: Scope): Json {
   const value = evaluateCel(source, scope);
   if (Array.isArray(value)) return value;
   throw new NodeFailure(

@@ -15,7 +15,8 @@ export interface Source {
 export const cel = (source = "null"): Source => ({ language: "cel", source });
 export const liquid = (source: string): Source => ({ language: "liquid", source });
 
-interface Evaluation<Kind extends NodeKind> {
+/** How a node, or a part of its configuration, is evaluated. */
+export interface Evaluation<Kind extends NodeKind> {
   sources(node: PlanNodeOf<Kind>): readonly Source[];
   /** Throws NodeFailure. */
   evaluate(node: PlanNodeOf<Kind>, scope: Scope, rules?: number): NodeResult;

@@ -71,15 +71,12 @@ function curlCode(call: FlowCall): string {
   );
   const body = ["--header 'Content-Type: application/json'", `--data-raw ${quoted(plainJson(inputs, 2))}`];
   const url = quoted(callUrl(call));
-  if (way === "stream") {
+  if (way !== "async") {
     // Without buffers, each line is shown when it arrives.
-    return [
-      ...uploads,
-      continued([`curl --fail-with-body --no-buffer --request POST ${url}`, SHELL_KEY, ...body]),
-    ].join("\n\n");
+    const buffers = way === "stream" ? " --no-buffer" : "";
+    const call = continued([`curl --fail-with-body${buffers} --request POST ${url}`, SHELL_KEY, ...body]);
+    return [...uploads, call].join("\n\n");
   }
-  if (way === "sync")
-    return [...uploads, continued([`curl --fail-with-body --request POST ${url}`, SHELL_KEY, ...body])].join("\n\n");
   const start = continued([
     `path=$(curl --silent --show-error --fail --request POST ${url}`,
     SHELL_KEY,
@@ -88,11 +85,8 @@ function curlCode(call: FlowCall): string {
     "--output /dev/null --dump-header - | tr -d '\\r' | sed -n 's/^[Ll]ocation: //p')",
   ]);
   const read = continued([`curl --fail-with-body ${quoted(base)}"$path&wait_seconds=60"`, SHELL_KEY]);
-  return [
-    ...uploads,
-    start,
-    `# Waits up to 60 s. Repeat it while the state is PENDING, RUNNING or RESUMED.\n${read}`,
-  ].join("\n\n");
+  const remark = "# Waits up to 60 s. Repeat it while the state is PENDING, RUNNING or RESUMED.";
+  return [...uploads, start, `${remark}\n${read}`].join("\n\n");
 }
 
 /** A file name in the header of a multipart body, escaped as browsers do. */

@@ -1,3 +1,4 @@
+import { objectSchema } from "../../json-schema.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import type { FlowIo } from "./io-schema.ts";
 
@@ -27,11 +28,6 @@ export function presentFlowIo(io: FlowIo, format: IoFormat, address: FlowAddress
   }
 }
 
-/** The path of a flow's inference endpoint. */
-function inferencePath(org_id: string, project_id: string): string {
-  return `/inference/v0/run/${encodeURIComponent(org_id)}/${encodeURIComponent(project_id)}`;
-}
-
 /** An OpenAPI 3.1 document with this one flow's inference endpoint. */
 export function toOpenApi(io: FlowIo, { base_url, org_id, environment }: FlowAddress): JsonObject {
   const { $schema: _, ...inputs } = io.inputs;
@@ -42,19 +38,19 @@ export function toOpenApi(io: FlowIo, { base_url, org_id, environment }: FlowAdd
   };
   const body: JsonObject = { ...inputs, properties: { user_id: userId, ...(inputs["properties"] as JsonObject) } };
   const examples = io.examples.map(({ name, inputs: value }) => [name, { summary: name, value }] as const);
-  const schemas = {
+  const components = {
     Inputs: body,
     Outputs: outputs,
     Run: runSchema,
     Problem: problemSchema,
     ValidationProblem: validationSchema,
   };
+  const ref = (name: keyof typeof components): Json => ({ $ref: `#/components/schemas/${name}` });
   const problem = (description: string) => ({
     description,
-    content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+    content: { "application/problem+json": { schema: ref("Problem") } },
   });
   const json = (description: string, schema: Json) => ({ description, content: { "application/json": { schema } } });
-  const run: Json = { $ref: "#/components/schemas/Run" };
   const operation: JsonObject = {
     operationId: `run_${toolName(io.name)}`,
     summary: `Run ${io.name}`,
@@ -63,30 +59,25 @@ export function toOpenApi(io: FlowIo, { base_url, org_id, environment }: FlowAdd
       parameter("version", { type: "integer", default: -1 }, "Version of the flow to run; -1 is the published version"),
       ...(environment === undefined
         ? []
-        : [
-            {
-              ...parameter("environment", { type: "string", const: environment }, "Environment to call"),
-              required: true,
-            },
-          ]),
+        : [parameter("environment", { type: "string", const: environment }, "Environment to call", true)]),
       parameter("verbose", { type: "boolean", default: true }, "Pass false to get only the outputs"),
     ],
     requestBody: {
       required: true,
       content: {
         "application/json": {
-          schema: { $ref: "#/components/schemas/Inputs" },
+          schema: ref("Inputs"),
           ...(examples.length > 0 ? { examples: Object.fromEntries(examples) } : {}),
         },
       },
     },
     responses: {
-      "200": json("The run, or only its outputs", { anyOf: [run, { $ref: "#/components/schemas/Outputs" }] }),
-      "202": json("The run continues; poll it at the URL in Location", run),
+      "200": json("The run, or only its outputs", { anyOf: [ref("Run"), ref("Outputs")] }),
+      "202": json("The run continues; poll it at the URL in Location", ref("Run")),
       "401": problem("A valid credential is required"),
       "404": problem("The flow or this version of it was not found"),
       "413": problem("The inputs are too large"),
-      "422": json("Inputs are missing or invalid", { $ref: "#/components/schemas/ValidationProblem" }),
+      "422": json("Inputs are missing or invalid", ref("ValidationProblem")),
       "429": problem("Too many requests or runs"),
       "500": problem("The run failed"),
       "502": problem("A service that the flow calls failed"),
@@ -103,8 +94,10 @@ export function toOpenApi(io: FlowIo, { base_url, org_id, environment }: FlowAdd
     },
     servers: [{ url: base_url }],
     security: [{ bearer: [] }],
-    paths: { [inferencePath(org_id, io.project_id)]: { post: operation } },
-    components: { schemas, securitySchemes: { bearer: { type: "http", scheme: "bearer" } } },
+    paths: {
+      [`/inference/v0/run/${encodeURIComponent(org_id)}/${encodeURIComponent(io.project_id)}`]: { post: operation },
+    },
+    components: { schemas: components, securitySchemes: { bearer: { type: "http", scheme: "bearer" } } },
   };
 }
 
@@ -138,54 +131,36 @@ export function toolName(name: string): string {
   );
 }
 
-function parameter(name: string, schema: Json, description: string): JsonObject {
-  return { name, in: "query", required: false, description, schema };
+function parameter(name: string, schema: Json, description: string, required = false): JsonObject {
+  return { name, in: "query", required, description, schema };
 }
 
-const runSchema: JsonObject = {
-  type: "object",
-  properties: {
-    outputs: { $ref: "#/components/schemas/Outputs" },
-    citations: { type: "array" },
-    run_id: { type: "string" },
-    metadata: { type: "object" },
-    progress_data: { type: "object" },
-    state: { type: "string" },
-    pause: { type: ["object", "null"] },
-    error: { type: ["object", "null"] },
-  },
-  required: ["outputs", "citations", "run_id", "metadata", "progress_data", "state", "pause", "error"],
-};
+const text = { type: "string" };
+const runSchema = objectSchema({
+  outputs: { $ref: "#/components/schemas/Outputs" },
+  citations: { type: "array" },
+  run_id: text,
+  metadata: { type: "object" },
+  progress_data: { type: "object" },
+  state: text,
+  pause: { type: ["object", "null"] },
+  error: { type: ["object", "null"] },
+});
 
 const problemSchema: JsonObject = {
   type: "object",
-  properties: {
-    type: { type: "string" },
-    title: { type: "string" },
-    status: { type: "integer" },
-    detail: { type: "string" },
-    code: { type: "string" },
-    request_id: { type: "string" },
-  },
+  properties: { type: text, title: text, status: { type: "integer" }, detail: text, code: text, request_id: text },
   required: ["title", "status", "code"],
 };
 
-const issueSchema: JsonObject = {
-  type: "object",
-  properties: {
-    loc: { type: "array", items: { type: ["string", "integer"] } },
-    msg: { type: "string" },
-    type: { type: "string" },
-  },
-  required: ["loc", "msg", "type"],
-};
+const issueSchema = objectSchema({
+  loc: { type: "array", items: { type: ["string", "integer"] } },
+  msg: text,
+  type: text,
+});
 
 const validationSchema: JsonObject = {
   type: "object",
-  properties: {
-    detail: { type: "array", items: issueSchema },
-    code: { type: "string" },
-    request_id: { type: "string" },
-  },
+  properties: { detail: { type: "array", items: issueSchema }, code: text, request_id: text },
   required: ["detail"],
 };

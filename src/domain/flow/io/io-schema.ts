@@ -7,16 +7,13 @@ import {
   type FlowNode,
 } from "../definition/definition.ts";
 import type { FlowLimits } from "../definition/limits.ts";
+import { reachable } from "../plan/graph.ts";
 import { NODE_SPECS } from "../nodes/index.ts";
 import type { NodeConfig, PauseShape } from "../nodes/spec.ts";
 
 /** The inputs and outputs of a flow: the response of `GET /v2/projects/{id}/io-schema`. */
-export interface FlowIo {
-  readonly project_id: string;
-  readonly name: string;
+export interface FlowIo extends FlowIdentity {
   readonly description: string | null;
-  readonly version: number;
-  readonly content_hash: string;
   /** JSON Schema 2020-12 of a run's inputs. */
   readonly inputs: JsonObject;
   /**
@@ -106,10 +103,8 @@ function certainNodes({ nodes, edges }: FlowGraph): ReadonlySet<string> {
     const always = handleOf(edge) === "out" && unskipped.get(edge.source)?.on_error !== "branch";
     if (always && unskipped.has(edge.target)) ways.set(edge.source, [...(ways.get(edge.source) ?? []), edge.target]);
   }
-  const certain = new Set([...unskipped.keys()].filter((id) => !targets.has(id)));
-  // Iterating a set also visits items added during the iteration.
-  for (const id of certain) for (const target of ways.get(id) ?? []) certain.add(target);
-  return certain;
+  const roots = [...unskipped.keys()].filter((id) => !targets.has(id));
+  return reachable(roots, (id) => ways.get(id) ?? []);
 }
 
 /** The possible values of an output: its own text, or the values of its sources. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { jsonValueSchema } from "../../json-schema.ts";
 import { inputReferences } from "./action-inputs.ts";
+import { connectionReference } from "./model-choice.ts";
 import { defineNode, liquidInside, NETWORK_RETRY, remembersNothing } from "./spec.ts";
 
 const config = z.strictObject({
@@ -37,9 +38,7 @@ export const actionSpec = defineNode({
         inputs: { names: Object.keys(inputs), member: "inputs", all: true },
       },
     },
-    ...(connection_id === undefined
-      ? []
-      : [{ kind: "connection" as const, id: connection_id, path: ["connection_id"] }]),
+    ...connectionReference(connection_id),
     ...inputReferences(provider_id, action_id, inputs, "inputs"),
   ],
   remembers: remembersNothing,

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { jsonObjectSchema } from "../../json-schema.ts";
+import { listUpTo, wholeNumber } from "../../schema-parts.ts";
+import { jsonObjectSchema, objectSchema } from "../../json-schema.ts";
 import { nodeIdSchema } from "../definition/definition.ts";
 import { assigneesConfig } from "./assignees.ts";
 import { repeated } from "./repeated.ts";
@@ -12,31 +13,23 @@ const config = z.strictObject({
   message: z.string().describe("Liquid template of the question to people"),
   data: z.string().exactOptional().describe("CEL expression for data that helps people decide"),
   form: jsonObjectSchema.exactOptional().describe("JSON Schema 2020-12 of the data that an answer contains"),
-  actions: z
-    .array(
-      z.strictObject({
-        id: nodeIdSchema.refine(
-          (id) => !RESERVED_ACTIONS.includes(id),
-          `Must not be one of ${RESERVED_ACTIONS.join(", ")}`,
-        ),
-        label: z.string().max(200).exactOptional(),
-      }),
-    )
-    .min(1)
-    .max(20)
+  actions: listUpTo(
+    20,
+    z.strictObject({
+      id: nodeIdSchema.refine(
+        (id) => !RESERVED_ACTIONS.includes(id),
+        `Must not be one of ${RESERVED_ACTIONS.join(", ")}`,
+      ),
+      label: z.string().max(200).exactOptional(),
+    }),
+  )
     .default([{ id: "approve" }, { id: "reject" }])
     .describe("Actions people can choose; each is a handle"),
-  required_approvals: z
-    .int()
-    .min(1)
-    .max(100)
+  required_approvals: wholeNumber(1, 100)
     .default(1)
     .describe("Number of different people who must choose the same action; one reject is enough"),
   assignees: assigneesConfig.exactOptional().describe("Who can answer; if omitted, everyone who can resume runs"),
-  expires_in_seconds: z
-    .int()
-    .min(1)
-    .max(2_592_000)
+  expires_in_seconds: wholeNumber(1, 2_592_000)
     .exactOptional()
     .describe("Time until the pause expires, in seconds. If omitted, it stays open as long as the run can run"),
   on_timeout: z
@@ -69,16 +62,13 @@ export const approvalSpec = defineNode({
     assignees === undefined ? [] : [{ assignees, required_approvals, path: ["assignees"] }],
   remembers: remembersNothing,
   io: {
-    output: ({ actions }) => ({
-      type: "object",
-      properties: {
+    output: ({ actions }) =>
+      objectSchema({
         action: { enum: [...actions.map(({ id }) => id), "timeout"] },
         data: {},
         by: { type: ["string", "null"] },
         at: { type: "string", format: "date-time" },
-      },
-      required: ["action", "data", "by", "at"],
-    }),
+      }),
     pause: ({ form, actions }) => ({ form: form ?? null, actions }),
   },
 });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { textUpTo } from "../../schema-parts.ts";
 import { emailAddress } from "../../accounts/accounts.ts";
 import { ASSIGNEE_ROLES } from "../../runs/assignees.ts";
 import type { Assignees } from "../../runs/assignees.ts";
@@ -7,10 +8,7 @@ import { isUuid } from "../../uuid.ts";
 /** Most users that one pause may name. */
 const MAX_USERS = 100;
 
-const user = z
-  .string()
-  .min(1)
-  .max(320)
+const user = textUpTo(320)
   .toLowerCase()
   .refine(
     (text) => isUuid(text) || emailAddress.safeParse(text.slice(0, 321)).success,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { textUpTo } from "../../schema-parts.ts";
 import { syntaxFaultOf } from "./code-syntax.ts";
 import { cel, defineNode, remembersNothing, type ConfigFault } from "./spec.ts";
 
@@ -6,16 +7,10 @@ import { cel, defineNode, remembersNothing, type ConfigFault } from "./spec.ts";
 const MAX_CODE_CHARS = 256 * 1024;
 
 const config = z.strictObject({
-  source: z
-    .string()
-    .min(1)
-    .max(MAX_CODE_CHARS)
+  source: textUpTo(MAX_CODE_CHARS)
     .describe("JavaScript that declares main(args); its return value is the node's value. No network, files or modules")
     .meta({ "x-language": "javascript" }),
-  args: z
-    .record(z.string().min(1).max(128), z.string())
-    .default({})
-    .describe("Arguments of main: name to CEL expression"),
+  args: z.record(textUpTo(128), z.string()).default({}).describe("Arguments of main: name to CEL expression"),
 });
 export type CodeConfig = z.infer<typeof config>;
 

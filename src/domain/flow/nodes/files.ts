@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { listUpTo } from "../../schema-parts.ts";
+import { objectSchema } from "../../json-schema.ts";
 import type { JsonObject } from "../../json.ts";
 import { defineNode, remembersNothing } from "./spec.ts";
 
@@ -6,10 +8,7 @@ const MIME_TYPE = /^[A-Za-z0-9!#$&^_.+-]{1,127}\/([A-Za-z0-9!#$&^_.+-]{1,127}|\*
 
 const config = z.strictObject({
   required: z.boolean().default(false).describe("Whether the node fails if nothing was uploaded"),
-  accept: z
-    .array(z.string().regex(MIME_TYPE, "Must be a media type such as application/pdf or text/*"))
-    .min(1)
-    .max(50)
+  accept: listUpTo(50, z.string().regex(MIME_TYPE, "Must be a media type such as application/pdf or text/*"))
     .exactOptional()
     .describe("Media types an upload can have; if omitted, every type that can be read"),
   description: z.string().max(2000).exactOptional().describe("Description for people of what to upload"),
@@ -38,11 +37,7 @@ export const filesSpec = defineNode({
   execution: () => "local",
   remembers: remembersNothing,
   io: {
-    output: () => ({
-      type: "object",
-      properties: { documents: { type: "array", items: documentSchema }, text: { type: "string" } },
-      required: ["documents", "text"],
-    }),
+    output: () => objectSchema({ documents: { type: "array", items: documentSchema }, text: { type: "string" } }),
     input: (config) => ({
       schema: {
         description: `${config.description ?? "Documents"} (uploaded with POST /upload_to_storage_user before the run, not sent in its body)`,

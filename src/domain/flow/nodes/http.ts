@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { jsonValueSchema } from "../../json-schema.ts";
+import { jsonValueSchema, objectSchema } from "../../json-schema.ts";
 import { defineNode, liquid, liquidInside, NETWORK_RETRY, remembersNothing, type ConfigFault } from "./spec.ts";
 import { isWebAddress } from "../../web-address.ts";
 
@@ -60,13 +60,7 @@ export const httpSpec = defineNode({
   remembers: remembersNothing,
   retry: NETWORK_RETRY,
   timeout_ms: 30_000,
-  io: {
-    output: () => ({
-      type: "object",
-      properties: { status: { type: "integer" }, headers: { type: "object" }, body: {} },
-      required: ["status", "headers", "body"],
-    }),
-  },
+  io: { output: () => objectSchema({ status: { type: "integer" }, headers: { type: "object" }, body: {} }) },
 });
 
 function urlFaults(url: string): ConfigFault[] {

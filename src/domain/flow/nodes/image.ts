@@ -1,8 +1,10 @@
 import { z } from "zod";
+import { textUpTo } from "../../schema-parts.ts";
 import { MEDIA_TYPES, OCR_TYPES } from "../../media/media.ts";
-import { MEDIA_TEXT, mediaInput } from "./media.ts";
+import { inputFields } from "./input.ts";
+import { mediaInput, mediaNode } from "./media.ts";
 import { connectionReference, modelConfig } from "./model-choice.ts";
-import { defineNode, NETWORK_RETRY, remembersNothing } from "./spec.ts";
+import { defineNode } from "./spec.ts";
 
 const config = z.strictObject({
   ...modelConfig,
@@ -13,13 +15,10 @@ const config = z.strictObject({
     .describe(
       "`model` asks a model that reads images; `ocr` reads the text in the image on this installation, without a model",
     ),
-  prompt: z
-    .string()
-    .min(1)
-    .max(20_000)
+  prompt: textUpTo(20_000)
     .default("Describe this picture. Give the text in it word for word.")
     .describe("Prompt for the model"),
-  description: z.string().max(2000).exactOptional().describe("What to enter, for people and models that fill it in"),
+  description: inputFields.description,
 });
 export type ImageConfig = z.infer<typeof config>;
 
@@ -30,22 +29,15 @@ export function imageTypes({ mode }: Pick<ImageConfig, "mode">): readonly string
 
 export const imageSpec = defineNode({
   title: "Picture",
-  group: "inputs",
+  ...mediaNode,
   icon: "picture",
   description: "An image given to the run: a model's description of it, or the text recognised in it",
   example: { prompt: "What is broken in this picture?", description: "A photo of the damage" },
-  advanced: ["model", "connection_id"],
   config,
-  input: true,
-  execution: () => "activity",
-  outputMember: () => "text",
   references: ({ connection_id }) => connectionReference(connection_id),
   model: ({ mode, model, connection_id }) => (mode === "ocr" ? null : { model, connection_id }),
-  remembers: remembersNothing,
-  retry: NETWORK_RETRY,
-  timeout_ms: 300_000,
   io: {
-    output: () => MEDIA_TEXT,
+    ...mediaNode.io,
     input: (config, { max_input_bytes }) => ({
       schema: mediaInput("image", config, max_input_bytes, imageTypes(config)),
       required: config.required,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { knowledgeQuerySchema } from "../../knowledge/query.ts";
-import { jsonObjectSchema } from "../../json-schema.ts";
+import { jsonObjectSchema, objectSchema } from "../../json-schema.ts";
 import { defineNode, liquid, liquidInside, NETWORK_RETRY, remembersNothing } from "./spec.ts";
 
 const { query_strategy, keyword_weight, top_k, score_threshold, max_chunks_per_resource, neighbors, rerank, include } =
@@ -44,14 +44,11 @@ export const knowledgeSpec = defineNode({
   retry: NETWORK_RETRY,
   timeout_ms: 60_000,
   io: {
-    output: () => ({
-      type: "object",
-      properties: {
+    output: () =>
+      objectSchema({
         results: { type: "array", items: { type: "object" } },
         text: { type: "string" },
         citations: { type: "array", items: { type: "object" } },
-      },
-      required: ["results", "text", "citations"],
-    }),
+      }),
   },
 });

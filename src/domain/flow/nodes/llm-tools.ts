@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { listUpTo, textUpTo } from "../../schema-parts.ts";
 import { jsonValueSchema } from "../../json-schema.ts";
 import { SKILL_TOOLS } from "../../models/agent.ts";
 import { knowledgeQuerySchema } from "../../knowledge/query.ts";
@@ -7,6 +8,7 @@ import { inputReferences } from "./action-inputs.ts";
 import { assigneesConfig } from "./assignees.ts";
 import type { Asked } from "./assignees.ts";
 import { ONE_VERSION, calledFlow, hasOneVersion } from "./called-flow.ts";
+import { connectionReference } from "./model-choice.ts";
 import { liquidInside, type ConfigFault, type Expression, type NodeReference } from "./spec.ts";
 
 /** Most entries in a node's tools. All actions of a provider selected by `mcp` count as one. */
@@ -31,11 +33,11 @@ const connection_id = z
 
 const actionTool = z.strictObject({
   type: z.literal("action"),
-  provider_id: z.string().min(1).max(200).describe("ID of the provider; GET /v2/providers lists them"),
-  action_id: z.string().min(1).max(200).describe("ID of one of the provider's actions"),
+  provider_id: textUpTo(200).describe("ID of the provider; GET /v2/providers lists them"),
+  action_id: textUpTo(200).describe("ID of one of the provider's actions"),
   connection_id,
   fixed_inputs: z
-    .record(z.string().min(1).max(200), jsonValueSchema)
+    .record(textUpTo(200), jsonValueSchema)
     .default({})
     .describe("Inputs that the model neither sees nor chooses; Liquid in every string"),
   ...common,
@@ -51,22 +53,17 @@ const knowledgeTool = z.strictObject({
 const subflowTool = z
   .strictObject({
     type: z.literal("subflow"),
-    project_id: z.string().min(1).max(64).toLowerCase().describe("ID of the project whose flow is run"),
+    project_id: textUpTo(64).toLowerCase().describe("ID of the project whose flow is run"),
     ...calledFlow,
-    description: z
-      .string()
-      .min(1)
-      .max(1024)
-      .exactOptional()
-      .describe("What the tool is for; default: the project's description"),
+    description: textUpTo(1024).exactOptional().describe("What the tool is for; default: the project's description"),
     ...common,
   })
   .refine(hasOneVersion, ONE_VERSION);
 
 const mcpTool = z.strictObject({
   type: z.literal("mcp"),
-  provider_id: z.string().min(1).max(200).describe("ID of the imported provider whose actions are tools"),
-  only: z.array(z.string().min(1).max(200)).min(1).max(128).exactOptional().describe("Actions to offer; default: all"),
+  provider_id: textUpTo(200).describe("ID of the imported provider whose actions are tools"),
+  only: listUpTo(128, textUpTo(200)).exactOptional().describe("Actions to offer; default: all"),
   connection_id,
   ...common,
 });
@@ -74,7 +71,7 @@ const mcpTool = z.strictObject({
 const toolSchema = z.discriminatedUnion("type", [actionTool, knowledgeTool, subflowTool, mcpTool]);
 export type LlmTool = z.infer<typeof toolSchema>;
 
-export const toolsConfig = z.array(toolSchema).min(1).max(MAX_LISTED_TOOLS);
+export const toolsConfig = listUpTo(MAX_LISTED_TOOLS, toolSchema);
 
 const skillReference = z
   .string()
@@ -84,7 +81,7 @@ const skillReference = z
     "Must be a skill ID, or id@version with a number, latest or default",
   );
 
-export const skillsConfig = z.array(skillReference).min(1).max(32);
+export const skillsConfig = listUpTo(32, skillReference);
 
 /** References to the skills that a node names. */
 export function skillReferences(skills: readonly string[]): NodeReference[] {
@@ -107,27 +104,29 @@ function referencesOf(tool: LlmTool): NodeReference[] {
       return [{ kind: "knowledge_base", id: tool.knowledge_base_id, path: ["knowledge_base_id"] }];
     case "subflow":
       return [{ kind: "project", id: tool.project_id, version: tool.version, path: ["project_id"] }];
-    case "action":
-    case "mcp": {
-      const { provider_id } = tool;
-      const actions =
-        tool.type === "action"
-          ? [{ id: tool.action_id, path: ["action_id"] }]
-          : (tool.only ?? []).map((id, at) => ({ id, path: ["only", at] }));
-      const inputs =
-        tool.type === "action"
-          ? { inputs: { names: Object.keys(tool.fixed_inputs), member: "fixed_inputs", all: false } }
-          : {};
-      const use = { connected: tool.connection_id !== undefined, ...inputs };
+    case "action": {
+      const { provider_id, action_id, connection_id, fixed_inputs } = tool;
+      const inputs = { names: Object.keys(fixed_inputs), member: "fixed_inputs", all: false };
+      const use = { connected: connection_id !== undefined, inputs };
       return [
-        { kind: "provider", id: provider_id, path: ["provider_id"], ...(actions.length === 0 ? { use } : {}) },
-        ...actions.map(({ id, path }): NodeReference => ({ kind: "action", id: `${provider_id}/${id}`, path, use })),
-        ...(tool.connection_id === undefined
-          ? []
-          : [{ kind: "connection" as const, id: tool.connection_id, path: ["connection_id"] }]),
-        ...(tool.type === "action"
-          ? inputReferences(provider_id, tool.action_id, tool.fixed_inputs, "fixed_inputs")
-          : []),
+        { kind: "provider", id: provider_id, path: ["provider_id"] },
+        { kind: "action", id: `${provider_id}/${action_id}`, path: ["action_id"], use },
+        ...connectionReference(connection_id),
+        ...inputReferences(provider_id, action_id, fixed_inputs, "fixed_inputs"),
+      ];
+    }
+    case "mcp": {
+      const { provider_id, connection_id, only = [] } = tool;
+      const use = { connected: connection_id !== undefined };
+      return [
+        { kind: "provider", id: provider_id, path: ["provider_id"], ...(only.length === 0 && { use }) },
+        ...only.map((id, at): NodeReference => ({
+          kind: "action",
+          id: `${provider_id}/${id}`,
+          path: ["only", at],
+          use,
+        })),
+        ...connectionReference(connection_id),
       ];
     }
     default:
@@ -149,18 +148,12 @@ export function toolExpressions(tools: readonly LlmTool[]): Expression[] {
   );
 }
 
+const UNASKED = { severity: "error", message: "Assignees are asked only if approval is true" } as const;
+
 /** Finds tools that a model could not tell apart, and assignees who would never be asked. */
 export function toolFaults(tools: readonly LlmTool[]): ConfigFault[] {
   const unasked = tools.flatMap(({ approval, assignees }, at): ConfigFault[] =>
-    assignees === undefined || approval
-      ? []
-      : [
-          {
-            path: ["tools", at, "assignees"],
-            severity: "error",
-            message: "Assignees are asked only if approval is true",
-          },
-        ],
+    assignees === undefined || approval ? [] : [{ ...UNASKED, path: ["tools", at, "assignees"] }],
   );
   const alike = tools.flatMap(({ name }, at): ConfigFault[] => {
     const isOurs = SKILL_TOOLS.some((each) => each === name);

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { jsonObjectSchema } from "../../json-schema.ts";
+import { listUpTo, textUpTo, wholeNumber } from "../../schema-parts.ts";
+import { jsonObjectSchema, objectSchema } from "../../json-schema.ts";
 import { OWN_MEMBERS, REASONING_EFFORTS } from "../../models/chat.ts";
 import { createFormCompiler } from "../forms/form.ts";
 import {
@@ -31,16 +32,11 @@ const config = z.strictObject({
   temperature: z.number().min(0).max(2).exactOptional(),
   max_tokens: maxTokens,
   top_p: z.number().min(0).max(1).exactOptional(),
-  stop: z
-    .array(z.string().min(1).max(100))
-    .min(1)
-    .max(4)
-    .exactOptional()
-    .describe("The answer ends before any of these texts"),
+  stop: listUpTo(4, textUpTo(100)).exactOptional().describe("The answer ends before any of these texts"),
   seed: z.int().exactOptional().describe("Seed for repeatable answers, if the endpoint supports it"),
   reasoning_effort: z.enum(REASONING_EFFORTS).exactOptional().describe("How much a reasoning model reasons"),
   tool_choice: z
-    .union([z.enum(["auto", "required", "none"]), z.strictObject({ tool: z.string().min(1).max(64) })])
+    .union([z.enum(["auto", "required", "none"]), z.strictObject({ tool: textUpTo(64) })])
     .exactOptional()
     .describe("Whether the model must call a tool, or which one, in the first step; default auto"),
   extra_body: jsonObjectSchema
@@ -52,12 +48,12 @@ const config = z.strictObject({
     .exactOptional()
     .describe("Skill IDs, or `id@version`, that the model can read when it needs them"),
   memory: z
-    .strictObject({ turns: z.int().min(1).max(100).describe("Number of earlier questions and answers the model sees") })
+    .strictObject({ turns: wholeNumber(1, 100).describe("Number of earlier questions and answers the model sees") })
     .exactOptional()
     .describe("What this node remembers from earlier runs of the same `user_id`"),
-  max_steps: z.int().min(1).max(100).default(8).describe("Maximum number of model calls if the node has tools"),
+  max_steps: wholeNumber(1, 100).default(8).describe("Maximum number of model calls if the node has tools"),
   fallback_models: z
-    .array(z.string().min(1).max(256))
+    .array(textUpTo(256))
     .max(5)
     .exactOptional()
     .describe("Models to try in this order if the model is unavailable"),
@@ -98,7 +94,9 @@ export const llmSpec = defineNode({
   faults: ({ schema, tools, skills, tool_choice, extra_body }) => [
     ...schemaFaults(schema),
     ...toolFaults(tools ?? []),
-    ...(tool_choice !== undefined && (tools ?? skills) === undefined ? [CHOICE_WITHOUT_TOOLS] : []),
+    ...(tool_choice !== undefined && (tools ?? skills) === undefined
+      ? [fault("The node has no tools to choose from", "tool_choice")]
+      : []),
     ...extraFaults(extra_body),
   ],
   references: ({ connection_id, tools = [], skills = [] }) => [
@@ -112,18 +110,15 @@ export const llmSpec = defineNode({
   retry: NETWORK_RETRY,
   timeout_ms: 300_000,
   io: {
-    output: ({ schema }) => ({
-      type: "object",
-      properties: {
+    output: ({ schema }) =>
+      objectSchema({
         text: { type: "string" },
         json: schema ?? { type: "null" },
         tool_calls: { type: "array", items: { type: "object" } },
         usage: { type: "object" },
         finish_reason: { type: "string" },
         citations: { type: "array", items: { type: "object" } },
-      },
-      required: ["text", "json", "tool_calls", "usage", "finish_reason", "citations"],
-    }),
+      }),
     pause: ({ tools = [] }) =>
       tools.some(({ approval }) => approval)
         ? { below: "tools", form: null, actions: [{ id: "approve" }, { id: "reject" }] }
@@ -131,27 +126,18 @@ export const llmSpec = defineNode({
   },
 });
 
-const CHOICE_WITHOUT_TOOLS: ConfigFault = {
-  path: ["tool_choice"],
-  severity: "error",
-  message: "The node has no tools to choose from",
-};
+const fault = (message: string, ...path: string[]): ConfigFault => ({ path, severity: "error", message });
 
 /** Longest additional request fields (characters of JSON). */
 const MAX_EXTRA_CHARS = 10_000;
 
 function extraFaults(extra: LlmConfig["extra_body"]): ConfigFault[] {
   if (extra === undefined) return [];
-  const fault = (message: string, ...path: string[]): ConfigFault => ({
-    path: ["extra_body", ...path],
-    severity: "error",
-    message,
-  });
   const own = Object.keys(extra).filter((name) => OWN_MEMBERS.includes(name));
   return [
-    ...own.map((name) => fault(`${name} is set by the node and cannot be set here`, name)),
+    ...own.map((name) => fault(`${name} is set by the node and cannot be set here`, "extra_body", name)),
     ...(JSON.stringify(extra).length > MAX_EXTRA_CHARS
-      ? [fault(`Must be at most ${MAX_EXTRA_CHARS} characters of JSON`)]
+      ? [fault(`Must be at most ${MAX_EXTRA_CHARS} characters of JSON`, "extra_body")]
       : []),
   ];
 }
@@ -159,5 +145,5 @@ function extraFaults(extra: LlmConfig["extra_body"]): ConfigFault[] {
 function schemaFaults(schema: LlmConfig["schema"]): ConfigFault[] {
   if (schema === undefined) return [];
   const checked = createFormCompiler()(schema);
-  return checked.ok ? [] : [{ path: ["schema"], severity: "error", message: checked.message }];
+  return checked.ok ? [] : [fault(checked.message, "schema")];
 }

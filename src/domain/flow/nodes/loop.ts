@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { cel, defineNode, remembersNothing } from "./spec.ts";
+import { cel, defineNode, remembersNothing, type ConfigFault } from "./spec.ts";
 
 const config = z.strictObject({
   while: z.string().describe("CEL condition, evaluated before each iteration; can use last and index"),
@@ -11,6 +11,12 @@ const config = z.strictObject({
       "What happens if `while` is still true after `max_iterations`: `fail` fails the node, `continue` completes it",
     ),
   initial: z.string().exactOptional().describe("CEL expression for `last` in the first iteration; null if omitted"),
+});
+
+const tooManyRounds = (most: number): ConfigFault => ({
+  path: ["max_iterations"],
+  severity: "error",
+  message: `A loop can have at most ${most} iterations`,
 });
 
 export const loopSpec = defineNode({
@@ -30,15 +36,7 @@ export const loopSpec = defineNode({
     ...(config.initial === undefined ? [] : [cel(config.initial, "initial")]),
   ],
   faults: ({ max_iterations: rounds }, limits) =>
-    rounds > limits.max_iterations
-      ? [
-          {
-            path: ["max_iterations"],
-            severity: "error",
-            message: `A loop can have at most ${limits.max_iterations} iterations`,
-          },
-        ]
-      : [],
+    rounds <= limits.max_iterations ? [] : [tooManyRounds(limits.max_iterations)],
   remembers: remembersNothing,
   io: {
     output: () => ({}),

@@ -1,6 +1,8 @@
+import { objectSchema } from "../../json-schema.ts";
 import type { JsonObject } from "../../json.ts";
-import type { MediaKind } from "../../media/media.ts";
-import { MEDIA_TYPES } from "../../media/media.ts";
+import { MEDIA_TYPES, type MediaKind } from "../../media/media.ts";
+import type { Execution } from "../kinds.ts";
+import { NETWORK_RETRY, remembersNothing } from "./spec.ts";
 
 /** Sample bytes for examples: the headers of a file without content. */
 const SAMPLES: Readonly<Record<MediaKind, string>> = {
@@ -15,10 +17,8 @@ export function mediaInput(
   maxBytes: number,
   types: readonly string[] = MEDIA_TYPES[kind],
 ): JsonObject {
-  const ways =
-    kind === "image"
-      ? "base64 (or a data URI), a URL, or the file_id of a file uploaded to this node under the run's user_id"
-      : "base64 (or a data URI), or the file_id of a file uploaded to this node under the run's user_id";
+  const url = kind === "image" ? "a URL, " : "";
+  const ways = `base64 (or a data URI), ${url}or the file_id of a file uploaded to this node under the run's user_id`;
   return {
     type: "string",
     minLength: 1,
@@ -31,9 +31,15 @@ export function mediaInput(
   };
 }
 
-/** The value of a node that takes a recording or an image. */
-export const MEDIA_TEXT: JsonObject = {
-  type: "object",
-  properties: { text: { type: "string" } },
-  required: ["text"],
-};
+/** What the node types that take a recording or an image have in common. */
+export const mediaNode = {
+  group: "inputs",
+  advanced: ["model", "connection_id"],
+  input: true,
+  execution: (): Execution => "activity",
+  outputMember: () => "text",
+  remembers: remembersNothing,
+  retry: NETWORK_RETRY,
+  timeout_ms: 300_000,
+  io: { output: () => objectSchema({ text: { type: "string" } }) },
+} as const;

@@ -1,9 +1,10 @@
 import { z } from "zod";
+import { textUpTo, wholeNumber } from "../../schema-parts.ts";
 import type { NodeReference } from "./spec.ts";
 
 /** How a node chooses its model. Omitted parts come from the organisation, then from the installation. */
 export const modelConfig = {
-  model: z.string().min(1).max(256).exactOptional().describe("Model name that the endpoint knows"),
+  model: textUpTo(256).exactOptional().describe("Model name that the endpoint knows"),
   connection_id: z
     .uuid()
     .toLowerCase()
@@ -12,10 +13,7 @@ export const modelConfig = {
 };
 
 /** The longest answer of a node's model, in tokens. */
-export const maxTokens = z
-  .int()
-  .min(1)
-  .max(1_000_000)
+export const maxTokens = wholeNumber(1, 1_000_000)
   .exactOptional()
   .describe("Maximum tokens of the answer; sent as `max_completion_tokens` to models that need it");
 

@@ -1,23 +1,21 @@
 import { z } from "zod";
+import { listUpTo, textUpTo } from "../../schema-parts.ts";
 import { nodeIdSchema } from "../definition/definition.ts";
 import { connectionReference, maxTokens, modelConfig } from "./model-choice.ts";
-import { repeated } from "./repeated.ts";
+import { caseHandles, matchedSchema, repeated } from "./repeated.ts";
 import { defineNode, liquid, NETWORK_RETRY, remembersNothing } from "./spec.ts";
 
 const config = z.strictObject({
   ...modelConfig,
   prompt: z.string().min(1).describe("Liquid template of the text to route"),
   max_tokens: maxTokens,
-  routes: z
-    .array(
-      z.strictObject({
-        id: nodeIdSchema.describe("ID of the case; its handle is case:<id>"),
-        description: z.string().min(1).max(2000).describe("Description for the model of what belongs to this route"),
-      }),
-    )
-    .min(1)
-    .max(100)
-    .describe("The model chooses one route; if none fits, the handle `else`"),
+  routes: listUpTo(
+    100,
+    z.strictObject({
+      id: nodeIdSchema.describe("ID of the case; its handle is case:<id>"),
+      description: textUpTo(2000).describe("Description for the model of what belongs to this route"),
+    }),
+  ).describe("The model chooses one route; if none fits, the handle `else`"),
 });
 export type RouterConfig = z.infer<typeof config>;
 
@@ -30,7 +28,7 @@ export const routerSpec = defineNode({
   advanced: ["connection_id", "max_tokens"],
   config,
   execution: () => "activity",
-  handles: ({ routes }) => [...routes.map(({ id }) => `case:${id}`), "else"],
+  handles: ({ routes }) => caseHandles(routes),
   expressions: ({ prompt }) => [liquid(prompt, "prompt")],
   references: ({ connection_id }) => connectionReference(connection_id),
   model: ({ model, connection_id }) => ({ model, connection_id }),
@@ -38,11 +36,5 @@ export const routerSpec = defineNode({
   remembers: remembersNothing,
   retry: NETWORK_RETRY,
   timeout_ms: 120_000,
-  io: {
-    output: ({ routes }) => ({
-      type: "object",
-      properties: { matched: { enum: [...routes.map(({ id }) => id), "else"] } },
-      required: ["matched"],
-    }),
-  },
+  io: { output: ({ routes }) => matchedSchema(routes) },
 });

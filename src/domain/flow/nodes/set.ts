@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { objectSchema } from "../../json-schema.ts";
 import { cel, defineNode, remembersNothing } from "./spec.ts";
 
 const config = z.strictObject({
@@ -15,11 +16,5 @@ export const setSpec = defineNode({
   execution: () => "inline",
   expressions: ({ values }) => Object.entries(values).map(([name, source]) => cel(source, "values", name)),
   remembers: remembersNothing,
-  io: {
-    output: ({ values }) => ({
-      type: "object",
-      properties: Object.fromEntries(Object.keys(values).map((name) => [name, {}])),
-      required: Object.keys(values),
-    }),
-  },
+  io: { output: ({ values }) => objectSchema(Object.fromEntries(Object.keys(values).map((name) => [name, {}]))) },
 });

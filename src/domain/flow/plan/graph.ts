@@ -1,3 +1,11 @@
+/** Everything that `next` leads to from these, including them. */
+export function reachable<Item>(from: Iterable<Item>, next: (item: Item) => Iterable<Item>): Set<Item> {
+  const found = new Set(from);
+  // Iterating a set also visits items added during the iteration.
+  for (const item of found) for (const each of next(item)) found.add(each);
+  return found;
+}
+
 /** An edge between positions in a list of nodes. */
 export interface Link {
   readonly source: number;
@@ -16,17 +24,16 @@ export function orderNodes(count: number, links: readonly Link[]): Ordering {
   const waiting = new Int32Array(count);
   const outgoing = targetsOf(count, links);
   for (const { target } of links) waiting[target] = (waiting[target] ?? 0) + 1;
-  const order: number[] = [];
-  for (let node = 0; node < count; node += 1) if (waiting[node] === 0) order.push(node);
+  const nodesWith = (holds: (open: number) => boolean): number[] =>
+    [...waiting.keys()].filter((node) => holds(waiting[node] ?? 0));
+  const order = nodesWith((open) => open === 0);
   for (let next = 0; next < order.length; next += 1) {
     for (const target of outgoing[order[next] ?? 0] ?? []) {
       waiting[target] = (waiting[target] ?? 0) - 1;
       if (waiting[target] === 0) order.push(target);
     }
   }
-  const rest: number[] = [];
-  for (let node = 0; node < count; node += 1) if ((waiting[node] ?? 0) > 0) rest.push(node);
-  return { order, rest };
+  return { order, rest: nodesWith((open) => open > 0) };
 }
 
 /**
@@ -81,22 +88,10 @@ export function upstreamOf(
 }
 
 /** The nodes from which a path leads to one of `goals`, including the goals. */
-export function leadingTo(count: number, goals: Iterable<number>, links: readonly Link[]): Uint8Array {
-  const incoming = targetsOf(
-    count,
-    links.map(({ source, target }) => ({ source: target, target: source })),
-  );
-  const found = new Uint8Array(count);
-  const open = [...goals];
-  for (const node of open) found[node] = 1;
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    for (const earlier of incoming[node] ?? []) {
-      if (found[earlier] === 1) continue;
-      found[earlier] = 1;
-      open.push(earlier);
-    }
-  }
-  return found;
+export function leadingTo(count: number, goals: Iterable<number>, links: readonly Link[]): ReadonlySet<number> {
+  const reversed = links.map(({ source, target }) => ({ source: target, target: source }));
+  const incoming = targetsOf(count, reversed);
+  return reachable(goals, (node) => incoming[node] ?? []);
 }
 
 function targetsOf(count: number, links: readonly Link[]): number[][] {

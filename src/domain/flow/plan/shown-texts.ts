@@ -1,5 +1,6 @@
 import { mayMask } from "../redact.ts";
 import type { RedactPath } from "../redact.ts";
+import { reachable } from "./graph.ts";
 import type { Plan } from "./types.ts";
 
 /**
@@ -14,18 +15,11 @@ export function mayShowText(plan: Plan, redact: readonly RedactPath[], planPath:
   if (mayMask(redact, ["nodes", last, "output", "text"], "text")) return false;
   // Inside a map or loop, the value of the map or loop itself may contain the text.
   const isInside = ids.length > 1;
-  return below(plan, top)
+  return [...reachable([top], (id) => plan.edges.flatMap(({ source, target }) => (source === id ? [target] : [])))]
     .filter((id) => isInside || id !== top)
     .flatMap((id) => [
       ["nodes", id, "output"],
       ["outputs", id],
     ])
     .every((place) => !mayMask(redact, place, isInside ? "value" : "text"));
-}
-
-/** A node and all nodes after it. */
-function below(plan: Plan, id: string): string[] {
-  const found = new Set([id]);
-  for (const each of found) for (const { source, target } of plan.edges) if (source === each) found.add(target);
-  return [...found];
 }

@@ -1,3 +1,4 @@
+import { objectSchema } from "../../json-schema.ts";
 import type { JsonObject } from "../../json.ts";
 import { nearestName } from "../../nearest-name.ts";
 import { celLiteralOf, celPathOf, celReadPaths } from "../expressions/cel/read-paths.ts";
@@ -32,11 +33,11 @@ export interface OuterValues {
 const OWN_NAMES: readonly string[] = ["inputs", "run", "item", "index", "last"];
 const isOwn = (name: string): boolean => OWN_NAMES.includes(name);
 const INDEX: JsonObject = { type: "integer", minimum: 0 };
-const RUN: JsonObject = {
-  type: "object",
-  properties: { id: { type: "string" }, user_id: { type: ["string", "null"] }, metadata: { type: "object" } },
-  required: ["id", "user_id", "metadata"],
-};
+const RUN = objectSchema({
+  id: { type: "string" },
+  user_id: { type: ["string", "null"] },
+  metadata: { type: "object" },
+});
 
 /** The values outside of the whole flow: the run's inputs and the run. */
 export function valuesOfRun(nodes: readonly CheckedNode[], limits: FlowLimits): OuterValues {
@@ -69,6 +70,11 @@ export function createGraphValues(
 ): GraphValues {
   const made = new Map<number, ScopeValue>();
   const variables = new Map<number, ScopeValue[]>();
+
+  function pathOf(position: number): string | null {
+    const id = nodes[position]?.id;
+    return id === undefined ? null : `${outer.prefix}${id}`;
+  }
 
   function valueOf(position: number): ScopeValue | undefined {
     const known = made.get(position);
@@ -142,12 +148,10 @@ export function createGraphValues(
           ? !positions.has(node_path?.slice(node_path.lastIndexOf("/") + 1) ?? "")
           : !mine.some((value) => value.kind === kind),
       );
-    const earlier = nodes.flatMap(({ id }) => (id === undefined ? [] : (nodeHere(position, id) ?? [])));
+    const earlier = nodes.flatMap(({ id }) =>
+      id !== undefined && positions.has(id) ? (nodeSeen(position, id) ?? []) : [],
+    );
     return [...earlier, ...mine, ...around];
-  }
-
-  function nodeHere(position: number, id: string): ScopeValue | undefined {
-    return positions.has(id) ? nodeSeen(position, id) : undefined;
   }
 
   return {
@@ -158,10 +162,7 @@ export function createGraphValues(
       find: (name) => own(position, true).find(({ kind }) => kind === name) ?? find(position, name),
       all: () => visible(position, true),
     }),
-    pathOf: (position) => {
-      const id = nodes[position]?.id;
-      return id === undefined ? null : `${outer.prefix}${id}`;
-    },
+    pathOf,
   };
 }
 
@@ -206,14 +207,11 @@ export function reportFields(nodes: readonly CheckedNode[], values: GraphValues,
         if (followed.ok) continue;
         const nearest = nearestName(followed.key, followed.known);
         const listed = followed.known.slice(0, 20).join(", ");
-        problems.add({
-          code: "reads_unknown_field",
-          severity: "warning",
-          path,
-          node_id: id ?? null,
-          message: `The value of ${value.liquid} has no field "${shorten(followed.key)}" at this place`,
-          hint: nearest === undefined ? (listed === "" ? undefined : `It has ${listed}`) : `Did you mean "${nearest}"?`,
-        });
+        const known = listed === "" ? undefined : `It has ${listed}`;
+        const place = { severity: "warning", path, node_id: id ?? null } as const;
+        const message = `The value of ${value.liquid} has no field "${shorten(followed.key)}" at this place`;
+        const hint = nearest === undefined ? known : `Did you mean "${nearest}"?`;
+        problems.add({ ...place, code: "reads_unknown_field", message, hint });
       }
     }
   }

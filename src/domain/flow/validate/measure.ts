@@ -1,3 +1,4 @@
+import { ownMember } from "../../json.ts";
 import type { FlowLimits } from "../definition/limits.ts";
 import { reportPlanTooLarge, shorten, type Path, type ProblemList } from "./problems.ts";
 
@@ -25,11 +26,8 @@ export function measureDocument(input: unknown, problems: ProblemList): boolean 
       return false;
     }
     if (depth > MAX_JSON_DEPTH) {
-      problems.add({
-        code: "too_deep",
-        path: [],
-        message: `A flow can be nested at most ${MAX_JSON_DEPTH} levels deep`,
-      });
+      const message = `A flow can be nested at most ${MAX_JSON_DEPTH} levels deep`;
+      problems.add({ code: "too_deep", path: [], message });
       return false;
     }
     if (!isJsonish(value)) {
@@ -37,26 +35,19 @@ export function measureDocument(input: unknown, problems: ProblemList): boolean 
       return false;
     }
     if (typeof value !== "object" || value === null) continue;
-    if (Array.isArray(value)) {
-      for (const [key, member] of value.entries()) {
-        // Unlike an object's field, a list's item cannot be omitted, so undefined in a list is an error.
-        open.push({
-          value: member === undefined ? ABSENT : (member as unknown),
-          path: { key, up: path },
-          depth: depth + 1,
-        });
-      }
-      continue;
-    }
-    for (const key of Object.keys(value)) {
+    const isList = Array.isArray(value);
+    for (const [key, member] of isList ? value.entries() : Object.entries(value as Record<string, unknown>)) {
       const here: Link = { key, up: path };
       if (key === "__proto__") {
         problems.add({ code: "forbidden_key", path: toPath(here), message: 'A field cannot be named "__proto__"' });
-      } else open.push({ value: (value as Record<string, unknown>)[key], path: here, depth: depth + 1 });
+        continue;
+      }
+      // Unlike an object's field, a list's item cannot be omitted, so undefined in a list is an error.
+      open.push({ value: isList && member === undefined ? ABSENT : member, path: here, depth: depth + 1 });
     }
   }
   // Only now, because JSON.stringify needs a value that is neither too deep nor circular.
-  const ui = JSON.stringify(member(input, "ui") ?? null).length;
+  const ui = JSON.stringify(ownMember(input, "ui") ?? null).length;
   if (ui <= MAX_UI_CHARS) return true;
   const message = `\`ui\` has ${ui} characters of JSON; the limit is ${MAX_UI_CHARS}`;
   problems.add({ code: "too_large", path: ["ui"], message, hint: "Shorten the sticky notes" });
@@ -106,21 +97,17 @@ export function measureGraphs(input: unknown, limits: FlowLimits, problems: Prob
   let within = true;
   for (let next = open.pop(); next; next = open.pop()) {
     const { graph, path, depth } = next;
-    const list = member(graph, "nodes");
+    const list = ownMember(graph, "nodes");
     if (!Array.isArray(list)) continue;
     nodes += list.length;
     if (nodes > limits.max_nodes) {
       const message = `A flow can have at most ${limits.max_nodes} nodes, including nested flows`;
-      problems.add({
-        code: "too_many_nodes",
-        path: ["nodes"],
-        message,
-        hint: "Split the flow and call the parts with subflow nodes",
-      });
+      const hint = "Split the flow and call the parts with subflow nodes";
+      problems.add({ code: "too_many_nodes", path: ["nodes"], message, hint });
       return false;
     }
     for (const [index, node] of list.entries()) {
-      const flow = member(member(node, "config"), "flow");
+      const flow = ownMember(ownMember(node, "config"), "flow");
       if (flow === undefined) continue;
       const place = [...path, "nodes", index, "config", "flow"];
       if (depth >= limits.max_nesting) {
@@ -141,9 +128,9 @@ export function measureConfigs(input: unknown, limits: FlowLimits, problems: Pro
   const open: unknown[] = [input];
   let chars = 0;
   while (open.length > 0) {
-    const list = member(open.pop(), "nodes");
+    const list = ownMember(open.pop(), "nodes");
     for (const node of Array.isArray(list) ? list : []) {
-      const config = member(node, "config");
+      const config = ownMember(node, "config");
       if (typeof config !== "object" || config === null) continue;
       const { flow, ...own } = config as Readonly<Record<string, unknown>>;
       chars += JSON.stringify(own).length;
@@ -152,10 +139,4 @@ export function measureConfigs(input: unknown, limits: FlowLimits, problems: Pro
   }
   if (chars > limits.max_plan_bytes) reportPlanTooLarge(problems, `more than ${chars}`, limits);
   return chars <= limits.max_plan_bytes;
-}
-
-function member(value: unknown, key: string): unknown {
-  return typeof value === "object" && value !== null && Object.hasOwn(value, key)
-    ? (value as Record<string, unknown>)[key]
-    : undefined;
 }

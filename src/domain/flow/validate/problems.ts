@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { ownMember } from "../../json.ts";
 import type { FlowLimits } from "../definition/limits.ts";
 
 /** Every code that a problem of a flow can have. Stable, because clients and editors depend on them. */
@@ -89,12 +90,8 @@ export interface FlowProblem {
 }
 
 /** A problem to be added; by default `node_id` and `hint` are null, and the severity is error. */
-export interface Finding {
-  readonly code: FlowProblemCode;
-  readonly path: Path;
-  readonly message: string;
-  readonly severity?: "error" | "warning";
-  readonly node_id?: string | null;
+export interface Finding
+  extends Pick<FlowProblem, "code" | "path" | "message">, Partial<Pick<FlowProblem, "severity" | "node_id">> {
   readonly hint?: string | undefined;
 }
 
@@ -138,10 +135,10 @@ export function nodePath(flow: unknown, path: Path): string | null {
   const ids: string[] = [];
   let value = flow;
   for (const [index, step] of path.entries()) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) break;
-    value = (value as Readonly<Record<string | number, unknown>>)[step];
+    value = ownMember(value, step);
+    if (value === undefined) break;
     if (path[index - 1] !== "nodes" || typeof step !== "number") continue;
-    const id = (value as { readonly id?: unknown } | null | undefined)?.id;
+    const id = ownMember(value, "id");
     if (typeof id !== "string") return null;
     ids.push(shorten(id));
   }

@@ -60,12 +60,8 @@ function reportHandle(edge: FlowEdge, source: CheckedNode, path: Path, problems:
     problems.add({ ...place, code: "error_edge_without_branch", message, hint: 'Set its on_error to "branch"' });
   } else {
     const message = `"${edge.source}" has no handle "${shorten(handle)}"`;
-    problems.add({
-      ...place,
-      code: "unknown_handle",
-      message,
-      hint: `Its handles are ${source.handles.slice(0, 20).join(", ")}`,
-    });
+    const hint = `Its handles are ${source.handles.slice(0, 20).join(", ")}`;
+    problems.add({ ...place, code: "unknown_handle", message, hint });
   }
 }
 
@@ -88,13 +84,9 @@ export function reportErrorBranches(
   const connected = new Set(edges.filter((edge) => handleOf(edge) === "error").map((edge) => edge.source));
   for (const { id, node, path } of nodes) {
     if (id === undefined || node?.on_error !== "branch" || connected.has(id)) continue;
-    problems.add({
-      code: "error_branch_unconnected",
-      severity: "warning",
-      path: [...path, "on_error"],
-      node_id: id,
-      message: "If this node fails, its branch stops and the run does not fail",
-      hint: 'Add an edge from its handle "error"',
-    });
+    const place = { severity: "warning", path: [...path, "on_error"], node_id: id } as const;
+    const message = "If this node fails, its branch stops and the run does not fail";
+    const hint = 'Add an edge from its handle "error"';
+    problems.add({ ...place, code: "error_branch_unconnected", message, hint });
   }
 }

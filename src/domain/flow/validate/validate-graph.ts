@@ -55,11 +55,9 @@ export function checkGraph(
   if (outer === NO_OUTER_SCOPE) reportUnused(wiring, problems);
 
   for (const [index, node] of nodes.entries()) {
-    if (!isGraph(node.nested)) {
-      if (node.nested !== undefined) reportNoGraph(node, problems);
-      continue;
-    }
+    if (node.nested === undefined) continue;
     reportMembers(node, problems);
+    if (!isGraph(node.nested)) continue;
     const inside: OuterScope = {
       exists: (id) => positions.has(id) || outer.exists(id),
       sees: (id) => {
@@ -91,14 +89,9 @@ function positionsOf(nodes: readonly CheckedNode[], problems: ProblemList): Map<
   const positions = new Map<string, number>();
   for (const [index, { id, path }] of nodes.entries()) {
     if (id === undefined) continue;
-    if (positions.has(id)) {
-      problems.add({
-        code: "duplicate_id",
-        path: [...path, "id"],
-        node_id: id,
-        message: `Another node already has the id "${id}"`,
-      });
-    } else positions.set(id, index);
+    const message = `Another node already has the id "${id}"`;
+    if (positions.has(id)) problems.add({ code: "duplicate_id", path: [...path, "id"], node_id: id, message });
+    else positions.set(id, index);
   }
   return positions;
 }
@@ -172,7 +165,7 @@ function reportUnused({ nodes, links }: Wiring, problems: ProblemList): void {
   });
   const used = leadingTo(nodes.length, goals, links);
   for (const [index, { id, path }] of nodes.entries()) {
-    if (used[index] === 1 || id === undefined) continue;
+    if (used.has(index) || id === undefined) continue;
     const message = "This node has no effect: no output or action depends on it";
     problems.add({ code: "unused_node", severity: "warning", path, node_id: id, message });
   }
@@ -184,15 +177,16 @@ function didYouMean(id: string, positions: ReadonlyMap<string, number>): string 
   return close === undefined ? undefined : `Did you mean "${close}"?`;
 }
 
-function reportNoGraph({ path, id }: CheckedNode, problems: ProblemList): void {
-  const message = "A nested flow must be { nodes: [...], edges: [...] }";
-  problems.add({ code: "wrong_type", path: [...path, "config", "flow"], node_id: id ?? null, message });
-}
-
+/** Reports fields of a nested flow that it cannot have, or that it is no flow. */
 function reportMembers({ nested, path, id }: CheckedNode, problems: ProblemList): void {
-  for (const key of Object.keys(nested as object)) {
+  const place = { path: [...path, "config", "flow"], node_id: id ?? null };
+  if (!isGraph(nested)) {
+    problems.add({ ...place, code: "wrong_type", message: "A nested flow must be { nodes: [...], edges: [...] }" });
+    return;
+  }
+  for (const key of Object.keys(nested)) {
     if (key === "nodes" || key === "edges" || key === "__proto__") continue;
     const message = `Unknown field "${shorten(key)}"`;
-    problems.add({ code: "unknown_member", path: [...path, "config", "flow", key], node_id: id ?? null, message });
+    problems.add({ ...place, code: "unknown_member", path: [...place.path, key], message });
   }
 }

@@ -6,7 +6,7 @@ import { NODE_SPECS, nodeHandles } from "../nodes/index.ts";
 import type { Expression, NodeConfig, NodeSpec } from "../nodes/spec.ts";
 import { BRACES_AS_TEXT, checkTemplate } from "../expressions/liquid/liquid.ts";
 import type { OutputsOfOthers } from "./output-schemas.ts";
-import { addSchemaIssues, shorten, WITH_INPUT, type Path, type ProblemList } from "./problems.ts";
+import { addSchemaIssues, shorten, WITH_INPUT, type FlowProblemCode, type Path, type ProblemList } from "./problems.ts";
 import type { ScopeList } from "./scope-list.ts";
 import { NODE_KINDS, type NodeKind } from "../kinds.ts";
 import { type Reads } from "../scope.ts";
@@ -23,11 +23,8 @@ export interface Validation {
 }
 
 /** A valid expression and the nodes it reads. */
-export interface CheckedExpression {
-  readonly path: Path;
+export interface CheckedExpression extends Expression {
   readonly reads: Reads;
-  readonly language: Expression["language"];
-  readonly source: string;
 }
 
 /** What is known of a node that may be invalid. */
@@ -67,19 +64,9 @@ export function checkNode(raw: unknown, path: Path, validation: Validation): Che
   const node_id = id ?? null;
   if (!shape.success) reportShape(shape.error.issues, members, path, node_id, problems);
   if (id !== undefined) reportReservedId(id, spec, path, problems);
-  const none = {
-    id,
-    path,
-    kind,
-    spec,
-    config: undefined,
-    handles: undefined,
-    expressions: [],
-    readsInputs: false,
-    node: undefined,
-    nested: undefined,
-  };
-  if (!spec) return none;
+  const known = { id, path, kind, spec };
+  const nothing = { config: undefined, handles: undefined, node: undefined, nested: undefined };
+  if (!spec) return { ...known, ...nothing, expressions: [], readsInputs: false };
 
   const { flow, ...own } = (isObject(members["config"]) ? members["config"] : {}) as Record<string, unknown>;
   const config = spec.config.safeParse(spec.nested || flow === undefined ? own : members["config"], WITH_INPUT);
@@ -88,24 +75,23 @@ export function checkNode(raw: unknown, path: Path, validation: Validation): Che
     const message = `A ${kind} needs config.flow`;
     problems.add({ code: "missing", path: [...path, "config", "flow"], node_id, message });
   }
-  const skipIf = shape.success ? shape.data.skip_if : undefined;
+  const node = shape.data;
+  const skipIf = node?.skip_if;
   const sources: Expression[] = [
-    ...(config.success
-      ? spec.expressions(config.data).map((place) => ({ ...place, path: ["config", ...place.path] }))
-      : []),
+    ...(config.data ? spec.expressions(config.data) : []).map((each) => ({ ...each, path: ["config", ...each.path] })),
     ...(skipIf === undefined ? [] : [{ language: "cel" as const, source: skipIf, path: ["skip_if"] }]),
   ];
-  if (config.success) reportFaults(spec, config.data, path, node_id, validation);
-  if (shape.success && config.success) reportSettings(shape.data, spec, config.data, path, problems);
+  if (config.data) reportFaults(spec, config.data, path, node_id, validation);
+  if (node && config.data) reportSettings(node, spec, config.data, path, problems);
   return {
-    ...none,
-    config: config.success ? config.data : undefined,
-    handles: config.success && shape.success ? nodeHandles(spec, config.data, shape.data.on_error) : undefined,
+    ...known,
+    config: config.data,
+    handles: node && config.data && nodeHandles(spec, config.data, node.on_error),
     expressions: sources.flatMap((place) => checkExpression(place, path, node_id, validation) ?? []),
     readsInputs:
       sources.some(({ source }) => source.includes("inputs")) ||
       (flow !== undefined && JSON.stringify(flow).includes("inputs")),
-    node: shape.success ? shape.data : undefined,
+    node,
     nested: spec.nested ? flow : undefined,
   };
 }
@@ -143,16 +129,12 @@ function reportShape(
 function reportReservedId(id: string, spec: NodeSpec | undefined, path: Path, problems: ProblemList): void {
   const place = { code: "reserved_id", severity: "warning", path: [...path, "id"], node_id: id } as const;
   if (SCOPE_NAMES.includes(id)) {
-    problems.add({
-      ...place,
-      message: `"${id}" is a reserved name in expressions; refer to this node as nodes["${id}"]`,
-    });
+    const message = `"${id}" is a reserved name in expressions; refer to this node as nodes["${id}"]`;
+    problems.add({ ...place, message });
   }
   if (spec?.input && BODY_NAMES.includes(id)) {
-    problems.add({
-      ...place,
-      message: `"${id}" in the body of an inference call is not an input; only POST /v2/runs can set this input`,
-    });
+    const message = `"${id}" in the body of an inference call is not an input; only POST /v2/runs can set this input`;
+    problems.add({ ...place, message });
   }
 }
 
@@ -175,39 +157,23 @@ function reportFaults(
 }
 
 function reportSettings(node: FlowNode, spec: NodeSpec, config: NodeConfig, path: Path, problems: ProblemList): void {
-  const warning = { severity: "warning", node_id: node.id } as const;
-  if (node.on_error === "continue" && node.default_output === undefined) {
-    const message = "If this node fails, its value is null";
-    const hint = "Set default_output";
-    problems.add({ ...warning, code: "missing_default_output", path: [...path, "on_error"], message, hint });
-  }
+  const warn = (member: keyof FlowNode, message: string, hint?: string, code: FlowProblemCode = "setting_ignored") =>
+    problems.add({ code, severity: "warning", path: [...path, member], node_id: node.id, message, hint });
+  if (node.on_error === "continue" && node.default_output === undefined)
+    warn("on_error", "If this node fails, its value is null", "Set default_output", "missing_default_output");
   const execution = spec.execution(config);
-  if (node.timeout_ms !== undefined && (execution === "inline" || execution === "local")) {
-    const message = "timeout_ms has no effect on this node type";
-    problems.add({ ...warning, code: "setting_ignored", path: [...path, "timeout_ms"], message });
-  }
-  if (node.timeout_ms !== undefined && spec.io.pause) {
-    const message = "timeout_ms has no effect on an approval";
-    const hint = "Set config.expires_in_seconds instead";
-    problems.add({ ...warning, code: "setting_ignored", path: [...path, "timeout_ms"], message, hint });
-  }
+  if (node.timeout_ms !== undefined && (execution === "inline" || execution === "local"))
+    warn("timeout_ms", "timeout_ms has no effect on this node type");
+  if (node.timeout_ms !== undefined && spec.io.pause)
+    warn("timeout_ms", "timeout_ms has no effect on an approval", "Set config.expires_in_seconds instead");
   // Each step of a node with tools has its own attempts.
   const retries = execution === "activity" || spec.retry.max_attempts > 1;
   if ((node.retry?.max_attempts ?? 1) > 1 && !retries) {
-    const message = "retry has no effect: this node makes only one attempt";
     const hint = spec.nested || node.type === "subflow" ? "Set retry on the nodes inside it" : undefined;
-    problems.add({
-      ...warning,
-      code: "setting_ignored",
-      path: [...path, "retry"],
-      message,
-      ...(hint === undefined ? {} : { hint }),
-    });
+    warn("retry", "retry has no effect: this node makes only one attempt", hint);
   }
-  if (node.default_output !== undefined && node.on_error !== "continue") {
-    const message = "default_output has no effect unless on_error is continue";
-    problems.add({ ...warning, code: "setting_ignored", path: [...path, "default_output"], message });
-  }
+  if (node.default_output !== undefined && node.on_error !== "continue")
+    warn("default_output", "default_output has no effect unless on_error is continue");
 }
 
 function checkExpression(

@@ -3,40 +3,27 @@ export type Position = number;
 
 export type BinaryOperator = "+" | "-" | "*" | "/" | "%" | "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "&&" | "||";
 
-/** The syntax tree of a CEL expression; macros are calls. */
-export type CelNode =
-  | {
-      readonly kind: "literal";
-      readonly at: Position;
-      readonly value: string | number | bigint | boolean | null | Uint8Array;
-    }
-  | { readonly kind: "variable"; readonly at: Position; readonly name: string }
-  | { readonly kind: "select"; readonly at: Position; readonly operand: CelNode; readonly field: string }
-  | { readonly kind: "index"; readonly at: Position; readonly operand: CelNode; readonly key: CelNode }
-  | {
-      readonly kind: "call";
-      readonly at: Position;
-      readonly name: string;
-      readonly target: CelNode | undefined;
-      readonly args: readonly CelNode[];
-    }
-  | { readonly kind: "list"; readonly at: Position; readonly items: readonly CelNode[] }
-  | { readonly kind: "map"; readonly at: Position; readonly entries: ReadonlyArray<readonly [CelNode, CelNode]> }
-  | { readonly kind: "unary"; readonly at: Position; readonly operator: "!" | "-"; readonly operand: CelNode }
-  | {
-      readonly kind: "binary";
-      readonly at: Position;
-      readonly operator: BinaryOperator;
-      readonly left: CelNode;
-      readonly right: CelNode;
-    }
-  | {
-      readonly kind: "conditional";
-      readonly at: Position;
-      readonly test: CelNode;
-      readonly yes: CelNode;
-      readonly no: CelNode;
-    };
+/** What each kind of node consists of; macros are calls. */
+interface Parts {
+  literal: { value: string | number | bigint | boolean | null | Uint8Array };
+  variable: { name: string };
+  select: { operand: CelNode; field: string };
+  index: { operand: CelNode; key: CelNode };
+  call: { name: string; target: CelNode | undefined; args: readonly CelNode[] };
+  list: { items: readonly CelNode[] };
+  map: { entries: ReadonlyArray<readonly [CelNode, CelNode]> };
+  unary: { operator: "!" | "-"; operand: CelNode };
+  binary: { operator: BinaryOperator; left: CelNode; right: CelNode };
+  conditional: { test: CelNode; yes: CelNode; no: CelNode };
+}
+
+/** The syntax tree of a CEL expression, or a node of some kinds. */
+export type CelNode<Kind extends keyof Parts = keyof Parts> = {
+  [Each in Kind]: Readonly<{ kind: Each; at: Position } & Parts[Each]>;
+}[Kind];
+
+/** A call of a method or macro. */
+export type MethodCall = CelNode<"call"> & { readonly target: CelNode };
 
 /** Thrown for a source that is not a valid expression; `checkCel` and `evaluateCel` catch it. */
 export class CelSyntaxError extends Error {

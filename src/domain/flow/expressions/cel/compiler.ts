@@ -1,6 +1,6 @@
 import { compileRegex } from "../regex.ts";
 import type { Reads } from "../../scope.ts";
-import { CelSyntaxError, type CelNode, type Position } from "./ast.ts";
+import { CelSyntaxError, type CelNode, type MethodCall, type Position } from "./ast.ts";
 import { conditionalCode, listCode, logicalCode, mapCode, unaryCode } from "./codes.ts";
 import { ticksOfCall, ticksOfOperator, ticksOfResult } from "./cel-function.ts";
 import type { Code, Frame } from "./frame.ts";
@@ -125,7 +125,7 @@ export class CelCompiler {
 
   /** The operand and key of `a.b` or `a["b"]`; records which flow node is read. */
   #access<Operand>(
-    node: CelNode & { readonly kind: "select" | "index" },
+    node: CelNode<"select" | "index">,
     operandOf: (operand: CelNode) => Operand,
   ): [Operand | Code, Code] {
     if (!this.#isNodes(node.operand)) return [operandOf(node.operand), this.#key(node)];
@@ -135,13 +135,13 @@ export class CelCompiler {
     return [(frame) => frame.scope.nodes, this.#key(node)];
   }
 
-  #key(node: CelNode & { readonly kind: "select" | "index" }): Code {
+  #key(node: CelNode<"select" | "index">): Code {
     if (node.kind === "index") return this.compile(node.key);
     const { field } = node;
     return () => field;
   }
 
-  #member(node: CelNode & { readonly kind: "select" | "index" }): Code {
+  #member(node: CelNode<"select" | "index">): Code {
     const qualified = this.#qualifiedName(node);
     if (qualified !== undefined && (this.#variables.has(qualified) || TYPES.has(qualified))) {
       return this.#variable(qualified, node.at);
@@ -160,7 +160,7 @@ export class CelCompiler {
   }
 
   /** `has(a.b["c"])`: whether the whole path exists. Unlike standard CEL, it allows an index, and fields of something missing. */
-  #has(node: CelNode & { readonly kind: "call" }): Code {
+  #has(node: CelNode<"call">): Code {
     const [argument] = node.args;
     if (node.args.length !== 1 || argument === undefined || (argument.kind !== "select" && argument.kind !== "index")) {
       throw new CelSyntaxError('has() needs one field, as in has(nodes["llm-0"].json.name)', node.at);
@@ -183,7 +183,7 @@ export class CelCompiler {
     };
   }
 
-  #call(node: CelNode & { readonly kind: "call" }): Code {
+  #call(node: CelNode<"call">): Code {
     const { name, target, at } = node;
     if (name === "has" && target === undefined) return this.#has(node);
     const macro = MACROS.get(name);
@@ -226,10 +226,7 @@ export class CelCompiler {
     };
   }
 
-  #macro(
-    node: CelNode & { readonly kind: "call"; readonly target: CelNode },
-    macro: NonNullable<ReturnType<typeof MACROS.get>>,
-  ): Code {
+  #macro(node: MethodCall, macro: NonNullable<ReturnType<typeof MACROS.get>>): Code {
     const { name, target, at } = node;
     const [variable, first, second] = node.args;
     if (!macro.args.includes(node.args.length) || variable?.kind !== "variable" || first === undefined) {
@@ -256,7 +253,7 @@ export class CelCompiler {
     return macro.make(parts);
   }
 
-  #binary(node: CelNode & { readonly kind: "binary" }): Code {
+  #binary(node: CelNode<"binary">): Code {
     const { operator, at } = node;
     const left = this.compile(node.left);
     if (operator === "&&" || operator === "||") return logicalCode(operator, left, this.compile(node.right), at);

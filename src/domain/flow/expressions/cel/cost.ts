@@ -1,8 +1,7 @@
 import { cachedByText } from "../cache.ts";
 import { patternSize } from "../pattern-size.ts";
 import { parseCel } from "./parser.ts";
-import type { CelNode } from "./ast.ts";
-import { CelSyntaxError } from "./ast.ts";
+import { CelSyntaxError, type CelNode, type MethodCall } from "./ast.ts";
 import { MACROS } from "./macros.ts";
 
 /** How the work of an expression grows: `weight` times the size of the values to the power of `degree`. */
@@ -72,14 +71,14 @@ const readsMoreThan = (name: string, node: CelNode): boolean => {
   return childrenOf(node).some((child) => readsMoreThan(name, child));
 };
 
-export const isMacro = (node: CelNode): node is CelNode & { readonly kind: "call"; readonly target: CelNode } =>
+export const isMacro = (node: CelNode): node is MethodCall =>
   node.kind === "call" && node.target !== undefined && MACROS.has(node.name);
 
 /**
  * A body that reads only its own element reads each part of the list once; a body that reads anything else may read all of that for each
  * element.
  */
-const costOfMacro = (node: CelNode & { readonly kind: "call"; readonly target: CelNode }): CelCost => {
+const costOfMacro = (node: MethodCall): CelCost => {
   const [variable, ...body] = node.args;
   const range = costOf(node.target);
   const inner = both(body.map(costOf), 1);
@@ -88,7 +87,7 @@ const costOfMacro = (node: CelNode & { readonly kind: "call"; readonly target: C
   return { weight: (1 + range.weight) * (1 + inner.weight), degree: range.degree + inner.degree - 1 + again };
 };
 
-const costOfCall = (node: CelNode & { readonly kind: "call" }): CelCost => {
+const costOfCall = (node: CelNode<"call">): CelCost => {
   const all = both(childrenOf(node).map(costOf), SEARCHES.has(node.name) ? SEARCH_WEIGHT : 1);
   const [first, ...others] = node.args;
   switch (node.name) {

@@ -14,23 +14,19 @@ import {
   toNumber,
 } from "../natives.ts";
 
-/** A point in time, in nanoseconds since 1970 (UTC). */
-export class Timestamp {
+class Nanos {
   readonly nanos: bigint;
 
   constructor(nanos: bigint) {
     this.nanos = nanos;
   }
 }
+
+/** A point in time, in nanoseconds since 1970 (UTC). */
+export class Timestamp extends Nanos {}
 
 /** A length of time in nanoseconds. */
-export class Duration {
-  readonly nanos: bigint;
-
-  constructor(nanos: bigint) {
-    this.nanos = nanos;
-  }
-}
+export class Duration extends Nanos {}
 
 /** A type as a value: the result of `type(x)`, and the meaning of names such as `string`. */
 export class TypeName {

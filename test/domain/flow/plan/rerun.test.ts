@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { reuseFor } from "../../../../src/domain/flow/plan/reuse.ts";
+import { reuseFor } from "../../../../src/domain/flow/plan/rerun.ts";
 import type { Plan, PlanNode } from "../../../../src/domain/flow/plan/types.ts";
 import type { CheckpointNode } from "../../../../src/domain/runs/run.ts";
 

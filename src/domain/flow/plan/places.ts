@@ -1,5 +1,25 @@
+import type { NodeKind } from "../kinds.ts";
 import { ofKind } from "./by-kind.ts";
-import type { PlanNode } from "./types.ts";
+import type { Plan, PlanNode } from "./types.ts";
+
+/** The flows around a path of IDs such as "map-0/http-0", outermost first, each with the path's node in it. */
+function flowsAround(plan: Plan, path: string): Array<{ readonly flow: Plan; readonly node: PlanNode | undefined }> {
+  const [id, ...rest] = path.split("/");
+  const node = plan.nodes.find((each) => each.id === id);
+  const inner = rest.length > 0 && node?.nested ? flowsAround(node.nested, rest.join("/")) : [];
+  return [{ flow: plan, node }, ...inner];
+}
+
+/** The node at a path of IDs; undefined if there is none. */
+export function planNodeAt(plan: Plan, path: string): PlanNode | undefined {
+  return flowsAround(plan, path)[path.split("/").length - 1]?.node;
+}
+
+/** The types of the nodes that a node can read, by ID, including nodes of the enclosing flows. */
+export function kindsSeenFrom(plan: Plan, planPath: string): ReadonlyMap<string, NodeKind> {
+  const seen = flowsAround(plan, planPath).flatMap(({ flow }) => flow.nodes);
+  return new Map(seen.map(({ id, type }) => [id, type]));
+}
 
 interface Place {
   /** IDs from the top level of the plan, joined with "/": "map-0/http-0". */

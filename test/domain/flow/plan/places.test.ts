@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { compileFlow } from "../../../../src/domain/flow/plan/compile.ts";
-import { mapsThatFail } from "../../../../src/domain/flow/plan/failing-maps.ts";
+import { mapsThatFail } from "../../../../src/domain/flow/plan/places.ts";
 import type { Plan, PlanNode } from "../../../../src/domain/flow/plan/types.ts";
 import { edges, flow } from "../../../support/flows.ts";
 
