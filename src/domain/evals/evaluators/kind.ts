@@ -154,12 +154,8 @@ export function defineEvaluator<Config>(
 }
 
 /** An evaluator type whose configuration has been parsed by its own schema. */
-export interface AnyKind extends Omit<EvaluatorKind<unknown>, "threshold" | "scale" | "faults" | "find"> {
-  readonly threshold?: (config: never, direction: Direction) => DefaultThreshold;
-  readonly scale?: (config: never) => Scale | null;
-  readonly faults?: (config: never) => readonly EvaluatorFault[];
-  readonly find?: (config: never, subject: Subject) => Finding;
-}
+export type AnyKind = Omit<EvaluatorKind<unknown>, OfConfig> & Pick<EvaluatorKind<never>, OfConfig>;
+type OfConfig = "threshold" | "scale" | "faults" | "find";
 
 /** The outputs of an incomplete run are not its answer, so scoring them would mislead. */
 export function requireCompleted({ state }: EvalSample): void {

@@ -14,7 +14,7 @@ import { listOf, membersOf, readDocument, refuse, textOf } from "./document.ts";
 import type { OpenApiDocument } from "./document.ts";
 import { BODY_INPUT } from "./operation.ts";
 import type { OperationCall } from "./operation.ts";
-import type { OperationParameter } from "./parameters.ts";
+import { PLACES, type OperationParameter } from "./parameters.ts";
 import { createSchemaReader } from "./schemas.ts";
 import { readSecurity } from "./security.ts";
 import type { Security } from "./security.ts";
@@ -32,28 +32,17 @@ export function importOpenApi(value: unknown, address: string | null): ImportedP
   const { root } = document;
   const info = document.resolve(root["info"]);
   const server = serverOf(root["servers"], address);
-  const reader = createSchemaReader(document);
   const security = readSecurity(document, server);
-  const actions: ImportedAction[] = [];
   const taken = new Set<string>();
+  const context = { document, reader: createSchemaReader(document), server, address, security, taken };
+  const actions: ImportedAction[] = [];
   let chars = 0;
   for (const [path, item] of membersOf(root["paths"])) {
     const shared = document.resolve(item);
     for (const method of METHODS) {
       if (!isObject(shared[method])) continue;
       if (actions.length === MAX_ACTIONS) refuse(`A document can have at most ${MAX_ACTIONS} operations`, "paths");
-      const action = actionOf({
-        document,
-        reader,
-        path,
-        method,
-        shared,
-        operation: shared[method],
-        server,
-        address,
-        security,
-        taken,
-      });
+      const action = actionOf({ ...context, path, method, shared, operation: shared[method] });
       chars += JSON.stringify(action).length;
       if (chars > MAX_TOTAL_CHARS) refuse("The document's operations are too long together", "paths");
       actions.push(action);
@@ -111,24 +100,17 @@ function actionOf(context: OperationContext): ImportedAction {
   for (const { call, given } of parameters) {
     const [content] = membersOf(given["content"]);
     const schema = content ? document.resolve(content[1])["schema"] : given["schema"];
-    add(
-      call.input,
-      schema ?? { type: "string" },
-      textOf(given["description"]),
-      call.in === "path" || given["required"] === true,
-    );
+    const isRequired = call.in === "path" || given["required"] === true;
+    add(call.input, schema ?? { type: "string" }, textOf(given["description"]), isRequired);
   }
   if (body) {
-    const schema = body.call.kind === "binary" ? { type: "string", contentEncoding: "base64" } : body.schema;
-    const hint = body.call.kind === "multipart" ? "A file is {filename, content_base64, content_type}. " : "";
-    const files = body.call.kind === "multipart" ? withFiles(document.resolve(schema)) : schema;
-    add(
-      BODY_INPUT,
-      files,
-      hint + textOf(body.given["description"]),
-      body.given["required"] === true ||
-        (method === "post" && body.given["required"] !== false && body.call.kind === "binary"),
-    );
+    const { kind } = body.call;
+    const schema = kind === "binary" ? { type: "string", contentEncoding: "base64" } : body.schema;
+    const hint = kind === "multipart" ? "A file is {filename, content_base64, content_type}. " : "";
+    const files = kind === "multipart" ? withFiles(document.resolve(schema)) : schema;
+    const { required: given, description: about } = body.given;
+    const isRequired = given === true || (given !== false && method === "post" && kind === "binary");
+    add(BODY_INPUT, files, hint + textOf(about), isRequired);
   }
   const summary = textOf(operation["summary"]).trim();
   const description = textOf(operation["description"]).trim();
@@ -177,12 +159,13 @@ function annotationsOf(method: string): ActionAnnotations {
   };
 }
 
+interface GivenParameter {
+  readonly call: OperationParameter;
+  readonly given: JsonObject;
+}
+
 /** An operation's own parameters, and those of its path that it does not replace. */
-function parametersOf({
-  document,
-  shared,
-  operation,
-}: OperationContext): Array<{ call: OperationParameter; given: JsonObject }> {
+function parametersOf({ document, shared, operation }: OperationContext): GivenParameter[] {
   const all = new Map<string, JsonObject>();
   for (const each of [...listOf(shared["parameters"]), ...listOf(operation["parameters"])]) {
     const given = document.resolve(each);
@@ -190,8 +173,9 @@ function parametersOf({
   }
   const inputs = new Set([BODY_INPUT]);
   return [...all.values()].flatMap((given) => {
-    const [name, where] = [textOf(given["name"]), textOf(given["in"])];
-    if (name === "" || !isPlace(where)) return [];
+    const name = textOf(given["name"]);
+    const where = PLACES.find((place) => place === given["in"]);
+    if (name === "" || where === undefined) return [];
     if (where === "header" && IGNORED_HEADERS.has(name.toLowerCase())) return [];
     // Such a name is invalid for a header or cookie, so the parameter cannot be sent.
     if (where !== "query" && where !== "path" && !/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name)) return [];
@@ -203,10 +187,6 @@ function parametersOf({
     const json = isObject(given["content"]) ? { json: true as const } : {};
     return [{ call: { name, in: where, input, style, explode, ...json }, given }];
   });
-}
-
-function isPlace(text: string): text is OperationParameter["in"] {
-  return text === "path" || text === "query" || text === "header" || text === "cookie";
 }
 
 interface Body {

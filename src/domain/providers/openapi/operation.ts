@@ -1,6 +1,6 @@
 import { memberOf } from "../../json.ts";
 import type { Json, JsonObject } from "../../json.ts";
-import { ActionRefused, asText, below } from "../action.ts";
+import { ActionRefused, asText, below, queryOf } from "../action.ts";
 import type { ActionRequest, BodyPart, RequestBody } from "../action.ts";
 import { textOf } from "../connection.ts";
 import type { Credential } from "../connection.ts";
@@ -67,12 +67,8 @@ export function operationRequest(
 function serverOf({ server, own_server }: OperationCall, credential: Credential): string {
   const base = textOf(credential, "base_url");
   if (base !== "" && !(own_server && isBelow(server, base))) return base;
-  if (server === "")
-    throw new ActionRefused(
-      "inputs",
-      "connection_id: the document names no server; choose a connection with a base_url",
-    );
-  return server;
+  if (server !== "") return server;
+  throw new ActionRefused("inputs", "connection_id: the document names no server; choose a connection with a base_url");
 }
 
 /** Whether an operation's server is below the connection's base URL, so that it may receive the credential. */
@@ -95,11 +91,7 @@ function bodyOf(
     case "binary":
       return { bytes: Buffer.from(asText(value), "base64"), type };
     case "form":
-      return {
-        form: Object.entries(value as JsonObject).flatMap(([name, each]) =>
-          (Array.isArray(each) ? each : [each]).map((one: Json): readonly [string, string] => [name, asText(one)]),
-        ),
-      };
+      return { form: queryOf(value as JsonObject) };
     case "multipart":
       return { parts: Object.entries(value as JsonObject).flatMap(([name, each]) => partsOf(name, each)) };
     default:

@@ -1,10 +1,12 @@
 import type { Json, JsonObject } from "../../json.ts";
 import { ActionRefused, asText } from "../action.ts";
 
+export const PLACES = ["path", "query", "header", "cookie"] as const;
+
 /** A parameter of an operation, and the input that provides its value. */
 export interface OperationParameter {
   readonly name: string;
-  readonly in: "path" | "query" | "header" | "cookie";
+  readonly in: (typeof PLACES)[number];
   readonly input: string;
   readonly explode: boolean;
   /** `form`, `simple`, `label`, `matrix`, `deepObject`, `spaceDelimited`, `pipeDelimited`. */

@@ -8,6 +8,8 @@ import type { OpenApiDocument } from "./document.ts";
 /** Most keys that one connection sends together. */
 const MAX_KEYS = 5;
 
+const KEY_PLACES = ["header", "query", "cookie"] as const;
+
 /** How a service requires clients to authenticate. */
 export interface Security {
   /** The authentication schemes for the service's connections. */
@@ -30,8 +32,8 @@ export function readSecurity(document: OpenApiDocument, server: string): Securit
   const schemes: { [Scheme in ConnectionScheme]?: AuthScheme } = {};
   /** The document's schemes that a connection's credential can satisfy, with the connection's scheme. */
   const sendable = new Map<string, ConnectionScheme>();
-  for (const [name, value] of membersOf(document.resolve(document.root["components"])["securitySchemes"])) {
-    const found = schemeOf(document.resolve(value), base);
+  for (const [name, value] of declaredIn(document)) {
+    const found = schemeOf(value, base);
     if (found === undefined) continue;
     const [kind, auth] = found;
     schemes[kind] ??= auth;
@@ -77,11 +79,17 @@ export function readSecurity(document: OpenApiDocument, server: string): Securit
   };
 }
 
+/** The document's security schemes, by name. */
+function declaredIn({ root, resolve }: OpenApiDocument): Array<[string, JsonObject]> {
+  const schemes = membersOf(resolve(root["components"])["securitySchemes"]);
+  return schemes.map(([name, value]) => [name, resolve(value)]);
+}
+
 /** Where the document's keys and tokens are sent, by the names of their schemes. */
 function keysOf(document: OpenApiDocument): Map<string, KeyPlacement> {
   const keys = new Map<string, KeyPlacement>();
-  for (const [name, value] of membersOf(document.resolve(document.root["components"])["securitySchemes"])) {
-    const [kind, auth] = schemeOf(document.resolve(value), {}) ?? [];
+  for (const [name, value] of declaredIn(document)) {
+    const [kind, auth] = schemeOf(value, {}) ?? [];
     if (kind === "api_key" && auth?.placement !== undefined) keys.set(name, auth.placement);
     if (kind === "bearer") keys.set(name, { in: "header", name: "Authorization", prefix: "Bearer " });
   }
@@ -112,9 +120,9 @@ function schemeOf(
 ): [ConnectionScheme, AuthScheme] | undefined {
   const type = textOf(given["type"]);
   if (type === "apiKey") {
-    const [where, name] = [textOf(given["in"]), textOf(given["name"])];
-    const isKnown = where === "header" || where === "query" || where === "cookie";
-    return isKnown && name !== "" ? ["api_key", apiKey({ in: where, name }, base)] : undefined;
+    const where = KEY_PLACES.find((place) => place === given["in"]);
+    const name = textOf(given["name"]);
+    return where !== undefined && name !== "" ? ["api_key", apiKey({ in: where, name }, base)] : undefined;
   }
   if (type === "http")
     return textOf(given["scheme"]).toLowerCase() === "basic" ? ["basic", basic(base)] : ["bearer", bearer(base)];

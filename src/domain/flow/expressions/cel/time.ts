@@ -125,7 +125,9 @@ export const wallClock = ({ nanos }: Timestamp, zone = "UTC"): Date => {
   return new Date(zone === "UTC" ? ms : ms + offsetMinutes(zone, ms) * 60_000);
 };
 
-const startOfYear = (date: Date): number => new Date(0).setUTCFullYear(date.getUTCFullYear(), 0, 1);
+/** From 0, by the date's UTC fields. */
+export const dayOfYear = (date: Date): number =>
+  Math.floor((date.getTime() - new Date(0).setUTCFullYear(date.getUTCFullYear(), 0, 1)) / 86_400_000);
 
 /** The parts of a timestamp. Months, weekdays, days of the month and days of the year count from 0, dates from 1. */
 export const TIMESTAMP_PARTS: ReadonlyMap<string, (date: Date) => number> = new Map([
@@ -134,7 +136,7 @@ export const TIMESTAMP_PARTS: ReadonlyMap<string, (date: Date) => number> = new 
   ["getDate", (date: Date) => date.getUTCDate()],
   ["getDayOfMonth", (date: Date) => date.getUTCDate() - 1],
   ["getDayOfWeek", (date: Date) => date.getUTCDay()],
-  ["getDayOfYear", (date: Date) => Math.floor((date.getTime() - startOfYear(date)) / 86_400_000)],
+  ["getDayOfYear", dayOfYear],
   ["getHours", (date: Date) => date.getUTCHours()],
   ["getMinutes", (date: Date) => date.getUTCMinutes()],
   ["getSeconds", (date: Date) => date.getUTCSeconds()],

@@ -1,5 +1,5 @@
 import { NodeFailure } from "../../../runs/failure.ts";
-import { offsetMinutes } from "../cel/time.ts";
+import { dayOfYear, offsetMinutes } from "../cel/time.ts";
 
 /*
  * Millrace has its own date filter, because the engine's reads the machine's time zone and locale: the same template would render
@@ -28,17 +28,12 @@ const toDate = (value: unknown): Date | undefined => {
   return new Date(Date.parse(ZONED.test(value) ? value : `${value} UTC`));
 };
 
-const dayOfYear = (date: Date): number => {
-  const start = new Date(0).setUTCFullYear(date.getUTCFullYear(), 0, 1);
-  return Math.floor((date.getTime() - start) / 86_400_000) + 1;
-};
-
 const weekOfYear = (date: Date, firstDay: number): number =>
-  Math.floor((dayOfYear(date) - 1 - ((date.getUTCDay() - firstDay + 7) % 7) + 7) / 7);
+  Math.floor((dayOfYear(date) - ((date.getUTCDay() - firstDay + 7) % 7) + 7) / 7);
 
 const isoWeek = (date: Date): { readonly year: number; readonly week: number } => {
   const thursday = new Date(date.getTime() + (4 - (date.getUTCDay() || 7)) * 86_400_000);
-  return { year: thursday.getUTCFullYear(), week: Math.ceil(dayOfYear(thursday) / 7) };
+  return { year: thursday.getUTCFullYear(), week: Math.ceil((dayOfYear(thursday) + 1) / 7) };
 };
 
 const ordinal = (day: number): string => {
@@ -66,7 +61,7 @@ const FIELDS: ReadonlyMap<string, Field> = new Map<string, Field>([
   ["G", [4, "0", (date) => isoWeek(date).year]],
   ["H", [2, "0", (date) => date.getUTCHours()]],
   ["I", [2, "0", (date) => date.getUTCHours() % 12 || 12]],
-  ["j", [3, "0", dayOfYear]],
+  ["j", [3, "0", (date) => dayOfYear(date) + 1]],
   ["k", [2, " ", (date) => date.getUTCHours()]],
   ["l", [2, " ", (date) => date.getUTCHours() % 12 || 12]],
   ["L", [3, "0", (date) => date.getUTCMilliseconds()]],
