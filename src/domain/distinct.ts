@@ -2,3 +2,8 @@
 export function distinct<T>(items: readonly T[]): T[] {
   return [...new Set(items)];
 }
+
+/** The words of a text, which spaces separate. */
+export function words(text: string): ReadonlySet<unknown> {
+  return new Set(text.split(" "));
+}

@@ -1,3 +1,4 @@
+import { words } from "../distinct.ts";
 import { isObject } from "../json.ts";
 import type { Json, JsonObject } from "../json.ts";
 
@@ -5,7 +6,6 @@ import type { Json, JsonObject } from "../json.ts";
 const MAX_LEVELS = 10;
 const MAX_MEMBERS = 100;
 /** Keywords that strict mode supports, beside the ones that do not affect the answer. */
-const words = (text: string): ReadonlySet<unknown> => new Set(text.split(" "));
 const KNOWN = words(
   "type properties required additionalProperties items enum const anyOf $ref $defs pattern format minimum maximum exclusiveMinimum " +
     "exclusiveMaximum multipleOf minItems maxItems title description",

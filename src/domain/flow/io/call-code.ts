@@ -94,123 +94,117 @@ const inHeader = (name: string): string => name.replaceAll('"', "%22").replaceAl
 
 function pythonCode(call: FlowCall): string {
   const { way, inputs, base, uploads } = call;
-  const imports = ["json", "os", ...(way === "async" ? ["urllib.parse"] : []), "urllib.request"];
-  if (uploads.length > 0) imports.push("uuid");
-  const lines = [...imports.map((each) => `import ${each}`), "", 'key = os.environ["MILLRACE_API_KEY"]'];
-  lines.push(`url = ${textLiteral(callUrl(call))}`, "");
-  for (const upload of uploads) {
+  const modules = ["json", "os", way === "async" && "urllib.parse", "urllib.request", uploads.length > 0 && "uuid"];
+  const uploading = uploads.map((upload) => {
     const header = `Content-Disposition: form-data; name="file"; filename="${inHeader(upload.file)}"`;
-    lines.push(
-      "boundary = uuid.uuid4().hex",
-      `with open(${textLiteral(upload.file)}, "rb") as file:`,
-      '    part = b"\\r\\n".join([',
-      '        f"--{boundary}".encode(),',
-      `        ${textLiteral(header)}.encode(),`,
-      '        b"Content-Type: application/octet-stream",',
-      '        b"",',
-      "        file.read(),",
-      '        f"--{boundary}--".encode(),',
-      '        b"",',
-      "    ])",
-      "request = urllib.request.Request(",
-      `    ${textLiteral(uploadUrl(call, upload))},`,
-      "    data=part,",
-      "    headers={",
-      '        "Authorization": f"Bearer {key}",',
-      '        "Content-Type": f"multipart/form-data; boundary={boundary}",',
-      "    },",
-      ")",
-      "with urllib.request.urlopen(request) as response:",
-      '    print(json.load(response)["filename"])',
-      "",
-    );
-  }
-  lines.push(
-    `inputs = ${pythonLiteral(inputs)}`,
-    "request = urllib.request.Request(",
-    "    url,",
-    "    data=json.dumps(inputs).encode(),",
-    "    headers={",
-    '        "Authorization": f"Bearer {key}",',
-    '        "Content-Type": "application/json",',
-    ...(way === "async" ? ['        "Prefer": "respond-async",'] : []),
-    "    },",
-    ")",
-    "with urllib.request.urlopen(request) as response:",
-  );
-  if (way === "stream")
-    lines.push(
-      "    for line in response:",
-      "        if line.strip():",
-      "            frame = json.loads(line)",
-      '            print(frame["state"], frame["outputs"], flush=True)',
-    );
-  else if (way === "sync") lines.push("    run = json.load(response)", 'print(run["state"], run["outputs"])');
-  else
-    lines.push(
-      `    address = urllib.parse.urljoin(${textLiteral(base)}, response.headers["Location"])`,
-      "    run = json.load(response)",
-      'while run["state"] in ("PENDING", "RUNNING", "RESUMED"):',
-      '    request = urllib.request.Request(f"{address}&wait_seconds=60", headers={"Authorization": f"Bearer {key}"})',
-      "    with urllib.request.urlopen(request) as response:",
-      "        run = json.load(response)",
-      'print(run["state"], run["outputs"])',
-    );
-  return `${lines.join("\n")}\n`;
+    return `boundary = uuid.uuid4().hex
+with open(${textLiteral(upload.file)}, "rb") as file:
+    part = b"\\r\\n".join([
+        f"--{boundary}".encode(),
+        ${textLiteral(header)}.encode(),
+        b"Content-Type: application/octet-stream",
+        b"",
+        file.read(),
+        f"--{boundary}--".encode(),
+        b"",
+    ])
+request = urllib.request.Request(
+    ${textLiteral(uploadUrl(call, upload))},
+    data=part,
+    headers={
+        "Authorization": f"Bearer {key}",
+        "Content-Type": f"multipart/form-data; boundary={boundary}",
+    },
+)
+with urllib.request.urlopen(request) as response:
+    print(json.load(response)["filename"])
+
+`;
+  });
+  const reading: Readonly<Record<Way, string>> = {
+    stream: `    for line in response:
+        if line.strip():
+            frame = json.loads(line)
+            print(frame["state"], frame["outputs"], flush=True)
+`,
+    sync: `    run = json.load(response)
+print(run["state"], run["outputs"])
+`,
+    async: `    address = urllib.parse.urljoin(${textLiteral(base)}, response.headers["Location"])
+    run = json.load(response)
+while run["state"] in ("PENDING", "RUNNING", "RESUMED"):
+    request = urllib.request.Request(f"{address}&wait_seconds=60", headers={"Authorization": f"Bearer {key}"})
+    with urllib.request.urlopen(request) as response:
+        run = json.load(response)
+print(run["state"], run["outputs"])
+`,
+  };
+  return `${modules.flatMap((name) => (name === false ? [] : [`import ${name}\n`])).join("")}
+key = os.environ["MILLRACE_API_KEY"]
+url = ${textLiteral(callUrl(call))}
+
+${uploading.join("")}inputs = ${pythonLiteral(inputs)}
+request = urllib.request.Request(
+    url,
+    data=json.dumps(inputs).encode(),
+    headers={
+        "Authorization": f"Bearer {key}",
+        "Content-Type": "application/json",
+${way === "async" ? '        "Prefer": "respond-async",\n' : ""}    },
+)
+with urllib.request.urlopen(request) as response:
+${reading[way]}`;
 }
 
 function scriptCode(call: FlowCall): string {
   const { way, inputs, base, uploads } = call;
-  const lines = uploads.length > 0 ? ['import { openAsBlob } from "node:fs";', ""] : [];
-  lines.push("const authorization = `Bearer ${process.env.MILLRACE_API_KEY}`;", "");
-  for (const [at, upload] of uploads.entries()) {
+  const uploading = uploads.map((upload, at) => {
     const [form, sent] = uploads.length === 1 ? ["form", "uploaded"] : [`form${at + 1}`, `uploaded${at + 1}`];
     const file = textLiteral(upload.file);
-    lines.push(
-      `const ${form} = new FormData();`,
-      `${form}.append("file", await openAsBlob(${file}), ${file});`,
-      `const ${sent} = await fetch(${textLiteral(uploadUrl(call, upload))}, {`,
-      '  method: "POST",',
-      "  headers: { Authorization: authorization },",
-      `  body: ${form},`,
-      "});",
-      `if (!${sent}.ok) throw new Error(await ${sent}.text());`,
-      "",
-    );
+    return `const ${form} = new FormData();
+${form}.append("file", await openAsBlob(${file}), ${file});
+const ${sent} = await fetch(${textLiteral(uploadUrl(call, upload))}, {
+  method: "POST",
+  headers: { Authorization: authorization },
+  body: ${form},
+});
+if (!${sent}.ok) throw new Error(await ${sent}.text());
+
+`;
+  });
+  const reading: Readonly<Record<Way, string>> = {
+    sync: `const run = await response.json();
+console.log(run.state, run.outputs);
+`,
+    stream: `let rest = "";
+for await (const part of response.body.pipeThrough(new TextDecoderStream())) {
+  const frames = (rest + part).split("\\n");
+  rest = frames.pop();
+  for (const frame of frames.filter((line) => line.trim())) {
+    const { state, outputs } = JSON.parse(frame);
+    console.log(state, outputs);
   }
+}
+`,
+    async: `const address = new URL(response.headers.get("Location"), ${textLiteral(base)});
+address.searchParams.set("wait_seconds", "60");
+let run = await response.json();
+while (["PENDING", "RUNNING", "RESUMED"].includes(run.state)) {
+  const read = await fetch(address, { headers: { Authorization: authorization } });
+  if (!read.ok) throw new Error(await read.text());
+  run = await read.json();
+}
+console.log(run.state, run.outputs);
+`,
+  };
   const prefer = way === "async" ? ', Prefer: "respond-async"' : "";
-  lines.push(
-    `const response = await fetch(${textLiteral(callUrl(call))}, {`,
-    '  method: "POST",',
-    `  headers: { Authorization: authorization, "Content-Type": "application/json"${prefer} },`,
-    `  body: JSON.stringify(${scriptLiteral(inputs, "  ")}),`,
-    "});",
-    "if (!response.ok) throw new Error(await response.text());",
-  );
-  if (way === "sync") lines.push("const run = await response.json();", "console.log(run.state, run.outputs);");
-  if (way === "stream")
-    lines.push(
-      'let rest = "";',
-      "for await (const part of response.body.pipeThrough(new TextDecoderStream())) {",
-      '  const frames = (rest + part).split("\\n");',
-      "  rest = frames.pop();",
-      "  for (const frame of frames.filter((line) => line.trim())) {",
-      "    const { state, outputs } = JSON.parse(frame);",
-      "    console.log(state, outputs);",
-      "  }",
-      "}",
-    );
-  if (way === "async")
-    lines.push(
-      `const address = new URL(response.headers.get("Location"), ${textLiteral(base)});`,
-      'address.searchParams.set("wait_seconds", "60");',
-      "let run = await response.json();",
-      'while (["PENDING", "RUNNING", "RESUMED"].includes(run.state)) {',
-      "  const read = await fetch(address, { headers: { Authorization: authorization } });",
-      "  if (!read.ok) throw new Error(await read.text());",
-      "  run = await read.json();",
-      "}",
-      "console.log(run.state, run.outputs);",
-    );
-  return `${lines.join("\n")}\n`;
+  return `${uploads.length > 0 ? 'import { openAsBlob } from "node:fs";\n\n' : ""}const authorization = \`Bearer \${process.env.MILLRACE_API_KEY}\`;
+
+${uploading.join("")}const response = await fetch(${textLiteral(callUrl(call))}, {
+  method: "POST",
+  headers: { Authorization: authorization, "Content-Type": "application/json"${prefer} },
+  body: JSON.stringify(${scriptLiteral(inputs, "  ")}),
+});
+if (!response.ok) throw new Error(await response.text());
+${reading[way]}`;
 }

@@ -2,33 +2,20 @@ import { compileRegex } from "../../flow/expressions/regex.ts";
 import { isLongNumber } from "../../exact-json.ts";
 import { isObject } from "../../json.ts";
 import type { Json, JsonObject } from "../../json.ts";
+import { words } from "../../distinct.ts";
 import { atPointer, listOf, refuse } from "./document.ts";
 import type { OpenApiDocument } from "./document.ts";
 
 /** Keywords that matter neither for validation nor to callers. */
-const LEFT_OUT: ReadonlySet<string> = new Set([
-  "example",
-  "examples",
-  "xml",
-  "externalDocs",
-  "discriminator",
-  "deprecated",
-  "nullable",
-  "$schema",
-  "$id",
-]);
+const LEFT_OUT = words("example examples xml externalDocs discriminator deprecated nullable $schema $id");
 /** Keywords that map names to schemas. */
-const MAPS: ReadonlySet<string> = new Set([
-  "properties",
-  "patternProperties",
-  "$defs",
-  "definitions",
-  "dependentSchemas",
-]);
-const DATA: ReadonlySet<string> = new Set(["enum", "const", "default", "required", "type"]);
+const MAPS = words("properties patternProperties $defs definitions dependentSchemas");
+const DATA = words("enum const default required type");
 /** Keywords whose value is a number. */
-const BOUNDS = ["Length", "Items", "Properties", "Contains", "imum"].flatMap((of) => [`max${of}`, `min${of}`]);
-const NUMBERS: ReadonlySet<string> = new Set([...BOUNDS, "exclusiveMaximum", "exclusiveMinimum", "multipleOf"]);
+const NUMBERS = words(
+  "maxLength minLength maxItems minItems maxProperties minProperties maxContains minContains maximum minimum exclusiveMaximum " +
+    "exclusiveMinimum multipleOf",
+);
 
 /** Most distinct references in a document. */
 const MAX_REFERENCES = 20_000;
