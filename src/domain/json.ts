@@ -2,6 +2,14 @@
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
+/** A value of which no part can be changed. */
+export type Immutable<Value> =
+  Value extends ReadonlyArray<infer Item>
+    ? ReadonlyArray<Immutable<Item>>
+    : Value extends object
+      ? { readonly [Name in keyof Value]: Immutable<Value[Name]> }
+      : Value;
+
 /** A JSON value kept in the blob store; `size` is the length of its JSON text in bytes. */
 export interface BlobRef {
   readonly $blob: string;

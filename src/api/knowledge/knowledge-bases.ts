@@ -3,7 +3,7 @@ import { cronFault } from "../../domain/cron.ts";
 import { indexingParamsInputSchema } from "../../domain/knowledge/knowledge-base.ts";
 import { metadataSchemaSchema } from "../../domain/knowledge/metadata.ts";
 import { patchOf } from "../../domain/patch.ts";
-import { knowledgeQuerySchema } from "../../domain/knowledge/query.ts";
+import { knowledgeAnswerSchema, knowledgeQuerySchema } from "../../domain/knowledge/query.ts";
 import {
   changeKnowledgeBase,
   createKnowledgeBase,
@@ -31,7 +31,6 @@ import {
   shownKnowledgeBaseSchema,
   websiteSourceSchema,
 } from "./knowledge-base-presenter.ts";
-import { knowledgeAnswerSchema } from "./query-presenter.ts";
 
 const MAX_WEBSITE_SOURCES = 100;
 const MAX_CONNECTION_SOURCES = 100;

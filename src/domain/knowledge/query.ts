@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { listUpTo, textUpTo, wholeNumber } from "../schema-parts.ts";
 import { jsonObjectSchema } from "../json-schema.ts";
-import type { TextRange } from "./chunk-ranges.ts";
+import type { Immutable } from "../json.ts";
 import { KEYWORD_WEIGHT } from "./fuse.ts";
 
 export const QUERY_STRATEGIES = ["hybrid", "semantic", "keyword"] as const;
@@ -57,55 +57,67 @@ export type KnowledgeQuery = Readonly<z.infer<typeof knowledgeQuerySchema>>;
 /** The same without defaults. */
 export type KnowledgeQueryInput = Readonly<z.input<typeof knowledgeQuerySchema>>;
 
-/** A part of a result's text. */
-export type Highlight = TextRange;
+const span = z.object({ start: z.int(), end: z.int().describe("Position after the last UTF-16 unit of the match.") });
 
+const resultSchema = z
+  .object({
+    chunk_id: z.uuid(),
+    resource_id: z.uuid(),
+    resource_path: z.string(),
+    source_url: z.string().nullable(),
+    text: z.string().nullable(),
+    score: z
+      .number()
+      .describe("The score by which results are ordered. Its meaning depends on `strategy_used`; see `scores`."),
+    scores: z
+      .object({
+        semantic: z.number().nullable().describe("Cosine similarity to the query."),
+        keyword: z.number().nullable().describe("BM25 score."),
+        rerank: z.number().nullable().describe("Score of the reranker."),
+      })
+      .describe("Score in each ranking; `null` if the chunk is not among the best of that ranking."),
+    rank: z.int().describe("Position in the results, starting at 1."),
+    chunk_index: z.int().describe("Position of the chunk in the document, starting at 0."),
+    page_start: z.int().nullable(),
+    page_end: z.int().nullable(),
+    char_start: z.int().describe("Start in the document's extracted text, in UTF-16 units."),
+    char_end: z.int(),
+    metadata: z.record(z.string(), z.unknown()).nullable(),
+    highlights: z.array(span).nullable().describe("Positions of the query's words in `text`, in UTF-16 units."),
+    neighbors: z
+      .array(
+        z.object({
+          chunk_id: z.uuid(),
+          chunk_index: z.int(),
+          text: z.string(),
+          char_start: z.int(),
+          char_end: z.int(),
+        }),
+      )
+      .optional()
+      .describe("Chunks before and after the result; only if requested with `neighbors`."),
+  })
+  .meta({ id: "KnowledgeResult" });
+
+/** The response to a query. */
+export const knowledgeAnswerSchema = z
+  .object({
+    query: z.union([z.string(), z.array(z.string())]),
+    results: z.array(resultSchema),
+    filter_report: z.object({
+      matched_resources: z.int().describe("Number of documents that match the filter; without a filter, all of them."),
+    }),
+    strategy_used: z
+      .enum(QUERY_STRATEGIES)
+      .describe("The strategy that was used: `keyword` if `hybrid` was requested and there are no embeddings."),
+    latency_ms: z.int(),
+    embedding_ms: z.int().describe("The part of `latency_ms` spent on embedding the query."),
+  })
+  .meta({ id: "KnowledgeAnswer" });
+
+export type KnowledgeAnswer = Immutable<z.output<typeof knowledgeAnswerSchema>>;
+export type KnowledgeResult = KnowledgeAnswer["results"][number];
 /** A chunk beside a result, in text order. */
-export interface Neighbor {
-  readonly chunk_id: string;
-  readonly chunk_index: number;
-  readonly text: string;
-  readonly char_start: number;
-  readonly char_end: number;
-}
-
-export interface KnowledgeResult {
-  readonly chunk_id: string;
-  readonly resource_id: string;
-  readonly resource_path: string;
-  readonly source_url: string | null;
-  readonly text: string | null;
-  /** The score that orders the results (see `scores`). */
-  readonly score: number;
-  /** The cosine similarity, the BM25 score and the reranker's score; null if the chunk was not among the first 100 of that ranking. */
-  readonly scores: {
-    readonly semantic: number | null;
-    readonly keyword: number | null;
-    readonly rerank: number | null;
-  };
-  /** From 1. */
-  readonly rank: number;
-  readonly chunk_index: number;
-  readonly page_start: number | null;
-  readonly page_end: number | null;
-  /** UTF-16 units of the document's extracted text. */
-  readonly char_start: number;
-  readonly char_end: number;
-  readonly metadata: Readonly<Record<string, unknown>> | null;
-  /** Positions of the query's words in `text`. */
-  readonly highlights: readonly Highlight[] | null;
-  /** Only if neighbouring chunks were requested. */
-  readonly neighbors?: readonly Neighbor[];
-}
-
-export interface KnowledgeAnswer {
-  readonly query: string | readonly string[];
-  readonly results: readonly KnowledgeResult[];
-  /** Number of documents that match the filter; all documents if there is no filter. */
-  readonly filter_report: { readonly matched_resources: number };
-  /** `keyword` if `hybrid` was requested but there are no embeddings. */
-  readonly strategy_used: QueryStrategy;
-  /** Total milliseconds, and those spent on embedding the query. */
-  readonly latency_ms: number;
-  readonly embedding_ms: number;
-}
+export type Neighbor = NonNullable<KnowledgeResult["neighbors"]>[number];
+/** A part of a result's text. */
+export type Highlight = NonNullable<KnowledgeResult["highlights"]>[number];
