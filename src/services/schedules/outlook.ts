@@ -1,4 +1,4 @@
-import { clockWarnings } from "../../domain/clock-warnings.ts";
+import { clockWarnings } from "../../domain/cron-calendars.ts";
 import { cronWarning, timeZoneOf } from "../../domain/cron.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { Schedules } from "../../temporal/schedules.ts";

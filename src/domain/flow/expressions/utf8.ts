@@ -1,7 +1,10 @@
 import { NativeBytes } from "./natives.ts";
 
-/** The UTF-8 bytes of a text; a lone surrogate becomes U+FFFD. Copied, because in a workflow's sandbox the encoder has an array type of its own. */
-export const utf8Encode = (text: string): Uint8Array => NativeBytes.from(new TextEncoder().encode(text));
+/**
+ * The UTF-8 bytes of a text; a lone surrogate becomes U+FFFD. Copied, because in a workflow's sandbox the encoder's arrays are no instances of
+ * the sandbox's Uint8Array.
+ */
+export const utf8Encode = (text: string): Uint8Array => new NativeBytes(new TextEncoder().encode(text));
 
 /** The text of UTF-8 bytes; undefined if they are not valid UTF-8. */
 export const utf8Decode = (bytes: Uint8Array): string | undefined => {
@@ -10,15 +13,6 @@ export const utf8Decode = (bytes: Uint8Array): string | undefined => {
   } catch {
     return undefined;
   }
-};
-
-/** Code units to convert at a time, because a string built one character at a time takes 32 bytes per character. */
-const CHUNK = 8_192;
-
-const textOfUnits = (units: Uint8Array): string => {
-  let text = "";
-  for (let i = 0; i < units.length; i += CHUNK) text += String.fromCharCode(...units.subarray(i, i + CHUNK));
-  return text;
 };
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -36,5 +30,5 @@ export const base64Encode = (bytes: Uint8Array): string => {
     units[length++] = i + 1 < bytes.length ? ALPHABET.charCodeAt((triple >> 6) & 63) : PADDING;
     units[length++] = i + 2 < bytes.length ? ALPHABET.charCodeAt(triple & 63) : PADDING;
   }
-  return textOfUnits(units);
+  return new TextDecoder().decode(units);
 };
