@@ -90,6 +90,5 @@ describe("a run page that stays open", () => {
     expect(grown("heap")).toBeLessThan(3 * MB);
     expect(grown("elements")).toBeLessThan(2000);
     expect(grown("listeners")).toBeLessThan(200);
-    await context.close();
   });
 });

@@ -12,7 +12,7 @@ const usersNow = async (): Promise<Array<{ email: string; role: string; disabled
 
 describe("users", () => {
   it("can be added, given another role, disabled after a confirmation, and enabled again", async () => {
-    const { page, context } = await signedIn(browser, tenant, "admin", "/access");
+    const { page } = await signedIn(browser, tenant, "admin", "/access");
     await page.getByRole("button", { name: "Add a user" }).click();
     await page.getByLabel("Email address").fill("new@example.test");
     await page.getByLabel("Password").fill("short");
@@ -43,7 +43,6 @@ describe("users", () => {
     expect(await now()).toMatchObject({ disabled: true });
     await row.getByRole("button", { name: "Enable" }).click();
     await row.getByRole("button", { name: "Disable…" }).waitFor();
-    await context.close();
   });
 });
 
@@ -55,7 +54,7 @@ describe("a user with API keys", () => {
       role: "admin",
     });
     const now = async () => (await tenant.secret.get(`/v2/users/${user.user_id}`)).body;
-    const { page, context } = await signedIn(browser, tenant, "admin", "/access");
+    const { page } = await signedIn(browser, tenant, "admin", "/access");
     const row = page.locator("tbody tr").filter({ hasText: "leaving@example.test" });
     const dialog = page.getByRole("dialog");
     const gone = dialog.getByText(/permanently revokes every API key this user created/i);
@@ -76,7 +75,6 @@ describe("a user with API keys", () => {
     await gone.waitFor();
     await dialog.getByRole("button", { name: "Delete", exact: true }).click();
     await row.waitFor({ state: "detached" });
-    await context.close();
   });
 
   it("is found however many users exist", async () => {
@@ -93,7 +91,7 @@ describe("a user with API keys", () => {
           });
       }),
     );
-    const { page, context } = await signedIn(browser, others, "admin", "/access");
+    const { page } = await signedIn(browser, others, "admin", "/access");
     const table = page.getByRole("table", { name: "Users" });
     await table.locator("tbody tr").first().waitFor();
     expect(await table.getAttribute("aria-rowcount")).toBe("407");
@@ -102,7 +100,6 @@ describe("a user with API keys", () => {
       await page.evaluate(`scrollTo(0, ${n === 0 ? "document.body.scrollHeight" : "0"})`);
       await table.getByText(`user-${n}@example.test`).waitFor();
     }
-    await context.close();
   });
 });
 
@@ -119,7 +116,7 @@ describe("roles in projects", () => {
       (await tenant.secret.get(`/v2/users/${user.user_id}/projects`)).body.data.map(
         ({ project_name, role }: Record<string, string>) => [project_name, role],
       );
-    const { page, context } = await signedIn(browser, tenant, "admin", "/access");
+    const { page } = await signedIn(browser, tenant, "admin", "/access");
     const row = page.locator("tbody tr").filter({ hasText: "guest@example.test" });
     await row.getByRole("button", { name: "Project roles…" }).click();
     const dialog = page.getByRole("dialog");
@@ -137,7 +134,6 @@ describe("roles in projects", () => {
     await dialog.getByRole("button", { name: "Remove the role in greetings" }).click();
     await role.waitFor({ state: "detached" });
     expect(await now()).toEqual([]);
-    await context.close();
   });
 
   it("decide which actions a member is offered", async () => {
@@ -150,7 +146,7 @@ describe("roles in projects", () => {
       (await tenant.secret.post("/v2/runs", { project_id, inputs: {} })).body.run_id;
     const [mine, seen, theirs] = [await start(edited), await start(read), await start(hidden)];
     await Promise.all([mine, seen, theirs].map((id) => tenant.until(id, "PAUSED")));
-    const { page, context, email } = await signedIn(browser, tenant, "member", "/");
+    const { page, email } = await signedIn(browser, tenant, "member", "/");
     const refused: string[] = [];
     page.on("response", (answer) => {
       if (answer.status() === 403) refused.push(answer.url());
@@ -181,7 +177,6 @@ describe("roles in projects", () => {
     await page.getByRole("option", { name: "Settings" }).waitFor();
     for (const name of ["Webhooks", "Connections"]) expect(await page.getByRole("option", { name }).count()).toBe(0);
     expect(refused).toEqual([]);
-    await context.close();
   });
 });
 
@@ -200,7 +195,7 @@ describe("the members of a project", () => {
   it("can be set by an admin of the project, who has no other rights in the organisation", async () => {
     const [own, other] = [await tenant.deploy(asking()), await tenant.deploy(asking())];
     await tenant.secret.patch(`/v2/projects/${own}`, { name: "Ours" });
-    const { page, context, email } = await signedIn(browser, tenant, "member", "/access");
+    const { page, email } = await signedIn(browser, tenant, "member", "/access");
     const tabs = page.getByRole("navigation", { name: "Access" });
     await page.getByRole("region", { name: "Sessions" }).waitFor();
     // Without the role, or with a lower one, the page offers none of it.
@@ -262,7 +257,6 @@ describe("the members of a project", () => {
     await page.getByRole("button", { name: `Remove the role of ${email}` }).click();
     await page.getByRole("region", { name: "Sessions" }).waitFor();
     await expect.poll(() => tabs.count()).toBe(0);
-    await context.close();
   });
 
   it("can be chosen from all users by an admin of the organisation", async () => {
@@ -273,7 +267,7 @@ describe("the members of a project", () => {
       password: "a long enough password",
       role: "member",
     });
-    const { page, context } = await signedIn(browser, tenant, "admin", "/access?tab=members");
+    const { page } = await signedIn(browser, tenant, "admin", "/access?tab=members");
     await page.getByRole("combobox", { name: "Project" }).selectOption({ label: "Chosen" });
     await page.waitForURL(new RegExp(`project=${project}`));
     await page.getByText("No members yet").waitFor();
@@ -283,13 +277,12 @@ describe("the members of a project", () => {
     expect(await roles(project)).toEqual({ "pick@example.test": "viewer" });
     const offered = await page.getByLabel("User", { exact: true }).locator("option").allTextContents();
     expect(offered).not.toContain("pick@example.test");
-    await context.close();
   });
 });
 
 describe("API keys", () => {
   it("can be restricted, and show what is wrong with a restriction", async () => {
-    const { page, context } = await signedIn(browser, tenant, "admin", "/settings");
+    const { page } = await signedIn(browser, tenant, "admin", "/settings");
     await page.getByRole("link", { name: "Manage API keys" }).click();
     await page.getByRole("button", { name: "Create API key" }).click();
     await page.getByLabel("Name").fill("dashboard");
@@ -304,7 +297,6 @@ describe("API keys", () => {
     await page.getByRole("button", { name: "Done" }).click();
     const row = page.locator("tbody tr").filter({ hasText: "dashboard" });
     await row.getByText("read-only, runs:read, evals:read, address: 192.0.2.0/24 2001:db8::/32").waitFor();
-    await context.close();
   });
 
   it.each(["Pacific/Auckland", "America/Los_Angeles"])(
@@ -341,7 +333,6 @@ describe("API keys", () => {
       await page.keyboard.press("Enter");
       await page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }).click();
       await row.waitFor({ state: "detached" });
-      await context.close();
     },
   );
 });
@@ -355,13 +346,12 @@ describe("sessions", () => {
     await row.getByRole("button", { name: "End" }).click();
     await row.waitFor({ state: "detached" });
     await one.page.getByLabel("Password").waitFor();
-    await Promise.all([one.context.close(), other.context.close()]);
   });
 });
 
 describe("settings", () => {
   it("can be saved by an admin, persist after a reload, and are read-only for others", async () => {
-    const { page, context } = await signedIn(browser, tenant, "admin", "/settings");
+    const { page } = await signedIn(browser, tenant, "admin", "/settings");
     await page.getByLabel("Model", { exact: true }).fill("small-1");
     await page.getByRole("button", { name: "Save" }).click();
     await text(page, "Saved.");
@@ -374,19 +364,17 @@ describe("settings", () => {
     const reader = await signedIn(browser, tenant, "viewer", "/settings");
     await text(reader.page, "Only admins can change these settings.");
     expect(await reader.page.getByLabel("Model", { exact: true }).isDisabled()).toBe(true);
-    await Promise.all([context.close(), reader.context.close()]);
   });
 });
 
 describe("the audit log", () => {
   it("shows actor, action and target on a phone without horizontal scrolling", async () => {
-    const { page, context } = await signedIn(browser, tenant, "admin", "/access?tab=audit", { width: 360 });
+    const { page } = await signedIn(browser, tenant, "admin", "/access?tab=audit", { width: 360 });
     const log = page.getByRole("region", { name: "Audit log" });
     await log.getByRole("columnheader", { name: "Actor" }).waitFor();
     await log.locator("tbody td").first().waitFor();
     expect(await log.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
     expect(await log.getByRole("columnheader", { name: "Target" }).count()).toBe(0);
     expect(await log.locator("tbody tr").first().locator(".narrow-only").isVisible()).toBe(true);
-    await context.close();
   });
 });

@@ -37,7 +37,7 @@ describe("a form that is corrected after a rejection or a lost response", () => 
     "starts another run from %s if it is edited, and no second run if it is sent again unchanged",
     async (open, send, url) => {
       const { run_id, project_id } = await endedRun();
-      const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
+      const { page } = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
       const dialog = page.getByRole("dialog");
       const submit = dialog.getByRole("button", { name: send, exact: true });
       await loseFirstAnswer(page, url);
@@ -58,13 +58,12 @@ describe("a form that is corrected after a rejection or a lost response", () => 
       await submit.click();
       await dialog.waitFor({ state: "detached" });
       expect(await runsOf(project_id)).toHaveLength(4);
-      await context.close();
     },
   );
 
   it("sends a new bulk request for all matching runs if an option is changed", async () => {
     const { project_id } = await endedRun();
-    const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${project_id}`);
+    const { page } = await signedIn(browser, tenant, "editor", `/runs?project_id=${project_id}`);
     const dialog = page.getByRole("dialog");
     const submit = dialog.getByRole("button", { name: /^Rerun \d/ });
     await loseFirstAnswer(page, /\/v2\/run-jobs$/);
@@ -75,12 +74,11 @@ describe("a form that is corrected after a rejection or a lost response", () => 
     await dialog.getByLabel("The currently published version").check();
     await submit.click();
     await dialog.waitFor({ state: "detached" });
-    await context.close();
   });
 
   it("creates one dataset, and one row with the corrected values", async () => {
     const { run_id } = await endedRun();
-    const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
+    const { page } = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
     await page.getByRole("button", { name: "Add to dataset…" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Dataset", { exact: true }).selectOption("new");
@@ -96,13 +94,12 @@ describe("a form that is corrected after a rejection or a lost response", () => 
     expect(made.map(({ row_count }: { row_count: number }) => row_count)).toEqual([1]);
     const rows = (await tenant.secret.get(`/v2/evals/datasets/${made[0].dataset_id}/rows`)).body.data;
     expect(rows.map(({ source }: { source: object }) => source)).toEqual([{ type: "run", run_id }]);
-    await context.close();
   });
 });
 
 describe("a console session", () => {
   it("ends only after the server has ended it", async () => {
-    const { page, context } = await signedIn(browser, tenant, "viewer", "/runs");
+    const { page } = await signedIn(browser, tenant, "viewer", "/runs");
     await page.route("**/console/session", (route) =>
       route.fulfill({ status: 503, json: { code: "service_unavailable" } }),
     );
@@ -114,26 +111,24 @@ describe("a console session", () => {
     await page.getByLabel("Password").waitFor();
     await page.reload();
     await page.getByLabel("Password").waitFor();
-    await context.close();
   });
 
   it("that has ended shows the sign-in page after a write too", async () => {
     const project_id = await tenant.deploy(slow(600));
     const { body: run } = await tenant.secret.post("/v2/runs", { project_id, inputs: {} });
-    const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run.run_id}`);
+    const { page } = await signedIn(browser, tenant, "editor", `/runs/${run.run_id}`);
     await page.getByRole("button", { name: "Cancel…" }).click();
     await page.route("**/cancel", (route) => route.fulfill({ status: 401, json: { code: "unauthorized" } }));
     await page.getByRole("dialog").getByRole("button", { name: "Cancel run" }).click();
     await page.getByLabel("Password").waitFor();
     await tenant.secret.post(`/v2/runs/${run.run_id}/cancel`, {});
-    await context.close();
   });
 });
 
 it("live events resume after the server has rejected them", async () => {
   const project_id = await tenant.deploy(slow(600));
   const { body: run } = await tenant.secret.post("/v2/runs", { project_id, inputs: {} });
-  const { page, context } = await signedIn(browser, tenant, "viewer", "/runs");
+  const { page } = await signedIn(browser, tenant, "viewer", "/runs");
   let refusals = 0;
   await page.route(`**/v2/runs/${run.run_id}`, (route) =>
     route.request().resourceType() === "eventsource" && refusals++ < 2
@@ -147,11 +142,10 @@ it("live events resume after the server has rejected them", async () => {
   await page.getByText("Refreshing every 2 s").waitFor({ state: "detached" });
   await tenant.secret.post(`/v2/runs/${run.run_id}/cancel`, {});
   await page.locator("dl").getByText("Cancelled").first().waitFor();
-  await context.close();
 });
 
 it("the console works in a browser that blocks storage", async () => {
-  const { page, context } = await openWindow(browser);
+  const { page } = await openWindow(browser);
   await page.addInitScript(`Object.defineProperty(window, "localStorage", {
     get() { throw new DOMException("The operation is insecure.", "SecurityError"); } })`);
   await page.goto(address(tenant, "/"));
@@ -159,5 +153,4 @@ it("the console works in a browser that blocks storage", async () => {
   await page.goto(`${tenant.target.url}/docs#createRun`);
   await page.getByRole("heading", { name: "Run a flow", level: 1 }).waitFor();
   await page.getByRole("button", { name: "Python", exact: true }).click();
-  await context.close();
 });

@@ -36,19 +36,18 @@ describe("the background work page", () => {
     await tenant.secret.post(resources, { name: "a.md", text: "Water runs down." });
     const { body: job } = await tenant.secret.post("/v2/run-jobs", { action: "replay", filter: { tag: "none" } });
     expect(job.job_id).toBeTypeOf("string");
-    const { page, context } = await signedIn(browser, tenant, "viewer", "/background");
+    const { page } = await signedIn(browser, tenant, "viewer", "/background");
     const bases = page.getByRole("region", { name: "Knowledge bases", exact: true }).locator("tbody tr");
     const figures = bases.filter({ hasText: "Handbook" }).locator("td.number");
     // One document, none waiting, none failed.
     await expect.poll(() => figures.allTextContents(), { timeout: 40_000 }).toEqual(["1", "0", "0"]);
     await page.getByRole("region", { name: "Bulk run jobs", exact: true }).getByText("0 of 0").waitFor();
     await page.getByRole("region", { name: "Experiments, newest first" }).getByText("No experiments yet").waitFor();
-    await context.close();
   });
 
   it("links to failed documents, which show the reason and the fix", async () => {
     const { id, gone } = await openBase("Handbook of mills");
-    const { page, context } = await signedIn(browser, tenant, "viewer", "/background");
+    const { page } = await signedIn(browser, tenant, "viewer", "/background");
     await page.getByRole("link", { name: "1 in Handbook of mills" }).click();
     await page.waitForURL(address(tenant, `/background/knowledge-bases/${id}?documents=failed`));
     const rows = page.getByRole("region", { name: "Documents", exact: true }).locator("tbody tr");
@@ -73,13 +72,12 @@ describe("the background work page", () => {
     await which.selectOption({ label: "All states" });
     await expect.poll(() => rows.count()).toBe(2);
     await checkBothLooks(page);
-    await context.close();
   });
 
   it("starts syncs, which retry failed documents, and cancels them", async () => {
     const { id } = await openBase("Handbook of rivers");
     const path = `/background/knowledge-bases/${id}?documents=failed`;
-    const { page, context } = await signedIn(browser, tenant, "editor", path);
+    const { page } = await signedIn(browser, tenant, "editor", path);
     const syncs = page.getByRole("region", { name: "Syncs", exact: true }).locator("tbody tr");
     const syncNow = page.getByRole("button", { name: "Sync now" });
     await page.getByText("No syncs yet").waitFor();
@@ -125,7 +123,6 @@ describe("the background work page", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Cancel sync" }).click();
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await syncs.first().getByText("Cancelled").waitFor();
-    await context.close();
   });
 });
 
@@ -167,7 +164,7 @@ describe("the experiment page", () => {
     const runOf = async (of: string): Promise<string> =>
       (await tenant.secret.get(`${experimentPath(of)}/rows`, { query: { order: "asc" } })).body.data[0].run_id;
 
-    const { page, context } = await signedIn(browser, tenant, "viewer", "/background");
+    const { page } = await signedIn(browser, tenant, "viewer", "/background");
     const listed = page.getByRole("region", { name: "Experiments", exact: true }).locator("tbody tr");
     await listed.filter({ hasText: "After" }).getByText("Failed").last().waitFor();
     await page.getByRole("link", { name: "After", exact: true }).click();
@@ -203,6 +200,5 @@ describe("the experiment page", () => {
     // The baseline's run comes first.
     const [before, after] = await Promise.all([runOf(baseline), runOf(id)]);
     expect(page.url()).toBe(address(tenant, `/runs/${before}/compare/${after}`));
-    await context.close();
   });
 });

@@ -49,7 +49,7 @@ it("does not overwrite a newer retention setting, and shows it", async () => {
 it("does not shorten retention if the days have changed while the confirmation is open", async () => {
   const tenant = await openTenant();
   await tenant.secret.patch("/v2/retention", { run_days: 30 });
-  const { page, context } = await signedIn(browser, tenant, "admin", "/retention");
+  const { page } = await signedIn(browser, tenant, "admin", "/retention");
   await page.getByLabel("Days for the organisation").fill("20");
   await page.keyboard.press("Enter");
   const save = page.getByRole("dialog").getByRole("button", { name: "Save" });
@@ -64,12 +64,11 @@ it("does not shorten retention if the days have changed while the confirmation i
   await save.click();
   await changed(page).waitFor();
   expect((await tenant.secret.get("/v2/retention")).body.run_days).toBe(60);
-  await context.close();
 });
 
 it("does not overwrite newer settings, and shows them", async () => {
   const tenant = await openTenant();
-  const { page, context } = await signedIn(browser, tenant, "admin", "/settings");
+  const { page } = await signedIn(browser, tenant, "admin", "/settings");
   const model = page.getByLabel("Model", { exact: true });
   await model.waitFor();
   await tenant.secret.patch("/v2/settings", { default_model: "theirs" });
@@ -87,7 +86,6 @@ it("does not overwrite newer settings, and shows them", async () => {
   await page.keyboard.press("Enter");
   await expect.poll(async () => (await tenant.secret.get("/v2/settings")).body.default_model).toBe("ours");
   expect(await changed(page).count()).toBe(0);
-  await context.close();
 });
 
 /** A viewer, and a page on which an admin sees that user's row. */
@@ -105,7 +103,7 @@ async function openGuest() {
 }
 
 it("does not change a user whom someone else has changed, and shows the current state", async () => {
-  const { tenant, path, page, context, row } = await openGuest();
+  const { tenant, path, page, row } = await openGuest();
   const now = async () => {
     const { role, disabled } = (await tenant.secret.get(path)).body;
     return [role, disabled];
@@ -131,11 +129,10 @@ it("does not change a user whom someone else has changed, and shows the current 
   expect(await page.getByRole("dialog").count()).toBe(0);
   await expect.poll(() => role.inputValue()).toBe("editor");
   expect(await now()).toEqual(["editor", false]);
-  await context.close();
 });
 
 it("does not change a user who changes between the click and the request", async () => {
-  const { tenant, path, page, context, row } = await openGuest();
+  const { tenant, path, page, row } = await openGuest();
   await row.getByRole("combobox").selectOption("admin");
   await page.route(`**${path}`, async (route) => {
     if (route.request().method() === "PATCH") await tenant.secret.patch(path, { disabled: true });
@@ -145,7 +142,6 @@ it("does not change a user who changes between the click and the request", async
   await changed(page).waitFor();
   await row.getByRole("button", { name: "Enable" }).waitFor();
   expect((await tenant.secret.get(path)).body).toMatchObject({ role: "viewer", disabled: true });
-  await context.close();
 });
 
 it("does not change a webhook that someone else has changed, and shows the current state", async () => {
@@ -155,7 +151,7 @@ it("does not change a webhook that someone else has changed, and shows the curre
     events: ["run.failed"],
   });
   const path = `/v2/webhooks/subscriptions/${hook.subscription_id}`;
-  const { page, context } = await signedIn(browser, tenant, "admin", `/webhooks/${hook.subscription_id}`);
+  const { page } = await signedIn(browser, tenant, "admin", `/webhooks/${hook.subscription_id}`);
   const disable = page.getByRole("button", { name: "Disable", exact: true });
   await disable.waitFor();
   // The page polls every few seconds; here its requests are aborted until it has sent the change.
@@ -175,5 +171,4 @@ it("does not change a webhook that someone else has changed, and shows the curre
   await disable.click();
   await page.getByRole("button", { name: "Enable", exact: true }).waitFor();
   expect((await tenant.secret.get(path)).body.status).toBe("disabled");
-  await context.close();
 });

@@ -125,7 +125,6 @@ it("answers with documents and sources while the model writes, continues after a
   await page.getByText("No conversations yet").waitFor();
   await messages(page).getByText("Blue on Mondays").waitFor({ state: "detached" });
   expect(new URL(page.url()).pathname).toMatch(/\/chat$/);
-  await page.context().close();
 }, 120_000);
 
 it("asks for an approval in the middle of an answer", async () => {
@@ -154,7 +153,6 @@ it("asks for an approval in the middle of an answer", async () => {
   await approval.getByRole("button", { name: "Approve" }).click();
   await messages(page).getByText("Dear Ada (approve)").waitFor();
   await page.getByRole("button", { name: "Send" }).waitFor();
-  await page.context().close();
 }, 90_000);
 
 it("stops an answer, and says why there is none", async () => {
@@ -183,7 +181,6 @@ it("stops an answer, and says why there is none", async () => {
   await visit(page, `/flows/${await tenant.deploy(fields)}/chat`);
   await page.getByRole("heading", { name: "This flow is not a chat" }).waitFor();
   await page.getByText("text input").waitFor();
-  await page.context().close();
 }, 90_000);
 
 it("console-xss: shows hostile output of a model as text, however long", async () => {
@@ -236,7 +233,6 @@ it("console-xss: shows hostile output of a model as text, however long", async (
   await messages(page)
     .getByText(/more characters, unformatted/)
     .waitFor();
-  await page.context().close();
 }, 120_000);
 
 it("is reached from the flow, talks to the draft, and keeps what could not be sent", async () => {
@@ -260,5 +256,4 @@ it("is reached from the flow, talks to the draft, and keeps what could not be se
   await messages(page).getByText("draft: Hello").waitFor();
   const { body: runs } = await tenant.secret.get("/v2/runs", { query: { project_id } });
   expect(runs.data.map(({ run_type }: { run_type: string }) => run_type)).toEqual(["draft", "api"]);
-  await context.close();
 }, 90_000);

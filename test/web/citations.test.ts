@@ -25,7 +25,7 @@ describe("a citation", () => {
         ]),
       ),
     );
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run.run_id}?node=out-0`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs/${run.run_id}?node=out-0`);
     const list = page.getByRole("list", { name: "Citations" });
     await list.getByText("pages 2-3").waitFor();
     const [popup] = await Promise.all([
@@ -37,14 +37,13 @@ describe("a citation", () => {
     expect(popup.url()).toBe(address);
     expect(await popup.title()).not.toBe("run");
     expect(await popup.evaluate("self.origin")).toBe("null");
-    await context.close();
   });
 });
 
 describe("a document download", () => {
   it("is saved under the document's name", async () => {
     const { path } = await create(tenant);
-    const { page, context } = await signedIn(browser, tenant, "viewer", "/");
+    const { page } = await signedIn(browser, tenant, "viewer", "/");
     const saved: (readonly [string, string])[] = [];
     // Chromium removes quotes, direction marks and path separators from file names.
     const names = [
@@ -69,6 +68,5 @@ describe("a document download", () => {
       saved.push([name, download.suggestedFilename()]);
     }
     expect(saved).toEqual(names.map((name) => [name, name.replaceAll(/["\u202e]/g, "_")]));
-    await context.close();
   });
 });

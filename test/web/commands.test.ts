@@ -36,7 +36,7 @@ async function sendCopied(page: Page, place: Page | Locator): Promise<Answer> {
 describe("the copied curl command", () => {
   it("resumes a run from a node with the edited inputs", async () => {
     const { run_id } = await endedRun();
-    const { page, context } = await editorAt(`/runs/${run_id}?node=out-0`);
+    const { page } = await editorAt(`/runs/${run_id}?node=out-0`);
     await page.getByRole("button", { name: "Resume from this node…" }).click();
     const dialog = page.getByRole("dialog", { name: "Resume from a node" });
     await dialog.getByLabel("in-0").fill("it's new");
@@ -44,40 +44,36 @@ describe("the copied curl command", () => {
     expect(status, JSON.stringify(body)).toBe(202);
     expect(body.resumed_from).toMatchObject({ run_id, node_id: "out-0" });
     expect((await tenant.until(body.run_id, "COMPLETED")).outputs).toEqual({ "out-0": "it's new" });
-    await context.close();
   });
 
   it("reruns a run", async () => {
     const { run_id, project_id } = await endedRun();
-    const { page, context } = await editorAt(`/runs/${run_id}`);
+    const { page } = await editorAt(`/runs/${run_id}`);
     await page.getByRole("button", { name: "Rerun…" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("in-0").fill("other");
     const { status, body } = await sendCopied(page, dialog);
     expect(status, JSON.stringify(body)).toBe(201);
     expect(body).toMatchObject({ project_id, inputs: { "in-0": "other" }, resumed_from: null });
-    await context.close();
   });
 
   it("reruns all runs that match a filter", async () => {
     const { project_id } = await endedRun();
-    const { page, context } = await editorAt(`/runs?project_id=${project_id}`);
+    const { page } = await editorAt(`/runs?project_id=${project_id}`);
     await page.getByText("All matching runs").click();
     await page.getByRole("button", { name: "Rerun… 1" }).click();
     const { status, body } = await sendCopied(page, page.getByRole("dialog"));
     expect([200, 201, 202], JSON.stringify(body)).toContain(status);
     const runs = () => tenant.secret.get("/v2/runs", { query: { project_id } });
     await expect.poll(async () => (await runs()).body.data.length).toBe(2);
-    await context.close();
   });
 
   it("decides an approval with the form's data", async () => {
     const { run_id, pause_id } = await pausedRun(tenant);
-    const { page, context } = await editorAt(`/inbox/${pause_id}`);
+    const { page } = await editorAt(`/inbox/${pause_id}`);
     await page.getByLabel("Amount").fill("12");
     const { status, body } = await sendCopied(page, page);
     expect(status, JSON.stringify(body)).toBeLessThan(300);
     expect((await tenant.until(run_id, "COMPLETED")).outputs["out-0"]).toContain('"amount":12');
-    await context.close();
   });
 });

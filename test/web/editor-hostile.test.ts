@@ -43,7 +43,7 @@ it("is not harmed by hostile names, notes, identifiers and shapes", async () => 
       locked: "all",
     },
   });
-  const { page, context } = await signedIn(
+  const { page } = await signedIn(
     browser,
     tenant,
     "editor",
@@ -65,5 +65,4 @@ it("is not harmed by hostile names, notes, identifiers and shapes", async () => 
   await page.keyboard.press("Control+z");
   await page.keyboard.press("Control+z");
   await page.getByRole("button", { name: "Undo" }).and(page.locator(":disabled")).waitFor();
-  await context.close();
 });

@@ -9,7 +9,7 @@ const EIGHT = ["in-0", "if-0", "tpl-0", "tpl-1", "approval-0", "set-0", "delay-0
 
 it("draws a flow of eight nodes by keyboard alone, and walks along its edges", async () => {
   const project = await newFlow(tenant, "By keyboard");
-  const { page, context } = await signedIn(browser, tenant, "editor", editorOf(project), { width: 1600, height: 1200 });
+  const { page } = await signedIn(browser, tenant, "editor", editorOf(project), { width: 1600, height: 1200 });
   await page.getByRole("heading", { name: "Empty flow" }).waitFor();
   const isAt = async (id: string): Promise<void> => {
     await expect.poll(() => page.evaluate("document.activeElement.dataset.id")).toBe(id);
@@ -91,5 +91,4 @@ it("draws a flow of eight nodes by keyboard alone, and walks along its edges", a
   await expect.poll(async () => (await nodeIds(page)).length).toBe(16);
   await page.keyboard.press("Control+y");
   await announced("Nothing to redo");
-  await context.close();
 });

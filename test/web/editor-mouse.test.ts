@@ -21,7 +21,7 @@ const EIGHT = ["in-0", "if-0", "tpl-0", "tpl-1", "approval-0", "set-0", "delay-0
 
 it("draws a flow of eight nodes by mouse: add, drop an edge, connect, insert, move, delete and undo", async () => {
   const project = await newFlow(tenant, "By mouse");
-  const { page, context } = await signedIn(browser, tenant, "editor", editorOf(project), { width: 1600, height: 1200 });
+  const { page } = await signedIn(browser, tenant, "editor", editorOf(project), { width: 1600, height: 1200 });
   const add = page.getByRole("toolbar", { name: "Edit the flow" }).getByRole("button", { name: "Add node" });
   await page.getByRole("heading", { name: "Empty flow" }).waitFor();
   await add.click();
@@ -101,5 +101,4 @@ it("draws a flow of eight nodes by mouse: add, drop an edge, connect, insert, mo
   await expect.poll(() => nodeIds(page)).toEqual(EIGHT);
   await page.reload();
   await expect.poll(() => nodeIds(page)).toContain("approval-0");
-  await context.close();
 });

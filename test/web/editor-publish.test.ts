@@ -18,7 +18,7 @@ it("publishes with notes, and does not offer it while an error stands, which the
       ["in-0>out-0"],
     ),
   );
-  const { page, context } = await signedIn(browser, tenant, "editor", editorOf(project));
+  const { page } = await signedIn(browser, tenant, "editor", editorOf(project));
   const publish = page.getByRole("button", { name: "Publish", exact: true });
   const dialog = page.getByRole("dialog", { name: "Publish" });
   await node(page, "in-0").waitFor();
@@ -60,5 +60,4 @@ it("publishes with notes, and does not offer it while an error stands, which the
   await page.getByRole("button", { name: /^\d warning|No problems/ }).waitFor();
   await node(page, "tpl-0").getByText("Hello").waitFor();
   await saved(page);
-  await context.close();
 });

@@ -97,7 +97,6 @@ it("runs the draft, shows states and values as they come, and runs parts of it w
   expect(await page.getByLabel("Example", { exact: true }).locator("option").allInnerTexts()).toContain("Cleo's");
   await page.getByRole("button", { name: "Unpin http-0" }).click();
   await page.getByRole("region", { name: "Pinned values" }).waitFor({ state: "detached" });
-  await page.context().close();
 }, 90_000);
 
 it("opens a past run with its values, and leads from an error to its node", async () => {
@@ -140,5 +139,4 @@ it("opens a past run with its values, and leads from an error to its node", asyn
   await page.getByText("It must be yes").waitFor();
   await page.getByRole("button", { name: "Go to guard-0" }).click();
   await expect.poll(() => new URL(page.url()).searchParams.get("node")).toBe("guard-0");
-  await page.context().close();
 }, 60_000);

@@ -48,7 +48,7 @@ it("takes 200 random commands back to the first flow, and forward again to the l
     ["in-0>tpl-0", "tpl-0>out-0"],
   );
   const project = await newFlow(tenant, "Undo", first);
-  const { page, context } = await signedIn(browser, tenant, "editor", editorOf(project, "?panel=json"));
+  const { page } = await signedIn(browser, tenant, "editor", editorOf(project, "?panel=json"));
   await node(page, "tpl-0").waitFor();
   const stored = async (): Promise<string> => JSON.stringify(await draftOf(tenant, project));
   const before = await stored();
@@ -66,5 +66,4 @@ it("takes 200 random commands back to the first flow, and forward again to the l
   while (await redo.isEnabled()) await page.keyboard.press("Control+y");
   await saved(page);
   expect(await stored()).toBe(after);
-  await context.close();
 });

@@ -113,7 +113,7 @@ describe("the environments of a flow", () => {
 
   it("are created, called, renamed and deleted", async () => {
     const project_id = await tenant.deploy(flow());
-    const { page, context } = await signedIn(browser, tenant, "admin", `/flows/${project_id}/environments`);
+    const { page } = await signedIn(browser, tenant, "admin", `/flows/${project_id}/environments`);
     const panel = (name: string) => page.getByRole("region", { name, exact: true });
     const names = async (): Promise<string[]> =>
       (await tenant.secret.get(`/v2/projects/${project_id}/environments`)).body.data.map(
@@ -160,18 +160,16 @@ describe("the environments of a flow", () => {
     await panel("uat").waitFor({ state: "detached" });
     expect(await names()).not.toContain("uat");
     expect(await page.getByRole("button", { name: /^(Rename|Delete)… production/ }).count()).toBe(0);
-    await context.close();
   });
 
   it("cannot be changed by viewers", async () => {
     const project_id = await tenant.deploy(flow());
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/flows/${project_id}/environments`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/flows/${project_id}/environments`);
     await page
       .getByRole("region", { name: "production", exact: true })
       .getByRole("link", { name: "Version 1", exact: true })
       .waitFor();
     for (const name of [/Promote/, /Roll/, /Require/, /^New/, /Rename/, /Delete/])
       expect(await page.getByRole("button", { name }).count(), String(name)).toBe(0);
-    await context.close();
   });
 });

@@ -210,7 +210,7 @@ describe("every page", () => {
   });
 
   it("console-xss: runs no injected script and has no axe violation, light and wide, dark and narrow", async () => {
-    const { page, context } = await signedIn(browser, tenant, "admin");
+    const { page } = await signedIn(browser, tenant, "admin");
     for (const [path, [role, name]] of pages) {
       await visit(page, path);
       await page.getByRole(role, { name, exact: true }).first().waitFor();
@@ -220,11 +220,10 @@ describe("every page", () => {
       const places = await Promise.all((await marked.all()).map((link) => link.getAttribute("href")));
       expect(places, path).toEqual(placeOf(path));
     }
-    await context.close();
   }, 400_000);
 
   it("opens the navigation on a phone below one line, and closes it with Escape, outside and on another page", async () => {
-    const { page, context } = await signedIn(browser, tenant, "admin", "/retention", { width: 360 });
+    const { page } = await signedIn(browser, tenant, "admin", "/retention", { width: 360 });
     const nav = page.getByRole("navigation", { name: "Pages" });
     const menu = page.getByRole("button", { name: "Menu" });
     const { height = 0 } = (await page.locator("header").boundingBox()) ?? {};
@@ -255,11 +254,10 @@ describe("every page", () => {
       return x + width;
     };
     await expect.poll(right).toBeLessThanOrEqual(360);
-    await context.close();
   });
 
   it("console-xss: runs no injected script and has no axe violation in its dialogs", async () => {
-    const { page, context } = await signedIn(browser, tenant, "admin");
+    const { page } = await signedIn(browser, tenant, "admin");
     for (const [at, [path, open]] of dialogs.entries()) {
       await visit(page, "/nothing");
       await page.getByRole("heading", { name: "Page not found" }).waitFor();
@@ -274,7 +272,6 @@ describe("every page", () => {
       await page.keyboard.press("Escape");
       await page.getByRole("dialog").waitFor({ state: "detached" });
     }
-    await context.close();
   }, 400_000);
 });
 

@@ -77,7 +77,7 @@ describe("the page that calls a flow", () => {
     );
     const project_id = await tenant.deploy(definition);
     await tenant.secret.post(`/v2/projects/${project_id}/versions`, { flow: { ...definition, description: "v2" } });
-    const { page, context } = await signedIn(browser, tenant, "admin", `/flows/${project_id}/call`);
+    const { page } = await signedIn(browser, tenant, "admin", `/flows/${project_id}/call`);
     const input = page.getByLabel("Question", { exact: true });
     await page.getByLabel("Example").selectOption("second");
     expect(await input.inputValue()).toBe("Two");
@@ -134,7 +134,6 @@ describe("the page that calls a flow", () => {
     expect(JSON.stringify(await list.json())).toContain('"name":"test"');
     const document = await fetch(openapi, { headers: { Authorization: `Bearer ${tenant.secretKey}` } });
     expect(Object.keys(((await document.json()) as { paths: object }).paths)[0]).toContain(project_id);
-    await context.close();
   }, 90_000);
 
   it("uploads files first where the flow reads documents, and keeps line breaks of long texts", async () => {
@@ -148,7 +147,7 @@ describe("the page that calls a flow", () => {
         ["str-0>out-0", "doc-0>out-0"],
       ),
     );
-    const { page, context } = await signedIn(browser, tenant, "editor", `/flows/${project_id}/call`);
+    const { page } = await signedIn(browser, tenant, "editor", `/flows/${project_id}/call`);
     await page.getByLabel("str-0", { exact: true }).fill(HOSTILE.replace("\u0001", ""));
     await page.getByLabel("User ID").fill("ada-call");
     await page.getByLabel("doc-0", { exact: true }).setInputFiles(join(directory, FILE));
@@ -171,7 +170,6 @@ describe("the page that calls a flow", () => {
     await page.getByRole("button", { name: "Send" }).click();
     await text(page, "200 OK");
     await page.getByRole("region", { name: "Response body" }).getByText("The well is dry.").waitFor();
-    await context.close();
   }, 90_000);
 
   it("sends without a key by the session, and shows invalid inputs at their fields", async () => {
@@ -185,7 +183,7 @@ describe("the page that calls a flow", () => {
         ["in-0>out-0"],
       ),
     );
-    const { page, context } = await signedIn(browser, tenant, "editor", `/flows/${needed}/call`);
+    const { page } = await signedIn(browser, tenant, "editor", `/flows/${needed}/call`);
     await page.getByLabel("in-0", { exact: true }).fill("too long");
     await page.getByRole("button", { name: "Send" }).click();
     await text(page, /^422/);
@@ -197,6 +195,5 @@ describe("the page that calls a flow", () => {
     await page.waitForURL(/\/runs\//);
     await visit(page, `/flows/${project_id}/call?way=stream`);
     await text(page, "Streaming needs a key.");
-    await context.close();
   });
 });

@@ -95,14 +95,13 @@ describe("the list of flows", () => {
     await page.getByRole("searchbox", { name: "Search flows" }).fill("one supp");
     await expect.poll(() => names(page)).toEqual(["support/Empty one"]);
     expect(page.url()).toContain("q=one+supp");
-    await context.close();
   });
 
   it("shows draft, last run, runs a day and owner of each flow, and offers a viewer no creation", async () => {
     const project_id = await tenant.deploy(failing());
     await tenant.secret.patch(`/v2/projects/${project_id}`, { name: "a<b>/\u202Eturned" });
     for (let at = 0; at < 2; at++) await tenant.secret.post("/v2/runs", { project_id, inputs: {}, mode: "sync" });
-    const { page, context } = await signedIn(browser, tenant, "viewer", "/flows?in=a%3Cb%3E");
+    const { page } = await signedIn(browser, tenant, "viewer", "/flows?in=a%3Cb%3E");
     const row = page.getByRole("row").filter({ hasText: "turned" });
     await row.getByText("Failed").waitFor();
     await row.getByRole("img", { name: "2 runs in 14 days, 2 failed" }).waitFor();
@@ -112,6 +111,5 @@ describe("the list of flows", () => {
     await page.goto(address(tenant, "/flows?create=empty"));
     await page.getByRole("region", { name: "Flows" }).waitFor();
     expect(await page.getByRole("dialog").count()).toBe(0);
-    await context.close();
   });
 });

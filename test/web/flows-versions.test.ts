@@ -44,7 +44,7 @@ describe("a flow's page", () => {
     const draft = greeting("Good evening, {{in-0}}, nice to see you.", [inner]);
     await tenant.secret.put(`/v2/projects/${id}/draft`, { flow: { ...draft, description: "Greets" } });
 
-    const { page, context } = await signedIn(browser, tenant, "editor", `/flows/${id}`);
+    const { page } = await signedIn(browser, tenant, "editor", `/flows/${id}`);
     await page.getByRole("heading", { name: "Greeter · Versions" }).waitFor();
     await page.getByRole("img", { name: "Picture of version 1" }).waitFor();
     await page.getByRole("link", { name: "Caller of greeter" }).waitFor();
@@ -87,7 +87,6 @@ describe("a flow's page", () => {
     await page.waitForURL(/compare\/1\/2$/);
     await page.getByLabel("To", { exact: true }).selectOption("1");
     await text(page, "No differences.");
-    await context.close();
   });
 
   it("lets a viewer look but not change, and a member see only their own flows", async () => {
@@ -113,6 +112,5 @@ describe("a flow's page", () => {
     await member.page.getByRole("region", { name: "Versions", exact: true }).first().waitFor();
     await visit(member.page, `/flows/${hidden}`);
     await text(member.page, "Flow not found");
-    await member.context.close();
   });
 });

@@ -14,7 +14,7 @@ useConsole();
 
 describe("home", () => {
   it("shows an admin the queues, with links to the waiting work", async () => {
-    const { page, context } = await signedIn(browser, tenant, "admin");
+    const { page } = await signedIn(browser, tenant, "admin");
     const queues = page.getByRole("region", { name: "Queues", exact: true });
     await queues.waitFor();
     expect(await queues.locator("tbody tr").count()).toBe(6);
@@ -28,16 +28,14 @@ describe("home", () => {
       await page.waitForURL(address(tenant, "/background"));
       await page.getByRole("heading", { name: "Background work" }).waitFor();
     }
-    await context.close();
   });
 
   it("hides the queues from an editor, because all organisations share them", async () => {
-    const { page, context } = await signedIn(browser, tenant, "editor");
+    const { page } = await signedIn(browser, tenant, "editor");
     await page.getByRole("heading", { name: "Runs created" }).waitFor();
     await page.getByRole("heading", { name: "Stuck", exact: true }).waitFor();
     expect(await page.getByRole("heading", { name: "Queues and workers" }).count()).toBe(0);
     expect(await page.getByRole("link", { name: /^Waiting for a worker/ }).count()).toBe(0);
-    await context.close();
   });
 
   it("sums model costs over the selected time range, and shows the value of the highest bar", async () => {
@@ -51,7 +49,7 @@ describe("home", () => {
         db.query("update runs set created_at = now() - interval '2 hours' where org_id = $1::uuid", [own.org_id]),
       ),
     );
-    const { page, context } = await signedIn(browser, own, "viewer");
+    const { page } = await signedIn(browser, own, "viewer");
     await page.getByRole("heading", { name: "Model usage, last 24 hours" }).waitFor();
     await page.getByRole("figure").getByText("Highest bar: 2", { exact: true }).waitFor();
     const asked = page.waitForRequest((request) => request.url().includes("/v2/usage?"));
@@ -61,7 +59,6 @@ describe("home", () => {
     const hours = (Date.now() - Date.parse(from)) / 3_600_000;
     expect(hours).toBeGreaterThanOrEqual(168);
     expect(hours).toBeLessThan(169);
-    await context.close();
   });
 
   it("links a model's cost to the projects that used it, and those to their runs", async () => {
@@ -87,7 +84,7 @@ describe("home", () => {
     for (const project_id of [used, used, other])
       await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": "x" }, mode: "sync" });
     await tenant.secret.patch(`/v2/projects/${used}`, { name: "Asks the model" });
-    const { page, context } = await signedIn(browser, tenant, "viewer");
+    const { page } = await signedIn(browser, tenant, "viewer");
     await page.getByRole("region", { name: "Cost by model" }).getByRole("link", { name: "well-used" }).click();
     await page.waitForURL(address(tenant, "/usage?hours=24&model=well-used"));
     const projects = page.getByRole("region", { name: "Usage by project" });
@@ -103,7 +100,6 @@ describe("home", () => {
     await expect.poll(() => page.locator("tbody tr").count()).toBe(2);
     expect(new URL(page.url()).searchParams.get("project_id")).toBe(used);
     await stub.close();
-    await context.close();
   });
 
   it("links to broken connections, which can be checked again", async () => {
@@ -125,7 +121,7 @@ describe("home", () => {
     await make("Broken one", "sk-broken");
     await make("Sound one", "sk-sound");
     taken = "sk-broken";
-    const { page, context } = await signedIn(browser, tenant, "editor");
+    const { page } = await signedIn(browser, tenant, "editor");
     await page.getByRole("link", { name: /^Broken connections\s*1\s*Broken one/ }).click();
     await page.waitForURL(address(tenant, "/connections?status=error"));
     await page.getByText(`${upstream.url} returned status 401.`).last().waitFor();
@@ -141,7 +137,6 @@ describe("home", () => {
     await reader.page.getByText("Sound one").waitFor();
     expect(await reader.page.getByRole("button", { name: /^Check/ }).count()).toBe(0);
     await upstream.close();
-    await Promise.all([context.close(), reader.context.close()]);
   });
 
   it("links to the failing webhook, or to the list if there are several", async () => {
@@ -163,7 +158,7 @@ describe("home", () => {
     const disabled = await add("disabled-by-somebody");
     await own.secret.patch(`/v2/webhooks/subscriptions/${disabled}`, { status: "disabled" });
     const one = await gone("first-gone");
-    const { page, context } = await signedIn(browser, own, "viewer", "/", { ownClock: true });
+    const { page } = await signedIn(browser, own, "viewer", "/", { ownClock: true });
     const figure = page.getByRole("link", { name: /^Failing webhooks/ });
     await page.getByRole("link", { name: /^Failing webhooks\s*1\s*of 3/ }).click();
     await page.waitForURL(address(own, `/webhooks/${one}`));
@@ -188,7 +183,6 @@ describe("home", () => {
     await expect.poll(() => which.inputValue()).toBe("failing");
     await own.secret.delete(`/v2/webhooks/subscriptions/${one}`);
     await receiver.close();
-    await context.close();
   });
 
   it("links to lists that include runs created exactly at the start of the time range", async () => {
@@ -198,7 +192,7 @@ describe("home", () => {
       inputs: { "in-0": "x" },
       mode: "sync",
     });
-    const { page, context } = await signedIn(browser, own, "viewer", "/nothing");
+    const { page } = await signedIn(browser, own, "viewer", "/nothing");
     const answered = page.waitForResponse((answer) => answer.url().includes("/v2/run-statistics"));
     await visit(page, "/");
     const { from, buckets } = await (await answered).json();
@@ -230,7 +224,6 @@ describe("home", () => {
       await create(before(at));
       expect([at, await listed(href)]).toEqual([at, []]);
     }
-    await context.close();
   });
 
   it("shows the reason and the fix of the last failures", async () => {
@@ -240,7 +233,7 @@ describe("home", () => {
       inputs: {},
       mode: "sync",
     });
-    const { page, context } = await signedIn(browser, own, "viewer");
+    const { page } = await signedIn(browser, own, "viewer");
     const failures = page.getByRole("list", { name: "Recent failed runs" });
     await failures.getByText("guard_failed").waitFor();
     await failures.getByText("It is not allowed").waitFor();
@@ -248,7 +241,6 @@ describe("home", () => {
     await failures.getByText(`How to fix: ${hint}`).waitFor();
     await failures.getByRole("link").click();
     await page.waitForURL(address(own, `/runs/${run.run_id}`));
-    await context.close();
   });
 
   it("announces runs that enter or leave the list of stuck runs while it is open", async () => {
@@ -267,7 +259,7 @@ describe("home", () => {
           ),
         ),
       );
-    const { page, context } = await signedIn(browser, own, "viewer", "/", { ownClock: true });
+    const { page } = await signedIn(browser, own, "viewer", "/", { ownClock: true });
     await text(page, "No stuck runs");
     await mark("RETRYING");
     await page.clock.fastForward(LOOKS_AGAIN_MS);
@@ -277,7 +269,6 @@ describe("home", () => {
     await page.clock.fastForward(LOOKS_AGAIN_MS);
     await text(page, "Updated: 1 removed.");
     await own.secret.post(`/v2/runs/${body.run_id}/cancel`, {});
-    await context.close();
   });
 
   it("links each figure and each bar to the list behind it", async () => {
@@ -286,7 +277,7 @@ describe("home", () => {
       inputs: {},
     });
     await tenant.until(run.run_id, "PAUSED");
-    const { page, context } = await signedIn(browser, tenant, "viewer");
+    const { page } = await signedIn(browser, tenant, "viewer");
     const targetOf = async (name: RegExp) => {
       const href = await page.getByRole("link", { name }).getAttribute("href");
       return new URL(href ?? "", address(tenant, "/"));
@@ -315,6 +306,5 @@ describe("home", () => {
     expect(Math.abs(Date.parse(searchParams.get("created_after") ?? "") - Date.parse(start))).toBeLessThan(60_000);
     expect(Date.parse(searchParams.get("created_before") ?? "")).toBeGreaterThan(Date.parse(run.created_at));
     await page.locator(`a[href*="${run.run_id}"]`).first().waitFor();
-    await context.close();
   });
 });

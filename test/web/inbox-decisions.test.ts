@@ -21,7 +21,7 @@ const rows = (page: Page) => page.getByRole("navigation", { name: "Waiting appro
 
 describe("the assignee of an approval", () => {
   it("can be a list filter in the URL: assigned to me, decidable by me, all", async () => {
-    const { page, context, email } = await signedIn(browser, tenant, "editor", "/inbox");
+    const { page, email } = await signedIn(browser, tenant, "editor", "/inbox");
     await text(page, "No approvals waiting");
     await pausedRun({ message: "Mine", assignees: { users: [email] } });
     await pausedRun({ message: "Theirs", assignees: { roles: ["admin"] } });
@@ -47,7 +47,6 @@ describe("the assignee of an approval", () => {
     await page.getByRole("heading", { name: "Theirs" }).waitFor();
     // Opening an approval keeps the filter.
     expect(new URL(page.url()).search).toBe("?show=all");
-    await context.close();
   });
 
   it("is shown with the quorum so far, and others get no form", async () => {
@@ -74,7 +73,6 @@ describe("the assignee of an approval", () => {
     await other.page.getByRole("button", { name: "Approve" }).click();
     await text(other.page, /by you/);
     await tenant.until(run_id, "COMPLETED");
-    await Promise.all([one.context.close(), other.context.close(), admin.context.close()]);
   });
 });
 
@@ -101,7 +99,7 @@ describe("the message of an approval", () => {
 
   it("is rendered as Markdown without scripts or remote content, and links show their target", async () => {
     const { pause_id } = await pausedRun({ message: "{{in-0}}" }, HOSTILE);
-    const { page, context } = await signedIn(browser, tenant, "editor", "/inbox");
+    const { page } = await signedIn(browser, tenant, "editor", "/inbox");
     const foreign: string[] = [];
     page.on("request", (request) => {
       if (request.url().includes("evil")) foreign.push(request.url());
@@ -129,7 +127,6 @@ describe("the message of an approval", () => {
     await article.getByText("my bank (evil.example)").waitFor();
     expect(foreign).toEqual([]);
     expect(await violations(page)).toEqual([]);
-    await context.close();
   });
 });
 
@@ -145,7 +142,7 @@ describe("an approval form", () => {
 
   it("accepts files and Markdown, and rejects a file that is too large before it is sent", async () => {
     const { run_id, pause_id } = await pausedRun({ message: "Sign?", form: FORM });
-    const { page, context } = await signedIn(browser, tenant, "editor", `/inbox/${pause_id}`);
+    const { page } = await signedIn(browser, tenant, "editor", `/inbox/${pause_id}`);
     const file = page.getByLabel("Contract");
     expect(await file.getAttribute("accept")).toBe("application/pdf");
     const named = { name: "contract.pdf", mimeType: "application/pdf" };
@@ -172,14 +169,13 @@ describe("an approval form", () => {
     const answer = JSON.parse(run.outputs["out-0"].slice("yes ".length));
     expect(Buffer.from(answer.contract, "base64").equals(content)).toBe(true);
     expect(answer.reason).toContain("*good*");
-    await context.close();
   });
 
   it.each([
     ["a phone", { width: 360, height: 740 }],
     ["a dark desktop", { theme: "dark" }],
   ] as ReadonlyArray<readonly [string, View]>)("fits %s without horizontal scrolling", async (_, view) => {
-    const { page, context, email } = await signedIn(browser, tenant, "editor", "/", view);
+    const { page, email } = await signedIn(browser, tenant, "editor", "/", view);
     const message =
       "Sign the **contract** with Ada?\n\n1. Read [it](https://contracts.example/12)\n2. Decide\n\n> Soon.";
     const { pause_id } = await pausedRun({ message, form: FORM, assignees: { users: [email], roles: ["admin"] } });
@@ -188,6 +184,5 @@ describe("an approval form", () => {
     await page.getByRole("article").locator("strong").waitFor();
     expect(await overflow(page)).toBe(0);
     expect(await violations(page)).toEqual([]);
-    await context.close();
   });
 });

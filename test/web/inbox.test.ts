@@ -17,7 +17,7 @@ const describedBy = async (field: Locator): Promise<string | null> => {
 describe("the inbox", () => {
   it("shows form errors at the field and keeps the approval open until the form is valid", async () => {
     const { run_id, pause_id } = await pausedRun(tenant);
-    const { page, context } = await signedIn(browser, tenant, "editor", `/inbox/${pause_id}`);
+    const { page } = await signedIn(browser, tenant, "editor", `/inbox/${pause_id}`);
     const amount = page.getByLabel("Amount");
     await page.getByRole("button", { name: "Approve" }).click();
     await expect.poll(() => describedBy(amount)).toBe("is required");
@@ -33,7 +33,6 @@ describe("the inbox", () => {
     await text(page, /by you/);
     const run = await tenant.until(run_id, "COMPLETED");
     expect(run.outputs["out-0"]).toContain('"amount":10');
-    await context.close();
   });
 
   it("tells the slower of two people who decided, and removes the form", async () => {
@@ -47,7 +46,6 @@ describe("the inbox", () => {
     await text(one.page, /by you/);
     await text(other.page, new RegExp(`by ${one.email}`));
     expect(await other.page.getByRole("button", { name: "Approve" }).count()).toBe(0);
-    await Promise.all([one.context.close(), other.context.close()]);
   });
 
   it("handles more than a page of approvals, announces changes, and sends few requests", async () => {
@@ -118,12 +116,11 @@ describe("the inbox", () => {
 
   it("shows a viewer the question without decision buttons", async () => {
     const { pause_id } = await pausedRun(tenant, "**Grace** <i>");
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/inbox/${pause_id}`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/inbox/${pause_id}`);
     // The list shows the text without Markdown formatting.
     await expect.poll(() => page.locator(".inbox-message").allInnerTexts()).toContain("Pay Grace <i>?");
     await page.getByRole("heading", { name: "Pay Grace <i>?" }).waitFor();
     await text(page, "can view this approval but not decide it");
     expect(await page.getByRole("button", { name: "Approve" }).count()).toBe(0);
-    await context.close();
   });
 });

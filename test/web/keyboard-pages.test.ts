@@ -69,7 +69,7 @@ describe("the usage page, without a mouse", () => {
   });
 
   it("can be filtered, moved through with j and k, and left for the runs of a project", async () => {
-    const { page, context } = await signedIn(browser, tenant, "viewer", "/usage");
+    const { page } = await signedIn(browser, tenant, "viewer", "/usage");
     const model = page.getByRole("combobox", { name: "Model" });
     const table = (by: string): Locator => page.getByRole("region", { name: `Usage by ${by}`, exact: true });
     await table("day (UTC)").waitFor();
@@ -105,7 +105,6 @@ describe("the usage page, without a mouse", () => {
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/runs\?project_id=[^&]+&created_after=/);
     await focusComes(page.getByRole("heading", { name: "Runs", exact: true }));
-    await context.close();
   });
 });
 
@@ -115,7 +114,7 @@ describe("the connections page, without a mouse", () => {
   it("keeps the focus on a connection that is checked, and continues from there", async () => {
     const names = [1, 2, 3].map((at) => `keys ${at} ${randomUUID()}`);
     for (const name of names) await connect(name);
-    const { page, context } = await signedIn(browser, tenant, "editor", "/connections");
+    const { page } = await signedIn(browser, tenant, "editor", "/connections");
     const rows = page.locator("#content [data-row]");
     await check(page, names[2] ?? "").waitFor();
     await tabTo(page, rows.nth(1));
@@ -144,7 +143,6 @@ describe("the connections page, without a mouse", () => {
     await focusComes(rows.nth(2));
     await page.keyboard.press("k");
     await focusComes(rows.nth(1));
-    await context.close();
   });
 
   it("moves the focus to the next connection if the checked one leaves the list", async () => {
@@ -200,7 +198,7 @@ describe("the members of a project, without a mouse", () => {
     const project_id = await tenant.deploy(asking());
     const emails = await guests(randomUUID());
     const [first = "", second = "", third = ""] = emails;
-    const { page, context } = await signedIn(browser, tenant, "admin", `/access?tab=members&project=${project_id}`);
+    const { page } = await signedIn(browser, tenant, "admin", `/access?tab=members&project=${project_id}`);
     const user = page.getByLabel("User", { exact: true });
     for (const [at, email] of emails.entries()) {
       await tabTo(page, user);
@@ -243,7 +241,6 @@ describe("the members of a project, without a mouse", () => {
     await page.getByText("No members yet").waitFor();
     await focusComes(user);
     expect(await rolesIn(project_id)).toEqual({});
-    await context.close();
   });
 
   it("can be given a role in a dialog, which returns the focus at Escape", async () => {
@@ -251,7 +248,7 @@ describe("the members of a project, without a mouse", () => {
     const name = `keys ${randomUUID()}`;
     await tenant.secret.patch(`/v2/projects/${project_id}`, { name });
     const [email = ""] = await guests(randomUUID());
-    const { page, context } = await signedIn(browser, tenant, "admin", "/access");
+    const { page } = await signedIn(browser, tenant, "admin", "/access");
     const row = page.locator("tbody tr").filter({ hasText: email });
     const open = row.getByRole("button", { name: "Project roles…" });
     await tabTo(page, open);
@@ -286,6 +283,5 @@ describe("the members of a project, without a mouse", () => {
     await focusComes(dialog.getByRole("button", { name: "Cancel" }));
     await page.keyboard.press("Escape");
     await focusComes(lock);
-    await context.close();
   });
 });

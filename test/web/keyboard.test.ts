@@ -14,7 +14,7 @@ const focused = (page: Page) =>
 describe("the focus", () => {
   it("moves into a dialog to its first field, then back to the button that opened it, or to the page if that button is gone", async () => {
     const { body: key } = await tenant.secret.post("/v2/api-keys", { name: "short-lived", kind: "public" });
-    const { page, context } = await signedIn(browser, tenant, "admin", "/access?tab=keys");
+    const { page } = await signedIn(browser, tenant, "admin", "/access?tab=keys");
     await page.getByRole("button", { name: "Create API key" }).focus();
     await page.keyboard.press("Enter");
     await page.getByRole("dialog", { name: "Create API key" }).waitFor();
@@ -42,12 +42,11 @@ describe("the focus", () => {
     await page.keyboard.press("Enter");
     await page.waitForURL(address(tenant, "/settings"));
     await expect.poll(() => focused(page)).toBe("H1 Settings");
-    await context.close();
   });
 
   it("moves to the heading of a new page, which is announced, and stays on a row whose details open beside it", async () => {
     const { pause_id } = await pausedRun(tenant);
-    const { page, context } = await signedIn(browser, tenant, "editor", "/");
+    const { page } = await signedIn(browser, tenant, "editor", "/");
     await page.getByRole("heading", { name: "Home" }).waitFor();
     await page.getByRole("link", { name: "Access" }).click();
     await expect.poll(() => focused(page)).toBe("H1 Access");
@@ -61,7 +60,6 @@ describe("the focus", () => {
     await page.waitForURL(address(tenant, `/inbox/${pause_id}`));
     await page.getByLabel("Amount").waitFor();
     await expect.poll(() => page.evaluate("document.activeElement?.hasAttribute('data-row')")).toBe(true);
-    await context.close();
   });
 });
 
@@ -77,7 +75,7 @@ describe("the keys j and k", () => {
     const id = await tenant.deploy(flow(nodes, ["in-0>http-0", "http-0>out-0"]));
     const begin = () => tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" } });
     const runs = [await begin(), await begin()];
-    const { page, context } = await signedIn(browser, tenant, "admin", "/");
+    const { page } = await signedIn(browser, tenant, "admin", "/");
     const rows = page.locator("#content [data-row]");
     await expect.poll(() => page.getByRole("region", { name: "Stuck runs" }).locator("tbody tr").count()).toBe(2);
     await page.getByRole("region", { name: "Queues", exact: true }).waitFor();
@@ -91,25 +89,23 @@ describe("the keys j and k", () => {
     await page.keyboard.press("k");
     expect(await rows.nth(names.length - 2).evaluate((row) => row === row.ownerDocument.activeElement)).toBe(true);
     await Promise.all(runs.map(({ body }) => tenant.secret.post(`/v2/runs/${body.run_id}/cancel`)));
-    await context.close();
   });
 });
 
 describe("a shortcut key that is pressed in a field", () => {
   it("is typed as text, and moves nothing", async () => {
-    const { page, context } = await signedIn(browser, tenant, "admin", "/usage");
+    const { page } = await signedIn(browser, tenant, "admin", "/usage");
     await page.keyboard.press("Control+k");
     const field = page.getByRole("combobox", { name: "Page, project or run ID" });
     await page.keyboard.type("a/b?jk");
     expect(await field.inputValue()).toBe("a/b?jk");
-    await context.close();
   });
 });
 
 describe("a run that is cancelled without a mouse", () => {
   it("leaves the focus on an available action, and refreshes the inbox", async () => {
     const { run_id } = await pausedRun(tenant);
-    const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
+    const { page } = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
     await page.getByRole("button", { name: "Cancel…" }).focus();
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor();
@@ -124,14 +120,13 @@ describe("a run that is cancelled without a mouse", () => {
     await expect
       .poll(() => focused(page))
       .toMatch(/^(?:BUTTON|A) .*(?:Rerun…|Resume from…|Add to dataset…|Open in editor)/);
-    await context.close();
   });
 });
 
 describe("a half-filled form", () => {
   it("is kept after the list beside it is filtered again", async () => {
     const { pause_id } = await pausedRun(tenant);
-    const { page, context } = await signedIn(browser, tenant, "editor", `/inbox/${pause_id}`);
+    const { page } = await signedIn(browser, tenant, "editor", `/inbox/${pause_id}`);
     await page.getByLabel("Amount").fill("41");
     // The response for the other filter is held back until the test has checked that nothing disappeared.
     let release = (): void => undefined;
@@ -149,6 +144,5 @@ describe("a half-filled form", () => {
     await text(page, "No approvals match these filters");
     expect(await page.getByLabel("Amount").inputValue()).toBe("41");
     await visit(page, "/");
-    await context.close();
   });
 });

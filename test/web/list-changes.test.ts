@@ -51,7 +51,7 @@ describe("a list that changes while it is open", () => {
   ])("announces new items, keeps its position, and shows them on request: runs, %s", async (_, width) => {
     const id = await tenant.deploy(echo());
     await addRuns(id, 45);
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}`, {
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}`, {
       width,
       ownClock: true,
     });
@@ -67,7 +67,6 @@ describe("a list that changes while it is open", () => {
     await expect.poll(() => hasFocus(rows.first())).toBe(true);
     expect(await top(rows.first())).toBeGreaterThan(0);
     await expect.poll(() => page.getByText(/new runs/).count()).toBe(0);
-    await context.close();
   });
 
   it("announces new items and keeps its position: the inbox", async () => {
@@ -79,7 +78,7 @@ describe("a list that changes while it is open", () => {
     };
     const first = await pause("First");
     for (const message of ["Second", "Third"]) await pause(message);
-    const { page, context } = await signedIn(browser, tenant, "editor", "/inbox", { ownClock: true });
+    const { page } = await signedIn(browser, tenant, "editor", "/inbox", { ownClock: true });
     const rows = page.getByRole("navigation", { name: "Waiting approvals" }).getByRole("link");
     const messages = () => page.locator(".inbox-message").allTextContents();
     await expect.poll(messages).toEqual(["First", "Second", "Third"]);
@@ -91,7 +90,6 @@ describe("a list that changes while it is open", () => {
     await page.getByRole("button", { name: "Show", exact: true }).click();
     await expect.poll(messages).toEqual(["Second", "Third", "Fourth"]);
     await expect.poll(() => hasFocus(rows.first())).toBe(true);
-    await context.close();
   });
 
   it("announces new items and keeps its position: deliveries", async () => {
@@ -99,7 +97,7 @@ describe("a list that changes while it is open", () => {
     const { id, path } = await subscribe(tenant.secret, { url: receiver.url, events: ["run.failed"] });
     const test = () => tenant.secret.post(`${path}/test`);
     for (let at = 0; at < 3; at += 1) await test();
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/webhooks/${id}`, { ownClock: true });
+    const { page } = await signedIn(browser, tenant, "viewer", `/webhooks/${id}`, { ownClock: true });
     const rows = page.locator("[data-list] [data-row]");
     await expect.poll(() => page.locator("[data-list] tbody").getByText("Delivered").count()).toBe(3);
     await expectNoJump(page, rows.nth(1), test, "1 new delivery");
@@ -108,6 +106,5 @@ describe("a list that changes while it is open", () => {
     await expect.poll(() => rows.count()).toBe(4);
     await expect.poll(() => hasFocus(rows.first())).toBe(true);
     await receiver.close();
-    await context.close();
   });
 });

@@ -85,12 +85,11 @@ describe("a long value of a node", () => {
     ]);
     expect(download.suggestedFilename()).toBe("code-0-output.txt");
     expect((await saved(download)) === whole).toBe(true);
-    await context.close();
   });
 
   it("can be searched in the loaded pages, also across page borders", async () => {
     const run_id = await runGiving(LINES, 12_000);
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}?node=code-0`, { width: 360 });
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}?node=code-0`, { width: 360 });
     await output(page).waitFor();
     const find = page.getByRole("searchbox", { name: "Find in Output of code-0" });
     await find.fill("LINE 11999 É");
@@ -114,7 +113,6 @@ describe("a long value of a node", () => {
     await page.getByText(/^1 of 1$/).waitFor();
     expect(await violations(page)).toEqual([]);
     expect(await overflow(page)).toBeLessThanOrEqual(1);
-    await context.close();
   });
 
   it("is indented unless it is text, and does not freeze the page at 10 MB", async () => {
@@ -125,7 +123,7 @@ describe("a long value of a node", () => {
     }`;
     const items = 160_000;
     const run_id = await runGiving(ITEMS, items);
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}?node=code-0`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}?node=code-0`);
     await output(page).waitFor();
     const first = (await output(page).textContent()) ?? "";
     const all = Array.from({ length: items }, (_, id) => ({
@@ -160,6 +158,5 @@ describe("a long value of a node", () => {
       page.getByRole("button", { name: "Download" }).click(),
     ]);
     expect((await saved(download)) === pretty).toBe(true);
-    await context.close();
   }, 240_000);
 });

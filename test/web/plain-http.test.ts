@@ -10,7 +10,7 @@ describe("over plain HTTP on a host other than localhost, where browsers disable
     const { pause_id, run_id } = await pausedRun(tenant);
     const url = tenant.target.url.replace("127.0.0.1", "console.test");
     const elsewhere = { ...tenant, target: { ...tenant.target, url } };
-    const { page, context } = await signedIn(browser, elsewhere, "editor", `/inbox/${pause_id}`);
+    const { page } = await signedIn(browser, elsewhere, "editor", `/inbox/${pause_id}`);
     expect(await page.evaluate("isSecureContext")).toBe(false);
 
     await page.getByRole("button", { name: "Copy link" }).click();
@@ -32,6 +32,5 @@ describe("over plain HTTP on a host other than localhost, where browsers disable
     await page.getByRole("button", { name: "Rerun…" }).click();
     await page.getByRole("button", { name: "Rerun 1 run" }).click();
     await text(page, "Rerunning runs: completed");
-    await context.close();
   });
 });

@@ -10,7 +10,7 @@ it("a user who is editor of one project can act on its runs only", async () => {
   const start = async (project_id: string): Promise<string> =>
     (await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": "x" }, mode: "sync" })).body.run_id;
   const [mine, seen] = [await start(edited), await start(read)];
-  const { page, context, email } = await signedIn(browser, tenant, "member", "/settings");
+  const { page, email } = await signedIn(browser, tenant, "member", "/settings");
   const { user_id } = (await tenant.secret.get("/v2/users?page_size=200")).body.data.find(
     (each: { email: string }) => each.email === email,
   );
@@ -24,5 +24,4 @@ it("a user who is editor of one project can act on its runs only", async () => {
   await page.locator("dl").getByTitle(seen).first().waitFor();
   await page.getByRole("button", { name: "Compare…" }).waitFor();
   for (const name of acts) expect(await page.getByRole("button", { name }).count()).toBe(0);
-  await context.close();
 });

@@ -55,7 +55,7 @@ afterEach(expectNoFaults);
 afterAll(() => Promise.all([close?.(), service?.close(), provider?.close()]));
 
 it("signs in with the provider's button, returns to the requested page, and says why someone is rejected", async () => {
-  const { page, context } = await openWindow(browser);
+  const { page } = await openWindow(browser);
   const ada = { sub: "ada", email: "ada@corp.test", email_verified: true };
   provider.person = { ...ada, groups: ["others"] };
   await page.goto(`${url}/console/runs?state=FAILED`);
@@ -70,11 +70,10 @@ it("signs in with the provider's button, returns to the requested page, and says
   await page.getByRole("link", { name: "Sign in with Corp" }).click();
   await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
   expect(page.url()).toBe(`${url}/console/runs?state=FAILED`);
-  await context.close();
 });
 
 it("signs out at the provider too, returns to the sign-in page, and is prompted by the provider next time", async () => {
-  const { page, context } = await openWindow(browser);
+  const { page } = await openWindow(browser);
   provider.person = { sub: "grace", email: "grace@corp.test", email_verified: true, groups: ["makers"] };
   const button = page.getByRole("link", { name: "Sign in with Corp" });
   await page.goto(`${url}/console/runs`);
@@ -89,5 +88,4 @@ it("signs out at the provider too, returns to the sign-in page, and is prompted 
   await button.click();
   await page.getByRole("button", { name: "Sign out", exact: true }).waitFor();
   expect(provider.asked).toBe(before + 1);
-  await context.close();
 });

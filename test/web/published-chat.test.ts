@@ -25,7 +25,7 @@ const SLOWLY = { text: ["One. ", "Two. ", "Three."], pauseMs: 1200 };
 
 describe("a chat page", () => {
   it("shows an answer as it is written, and once only after a reload in its middle", async () => {
-    const { page, context } = await visit(browser, urlOf(tenant, published));
+    const { page } = await visit(browser, urlOf(tenant, published));
     stub.next(SLOWLY);
     await say(page, "Count to three");
     await lastAnswer(page).getByText("One.").waitFor();
@@ -37,11 +37,10 @@ describe("a chat page", () => {
     await page.getByRole("button", { name: "Helpful", exact: true }).click();
     await page.getByRole("button", { name: "Helpful", exact: true, pressed: true }).waitFor();
     await checkBothLooks(page, "chat");
-    await context.close();
   });
 
   it("stops an answer, and keeps what was written", async () => {
-    const { page, context } = await visit(browser, urlOf(tenant, published));
+    const { page } = await visit(browser, urlOf(tenant, published));
     stub.next({ text: ["Started. ", ...Array.from({ length: 2000 }, () => "more ")], pauseMs: 300 });
     await say(page, "Write without end");
     await lastAnswer(page).getByText("Started.").waitFor();
@@ -51,21 +50,19 @@ describe("a chat page", () => {
     stub.next({ text: ["Here I am."] });
     await say(page, "Are you there?");
     await lastAnswer(page).getByText("Here I am.").waitFor();
-    await context.close();
   });
 
   it("asks the visitor in the middle of an answer", async () => {
     const form = { type: "object", properties: { note: { type: "string", title: "Note" } } };
     const fields = { kind: "chat", visitor_pauses: ["approval-0"] };
     const asked = await publishPage(tenant, asking({ message: "Really **{{in-0}}**?", form }), fields);
-    const { page, context } = await visit(browser, urlOf(tenant, asked));
+    const { page } = await visit(browser, urlOf(tenant, asked));
     await say(page, "send it");
     await page.getByRole("form", { name: "Question" }).getByText("send it").waitFor();
     await page.reload();
     await page.getByLabel(/Note/).fill("today");
     await page.getByRole("button", { name: "Approve" }).click();
     await lastAnswer(page).getByText('yes {"note":"today"}').waitFor();
-    await context.close();
   });
 
   it("lists, renames and deletes the conversations of its own browser, and shows no other's", async () => {
@@ -98,7 +95,6 @@ describe("a chat page", () => {
     await page.getByText("No conversations yet").waitFor();
     await page.getByRole("button", { name: "Close" }).click();
     expect(await page.locator(".chat-answer").count()).toBe(0);
-    await one.context.close();
   });
 
   it("says within five seconds that it was withdrawn, in the middle of an answer and while nothing happens", async () => {
@@ -117,8 +113,6 @@ describe("a chat page", () => {
     const answer = await idle.page.reload();
     expect(answer?.status()).toBe(410);
     expect((await idle.page.innerText("body")).trim()).toBe("This page is no longer available.");
-    await busy.context.close();
-    await idle.context.close();
   });
 
   it("reads files of its own conversation, and says why it does not take others", async () => {
@@ -130,7 +124,7 @@ describe("a chat page", () => {
       ],
       ["in-0>out-0", "doc-0>out-0"],
     );
-    const { page, context } = await visit(browser, urlOf(tenant, await publishPage(tenant, reading, { kind: "chat" })));
+    const { page } = await visit(browser, urlOf(tenant, await publishPage(tenant, reading, { kind: "chat" })));
     const files = page.getByRole("list", { name: "Files" });
     const upload = (name: string, mimeType: string, content: string | Buffer) =>
       page
@@ -156,18 +150,16 @@ describe("a chat page", () => {
     await say(page, "Another?");
     await lastAnswer(page).getByText("Another?").waitFor();
     expect(await lastAnswer(page).innerText()).not.toContain("well");
-    await context.close();
   });
 
   it("closes at its end date while it is open", async () => {
     const ending = await publishPage(tenant, await answering(tenant, stub), { kind: "chat" });
-    const { page, context } = await visit(browser, urlOf(tenant, ending));
+    const { page } = await visit(browser, urlOf(tenant, ending));
     const expires_at = new Date(Date.now() + 1500).toISOString();
     expect((await tenant.secret.patch(ending.path, { expires_at })).status).toBe(200);
     await page.getByRole("heading", { name: "This page is closed" }).waitFor({ timeout: 8000 });
     const answer = await page.reload();
     expect(answer?.status()).toBe(410);
     expect((await page.innerText("body")).trim()).toBe("This page is no longer available.");
-    await context.close();
   });
 });

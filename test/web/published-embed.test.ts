@@ -70,6 +70,5 @@ describe("the embed script", () => {
     const link = page.getByRole("link", { name: "Open it in a new tab" });
     expect(await link.getAttribute("href")).toBe(tenant.target.url + published.door);
     expect(page.frames().some((frame) => frame.url().includes("/f/"))).toBe(false);
-    await context.close();
   });
 });

@@ -64,12 +64,11 @@ describe("a form page on a phone", () => {
     await page.reload();
     await result.getByText("DE00").waitFor();
     expect(await context.cookies()).toEqual([]);
-    await context.close();
   });
 
   it("opens with its password only, and asks for it again when it has changed", async () => {
     const published = await publishPage(tenant, refund(), { password: "tulip and harbour", look: { name: "Private" } });
-    const { page, context } = await visit(browser, urlOf(tenant, published));
+    const { page } = await visit(browser, urlOf(tenant, published));
     expect(await page.getByLabel("What happened?").count()).toBe(0);
     await page.getByLabel("Password").fill("something else");
     await page.getByRole("button", { name: "Open the page" }).click();
@@ -83,6 +82,5 @@ describe("a form page on a phone", () => {
     await tenant.secret.patch(published.path, { password: "another harbour" });
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByLabel("Password").waitFor();
-    await context.close();
   });
 });

@@ -18,7 +18,7 @@ afterAll(() => Promise.all([stub.close(), elsewhere.close()]));
 describe("what a model says on a published page", () => {
   it("is text: no markup, no script, no picture of others, and links that lead elsewhere without a way back", async () => {
     const published = await publishPage(tenant, await answering(tenant, stub), { kind: "chat" });
-    const { page, context } = await visit(browser, urlOf(tenant, published), { width: 360 });
+    const { page } = await visit(browser, urlOf(tenant, published), { width: 360 });
     const { url } = elsewhere;
     const lines = [
       `<img src="${url}/1.png" onerror="document.title='run'"><script>document.title='run'</script>`,
@@ -51,12 +51,11 @@ describe("what a model says on a published page", () => {
     // The other site may ask for its own icon.
     const asked = elsewhere.requests.filter(({ path }) => path !== "/favicon.ico");
     expect(asked.map(({ path, headers }) => [path, headers["referer"]])).toEqual([["/page", undefined]]);
-    await context.close();
   });
 
   it("does not stop the page, however long it is", async () => {
     const published = await publishPage(tenant, await answering(tenant, stub));
-    const { page, context } = await visit(browser, urlOf(tenant, published));
+    const { page } = await visit(browser, urlOf(tenant, published));
     // Long enough for several hundred frames; nothing in it can be formatted in pieces.
     const piece = `${"[".repeat(500)}${"*a_`".repeat(500)} `;
     stub.next({ text: Array.from({ length: 400 }, () => piece) });
@@ -67,6 +66,5 @@ describe("what a model says on a published page", () => {
     await result.getByRole("button", { name: "Show more" }).click();
     await page.getByLabel("Question").fill("The page still works");
     expect(await overflow(page)).toBeLessThanOrEqual(1);
-    await context.close();
   });
 });

@@ -20,7 +20,7 @@ const answer = (page: Page) => page.getByRole("region", { name: "Response", exac
 
 describe("the API reference", () => {
   it("loads without sign-in, and requests only the document", async () => {
-    const { page, context } = await openWindow(browser);
+    const { page } = await openWindow(browser);
     const asked: string[] = [];
     page.on("request", (request) => {
       const url = new URL(request.url());
@@ -34,11 +34,10 @@ describe("the API reference", () => {
     expect(asked.filter((path) => !path.startsWith("/console/assets/")).toSorted()).toEqual(["/docs", "/openapi.json"]);
     // The reference must not load the console's other pages.
     expect(asked.filter((path) => /home-page|runs-page/.test(path))).toEqual([]);
-    await context.close();
   });
 
   it("can be searched by keyboard, and has a URL for each operation that back and reload keep", async () => {
-    const { page, context } = await openWindow(browser);
+    const { page } = await openWindow(browser);
     await page.goto(docs());
     const search = page.getByRole("searchbox", { name: "Search operations" });
     await search.waitFor();
@@ -67,11 +66,10 @@ describe("the API reference", () => {
     await title(page, "Run a flow");
     await page.goto(docs("#noSuchThing"));
     await page.getByText("Operation noSuchThing not found.").waitFor();
-    await context.close();
   });
 
   it("shows parameters, the body schema level by level, and every response with its example", async () => {
-    const { page, context } = await openWindow(browser);
+    const { page } = await openWindow(browser);
     await page.goto(docs("#createRun"));
     await title(page, "Run a flow");
     const body = page.getByRole("region", { name: "Body" });
@@ -87,11 +85,10 @@ describe("the API reference", () => {
     await answers.getByText("required_approvals", { exact: true }).first().waitFor();
     await answers.getByText("Example", { exact: true }).first().click();
     await answers.getByText('"out-0": "Hello, Ada."').waitFor();
-    await context.close();
   });
 
   it("sends a request with the user's session, and shows status, time and headers", async () => {
-    const { page, context, email } = await signedIn(browser, tenant, "viewer");
+    const { page, email } = await signedIn(browser, tenant, "viewer");
     await page.getByRole("navigation").getByRole("link", { name: "API reference" }).click();
     await page.getByRole("searchbox", { name: "Search operations" }).waitFor();
     await page.goto(docs("#getMe"));
@@ -111,7 +108,6 @@ describe("the API reference", () => {
     await title(page, "Create a project");
     await page.getByRole("button", { name: "Send" }).click();
     await answer(page).getByText(/^403/).waitFor();
-    await context.close();
   });
 
   it("sends inference requests with a pasted key, which it neither stores nor puts into a snippet", async () => {
@@ -152,11 +148,10 @@ describe("the API reference", () => {
     await expect.poll(() => key.inputValue()).toBe(tenant.publicKey);
     await page.reload();
     await expect.poll(() => key.inputValue()).toBe("");
-    await context.close();
   });
 
   it("shows a stream as it arrives, until it is stopped", async () => {
-    const { page, context } = await signedIn(browser, tenant, "viewer");
+    const { page } = await signedIn(browser, tenant, "viewer");
     const { run_id } = await pausedRun(tenant);
     await page.goto(docs("#getRun"));
     await page.getByLabel("run_id", { exact: true }).fill(run_id);
@@ -169,11 +164,10 @@ describe("the API reference", () => {
       .waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await expect.poll(() => page.getByRole("button", { name: "Stop" }).count()).toBe(0);
-    await context.close();
   });
 
   it("has no axe violation, light and wide, dark and narrow", async () => {
-    const { page, context } = await openWindow(browser);
+    const { page } = await openWindow(browser);
     for (const hash of ["", "#createRun", "#listRuns", "#createSkill", "#createToken"]) {
       await page.goto(docs(hash));
       await page.reload();
@@ -188,6 +182,5 @@ describe("the API reference", () => {
       .first()
       .click();
     await page.getByRole("button", { name: "Show operations" }).waitFor();
-    await context.close();
   });
 });

@@ -73,7 +73,7 @@ describe("retention", () => {
     await addEnded(tenant, waited, 101, 21, 1);
     // These runs use another day, because IDs are derived from the time.
     await addEnded(tenant, waited, 2, 19, 19);
-    const { page, context } = await signedIn(browser, tenant, "admin", `/retention?project=${few}`);
+    const { page } = await signedIn(browser, tenant, "admin", `/retention?project=${few}`);
     const part = inProject(page);
     await part.getByText("forever").waitFor();
     expect(await facts(part)).toEqual(["forever", "not set", "none"]);
@@ -142,7 +142,6 @@ describe("retention", () => {
     await page.getByLabel("Days for the organisation").fill("15");
     await page.keyboard.press("Enter");
     await dialog.getByText("103 runs finished more than 15 days ago.").waitFor();
-    await context.close();
   });
 
   it("shows who set the effective days, and why other values are invalid", async () => {
@@ -150,7 +149,7 @@ describe("retention", () => {
     const path = `/v2/projects/${projects[0]}/retention`;
     await tenant.secret.patch(path, { run_days: 60 });
     await tenant.secret.patch(PATH, { run_days: 30 });
-    const { page, context } = await signedIn(browser, tenant, "admin", "/settings");
+    const { page } = await signedIn(browser, tenant, "admin", "/settings");
     await page.locator("#content").getByRole("link", { name: "Retention" }).click();
     await page.waitForURL(address(tenant, "/retention"));
     await inProject(page).getByText("60 days", { exact: true }).waitFor();
@@ -174,7 +173,6 @@ describe("retention", () => {
     await rest.getByText("30 d", { exact: true }).waitFor();
     await rest.getByText("90 d", { exact: true }).waitFor();
     await rest.getByText("24 h", { exact: true }).waitFor();
-    await context.close();
   });
 
   it("can be read by viewers, and set for a project by its admins", async () => {
@@ -187,7 +185,7 @@ describe("retention", () => {
     expect(await viewer.page.getByText("Only admins can change this.").count()).toBe(2);
     expect(await viewer.page.getByRole("button", { name: "Save" }).count()).toBe(0);
 
-    const { page, context, email } = await signedIn(browser, tenant, "member", "/nothing");
+    const { page, email } = await signedIn(browser, tenant, "member", "/nothing");
     const { body: users } = await tenant.secret.get("/v2/users?page_size=200");
     const { user_id } = users.data.find((each: { email: string }) => each.email === email);
     await tenant.secret.put(`/v2/projects/${own}/members/${user_id}`, { role: "admin" });
@@ -208,7 +206,6 @@ describe("retention", () => {
     await inProject(page).getByText("the organisation or the operator").waitFor();
     expect(await page.getByRole("button", { name: "Save" }).count()).toBe(0);
     expect(refused).toEqual([]);
-    await Promise.all([context.close(), viewer.context.close()]);
   });
 });
 
@@ -221,7 +218,7 @@ describe("retention with days set by the installation", () => {
 
   it("shows that these days apply, and rejects more days", async () => {
     const { tenant } = await openProjects(1, own);
-    const { page, context } = await signedIn(browser, tenant, "admin", "/retention");
+    const { page } = await signedIn(browser, tenant, "admin", "/retention");
     const counts = ["45 days after they finish", "the operator", "none"];
     await inProject(page).getByText("45 days after they finish").waitFor();
     await expect.poll(() => facts(inProject(page))).toEqual(counts);
@@ -229,6 +226,5 @@ describe("retention with days set by the installation", () => {
     await page.getByLabel("Days for the organisation").fill("46");
     await page.keyboard.press("Enter");
     await page.getByRole("alert").getByText("a limit of the installation").waitFor();
-    await context.close();
   });
 });

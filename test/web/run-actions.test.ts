@@ -34,7 +34,7 @@ describe("a run in progress", () => {
         ["in-0>agent-0", "agent-0>out-0"],
       ),
     );
-    const { page, context } = await signedIn(browser, tenant, "viewer", "/runs");
+    const { page } = await signedIn(browser, tenant, "viewer", "/runs");
     // The model writes for some seconds, because a browser may take as long to start.
     const { body: run } = await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "Write" } });
     await visit(page, `/runs/${run.run_id}?node=agent-0`);
@@ -45,7 +45,6 @@ describe("a run in progress", () => {
     await page.locator("dl").getByText("Completed").first().waitFor();
     await page.getByRole("region", { name: "Details" }).getByText("word11").first().waitFor();
     await expect.poll(() => page.getByText("Streaming output").count()).toBe(0);
-    await context.close();
   });
 
   it("can be cancelled with a reason, and the request can be copied first", async () => {
@@ -71,7 +70,6 @@ describe("a run in progress", () => {
     await page.locator("dl").getByText("Cancelled").first().waitFor();
     expect((await tenant.until(run.run_id, "CANCELLED")).state_reason).toBe("Isn't needed");
     await text(page, "Isn't needed");
-    await context.close();
   });
 });
 
@@ -80,7 +78,7 @@ describe("a finished run", () => {
     const id = await tenant.deploy(echo());
     const inputs = { "in-0": "x".repeat(300_000) };
     const { body: run } = await tenant.secret.post("/v2/runs", { project_id: id, inputs, mode: "sync" });
-    const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run.run_id}`);
+    const { page } = await signedIn(browser, tenant, "editor", `/runs/${run.run_id}`);
     await page.getByRole("button", { name: "Rerun…" }).click();
     const dialog = page.getByRole("dialog", { name: "Rerun" });
     await dialog.getByText("Too long to load here: in-0").waitFor();
@@ -91,7 +89,6 @@ describe("a finished run", () => {
     await dialog.waitFor({ state: "detached" });
     const { data } = (await tenant.secret.get("/v2/runs", { query: { project_id: id } })).body;
     expect(data.map((each: { inputs: unknown }) => each.inputs)[0]).toEqual({ "in-0": "short" });
-    await context.close();
   });
 });
 
@@ -109,12 +106,11 @@ describe("resuming from a node", () => {
       inputs: { "in-0": "x" },
       mode: "sync",
     });
-    const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run.run_id}`);
+    const { page } = await signedIn(browser, tenant, "editor", `/runs/${run.run_id}`);
     await page.getByRole("button", { name: "Resume from…" }).click();
     const dialog = page.getByRole("dialog", { name: "Resume from a node" });
     await dialog.getByLabel("Resume from", { exact: true }).selectOption("tpl-1");
     await dialog.getByText("Reused: in-0, tpl-0").waitFor();
-    await context.close();
   });
 });
 
@@ -122,7 +118,7 @@ describe("the graph of a run", () => {
   it("is the only missing part if its script fails to load", async () => {
     const id = await tenant.deploy(echo());
     const { body } = await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync" });
-    const { page, context } = await signedIn(browser, tenant, "viewer");
+    const { page } = await signedIn(browser, tenant, "viewer");
     await page.route(/flow-graph.*\.js/, (route) => route.abort());
     await page.getByRole("link", { name: "Runs", exact: true }).click();
     await page.locator(`[data-row][title="${body.run_id}"]`).click();
@@ -132,7 +128,6 @@ describe("the graph of a run", () => {
       .waitFor();
     await page.getByRole("heading", { name: "Timeline" }).waitFor();
     await page.getByRole("heading", { name: "Run details" }).waitFor();
-    await context.close();
   });
 });
 
@@ -155,17 +150,15 @@ describe("the list of runs", () => {
     const answer = await tenant.secret.get(url.slice(tenant.target.url.length));
     expect(answer.body.data).toHaveLength(1);
     expect(new URL(url).searchParams.getAll("state")).toEqual(["COMPLETED", "FAILED"]);
-    await context.close();
   });
 
   it("is centred on a very wide screen", async () => {
-    const { page, context } = await signedIn(browser, tenant, "viewer", "/runs", { width: 3840, height: 2160 });
+    const { page } = await signedIn(browser, tenant, "viewer", "/runs", { width: 3840, height: 2160 });
     await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
     const [left, right] = await page.evaluate<[number, number]>(
       "(({ left, right }) => [left - 208, innerWidth - right])(document.getElementById('content').getBoundingClientRect())",
     );
     expect(Math.abs(left - right)).toBeLessThanOrEqual(1);
     expect(left).toBeGreaterThan(400);
-    await context.close();
   });
 });

@@ -26,7 +26,7 @@ async function run(name: string): Promise<string> {
 
 it("compares two runs node by node, and shows only values that differ", async () => {
   const [before, after] = [await run("Ada"), await run("Grace")];
-  const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${after}`);
+  const { page } = await signedIn(browser, tenant, "viewer", `/runs/${after}`);
   await page.getByRole("button", { name: "Compare…" }).click();
   await page
     .getByRole("list", { name: "Runs of the same project" })
@@ -55,12 +55,11 @@ it("compares two runs node by node, and shows only values that differ", async ()
   expect(await overflow(page)).toBeLessThanOrEqual(0);
   await page.goto(address(tenant, `/runs/${before}/compare/0197f0a0-0000-7000-8000-000000000000`));
   await page.getByRole("heading", { name: "Run not found" }).waitFor();
-  await context.close();
 });
 
 it("adds a run to a dataset as a row with corrected outputs", async () => {
   const run_id = await run("Ada");
-  const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
+  const { page } = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
   const dialog = page.getByRole("dialog");
   await page.getByRole("button", { name: "Add to dataset…" }).click();
   await dialog.getByLabel("New dataset name").fill("letters");
@@ -86,5 +85,4 @@ it("adds a run to a dataset as a row with corrected outputs", async () => {
     { inputs: { "in-0": "Ada" }, expected_outputs: { "out-0": "Dear Ada" }, source: { type: "run", run_id } },
     { inputs: { "in-0": "Ada" }, expected_outputs: { "out-0": letter }, source: { type: "run", run_id } },
   ]);
-  await context.close();
 });

@@ -11,7 +11,7 @@ useConsole();
 describe("a run page", () => {
   it("updates live until it finishes, without a reload", async () => {
     const { run_id, pause_id } = await pausedRun(tenant, "Ada", "**Pay** *{{in-0}}*?\n\nNow.");
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
     // The text without Markdown formatting.
     await page.getByText("Waiting for approval: Pay Ada? Now.").waitFor();
     await page.getByText("Live", { exact: true }).waitFor();
@@ -23,7 +23,6 @@ describe("a run page", () => {
     expect(await page.evaluate(() => "sameDocument" in globalThis)).toBe(true);
     // Actions that a viewer may not take are not offered.
     for (const name of ["Rerun…", "Cancel…"]) expect(await page.getByRole("button", { name }).count()).toBe(0);
-    await context.close();
   });
 
   it("shows the error and the fix of a node that fails while it is open", async () => {
@@ -55,7 +54,7 @@ describe("a run page", () => {
   it("keeps the selected node in the URL after reload, back and a click", async () => {
     const id = await tenant.deploy(echo());
     const { body } = await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "Ada" }, mode: "sync" });
-    const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${id}`);
+    const { page } = await signedIn(browser, tenant, "editor", `/runs?project_id=${id}`);
     await page.getByRole("link", { name: /test/ }).click();
     await page.getByRole("button", { name: /^in-0\b.*Completed/ }).click();
     await page.getByRole("heading", { name: "in-0" }).waitFor();
@@ -67,6 +66,5 @@ describe("a run page", () => {
     await page.goBack();
     await page.waitForURL(address(tenant, `/runs?project_id=${id}`));
     await page.getByRole("link", { name: /test/ }).waitFor();
-    await context.close();
   });
 });

@@ -40,12 +40,11 @@ describe("the timeline", () => {
       { id: "out-0", type: "output" },
     ];
     const run_id = await ended(flow(nodes, ["c>b", "b>a", "a>out-0"]));
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
     const places = timeline(page).locator(".timeline-name [title]");
     await expect
       .poll(() => places.evaluateAll((all) => all.map((each) => each.getAttribute("title"))))
       .toEqual(["c", "b", "a"]);
-    await context.close();
   });
 });
 
@@ -55,16 +54,15 @@ describe("a run whose workflow was stuck", () => {
     await tenant.withDatabase((database) =>
       database.system((db) => db.query("update runs set state_reason = 'stuck' where run_id = $1", [run_id])),
     );
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
     await page.getByText("Stuck workflow: Temporal could not advance it. See the worker logs.").waitFor();
-    await context.close();
   });
 });
 
 describe("resuming from a node", () => {
   it("reuses earlier nodes, accepts other inputs, and links both runs", async () => {
     const run_id = await ended(greeting(), { "in-0": "Ada" });
-    const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run_id}?node=second`);
+    const { page } = await signedIn(browser, tenant, "editor", `/runs/${run_id}?node=second`);
     await page.getByRole("button", { name: "Resume from this node…" }).click();
     const dialog = page.getByRole("dialog", { name: "Resume from a node" });
     await dialog.getByText("Reused: in-0, first").waitFor();
@@ -88,7 +86,6 @@ describe("resuming from a node", () => {
     await page.getByRole("link", { name: fork.slice(-6) }).click();
     await page.waitForURL(address(tenant, `/runs/${fork}`));
     await page.getByText("Resumed from", { exact: true }).waitFor();
-    await context.close();
   });
 
   it("uses the selected version", async () => {
@@ -99,14 +96,13 @@ describe("resuming from a node", () => {
       node.id === "second" ? { ...node, config: { template: "Welcome {{first}}" } } : node,
     );
     await tenant.secret.post(`/v2/projects/${project_id}/versions`, { flow: { ...better, nodes } });
-    const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run_id}?node=second`);
+    const { page } = await signedIn(browser, tenant, "editor", `/runs/${run_id}?node=second`);
     await page.getByRole("button", { name: "Resume from this node…" }).click();
     await page.getByLabel("Flow version").selectOption("2");
     await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
     await page.waitForURL((url) => !url.pathname.endsWith(run_id));
     const fork = await tenant.until(runIdOf(page), "COMPLETED");
     expect([fork.flow_version, fork.outputs]).toEqual([2, { "out-0": "Welcome dear Ada" }]);
-    await context.close();
   });
 
   it("starts at unfinished nodes of a failed run by default, and is not offered to a viewer", async () => {
@@ -125,12 +121,11 @@ describe("resuming from a node", () => {
     const viewer = await signedIn(browser, tenant, "viewer", `/runs/${run_id}?node=guard-0`);
     await viewer.page.getByRole("heading", { name: "Timeline" }).waitFor();
     expect(await viewer.page.getByRole("button", { name: /Resume from/ }).count()).toBe(0);
-    await viewer.context.close();
   });
 
   it("is separate from a rerun, which starts from the beginning with another input", async () => {
     const run_id = await ended(greeting(), { "in-0": "Ada" });
-    const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
+    const { page } = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
     await page.getByRole("button", { name: "Rerun…" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("in-0").fill("Grace");
@@ -138,6 +133,5 @@ describe("resuming from a node", () => {
     await page.waitForURL((url) => !url.pathname.endsWith(run_id));
     const again = await tenant.until(runIdOf(page), "COMPLETED");
     expect([again.resumed_from, again.outputs]).toEqual([null, { "out-0": "Hello dear Grace, Grace" }]);
-    await context.close();
   });
 });

@@ -52,7 +52,7 @@ describe("the timeline", () => {
     const retry = { max_attempts: 5, initial_interval_ms: 200, backoff: 1 };
     const http = { id: "http-0", type: "http", config: { method: "GET", url: `${target.url}/flaky` }, retry };
     const run_id = await ended(flow([input, http, output], ["in-0>http-0", "http-0>out-0"]));
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
     const row = rowOf(page, /^http-0\b.*Completed.*3 attempts/);
     const bars = row.locator(".timeline-bar");
     await row.waitFor();
@@ -87,7 +87,6 @@ describe("the timeline", () => {
     await page.waitForURL(address(tenant, `/runs/${run_id}?node=out-0`));
     await page.getByRole("heading", { name: "out-0" }).waitFor();
     expect(await violations(page)).toEqual([]);
-    await context.close();
   });
 
   it("draws only the visible items of a map of a thousand, and scrolls to the selected one", async () => {
@@ -95,7 +94,7 @@ describe("the timeline", () => {
       "in-0": JSON.stringify(Array.from({ length: 1000 }, (_, at) => at)),
     });
     await tenant.until(run_id, "COMPLETED");
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
     await page.getByRole("group", { name: /map-0, map: Completed, 1,000 \/ 1,000/ }).waitFor();
     const rows = timeline(page).locator(".timeline-row");
     await expect.poll(() => rows.count()).toBe(3);
@@ -107,7 +106,6 @@ describe("the timeline", () => {
       .and(page.locator("[aria-pressed=true]"))
       .waitFor();
     await page.getByRole("group", { name: "Output of map-0[777]/t" }).getByText("777").waitFor();
-    await context.close();
   });
 });
 
@@ -127,7 +125,7 @@ describe("nodes with names", () => {
         ["in-0>map-0", "map-0>out-0"],
       ),
     );
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
     const trouble = page.locator(".notice-bad").first();
     await trouble.getByText("Ask the shop").waitFor();
     expect(await trouble.innerText()).toMatch(
@@ -146,7 +144,6 @@ describe("nodes with names", () => {
       .getByRole("button", { name: /^Ask the shop http-0/ })
       .waitFor();
     expect(await violations(page)).toEqual([]);
-    await context.close();
   });
 
   it("are shown by name in lists, in the inbox, and in the resume dialog", async () => {
@@ -163,7 +160,7 @@ describe("nodes with names", () => {
     const [failed, asked] = [await start("nobody"), await start("Ada")];
     await tenant.until(failed, "FAILED");
     const { pauses } = await tenant.until(asked, "PAUSED");
-    const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${project_id}`);
+    const { page } = await signedIn(browser, tenant, "editor", `/runs?project_id=${project_id}`);
     await page.getByRole("row", { name: "Known? no guard-0" }).waitFor();
     await visit(page, `/inbox/${pauses[0].pause_id}`);
     await page.getByText(/^Requested .* at Ask a person approval-0$/).waitFor();
@@ -175,7 +172,6 @@ describe("nodes with names", () => {
     await dialog.getByLabel("Customer (in-0)").fill("Ada");
     await dialog.getByLabel("Customer (in-0), changed").waitFor();
     await tenant.secret.post(`/v2/runs/${asked}/cancel`, {});
-    await context.close();
   });
 
   it("are shown by name while they are retried", async () => {
@@ -190,7 +186,7 @@ describe("nodes with names", () => {
       project_id: await tenant.deploy(flow([input, http, output], ["in-0>http-0", "http-0>out-0"])),
       inputs: {},
     });
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${body.run_id}`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs/${body.run_id}`);
     await page.getByText("Retrying Ask the bank http-0").waitFor();
     // On a phone, the node's name is shown, whatever else is shown beside it.
     await page.setViewportSize({ width: 360, height: 800 });
@@ -202,7 +198,6 @@ describe("nodes with names", () => {
       )
       .toBeGreaterThan(60);
     await tenant.secret.post(`/v2/runs/${body.run_id}/cancel`, {});
-    await context.close();
   });
 });
 
@@ -211,7 +206,7 @@ describe("the contents", () => {
     const run_id = await ended(
       mapping([{ id: "t", type: "template", config: { template: "made of {{item}}" } } as never]),
     );
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
     await picture(page).getByRole("button", { name: "Open map-0" }).click();
     const where = page.getByRole("navigation", { name: "Breadcrumb" });
     await where.getByText("item 0").waitFor();
@@ -232,7 +227,6 @@ describe("the contents", () => {
     await picture(page)
       .getByRole("group", { name: /map-0, map: Completed, 3 \/ 3/ })
       .waitFor();
-    await context.close();
   });
 
   it("of a subflow open in place while it runs, with a way back", async () => {
@@ -243,7 +237,7 @@ describe("the contents", () => {
     );
     const { body } = await tenant.secret.post("/v2/runs", { project_id: await tenant.deploy(outer), inputs: {} });
     const paused = await tenant.until(body.run_id, "PAUSED");
-    const { page, context } = await signedIn(browser, tenant, "editor", "/runs");
+    const { page } = await signedIn(browser, tenant, "editor", "/runs");
     const streams = openStreams(page);
     await visit(page, `/runs/${body.run_id}`);
     await expect.poll(() => [...streams]).toEqual([`/v2/runs/${body.run_id}`]);
@@ -269,7 +263,6 @@ describe("the contents", () => {
     await picture(page)
       .getByRole("group", { name: /^sub-0, subflow: Completed/ })
       .waitFor();
-    await context.close();
   });
 });
 
@@ -300,7 +293,7 @@ describe("a model node with tools", () => {
       { "in-0": "Say parrot" },
     );
     await tenant.until(run_id, "COMPLETED");
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}?node=llm-0`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}?node=llm-0`);
     const said = page.getByRole("list", { name: "Conversation" });
     await said.getByText("Say parrot").waitFor();
     await said
@@ -317,7 +310,6 @@ describe("a model node with tools", () => {
     await picture(page)
       .getByRole("group", { name: /^out-0, output: Completed/ })
       .waitFor();
-    await context.close();
   });
 
   it("has a start request that can be copied as curl, with any characters", async () => {
@@ -328,6 +320,5 @@ describe("a model node with tools", () => {
     const copied = () => page.evaluate<string>("navigator.clipboard.readText()");
     await expect.poll(copied).toContain(`-d '{"project_id":`);
     expect(await copied()).toContain(`"in-0":"it'\\''s $HOME"`);
-    await context.close();
   });
 });

@@ -12,7 +12,7 @@ describe("the list of runs", () => {
     const run = () => tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync" });
     await run();
     await run();
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}`);
     const rows = page.locator("tbody tr");
     await rows.nth(1).waitFor();
     await run();
@@ -43,7 +43,6 @@ describe("the list of runs", () => {
     await page.getByRole("combobox", { name: "Page, project or run ID" }).fill("settings");
     await page.keyboard.press("Enter");
     await page.waitForURL(address(tenant, "/settings"));
-    await context.close();
   });
 });
 
@@ -51,7 +50,7 @@ describe("the first page of the list", () => {
   it("is requested only once", async () => {
     const id = await tenant.deploy(echo());
     await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync" });
-    const { page, context } = await signedIn(browser, tenant, "viewer", "/settings");
+    const { page } = await signedIn(browser, tenant, "viewer", "/settings");
     await page.getByRole("heading", { name: "Settings", exact: true }).waitFor();
     const asked: string[] = [];
     const isList = (url: string): boolean => url.includes("/v2/runs?") && url.includes(id);
@@ -65,7 +64,6 @@ describe("the first page of the list", () => {
     await page.locator("tbody tr").first().waitFor();
     await visit(page, `/runs?project_id=${id}&created_before=2020-01-01T00:00:00.000Z`);
     await page.getByRole("heading", { name: "No runs match these filters" }).waitFor();
-    await context.close();
   });
 });
 
@@ -91,19 +89,18 @@ describe("a row of the list", () => {
   it("is updated when its run leaves the filter", async () => {
     const id = await tenant.deploy(asking());
     const run_id = await paused(id);
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}&state=PAUSED`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}&state=PAUSED`);
     const row = page.locator("tbody tr");
     await row.getByText("Paused").waitFor();
     await cancel(run_id);
     await row.getByText("Cancelled").waitFor();
-    await context.close();
   });
 
   it("is updated on every page; newer runs are counted and shown on request", async () => {
     const id = await tenant.deploy(asking());
     const run_id = await paused(id);
     await addEnded(id, 55);
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}`);
     await page.getByRole("button", { name: "Load older runs" }).click();
     const rows = page.locator("tbody tr");
     await expect.poll(() => rows.count()).toBe(56);
@@ -117,13 +114,12 @@ describe("a row of the list", () => {
     expect(await rows.count()).toBe(56);
     await page.getByRole("button", { name: "Show", exact: true }).click();
     await page.getByText("50+ new runs").waitFor({ state: "hidden" });
-    await context.close();
   });
 
   it("is drawn if it is near the window, listed oldest first on request, and selected for a bulk action", async () => {
     const id = await tenant.deploy(echo());
     await addEnded(id, 160);
-    const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${id}`);
+    const { page } = await signedIn(browser, tenant, "editor", `/runs?project_id=${id}`);
     const rows = page.locator("tbody tr[aria-rowindex]");
     const older = page.getByRole("button", { name: "Load older runs" });
     for (const count of [100, 150, 160]) {
@@ -153,7 +149,6 @@ describe("a row of the list", () => {
     await page.getByRole("button", { name: "Rerun… 2" }).click();
     await text(page, /^2 finished runs selected/);
     await checkBothLooks(page);
-    await context.close();
   });
 });
 
@@ -161,7 +156,7 @@ describe("the columns", () => {
   it("can be chosen, and the choice is kept", async () => {
     const id = await tenant.deploy(echo());
     await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync", user_id: "ada-7" });
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}`);
     const heads = () => page.locator("thead th").allInnerTexts();
     await page.getByText("Columns", { exact: true }).click();
     const menu = page.getByRole("group", { name: "Columns" });
@@ -179,7 +174,6 @@ describe("the columns", () => {
     await page.getByText("Columns", { exact: true }).click();
     await page.getByRole("button", { name: "Reset columns" }).click();
     expect(await heads()).toContain("Version");
-    await context.close();
   });
 });
 
@@ -188,7 +182,7 @@ describe("bulk actions", () => {
     const id = await tenant.deploy(echo());
     const run = () => tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync" });
     for (let n = 0; n < 3; n += 1) await run();
-    const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${id}`);
+    const { page } = await signedIn(browser, tenant, "editor", `/runs?project_id=${id}`);
     await page.getByText("All matching runs").click();
     await page.getByRole("button", { name: "Rerun… 3" }).waitFor();
     await page.getByRole("button", { name: "Cancel… 0" }).waitFor();
@@ -207,11 +201,10 @@ describe("bulk actions", () => {
     expect(await violations(page)).toEqual([]);
     await page.getByRole("button", { name: "Hide" }).click();
     await page.waitForURL(address(tenant, `/runs?project_id=${id}`));
-    await context.close();
   });
 
   it("are disabled if more runs match than the limit", async () => {
-    const { page, context } = await signedIn(browser, tenant, "editor", "/runs");
+    const { page } = await signedIn(browser, tenant, "editor", "/runs");
     // The response of the API in that case; creating that many runs would take too long.
     const msg = "More than 100000 runs match: narrow the filter, for example with created_before";
     const json = { detail: [{ loc: ["body", "filter"], msg, type: "value_error" }], code: "validation_error" };
@@ -221,7 +214,6 @@ describe("bulk actions", () => {
     await text(page, /^More than 100000 runs match: narrow the filter/);
     expect(await page.getByRole("button", { name: "Rerun all runs" }).isDisabled()).toBe(true);
     await checkBothLooks(page);
-    await context.close();
   });
 
   it("can be aborted", async () => {
@@ -232,20 +224,18 @@ describe("bulk actions", () => {
     await tenant.until(first.run_id, "CANCELLED");
     // This run takes the only slot, so the job waits.
     await tenant.secret.post("/v2/runs", { project_id: id, inputs: {} });
-    const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${id}&state=CANCELLED`);
+    const { page } = await signedIn(browser, tenant, "editor", `/runs?project_id=${id}&state=CANCELLED`);
     await page.getByText("All matching runs").click();
     await page.getByRole("button", { name: "Rerun…" }).click();
     await page.getByRole("button", { name: "Rerun 1 run" }).click();
     await page.getByRole("button", { name: "Stop job" }).click();
     await text(page, "Rerunning runs: stopped");
     await text(page, "0 of 1 done");
-    await context.close();
   });
 
   it("are not offered to a viewer", async () => {
-    const { page, context } = await signedIn(browser, tenant, "viewer", "/runs");
+    const { page } = await signedIn(browser, tenant, "viewer", "/runs");
     await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
     expect(await page.getByText("All matching runs").count()).toBe(0);
-    await context.close();
   });
 });

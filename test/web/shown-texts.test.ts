@@ -31,7 +31,7 @@ describe("direction-marks: a person who decides", () => {
     await tenant.secret.patch(`/v2/projects/${project_id}`, { name: "pay\u200Bments\u202Efdp" });
     const { body: run } = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": "x\u2066y" } });
     const [pause] = (await tenant.until(run.run_id, "PAUSED")).pauses ?? [];
-    const { page, context } = await signedIn(browser, tenant, "editor", "/runs");
+    const { page } = await signedIn(browser, tenant, "editor", "/runs");
     const look = async (path: string, sign: string): Promise<void> => {
       await visit(page, path);
       // The sign also occurs in an invisible list of projects.
@@ -50,20 +50,18 @@ describe("direction-marks: a person who decides", () => {
     // The decision is sent with the original text.
     await page.getByRole("button", { name: "Approve" }).click();
     expect((await tenant.until(run.run_id, "COMPLETED")).outputs["out-0"]).toContain("bill\u202Efdp.exe");
-    await context.close();
   });
 
   it("sees whole characters where a long text is truncated", async () => {
     const project_id = await tenant.deploy(echo());
     const long = `${"a".repeat(3999)}👩‍👩‍👧‍👦${"b".repeat(100)}`;
     const { body: run } = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": long }, mode: "sync" });
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run.run_id}?node=in-0`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/runs/${run.run_id}?node=in-0`);
     const shown = page.locator(".value-text").first();
     await shown.waitFor();
     expect(await shown.innerText()).toMatch(/^a{3999}… /);
     await shown.getByRole("button", { name: /^Show more/ }).click();
     expect(await shown.innerText()).toContain("👩‍👩‍👧‍👦b");
-    await context.close();
   });
 });
 
@@ -78,7 +76,7 @@ it("home shows three lines of a long message without spaces, and days on the tim
   );
   for (const definition of [long, failing()])
     await tenant.secret.post("/v2/runs", { project_id: await tenant.deploy(definition), inputs: {}, mode: "sync" });
-  const { page, context } = await signedIn(browser, tenant, "viewer", "/");
+  const { page } = await signedIn(browser, tenant, "viewer", "/");
   const message = page.getByRole("list", { name: "Recent failed runs" }).locator(".clamp", { hasText: "xxxx" });
   await message.waitFor();
   const [height, line] = await message.evaluate((each) => [
@@ -91,11 +89,10 @@ it("home shows three lines of a long message without spaces, and days on the tim
   const ends = await page.locator(".bars > .spread span").allInnerTexts();
   for (const each of ends) expect(each).toMatch(/^\w{3}, \w{3} \d{1,2}, \d{2}:\d{2} [AP]M$/);
   await shoot(page, "home");
-  await context.close();
 });
 
 it("the API reference shows its list and a placeholder until the document has loaded", async () => {
-  const { page, context } = await openWindow(browser);
+  const { page } = await openWindow(browser);
   let release = (): void => undefined;
   const held = new Promise<void>((resolve) => (release = resolve));
   await page.route("**/openapi.json", async (route) => {
@@ -115,5 +112,4 @@ it("the API reference shows its list and a placeholder until the document has lo
   release();
   await page.getByRole("heading", { name: "Cancel a run", level: 1 }).waitFor();
   await shoot(page, "docs");
-  await context.close();
 });

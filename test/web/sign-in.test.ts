@@ -13,7 +13,7 @@ describe("signing in", () => {
     const user = await tenant.withDatabase((database) =>
       createUser(database, { org_id: tenant.org_id, email, role: "editor" }),
     );
-    const { page, context } = await openWindow(browser);
+    const { page } = await openWindow(browser);
     await page.goto(address(tenant, "/runs?state=FAILED"));
     await page.getByLabel("Email address").fill(email);
     await page.getByLabel("Password").fill("not it at all");
@@ -30,21 +30,19 @@ describe("signing in", () => {
     await page.getByLabel("Password").waitFor();
     const me = await page.request.get(`${tenant.target.url}/v2/me`);
     expect(me.status()).toBe(401);
-    await context.close();
   });
 
   it("shows the sign-in page if the session was ended elsewhere, and then the same page again", async () => {
-    const { page, context } = await signedIn(browser, tenant, "viewer", "/runs");
+    const { page } = await signedIn(browser, tenant, "viewer", "/runs");
     await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
     const { body } = await tenant.secret.get("/v2/sessions?page_size=1");
     await tenant.secret.delete(`/v2/sessions/${body.data[0].session_id}`);
     await page.getByLabel("Password").waitFor();
     expect(page.url()).toBe(address(tenant, "/runs"));
-    await context.close();
   });
 
   it("with a used sign-in link opens the console if signed in, and otherwise asks to sign in", async () => {
-    const { page, context } = await signedIn(browser, tenant, "viewer", "/runs");
+    const { page } = await signedIn(browser, tenant, "viewer", "/runs");
     await page.goto("about:blank");
     await page.goto(address(tenant, "/settings#link=mr_ln_used"));
     await page.getByRole("heading", { name: "Settings" }).waitFor();
@@ -53,7 +51,6 @@ describe("signing in", () => {
     await nobody.page.goto(address(tenant, "/settings#link=mr_ln_used"));
     await nobody.page.getByRole("alert").waitFor();
     await nobody.page.getByLabel("Password").waitFor();
-    await Promise.all([context.close(), nobody.context.close()]);
   });
 
   it("keeps the page if the server cannot check the session for a moment", async () => {

@@ -20,7 +20,7 @@ it("shows a trigger with its firings, repeats one, and changes its settings", as
   expect(status, JSON.stringify(trigger)).toBe(201);
   await client(tenant.target).post(new URL(trigger.address).pathname, { order: "A-17" });
 
-  const { page, context } = await signedIn(browser, tenant, "editor", `/flows/${project_id}`);
+  const { page } = await signedIn(browser, tenant, "editor", `/flows/${project_id}`);
   await page.getByRole("link", { name: /^Inbound webhook/ }).click();
   await page.waitForURL(new RegExp(`/flows/${project_id}/triggers/${trigger.id}`));
   const firings = page.getByRole("region", { name: "Firings" });
@@ -48,5 +48,4 @@ it("shows a trigger with its firings, repeats one, and changes its settings", as
     environment: "staging",
     inputs: { "in-0": "payload.body.order" },
   });
-  await context.close();
 });

@@ -53,7 +53,7 @@ describe("a webhook", () => {
     // The receiver returned 410, so the webhook is disabled.
     await expect.poll(() => states(path)).toEqual(["failed", "delivered"]);
     receiver.on(hook, (_, response) => void response.writeHead(200).end());
-    const { page, context } = await signedIn(browser, tenant, "admin", `/webhooks/${id}?status=failed`);
+    const { page } = await signedIn(browser, tenant, "admin", `/webhooks/${id}?status=failed`);
     const viewer = await signedIn(browser, tenant, "viewer", `/webhooks/${id}?status=failed`);
     await viewer.page.getByRole("link", { name: "run.completed" }).waitFor();
     expect(await viewer.page.getByRole("button", { name: /^Replay failed/ }).count()).toBe(0);
@@ -72,13 +72,12 @@ describe("a webhook", () => {
     await replay(page, "Replay…", "All");
     await expect.poll(() => arrived().length).toBe(5);
     expect(new Set(arrived().map((each) => each.headers["webhook-id"])).size).toBe(2);
-    await context.close();
   });
 
   it("is replayed from the moment that its user types, in the user's time zone", async () => {
     const { id } = await subscribed();
     const timeZone = "America/St_Johns";
-    const { page, context } = await signedIn(browser, tenant, "editor", `/webhooks/${id}`, { timeZone });
+    const { page } = await signedIn(browser, tenant, "editor", `/webhooks/${id}`, { timeZone });
     await page.getByRole("button", { name: "Replay…", exact: true }).click();
     const dialog = page.getByRole("dialog", { name: "Replay" });
     await dialog.getByLabel("Period", { exact: true }).selectOption({ label: "Custom range" });
@@ -89,7 +88,6 @@ describe("a webhook", () => {
     await dialog.getByRole("button", { name: "Replay", exact: true }).click();
     expect((await sent).postDataJSON()).toMatchObject({ since: new Date(at).toISOString(), only_failed: true });
     await text(page, /Replay started/);
-    await context.close();
   });
 
   it("is shown as retrying while deliveries fail, in the list and on its page", async () => {
@@ -97,7 +95,7 @@ describe("a webhook", () => {
     receiver.on(hook, (_, response) => void response.writeHead(503).end());
     await runOnce();
     await expect.poll(async () => (await tenant.secret.get(path)).body.failing_since).not.toBeNull();
-    const { page, context } = await signedIn(browser, tenant, "viewer", "/webhooks");
+    const { page } = await signedIn(browser, tenant, "viewer", "/webhooks");
     await page.getByRole("row", { name: hook }).getByText("Retrying").waitFor();
     await page.getByRole("link", { name: hook }).click();
     await page.waitForURL(address(tenant, `/webhooks/${id}`));
@@ -105,7 +103,6 @@ describe("a webhook", () => {
     // A phone has no room for a column of responses, so the error is shown below the event.
     await page.setViewportSize({ width: 360, height: 800 });
     await page.getByRole("cell", { name: "run.completed" }).getByText("The receiver returned 503").waitFor();
-    await context.close();
   });
 
   it("can have a signature checked, and the check names what does not match", async () => {
@@ -113,7 +110,7 @@ describe("a webhook", () => {
     await runOnce();
     await expect.poll(() => states(path)).toEqual(["delivered"]);
     const { headers, body } = arrived()[0] as ReceivedRequest;
-    const { page, context } = await signedIn(browser, tenant, "admin", `/webhooks/${id}`);
+    const { page } = await signedIn(browser, tenant, "admin", `/webhooks/${id}`);
     await page.getByRole("button", { name: "Check a signature…" }).click();
     const form = page.getByRole("dialog", { name: "Check a signature" });
     const given = { headers, body, secret };
@@ -157,7 +154,6 @@ describe("a webhook", () => {
     await form.getByLabel("Arrival time", { exact: true }).fill(localTime(Date.now() + 3_600_000));
     await check({});
     await expect.poll(() => said.innerText()).toMatch(/Too old: signed \d+ minutes/);
-    await context.close();
   });
 });
 
@@ -202,7 +198,7 @@ describe("webhooks", () => {
     });
     receiver.on(hook, (_, response) => void held.then(() => response.writeHead(200).end()));
     await runOnce();
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/webhooks/${id}`);
+    const { page } = await signedIn(browser, tenant, "viewer", `/webhooks/${id}`);
     const rows = page.getByRole("region", { name: "Delivery list" }).locator("tbody tr");
     await rows.first().getByText("Pending").waitFor();
     await runOnce();
@@ -213,6 +209,5 @@ describe("webhooks", () => {
     await page.getByRole("button", { name: "Show", exact: true }).click();
     await expect.poll(() => rows.count()).toBe(2);
     await expect.poll(() => states(path)).toEqual(["delivered", "delivered"]);
-    await context.close();
   });
 });

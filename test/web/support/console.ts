@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import axe from "axe-core";
 import type { Browser, BrowserContext, Page, Request } from "playwright-core";
-import { expect } from "vitest";
+import { expect, onTestFinished } from "vitest";
+import { getCurrentTest } from "vitest/suite";
 import { uuidv7 } from "uuidv7";
 import { createSignInLink } from "../../../src/services/accounts/sessions.ts";
 import { insertUser } from "../../../src/stores/accounts/users.ts";
@@ -29,7 +30,7 @@ export interface View {
   readonly email?: string;
 }
 
-/** Opens a new window without a session, and records all its faults. */
+/** Opens a new window without a session, and records all its faults. It closes after the test, or stays if no test has opened it. */
 export async function openWindow(
   browser: Browser,
   { width = 1280, height = 800, theme = "light", timeZone, ownClock = false }: View = {},
@@ -40,6 +41,7 @@ export async function openWindow(
     reducedMotion: "reduce",
     ...(timeZone !== undefined && { timezoneId: timeZone }),
   });
+  if (getCurrentTest() !== undefined) onTestFinished(() => context.close());
   context.setDefaultTimeout(45_000);
   if (ownClock) await context.clock.install();
   const page = await context.newPage();
