@@ -6,9 +6,9 @@ import type { OwnService } from "../support/service.ts";
 import { flow, nested, openBench } from "./support.ts";
 import type { Run } from "./support.ts";
 
-// cancel-children.test.ts tests the same with few child runs. The time for 200 depends on the machine.
+// cancel-children.test.ts tests the same with few child runs. The time for 120 depends on the machine.
 
-const CHILDREN = shareOf(200);
+const CHILDREN = shareOf(120);
 
 let service: OwnService;
 beforeAll(async () => {

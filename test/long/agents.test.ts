@@ -4,12 +4,13 @@ import type { ModelStub, StubCall, StubReply } from "../../src/dev/model-stub.ts
 import { flow, openBench } from "../engine/support.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
+import { shareOf } from "../support/long.ts";
 import { eventually } from "../support/scratch.ts";
 import { install } from "../kill/installation.ts";
 import type { Installation } from "../kill/installation.ts";
 import { recordKill } from "../kill/kill-table.ts";
 
-const RUNS = 50;
+const RUNS = shareOf(60);
 /** Number of tool calls that the model requests at each step: 12 in all; at the eighth step it answers. */
 const CALLS = [1, 2, 2, 1, 2, 2, 2];
 const STEPS = CALLS.length + 1;

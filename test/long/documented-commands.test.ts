@@ -74,11 +74,12 @@ const blocksOf = (page: string): string[] =>
 const isElsewhere = (page: string, code: string): boolean =>
   ELSEWHERE.some(([of, begins]) => of === page && code.startsWith(begins));
 
-/** The block as its reader would type it: IDs replace placeholders, and Ctrl-C ends commands that do not end on their own. */
+/** The block as its reader would type it: IDs replace placeholders, Ctrl-C ends commands that do not end on their own, and loads are short. */
 function typed(code: string): string {
   const before = BEFORE.find(([begins]) => code.startsWith(begins))?.[1] ?? "";
   return (before + code)
     .replaceAll(/<(\w+)>/g, (whole, name: string) => (LISTS[name] ? `$(first ${name} ${LISTS[name]})` : whole))
+    .replace("--rate 20 --duration 30", "--rate 20 --duration 3")
     .replaceAll(/^npx --no-install millrace (?:webhooks listen|model-stub)\b.*$/gm, "interrupted $&");
 }
 

@@ -16,7 +16,7 @@ import { recordKill } from "../kill/kill-table.ts";
 import { shareOf } from "../support/long.ts";
 import { eventually } from "../support/scratch.ts";
 
-const ROWS = Number(process.env["MILLRACE_EXPERIMENT_ROWS"] ?? shareOf(2000));
+const ROWS = Number(process.env["MILLRACE_EXPERIMENT_ROWS"] ?? shareOf(1000));
 const PARTS = ["worker", "api", "temporal", "postgres"] as const;
 
 let installation: Installation;

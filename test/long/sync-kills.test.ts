@@ -13,7 +13,7 @@ import { shareOf } from "../support/long.ts";
 import { eventually } from "../support/scratch.ts";
 import { startWebsite } from "../support/website.ts";
 
-const PAGES = shareOf(500);
+const PAGES = shareOf(250);
 
 let installation: Installation;
 beforeAll(async () => {
