@@ -120,7 +120,7 @@ describe("zip-bomb: a hostile page takes time linear in its length", () => {
     ["open comments", "<!--".repeat(300_000)],
     ["open scripts", "<script>".repeat(200_000)],
     ["many small scripts", "<script></script>".repeat(100_000)],
-    ["marks only", "<".repeat(500_000)],
+    ["marks only", "<".repeat(250_000)],
     ["ampersands only", "&".repeat(1_000_000)],
     ["blanks only", " \n".repeat(1_000_000)],
     ["as wide as an article may be", long.repeat(5000)],
