@@ -2,7 +2,7 @@
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
-/** A value of which no part can be changed. */
+/** A value whose parts are all read-only. */
 export type Immutable<Value> =
   Value extends ReadonlyArray<infer Item>
     ? ReadonlyArray<Immutable<Item>>
@@ -45,6 +45,11 @@ export function ownMember(value: unknown, key: PropertyKey): unknown;
 export function ownMember(value: unknown, key: PropertyKey): unknown {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
   return (value as Readonly<Record<PropertyKey, unknown>>)[key];
+}
+
+/** The items of a list; none of any other value. */
+export function listOf(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? value : [];
 }
 
 /** A field of a value; null if the value has no such field. */

@@ -45,8 +45,8 @@ export const noCredential = (more: More = {}, optional: readonly string[] = []):
   fields: fieldsOf(more, optional),
 });
 
-export const apiKey = (placement: KeyPlacement, more: More = {}, optional: readonly string[] = []): AuthScheme => ({
-  fields: fieldsOf({ api_key: secret("API key"), ...more }, optional),
+export const apiKey = (placement: KeyPlacement, more: More = {}): AuthScheme => ({
+  fields: fieldsOf({ api_key: secret("API key"), ...more }),
   placement,
 });
 

@@ -1,5 +1,5 @@
 import { isLongNumber, jsonOrText } from "../exact-json.ts";
-import { isObject } from "../json.ts";
+import { isObject, listOf } from "../json.ts";
 import type { Json, JsonObject } from "../json.ts";
 
 /** Deepest nesting of alternatives that is examined. */
@@ -123,8 +123,4 @@ function memberOf({ properties, additionalProperties }: JsonObject, name: string
 
 function itemOf({ prefixItems, items }: JsonObject, at: number): Json | undefined {
   return listOf(prefixItems)[at] ?? items;
-}
-
-function listOf(value: Json | undefined): readonly Json[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { sha256 } from "../derived-id.ts";
 import { ValidationProblem, invalid } from "../errors.ts";
 import type { ValidationIssue } from "../errors.ts";
 import { canonicalJson } from "../flow/definition/content-hash.ts";
@@ -66,10 +66,8 @@ export function readBundle(uploaded: readonly BundleFile[]): SkillBundle {
   const issues = pathIssues(given.map(({ path }) => path));
   if (issues.length > 0) throw new ValidationProblem(issues);
   const skillFile = given.find(({ path }) => path === SKILL_FILE);
-  if (skillFile === undefined) {
-    const msg = `${SKILL_FILE} is missing (in capitals, in the top folder)`;
-    throw invalid(fileAt(SKILL_FILE), msg, "missing");
-  }
+  if (skillFile === undefined)
+    throw invalid(fileAt(SKILL_FILE), `${SKILL_FILE} is missing (in capitals, in the top folder)`, "missing");
   const { frontMatter } = readSkillFile(skillFile.content);
   const files = given
     .map(({ path, content }) => ({ path, content, size: content.byteLength, sha256: sha256(content) }))
@@ -132,8 +130,4 @@ function faultOfPath(path: string): string | undefined {
 
 function issue(path: string, msg: string, ...field: readonly string[]): ValidationIssue {
   return { loc: fileAt(path, ...field), msg, type: "value_error" };
-}
-
-function sha256(content: Uint8Array | string): string {
-  return createHash("sha256").update(content).digest("hex");
 }

@@ -1,4 +1,5 @@
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { sha256 } from "../derived-id.ts";
 import { webhookProblem } from "../webhooks/webhook-signature.ts";
 import type { WebhookConfig } from "./trigger.ts";
 
@@ -33,7 +34,7 @@ export function verifyInbound(
       if (given === "") return { problem: "X-Hub-Signature-256 is missing" };
       if (!isDigest(given, digestOf(body, secret))) return { problem: "the signature does not match" };
       // GitHub signs neither a time nor the delivery's ID, so the same body counts as the same delivery.
-      return { key: `body ${createHash("sha256").update(body).digest("hex")}` };
+      return { key: `body ${sha256(body)}` };
     }
     case "stripe": {
       const parts = (headers["stripe-signature"] ?? "").split(",").map((part) => part.split("=", 2));
@@ -44,7 +45,7 @@ export function verifyInbound(
       const holds = parts.some(([name, value = ""]) => name === "v1" && isDigest(value, expected));
       if (!holds) return { problem: "the signature does not match" };
       // A retried delivery has a new time but the same body, so the body identifies it.
-      return { key: `body ${createHash("sha256").update(body).digest("hex")}` };
+      return { key: `body ${sha256(body)}` };
     }
     default:
       return verification satisfies never;

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { sha256 } from "../../derived-id.ts";
 
 /** Configuration fields in which key order matters: a model answers in the order of its schema. */
 const IN_ORDER: ReadonlySet<string> = new Set(["schema", "form"]);
@@ -26,9 +26,7 @@ export function contentHash(definition: {
   readonly [member: string]: unknown;
 }): string {
   const { ui: _, ...content } = definition;
-  return createHash("sha256")
-    .update(canonicalJson(withoutNotes(content), IN_ORDER))
-    .digest("hex");
+  return sha256(canonicalJson(withoutNotes(content), IN_ORDER));
 }
 
 function withoutNotes(graph: { readonly nodes: readonly unknown[] }): unknown {

@@ -189,8 +189,8 @@ export function costlyFlow(limit: string): FlowProblem {
 }
 
 /** Shortens text written by the flow's author for messages. */
-export function shorten(text: string, length = 80): string {
-  return text.length > length ? `${text.slice(0, length)}…` : text;
+export function shorten(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }
 
 function messageOf(issue: z.core.$ZodIssue): string {

@@ -24,10 +24,6 @@ export function membersOf(value: Json | undefined): Array<[string, Json]> {
   return isObject(value) ? Object.entries(value) : [];
 }
 
-export function listOf(value: Json | undefined): readonly Json[] {
-  return Array.isArray(value) ? value : [];
-}
-
 export function textOf(value: Json | undefined): string {
   return typeof value === "string" ? value : "";
 }

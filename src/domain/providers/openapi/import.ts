@@ -1,4 +1,4 @@
-import { isObject } from "../../json.ts";
+import { isObject, listOf } from "../../json.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import type { ActionAnnotations } from "../action.ts";
 import {
@@ -10,7 +10,7 @@ import {
   MAX_TOTAL_CHARS,
 } from "../imported.ts";
 import type { ImportedAction, ImportedProvider } from "../imported.ts";
-import { listOf, membersOf, readDocument, refuse, textOf } from "./document.ts";
+import { membersOf, readDocument, refuse, textOf } from "./document.ts";
 import type { OpenApiDocument } from "./document.ts";
 import { BODY_INPUT } from "./operation.ts";
 import type { OperationCall } from "./operation.ts";

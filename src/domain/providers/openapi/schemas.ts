@@ -1,9 +1,9 @@
 import { compileRegex } from "../../flow/expressions/regex.ts";
 import { isLongNumber } from "../../exact-json.ts";
-import { isObject } from "../../json.ts";
+import { isObject, listOf } from "../../json.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { words } from "../../distinct.ts";
-import { atPointer, listOf, refuse } from "./document.ts";
+import { atPointer, refuse } from "./document.ts";
 import type { OpenApiDocument } from "./document.ts";
 
 /** Keywords that matter neither for validation nor to callers. */

@@ -1,8 +1,8 @@
-import { isObject } from "../../json.ts";
+import { isObject, listOf } from "../../json.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { apiKey, apiKeys, basic, bearer, clientCredentials, noCredential, webAddress } from "../auth-fields.ts";
 import type { AuthScheme, AuthSchemes, ConnectionScheme, KeyPlacement } from "../connection.ts";
-import { listOf, membersOf, refuse, textOf } from "./document.ts";
+import { membersOf, refuse, textOf } from "./document.ts";
 import type { OpenApiDocument } from "./document.ts";
 
 /** Most keys that one connection sends together. */

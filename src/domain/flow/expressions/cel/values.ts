@@ -77,40 +77,35 @@ export const isMap = (value: Value): value is MadeMap | JsonObject =>
 export const isNumber = (value: Value): value is number | bigint =>
   typeof value === "number" || typeof value === "bigint";
 
+const PLAIN_TYPES: Readonly<Record<string, string>> = {
+  string: "string",
+  number: "double",
+  bigint: "int",
+  boolean: "bool",
+};
+
 /** CEL's name for the type of a value; messages for people use `describe`. */
 export const typeName = (value: Value): string => {
-  switch (typeof value) {
-    case "string":
-      return "string";
-    case "number":
-      return "double";
-    case "bigint":
-      return "int";
-    case "boolean":
-      return "bool";
-    default:
-      if (value === null) return "null_type";
-      if (isArray(value)) return "list";
-      if (value instanceof NativeBytes) return "bytes";
-      if (value instanceof Timestamp) return "google.protobuf.Timestamp";
-      if (value instanceof Duration) return "google.protobuf.Duration";
-      return value instanceof TypeName ? "type" : "map";
-  }
+  if (value === null) return "null_type";
+  if (typeof value !== "object") return PLAIN_TYPES[typeof value] ?? "map";
+  if (isArray(value)) return "list";
+  if (value instanceof NativeBytes) return "bytes";
+  if (value instanceof Timestamp) return "google.protobuf.Timestamp";
+  if (value instanceof Duration) return "google.protobuf.Duration";
+  return value instanceof TypeName ? "type" : "map";
+};
+
+const WORDS: Readonly<Record<string, string>> = {
+  double: "a number",
+  int: "an integer",
+  null_type: "null",
+  "google.protobuf.Timestamp": "a timestamp",
+  "google.protobuf.Duration": "a duration",
+  bytes: "bytes",
 };
 
 /** The type of a value in the words of an error message. */
-export const describe = (value: Value): string => {
-  const name = typeName(value);
-  const words: Record<string, string> = {
-    double: "a number",
-    int: "an integer",
-    null_type: "null",
-    "google.protobuf.Timestamp": "a timestamp",
-    "google.protobuf.Duration": "a duration",
-    bytes: "bytes",
-  };
-  return words[name] ?? `a ${name}`;
-};
+export const describe = (value: Value): string => WORDS[typeName(value)] ?? `a ${typeName(value)}`;
 
 /** Maps equal numbers to the same key, whether int or double. */
 const normalKey = (key: MapKey): MapKey =>

@@ -1,5 +1,5 @@
 import { Context } from "liquidjs/dist/liquid.browser.mjs";
-import { chars } from "./chars.ts";
+import { charsOf } from "../cel/chars.ts";
 
 /** A template's context, in which `text.size` counts characters as the `size` filter does. */
 export class TemplateContext extends Context {
@@ -12,6 +12,6 @@ export class TemplateContext extends Context {
   }
 
   override readProperty(...[object, key]: Parameters<Context["readProperty"]>): unknown {
-    return key === "size" && typeof object === "string" ? chars(object).length : super.readProperty(object, key);
+    return key === "size" && typeof object === "string" ? charsOf(object).length : super.readProperty(object, key);
   }
 }

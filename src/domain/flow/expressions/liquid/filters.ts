@@ -1,5 +1,5 @@
 import { toValue, type FilterImplOptions, type Liquid } from "liquidjs/dist/liquid.browser.mjs";
-import { chars } from "./chars.ts";
+import { charsOf } from "../cel/chars.ts";
 import { TemplateContext } from "./context.ts";
 import { formatDate } from "./date.ts";
 import { computeExactly, EXACT, sumExactly } from "./numbers.ts";
@@ -47,19 +47,19 @@ const OWN: Readonly<Record<string, Plain>> = {
   raw: (value) => value,
   size(value) {
     const plain: unknown = toValue(value);
-    if (typeof plain === "string") return chars(plain).length;
+    if (typeof plain === "string") return charsOf(plain).length;
     return typeof plain === "object" && plain !== null ? Object.keys(plain).length : 0;
   },
   slice(value, from, length = 1) {
     const plain: unknown = toValue(value) ?? "";
-    const all: readonly unknown[] = Array.isArray(plain) ? plain : chars(textOf(plain));
+    const all: readonly unknown[] = Array.isArray(plain) ? plain : charsOf(textOf(plain));
     const begin = Number(from) < 0 ? all.length + Number(from) : Number(from);
     const part = begin < 0 ? [] : all.slice(begin, begin + Number(length));
     return Array.isArray(plain) ? part : part.join("");
   },
   split(value, separator) {
     const [text, between] = [textOf(value), textOf(separator)];
-    const parts = between === "" ? [...chars(text)] : text.split(between);
+    const parts = between === "" ? charsOf(text) : text.split(between);
     while (parts.at(-1) === "") parts.pop();
     return parts;
   },
