@@ -16,7 +16,7 @@ import { sweepBeforePolling } from "./services/runs/sweeper.ts";
 import { createProviderJobs } from "./temporal/providers.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import { createSchedules } from "./temporal/schedules.ts";
-import { createRunWorker } from "./temporal/workers.ts";
+import { createWorker } from "./temporal/workers.ts";
 
 const api = await openProcess("api");
 const { config, logger, shutdown, temporal } = api;
@@ -27,7 +27,9 @@ const runs = openRuns(api);
 if (config.MILLRACE_API_WORKER) {
   // An API process starts run workflows eagerly, without a round trip through a task queue; workers take the rest.
   await sweepBeforePolling(runs.sweeping);
-  await startWorkers(api, async () => [await createRunWorker(config, temporal, createRunWorkerParts(runs.activities))]);
+  await startWorkers(api, async () => [
+    await createWorker("runs", config, temporal, createRunWorkerParts(runs.activities)),
+  ]);
 }
 
 const eager = config.MILLRACE_API_WORKER ? await openEagerStarts(api) : () => false;

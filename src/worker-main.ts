@@ -19,15 +19,8 @@ import { startWorkers } from "./processes/workers.ts";
 import { createNodePlaces } from "./services/runs/node-places.ts";
 import { sweepBeforePolling } from "./services/runs/sweeper.ts";
 import type { TaskQueues } from "./temporal/ids.ts";
-import {
-  createBackgroundWorker,
-  createHouseWorker,
-  createIngestWorker,
-  createNodeWorker,
-  createRunWorker,
-  createWebhookWorker,
-  JOB_ACTIVITIES,
-} from "./temporal/workers.ts";
+import { createWorker, JOB_ACTIVITIES } from "./temporal/workers.ts";
+import type { WorkerParts } from "./temporal/workers.ts";
 
 const worker = await openProcess("worker");
 const { config, logger, shutdown, temporal } = worker;
@@ -59,18 +52,19 @@ const background = {
   ...providers.triggerActivities,
   ...openRunJobs(worker, runs),
 };
-const deliveries = createWebhookActivities(webhooks.deliverer, config.MILLRACE_WEBHOOK_SHARDS);
-const create: { readonly [Queue in keyof TaskQueues]: () => ReturnType<typeof createRunWorker> } = {
-  runs: () => createRunWorker(config, temporal, createRunWorkerParts(runs.activities)),
-  nodes: () => createNodeWorker(config, temporal, shareOut(nodeWork, config.MILLRACE_WORKER_ACTIVITIES, shares)),
-  ingest: () => createIngestWorker(config, temporal, shareOut(indexing.ingestActivities, JOB_ACTIVITIES)),
-  background: () => createBackgroundWorker(config, temporal, shareOut(background, JOB_ACTIVITIES)),
-  webhooks: () => createWebhookWorker(config, temporal, deliveries),
-  house: () => createHouseWorker(config, temporal, openHouse(worker, runs)),
+const parts: { readonly [Queue in keyof TaskQueues]: () => WorkerParts } = {
+  runs: () => createRunWorkerParts(runs.activities),
+  nodes: () => ({ activities: shareOut(nodeWork, config.MILLRACE_WORKER_ACTIVITIES, shares) }),
+  ingest: () => ({ activities: shareOut(indexing.ingestActivities, JOB_ACTIVITIES) }),
+  background: () => ({ activities: shareOut(background, JOB_ACTIVITIES) }),
+  webhooks: () => ({ activities: createWebhookActivities(webhooks.deliverer, config.MILLRACE_WEBHOOK_SHARDS) }),
+  house: () => ({ activities: openHouse(worker, runs) }),
 };
 const queues = config.MILLRACE_WORKER_QUEUES;
 if (queues.includes("runs")) await sweepBeforePolling(runs.sweeping);
-const workers = await startWorkers(worker, () => Promise.all(queues.map((queue) => create[queue]())));
+const workers = await startWorkers(worker, () =>
+  Promise.all(queues.map((queue) => createWorker(queue, config, temporal, parts[queue]()))),
+);
 // Stopped before the workers, so that shard activities end and other processes take the shards.
 shutdown.add("delivery shards", () => webhooks.deliverer.leave());
 if (queues.includes("background")) startUpkeep(worker, runs);

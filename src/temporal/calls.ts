@@ -1,6 +1,6 @@
-import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from "@temporalio/client";
+import { ScheduleNotFoundError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from "@temporalio/client";
 import type { Client, WorkflowStartOptions } from "@temporalio/client";
-import type { Workflow } from "@temporalio/common";
+import type * as workflows from "../../workflows/index.ts";
 
 /** How long Temporal may take to respond to a call (ms). The SDK's own limit of 10 s is too long for a request that waits for it. */
 const ANSWER_MS = 3000;
@@ -32,18 +32,21 @@ export async function inTime<T>(call: Promise<T>): Promise<T> {
   }
 }
 
+/** The workflows by the names of their types. */
+type Workflows = typeof workflows;
+
 /**
  * Starts a workflow unless it is running. By default it replaces a closed workflow that left its row unfinished (because someone terminated
  * it, for example) or whose history has been deleted.
  */
-export async function startUnlessRunning<T extends Workflow>(
+export async function startUnlessRunning<Type extends keyof Workflows>(
   client: Client,
-  type: string,
-  options: WorkflowStartOptions<T>,
+  type: Type,
+  options: WorkflowStartOptions<Workflows[Type]>,
 ): Promise<void> {
   const policies = { workflowIdReusePolicy: "ALLOW_DUPLICATE", workflowIdConflictPolicy: "FAIL" } as const;
   try {
-    await inTime(client.workflow.start<T>(type, { ...policies, ...options }));
+    await inTime(client.workflow.start<Workflows[Type]>(type, { ...policies, ...options }));
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
   }
@@ -75,8 +78,9 @@ export async function lookAt(client: Client, workflowId: string): Promise<Workfl
 /** The code of gRPC's NOT_FOUND, which the client does not translate everywhere. */
 const NOT_FOUND = 5;
 
-/** Ignores the error of a call about a workflow that no longer exists. */
+/** Ignores the error of a call about a workflow, a schedule or a deployment that does not exist. */
 export function ignoreMissing(error: unknown): undefined {
-  if (error instanceof WorkflowNotFoundError || (error as { readonly code?: unknown }).code === NOT_FOUND) return;
-  throw error;
+  const isMissing = error instanceof WorkflowNotFoundError || error instanceof ScheduleNotFoundError;
+  if (!isMissing && (error as { readonly code?: unknown }).code !== NOT_FOUND) throw error;
+  return undefined;
 }

@@ -1,5 +1,4 @@
 import type { Client } from "@temporalio/client";
-import type { deliverWebhooks } from "../../workflows/index.ts";
 import { startUnlessRunning } from "./calls.ts";
 import { shardWorkflowId, taskQueues } from "./ids.ts";
 
@@ -9,7 +8,7 @@ export type StartShard = (shard: number) => Promise<void>;
 export function createShardStarter(client: Client, taskQueuePrefix: string): StartShard {
   const { runs, webhooks } = taskQueues(taskQueuePrefix);
   return (shard) =>
-    startUnlessRunning<typeof deliverWebhooks>(client, "deliverWebhooks", {
+    startUnlessRunning(client, "deliverWebhooks", {
       args: [{ shard, activity_queue: webhooks }],
       taskQueue: runs,
       workflowId: shardWorkflowId(taskQueuePrefix, shard),

@@ -1,6 +1,7 @@
 import type { Client } from "@temporalio/client";
 import type { WorkerDeploymentVersion } from "@temporalio/common";
 import type { Config } from "../config.ts";
+import { ignoreMissing } from "./calls.ts";
 import { describeQueues } from "./queues.ts";
 import type { QueueStats } from "./queues.ts";
 
@@ -42,8 +43,6 @@ export interface Deployment {
   move(from: string, to: string): Promise<number>;
 }
 
-/** The code of gRPC's NOT_FOUND. */
-const NOT_FOUND = 5;
 /** PINNED_OVERRIDE_BEHAVIOR_PINNED of Temporal's API. */
 const PINNED = 1;
 
@@ -62,14 +61,8 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
     return `TemporalWorkerDeploymentVersion in (${versions}) and TemporalWorkflowVersioningBehavior = 'Pinned' and ExecutionStatus = 'Running'`;
   };
 
-  async function describe() {
-    try {
-      return (await service.describeWorkerDeployment({ namespace, deploymentName })).workerDeploymentInfo;
-    } catch (error) {
-      if ((error as { code?: unknown }).code === NOT_FOUND) return undefined;
-      throw error;
-    }
-  }
+  const describe = async () =>
+    (await service.describeWorkerDeployment({ namespace, deploymentName }).catch(ignoreMissing))?.workerDeploymentInfo;
   type Described = NonNullable<Awaited<ReturnType<typeof describe>>>;
   const routingOf = ({ routingConfig }: Described) => {
     const { currentDeploymentVersion: current, rampingDeploymentVersion: ramping } = routingConfig ?? {};
@@ -148,7 +141,7 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
     async move(from, to) {
       let moved = 0;
       for await (const { workflowId, runId } of client.workflow.list({ query: onBuilds([from]) })) {
-        await service
+        const changed = await service
           .updateWorkflowExecutionOptions({
             namespace,
             workflowExecution: { workflowId, runId },
@@ -157,12 +150,9 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
             },
             updateMask: { paths: ["versioning_override"] },
           })
-          .catch((error: unknown) => {
-            // The workflow has ended meanwhile.
-            if ((error as { code?: unknown }).code !== NOT_FOUND) throw error;
-            moved -= 1;
-          });
-        moved += 1;
+          .catch(ignoreMissing);
+        // The workflow may have ended meanwhile.
+        if (changed) moved += 1;
       }
       return moved;
     },

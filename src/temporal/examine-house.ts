@@ -1,8 +1,7 @@
-import { ScheduleNotFoundError } from "@temporalio/client";
 import type { Client } from "@temporalio/client";
 import { ROUNDS } from "../domain/house.ts";
 import type { Round } from "../domain/house.ts";
-import { describe, inTime, statusOf } from "./calls.ts";
+import { describe, ignoreMissing, inTime, statusOf } from "./calls.ts";
 import { houseSchedules } from "./ids.ts";
 
 /** The latest rounds of purges of one schedule. */
@@ -38,16 +37,9 @@ export async function examineHouse(client: Client, prefix: string): Promise<Roun
 
 /** The IDs of a schedule's latest workflows, the newest first; only the newest can be running. */
 async function latestOf(client: Client, scheduleId: string): Promise<string[]> {
-  try {
-    const { info } = await inTime(client.schedule.getHandle(scheduleId).describe());
-    return info.recentActions
-      .slice(-2)
-      .map(({ action }) => action.workflow.workflowId)
-      .toReversed();
-  } catch (error) {
-    if (error instanceof ScheduleNotFoundError) return [];
-    throw error;
-  }
+  const schedule = await inTime(client.schedule.getHandle(scheduleId).describe()).catch(ignoreMissing);
+  const latest = schedule?.info.recentActions.slice(-2) ?? [];
+  return latest.map(({ action }) => action.workflow.workflowId).toReversed();
 }
 
 async function failureOf(client: Client, workflowId: string): Promise<string> {

@@ -1,5 +1,5 @@
 import type { Client } from "@temporalio/client";
-import type { checkConnection, importTools, runAction } from "../../workflows/index.ts";
+import type { checkConnection, importTools } from "../../workflows/index.ts";
 import { START_URGENCY } from "../domain/starts.ts";
 import type { StartInputs } from "../domain/starts.ts";
 import type { ToolsImportInput, ToolsImportResult } from "../domain/providers/jobs.ts";
@@ -74,7 +74,7 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
       return result;
     },
     startAction: ({ org_id, action_run_id, timeout_seconds }) =>
-      startUnlessRunning<typeof runAction>(client, "runAction", {
+      startUnlessRunning(client, "runAction", {
         args: [{ org_id, action_run_id, timeout_seconds, queue: queues.nodes }],
         taskQueue: queues.runs,
         workflowId: actionRunWorkflowId(action_run_id),

@@ -9,7 +9,7 @@ type TaskType = "workflow" | "activity";
 const TYPE_CODES = { workflow: 1, activity: 2 } as const;
 
 /** What workers poll for. Work of a type without a poller makes no progress. */
-const POLLED: { readonly [Queue in keyof TaskQueues]: readonly TaskType[] } = {
+export const POLLED: { readonly [Queue in keyof TaskQueues]: readonly TaskType[] } = {
   runs: ["workflow"],
   nodes: ["activity"],
   ingest: ["workflow", "activity"],

@@ -1,5 +1,5 @@
-import { WorkflowNotFoundError } from "@temporalio/client";
 import type { Client } from "@temporalio/client";
+import { ignoreMissing } from "./calls.ts";
 import { taskQueues } from "./ids.ts";
 
 /** Workflow types of 0.1.0, which started a workflow for each delivery that had failed once. Now deliveries are rows with a schedule. */
@@ -14,15 +14,10 @@ export async function endRetiredWorkflows(client: Client, taskQueuePrefix: strin
   const query = `WorkflowType = '${RETIRED_TYPE}' and TaskQueue = '${runs}' and ExecutionStatus = 'Running'`;
   let ended = 0;
   for await (const { workflowId, runId } of client.workflow.list({ query })) {
-    try {
-      await client.workflow
-        .getHandle(workflowId, runId)
-        .terminate("of an earlier release; its delivery continues without it");
-      ended += 1;
-    } catch (error) {
-      // The workflow has ended already, or another worker was faster.
-      if (!(error instanceof WorkflowNotFoundError)) throw error;
-    }
+    const handle = client.workflow.getHandle(workflowId, runId);
+    const reason = "of an earlier release; its delivery continues without it";
+    // The workflow may have ended already, or another worker was faster.
+    if (await handle.terminate(reason).catch(ignoreMissing)) ended += 1;
   }
   return ended;
 }

@@ -2,7 +2,7 @@ import type { Client } from "@temporalio/client";
 import { createPlaces } from "../domain/places.ts";
 import type { PauseResolution, RunInput, RunOutcome } from "../domain/runs/run.ts";
 import type { IngestInput } from "../domain/documents/document.ts";
-import type { ingestDocument, runFlow } from "../../workflows/index.ts";
+import type { runFlow } from "../../workflows/index.ts";
 import { ignoreMissing, inTime, startUnlessRunning } from "./calls.ts";
 import { ingestWorkflowId, runWorkflowId, taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
@@ -78,7 +78,7 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
   return {
     start: (input, { urgency, delayMs }) =>
       inTurn(input.org_id, urgency, () =>
-        startUnlessRunning<typeof runFlow>(client, "runFlow", {
+        startUnlessRunning(client, "runFlow", {
           args: [
             { ...input, node_queue: queues.nodes, start_by: new Date(Date.now() + START_WITHIN_MS).toISOString() },
           ],
@@ -103,7 +103,7 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
       return { outcome, temporal_run_id, started_at: startTime.toISOString() };
     },
     startIngest: (input) =>
-      startUnlessRunning<typeof ingestDocument>(client, "ingestDocument", {
+      startUnlessRunning(client, "ingestDocument", {
         args: [input],
         taskQueue: queues.ingest,
         workflowId: ingestWorkflowId(input.file_id),

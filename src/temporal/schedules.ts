@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { ScheduleAlreadyRunning, ScheduleNotFoundError, isGrpcServiceError } from "@temporalio/client";
+import { ScheduleAlreadyRunning, isGrpcServiceError } from "@temporalio/client";
 import type { Client, ScheduleOptions } from "@temporalio/client";
 import { PERIODS, startOfPeriod } from "../domain/cron-calendars.ts";
-import { inTime } from "./calls.ts";
+import { ignoreMissing, inTime } from "./calls.ts";
 import { cronSpec, markedCron } from "./cron-spec.ts";
 import { taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
@@ -95,11 +95,7 @@ export function createSchedules(client: Client, taskQueuePrefix: string, now: ()
       }
     },
     async remove(id) {
-      try {
-        await inTime(client.schedule.getHandle(id).delete());
-      } catch (error) {
-        if (!(error instanceof ScheduleNotFoundError)) throw error;
-      }
+      await inTime(client.schedule.getHandle(id).delete()).catch(ignoreMissing);
     },
     async nextTimes(id, count) {
       const { info } = await inTime(client.schedule.getHandle(id).describe());
@@ -113,13 +109,8 @@ export function createSchedules(client: Client, taskQueuePrefix: string, now: ()
     },
     async isOurs(id, mark) {
       if (mark !== null) return queues.has(mark.slice(MARK.length, mark.lastIndexOf(" ")));
-      try {
-        const { action } = await inTime(client.schedule.getHandle(id).describe());
-        return queues.has(action.taskQueue);
-      } catch (error) {
-        if (error instanceof ScheduleNotFoundError) return false;
-        throw error;
-      }
+      const found = await inTime(client.schedule.getHandle(id).describe()).catch(ignoreMissing);
+      return found !== undefined && queues.has(found.action.taskQueue);
     },
   };
 }

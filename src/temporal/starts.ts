@@ -1,14 +1,6 @@
 import type { Client } from "@temporalio/client";
 import { START_URGENCY } from "../domain/starts.ts";
 import type { WorkflowStarts } from "../domain/starts.ts";
-import type {
-  eraseUser,
-  importDataset,
-  ingestResource,
-  runExperiment,
-  runJob,
-  syncKnowledgeBase,
-} from "../../workflows/index.ts";
 import { ignoreMissing, inTime, lookAt, startUnlessRunning } from "./calls.ts";
 import type { WorkflowView } from "./calls.ts";
 import {
@@ -32,21 +24,21 @@ export function createStarts(client: Client, taskQueuePrefix: string): Starts {
   const { background, house, ingest, runs, nodes } = taskQueues(taskQueuePrefix);
   return {
     resource: (input) =>
-      startUnlessRunning<typeof ingestResource>(client, "ingestResource", {
+      startUnlessRunning(client, "ingestResource", {
         args: [input],
         taskQueue: ingest,
         workflowId: resourceWorkflowId(input.resource_id, input.revision),
         priority: priorityOf(input.org_id, START_URGENCY.resource),
       }),
     sync: (input) =>
-      startUnlessRunning<typeof syncKnowledgeBase>(client, "syncKnowledgeBase", {
+      startUnlessRunning(client, "syncKnowledgeBase", {
         args: [input],
         taskQueue: background,
         workflowId: syncWorkflowId(input.sync_id),
         priority: priorityOf(input.org_id, START_URGENCY.sync),
       }),
     import: (input) =>
-      startUnlessRunning<typeof importDataset>(client, "importDataset", {
+      startUnlessRunning(client, "importDataset", {
         args: [input],
         taskQueue: background,
         workflowId: importWorkflowId(input.import_id),
@@ -54,7 +46,7 @@ export function createStarts(client: Client, taskQueuePrefix: string): Starts {
       }),
     async experiment_job({ cancel, ...job }) {
       const workflowId = experimentJobWorkflowId(job.job_id);
-      await startUnlessRunning<typeof runExperiment>(client, "runExperiment", {
+      await startUnlessRunning(client, "runExperiment", {
         args: [{ ...job, run_queue: runs, node_queue: nodes }],
         taskQueue: background,
         workflowId,
@@ -64,14 +56,14 @@ export function createStarts(client: Client, taskQueuePrefix: string): Starts {
       if (cancel) await inTime(client.workflow.getHandle(workflowId).cancel()).catch(ignoreMissing);
     },
     run_job: (input) =>
-      startUnlessRunning<typeof runJob>(client, "runJob", {
+      startUnlessRunning(client, "runJob", {
         args: [input],
         taskQueue: background,
         workflowId: runJobWorkflowId(input.job_id),
         priority: priorityOf(input.org_id, START_URGENCY.run_job),
       }),
     erasure: ({ org_id, erasure_id }) =>
-      startUnlessRunning<typeof eraseUser>(client, "eraseUser", {
+      startUnlessRunning(client, "eraseUser", {
         args: [{ erasure_id, activity_queue: house }],
         taskQueue: background,
         workflowId: erasureWorkflowId(erasure_id),

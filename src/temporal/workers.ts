@@ -6,13 +6,21 @@ import type { RecordSinks } from "../domain/runs/record-sinks.ts";
 import type { TemporalConnection } from "./connection.ts";
 import { versionOf } from "./deployments.ts";
 import { taskQueues } from "./ids.ts";
+import type { TaskQueues } from "./ids.ts";
+import { POLLED } from "./queues.ts";
 
-type Activities = object;
 /** The connection to Temporal that workers use. */
 type Temporal = Pick<TemporalConnection, "connection" | "dataConverter">;
 
+/** What a worker executes, in addition to workflows. */
+export interface WorkerParts {
+  readonly activities: object;
+  /** Only workflows of runs have sinks. */
+  readonly sinks?: InjectedSinks<RecordSinks>;
+}
+
 /** Longest time between two heartbeats that reach Temporal (ms). An activity learns about its cancellation with the next heartbeat. */
-const withHeartbeats = {
+const HEARTBEATS = {
   maxHeartbeatThrottleInterval: "2 seconds",
   defaultHeartbeatThrottleInterval: "2 seconds",
 } as const;
@@ -45,18 +53,14 @@ export interface RunningWorkers {
   stop(): Promise<void>;
 }
 
-/** A worker that executes run workflows, their local activities and their sinks. `npm run build` makes the bundle. */
-export async function createRunWorker(
-  config: Config,
-  temporal: Temporal,
-  { activities, sinks }: { readonly activities: Activities; readonly sinks: InjectedSinks<RecordSinks> },
-): Promise<Worker> {
-  return Worker.create({
-    ...common(config, temporal),
-    taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE).runs,
-    workflowBundle: await workflowBundle(),
-    activities,
-    sinks,
+/** Most concurrent erasures and purges of a worker; few, because each holds a connection to the database. */
+export const HOUSE_ACTIVITIES = 4;
+/** Polls that a worker of deliveries keeps open in addition to the shards that it owns. */
+const SPARE_SLOTS = 2;
+
+/** How much a worker of each queue does at the same time. */
+const LIMITS: { readonly [Queue in keyof TaskQueues]: (config: Config) => Partial<WorkerOptions> } = {
+  runs: (config) => ({
     maxCachedWorkflows: config.MILLRACE_WORKER_CACHED_WORKFLOWS,
     // Slots are cheap, but each open poll also holds one: with too few, starts would not be eager.
     maxConcurrentWorkflowTaskExecutions: 200,
@@ -64,45 +68,51 @@ export async function createRunWorker(
     maxConcurrentLocalActivityExecutions: 400,
     // After this time other processes take over the workflows of a dead process.
     stickyQueueScheduleToStartTimeout: "2 seconds",
-  });
-}
+  }),
+  nodes: (config) => ({ ...HEARTBEATS, maxConcurrentActivityTaskExecutions: config.MILLRACE_WORKER_ACTIVITIES }),
+  ingest: limitsOfJobs,
+  background: limitsOfJobs,
+  webhooks: (config) => ({
+    ...HEARTBEATS,
+    // A worker that owns all shards still polls, because a queue without pollers would look like a missing worker.
+    maxConcurrentActivityTaskExecutions: config.MILLRACE_WEBHOOK_SHARDS + SPARE_SLOTS,
+  }),
+  house: () => ({
+    ...HEARTBEATS,
+    activityTaskPollerBehavior: { type: "simple-maximum", maximum: 1 },
+    maxConcurrentActivityTaskExecutions: HOUSE_ACTIVITIES,
+  }),
+};
 
-/** A worker that executes the regular activities of nodes: outbound requests, code, pages. */
-export function createNodeWorker(config: Config, temporal: Temporal, activities: Activities): Promise<Worker> {
-  return Worker.create({
-    ...common(config, temporal),
-    ...withHeartbeats,
-    taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE).nodes,
-    activities,
-    maxConcurrentActivityTaskExecutions: config.MILLRACE_WORKER_ACTIVITIES,
-  });
-}
-
-/** A worker that reads uploaded documents: workflows and activities. */
-export function createIngestWorker(config: Config, temporal: Temporal, activities: Activities): Promise<Worker> {
-  return createJobWorker(config, temporal, taskQueues(config.MILLRACE_TASK_QUEUE).ingest, activities);
-}
-
-/** A worker for long jobs that no one waits for, such as syncs and experiments: workflows and activities. */
-export function createBackgroundWorker(config: Config, temporal: Temporal, activities: Activities): Promise<Worker> {
-  return createJobWorker(config, temporal, taskQueues(config.MILLRACE_TASK_QUEUE).background, activities);
-}
-
-async function createJobWorker(
-  config: Config,
-  temporal: Temporal,
-  taskQueue: string,
-  activities: Activities,
-): Promise<Worker> {
-  return Worker.create({
-    ...common(config, temporal),
-    ...withHeartbeats,
-    taskQueue,
-    workflowBundle: await workflowBundle(),
-    activities,
+function limitsOfJobs(config: Config): Partial<WorkerOptions> {
+  return {
+    ...HEARTBEATS,
     maxCachedWorkflows: Math.min(MAX_CACHED_JOBS, config.MILLRACE_WORKER_CACHED_WORKFLOWS),
     maxConcurrentWorkflowTaskExecutions: MAX_JOB_STEPS,
     maxConcurrentActivityTaskExecutions: JOB_ACTIVITIES,
+  };
+}
+
+/** The worker of a queue (see TaskQueues). `npm run build` makes the bundle of the workflows. */
+export async function createWorker(
+  queue: keyof TaskQueues,
+  config: Config,
+  { connection, dataConverter }: Temporal,
+  parts: WorkerParts,
+): Promise<Worker> {
+  return Worker.create({
+    connection,
+    dataConverter,
+    namespace: config.TEMPORAL_NAMESPACE,
+    taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE)[queue],
+    workflowTaskPollerBehavior: POLLS,
+    activityTaskPollerBehavior: POLLS,
+    ...versioning(config),
+    shutdownGraceTime: config.MILLRACE_SHUTDOWN_GRACE_MS,
+    shutdownForceTime: config.MILLRACE_SHUTDOWN_GRACE_MS + 5000,
+    ...(POLLED[queue].includes("workflow") ? { workflowBundle: await workflowBundle() } : {}),
+    ...parts,
+    ...LIMITS[queue](config),
   });
 }
 
@@ -112,49 +122,6 @@ let bundle: Promise<{ code: string }> | undefined;
 function workflowBundle(): Promise<{ code: string }> {
   bundle ??= readFile(new URL("../../workflow-bundle.js", import.meta.url), "utf8").then((code) => ({ code }));
   return bundle;
-}
-
-/** Polls that a worker keeps open in addition to the shards that it owns. */
-const SPARE_SLOTS = 2;
-
-/** A worker that delivers the events of shards. */
-export function createWebhookWorker(config: Config, temporal: Temporal, activities: Activities): Promise<Worker> {
-  return Worker.create({
-    ...common(config, temporal),
-    ...withHeartbeats,
-    taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE).webhooks,
-    activities,
-    // A worker that owns all shards still polls, because a queue without pollers would look like a missing worker.
-    maxConcurrentActivityTaskExecutions: config.MILLRACE_WEBHOOK_SHARDS + SPARE_SLOTS,
-  });
-}
-
-/** Most concurrent erasures and purges of a worker; few, because each holds a connection to the database. */
-export const HOUSE_ACTIVITIES = 4;
-
-/** A worker for erasures and purges. */
-export function createHouseWorker(config: Config, temporal: Temporal, activities: Activities): Promise<Worker> {
-  return Worker.create({
-    ...common(config, temporal),
-    ...withHeartbeats,
-    taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE).house,
-    activities,
-    activityTaskPollerBehavior: { type: "simple-maximum", maximum: 1 },
-    maxConcurrentActivityTaskExecutions: HOUSE_ACTIVITIES,
-  });
-}
-
-function common(config: Config, { connection, dataConverter }: Temporal) {
-  return {
-    connection,
-    dataConverter,
-    namespace: config.TEMPORAL_NAMESPACE,
-    workflowTaskPollerBehavior: POLLS,
-    activityTaskPollerBehavior: POLLS,
-    ...versioning(config),
-    shutdownGraceTime: config.MILLRACE_SHUTDOWN_GRACE_MS,
-    shutdownForceTime: config.MILLRACE_SHUTDOWN_GRACE_MS + 5000,
-  };
 }
 
 /** With a deployment, a workflow stays on the build where it started, unless its own code specifies otherwise. */

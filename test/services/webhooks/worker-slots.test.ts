@@ -5,7 +5,7 @@ import { expect, inject, it } from "vitest";
 import { loadConfig } from "../../../src/config.ts";
 import { connectTemporal } from "../../../src/temporal/connection.ts";
 import { taskQueues } from "../../../src/temporal/ids.ts";
-import { createWebhookWorker, runWorkers } from "../../../src/temporal/workers.ts";
+import { createWorker, runWorkers } from "../../../src/temporal/workers.ts";
 import { dataConverter } from "../../support/payloads.ts";
 
 it("a worker that owns every shard keeps polling, so that its queue is not considered abandoned", async () => {
@@ -33,7 +33,7 @@ it("a worker that owns every shard keeps polling, so that its queue is not consi
       taskQueue: queues.background,
       workflowBundle: { codePath: fileURLToPath(new URL("../../../dist/workflow-bundle.js", import.meta.url)) },
     }),
-    await createWebhookWorker(config, temporal, { deliverShard }),
+    await createWorker("webhooks", config, temporal, { activities: { deliverShard } }),
   ]);
   const start = (shard: number) =>
     temporal.client.workflow.start("deliverWebhooks", {
