@@ -1,3 +1,4 @@
+import { EventSourceParserStream } from "eventsource-parser/stream";
 import { CommandFailure } from "./failure.ts";
 import type { UploadFile } from "./upload-file.ts";
 
@@ -7,8 +8,7 @@ export interface ApiTarget {
 }
 
 /** An event of a server-sent stream. */
-export interface StreamEvent {
-  readonly id: string;
+interface StreamEvent {
   readonly event: string;
   readonly data: unknown;
 }
@@ -30,7 +30,7 @@ export type Query = Readonly<Record<string, string | number | undefined>>;
 
 export interface ApiClient {
   get<T>(path: string, query?: Query): Promise<T>;
-  post<T>(path: string, body: unknown, query?: Query): Promise<T>;
+  post<T>(path: string, body: unknown): Promise<T>;
   patch<T>(path: string, body: unknown): Promise<T>;
   put<T>(path: string, body: unknown): Promise<T>;
   postForm<T>(path: string, form: FormData): Promise<T>;
@@ -38,7 +38,7 @@ export interface ApiClient {
   /** Sends a file as the multipart part `file`, after fields. */
   upload<T>(path: string, query: Query, file: UploadFile, fields?: Readonly<Record<string, string>>): Promise<T>;
   /** The events of a stream until the server closes it. */
-  events(path: string, query?: Query): AsyncGenerator<StreamEvent>;
+  events(path: string): AsyncGenerator<StreamEvent>;
 }
 
 /** Calls the HTTP API of a Millrace. Everything it throws is a CommandFailure. */
@@ -75,7 +75,7 @@ export function apiClient(target: ApiTarget): ApiClient {
   };
   return {
     get: async (path, query = {}) => json(await send("GET", path, query, {})),
-    post: async (path, body, query = {}) => json(await send("POST", path, query, jsonRequest(body))),
+    post: async (path, body) => json(await send("POST", path, {}, jsonRequest(body))),
     patch: async (path, body) => json(await send("PATCH", path, {}, jsonRequest(body))),
     put: async (path, body) => json(await send("PUT", path, {}, jsonRequest(body))),
     postForm: async (path, form) => json(await send("POST", path, {}, { body: form })),
@@ -88,33 +88,12 @@ export function apiClient(target: ApiTarget): ApiClient {
       form.set("file", file.content, file.name);
       return json(await send("POST", path, query, { body: form }));
     },
-    async *events(path, query = {}) {
-      const response = await send("GET", path, query, { headers: { accept: "text/event-stream" } });
-      if (response.body !== null) yield* parseEvents(response.body);
+    async *events(path) {
+      const { body } = await send("GET", path, {}, { headers: { accept: "text/event-stream" } });
+      const events = body?.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+      for await (const { event = "message", data } of events ?? []) yield { event, data: JSON.parse(data) as unknown };
     },
   };
-}
-
-/** Reads the text/event-stream format: blocks of `field: value` lines between empty lines. */
-async function* parseEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamEvent> {
-  const decoder = new TextDecoder();
-  let pending = "";
-  for await (const chunk of body) {
-    pending += decoder.decode(chunk, { stream: true });
-    const blocks = pending.split(/\r?\n\r?\n/);
-    pending = blocks.pop() ?? "";
-    for (const block of blocks) {
-      const fields = new Map<string, string>();
-      for (const line of block.split(/\r?\n/)) {
-        const [, name = "", value = ""] = /^([^:]+): ?(.*)$/.exec(line) ?? [];
-        // Several data lines are one value of several lines.
-        fields.set(name, name === "data" && fields.has("data") ? `${fields.get("data")}\n${value}` : value);
-      }
-      const data = fields.get("data");
-      if (data !== undefined)
-        yield { id: fields.get("id") ?? "", event: fields.get("event") ?? "message", data: JSON.parse(data) };
-    }
-  }
 }
 
 async function bodyOf(response: Response): Promise<unknown> {

@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command } from "@commander-js/extra-typings";
 import { accounts } from "./accounts/index.ts";
 import { erasures } from "./erasures/index.ts";
 import { evals } from "./evals/index.ts";

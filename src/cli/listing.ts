@@ -1,7 +1,6 @@
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { ApiClient, Query } from "./api-client.ts";
-import { openApi, show, table, withApiOptions } from "./options.ts";
-import type { ApiOptions } from "./options.ts";
+import { apiCommand, openApi, show, table } from "./options.ts";
 import { readId } from "./values.ts";
 
 type Reader = Pick<ApiClient, "get">;
@@ -54,12 +53,10 @@ export function showTable<Item>(json: boolean | undefined, items: readonly Item[
 
 /** Adds `list`: one page of 200 as a table. */
 export function addList<Item>(group: Command, what: string, path: string, columns: Columns<Item>): void {
-  withApiOptions(group.command("list").description(`list ${what}, newest first`)).action(
-    async (options: ApiOptions) => {
-      const { api } = openApi(options);
-      showTable(options.json, await newest<Item>(api, path), columns);
-    },
-  );
+  apiCommand(group, "list", `list ${what}, newest first`).action(async (options) => {
+    const { api } = openApi(options);
+    showTable(options.json, await newest<Item>(api, path), columns);
+  });
 }
 
 /** Adds `delete <id>`. `what`: "a trigger". `list` shows the ids. */
@@ -69,11 +66,11 @@ export function addDelete(
   path: string,
   read = readId(what, `${group.name()} list`),
 ): void {
-  withApiOptions(group.command("delete").description(`delete ${what}`).argument("<id>", `ID of ${what}`, read)).action(
-    async (id: string, options: ApiOptions) => {
+  apiCommand(group, "delete", `delete ${what}`)
+    .argument("<id>", `ID of ${what}`, read)
+    .action(async (id, options) => {
       const { api } = openApi(options);
       await api.delete(`${path}/${encodeURIComponent(id)}`);
       show(options.json, { deleted: id }, () => [`deleted ${id}`]);
-    },
-  );
+    });
 }

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Command, OptionValues } from "@commander-js/extra-typings";
 import { isUuid } from "../domain/uuid.ts";
 import { mistakenSettings } from "../config.ts";
 import { databaseAddress } from "../config-values.ts";
@@ -21,9 +21,11 @@ export interface ApiOptions {
   readonly json?: boolean;
 }
 
-/** Adds the options for commands that call the HTTP API. */
-export function withApiOptions(command: Command): Command {
-  return command
+/** Adds a command that calls the HTTP API, with the options for that. */
+export function apiCommand<Usage extends string>(group: Command, usage: Usage, description: string) {
+  return group
+    .command(usage)
+    .description(description)
     .option("--url <url>", "URL of the API (MILLRACE_URL, else .millrace/dev.json)")
     .option("--key <key>", "API key (MILLRACE_API_KEY, else .millrace/dev.json)")
     .option("--json", "print JSON");
@@ -88,22 +90,20 @@ export function databaseUrlOf(options: DatabaseOptions): string {
 }
 
 /** Adds the options and the action of a command that uses the database directly; the database is open while the action runs. */
-export function withDatabase<Extra extends object = object>(
-  command: Command,
-  action: (database: Database, options: DatabaseOptions & Extra, argument: string) => Promise<void>,
+export function withDatabase<Args extends unknown[], Opts extends OptionValues>(
+  command: Command<Args, Opts>,
+  action: (database: Database, options: DatabaseOptions & Opts, ...args: Args) => Promise<void>,
 ): void {
   command
     .option("--database-url <url>", "Postgres URL (DATABASE_URL, else .millrace/dev.json)")
     .option("--json", "print JSON")
     .action(async (...passed: unknown[]) => {
       // Commander passes the arguments, the options and the command.
-      const options = passed.at(-2) as DatabaseOptions & Extra;
+      const options = passed.at(-2) as DatabaseOptions & Opts;
       const url = databaseUrlOf(options);
       const database = openDatabase({ url, poolSize: 2, applicationName: "millrace-cli", onError: () => undefined });
       try {
-        await namingPostgresOfPool(url, () =>
-          action(database, options, typeof passed[0] === "string" ? passed[0] : ""),
-        );
+        await namingPostgresOfPool(url, () => action(database, options, ...(passed.slice(0, -2) as Args)));
       } finally {
         await database.close();
       }

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import { CommandFailure } from "./failure.ts";
 import { readNumber } from "./values.ts";
 
@@ -23,7 +23,7 @@ export function addProcessCommands(program: Command): void {
     .command("model-stub")
     .description("scripted stand-in for a model endpoint, for trying out flows without a model")
     .option("--port <port>", "port to listen on, on this machine only", readNumber(0, 65_535), 8099)
-    .action(async ({ port }: { port: number }) => {
+    .action(async ({ port }) => {
       const { startModelStub, STUB_MODEL } = await import("../dev/model-stub.ts");
       const { url } = await startModelStub(port);
       console.log(

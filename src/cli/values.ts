@@ -1,5 +1,5 @@
 import { isUuid } from "../domain/uuid.ts";
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError } from "@commander-js/extra-typings";
 import type { z } from "zod";
 import { timestampAt, timeText } from "../domain/timestamps.ts";
 import { CommandFailure } from "./failure.ts";

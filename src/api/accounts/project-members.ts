@@ -22,7 +22,7 @@ import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 
-const memberSchema = z
+export const memberSchema = z
   .object({
     project_id: z.uuid(),
     project_name: z.string(),

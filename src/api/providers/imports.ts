@@ -105,7 +105,8 @@ const changed = {
 const changes = z
   .object({ operations: z.int().describe("Number of actions the provider has now."), ...changed })
   .meta({ id: "ProviderImportChanges" });
-const previewSchema = z
+/** The response of a dry run. */
+export const previewSchema = z
   .object({
     ...changed,
     used_by: z
@@ -122,7 +123,7 @@ const previewSchema = z
       .describe("Up to 50 changed actions; `description` is the text that models read."),
   })
   .meta({ id: "ProviderImportPreview" });
-const importedSchema = providerSchema
+export const importedSchema = providerSchema
   .extend({
     import: changes,
     connection_id: z.uuid().optional().describe("The connection created from `connection`."),

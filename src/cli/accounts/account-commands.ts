@@ -1,5 +1,5 @@
-import { InvalidArgumentError, Option } from "commander";
-import type { Command } from "commander";
+import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
+import type { Command, OptionValues } from "@commander-js/extra-typings";
 import { secretKeyDays } from "../../config.ts";
 import {
   apiKeyName,
@@ -14,21 +14,15 @@ import type { ApiKey, ApiKeyKind } from "../../stores/accounts/api-keys.ts";
 import type { Database } from "../../stores/db.ts";
 import { findOrganisation, listOrganisations } from "../../stores/accounts/organisations.ts";
 import { USER_ROLES } from "../../stores/accounts/users.ts";
-import type { UserRole } from "../../stores/accounts/users.ts";
 import { createKey, createOrganisation, createUser, revokeKey } from "../accounts.ts";
 import { CommandFailure } from "../failure.ts";
 import { limitsFrom, withLimits } from "./key-limit-options.ts";
-import type { LimitOptions } from "./key-limit-options.ts";
 import { showTable } from "../listing.ts";
 import { show, withDatabase } from "../options.ts";
 import { readBy, readId, readTime } from "../values.ts";
 import { invocation } from "../shell.ts";
 
 const NEVER = "never";
-
-export interface OfOrganisation {
-  readonly org?: string;
-}
 
 /** `orgs`, `users` and `keys`: they use the database directly, so that the first key can be created. */
 export function addAccountCommands(program: Command): void {
@@ -38,7 +32,7 @@ export function addAccountCommands(program: Command): void {
     .description("create an organisation")
     .argument("<name>", "1 to 200 characters", readBy(organisationName, "Pass a name of 1 to 200 characters."))
     .option("--same-name", "allow a second organisation with this name");
-  withDatabase<{ sameName?: boolean }>(newOrganisation, async (database, options, name) => {
+  withDatabase(newOrganisation, async (database, options, name) => {
     const made = await createOrganisation(database, name, { newName: options.sameName !== true });
     show(options.json, made, () => [`organisation ${made.org_id} (${made.name})`]);
   });
@@ -60,7 +54,7 @@ export function addAccountCommands(program: Command): void {
       "e-mail address with which the user signs in",
       readBy(emailAddress, "Pass an e-mail address such as ada@example.com."),
     );
-  withDatabase<OfOrganisation & { role: UserRole; password?: string }>(
+  withDatabase(
     withOrganisation(newUser)
       .addOption(
         new Option("--role <role>", "role of the user in the organisation").choices(USER_ROLES).default("viewer"),
@@ -78,7 +72,7 @@ export function addAccountCommands(program: Command): void {
   );
 
   const keys = program.command("keys").description("manage API keys of an organisation");
-  withDatabase<OfOrganisation & LimitOptions & { kind: ApiKeyKind; name: string; expiresAt?: string }>(
+  withDatabase(
     withLimits(withOrganisation(keys.command("create").description("create an API key; its value is shown only once")))
       .addOption(
         new Option("--kind <kind>", "secret, or public: only to run flows and upload documents")
@@ -105,7 +99,7 @@ export function addAccountCommands(program: Command): void {
       show(options.json, made, () => [made.value]);
     },
   );
-  withDatabase<OfOrganisation>(
+  withDatabase(
     withOrganisation(keys.command("list").description("list active API keys")),
     async (database, options) => {
       const all = await allKeys(database, await organisationOf(database, options.org));
@@ -123,7 +117,7 @@ export function addAccountCommands(program: Command): void {
     .command("revoke")
     .description("revoke an API key")
     .argument("<key_id>", "key ID", readId("a key", "keys list"));
-  withDatabase<OfOrganisation>(withOrganisation(keyToRevoke), async (database, options, keyId) => {
+  withDatabase(withOrganisation(keyToRevoke), async (database, options, keyId) => {
     const org_id = await organisationOf(database, options.org);
     if (!(await revokeKey(database, org_id, keyId)))
       throw new CommandFailure(`No active key ${keyId} in organisation ${org_id}.`);
@@ -131,7 +125,7 @@ export function addAccountCommands(program: Command): void {
   });
 }
 
-export function withOrganisation(command: Command): Command {
+export function withOrganisation<Args extends unknown[], Opts extends OptionValues>(command: Command<Args, Opts>) {
   const read = readId("an organisation", "orgs list");
   return command.option("--org <org_id>", "organisation ID; required if there are several", read);
 }

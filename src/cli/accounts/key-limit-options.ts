@@ -1,5 +1,5 @@
-import { InvalidArgumentError } from "commander";
-import type { Command } from "commander";
+import { InvalidArgumentError } from "@commander-js/extra-typings";
+import type { Command, OptionValues } from "@commander-js/extra-typings";
 import { keyLimits } from "../../domain/accounts/key-limits.ts";
 import type { KeyLimits } from "../../domain/accounts/key-limits.ts";
 import { unknownProjects } from "../../services/projects/projects.ts";
@@ -16,7 +16,7 @@ export interface LimitOptions {
 }
 
 /** Adds the options for restricted keys; lists are comma-separated. */
-export function withLimits(command: Command): Command {
+export function withLimits<Args extends unknown[], Opts extends OptionValues>(command: Command<Args, Opts>) {
   return command
     .option("--scopes <list>", "allow only these operations, e.g. runs:read,knowledge:*", readList("scopes"))
     .option("--read-only", "allow only operations that change nothing")

@@ -1,12 +1,11 @@
-import { InvalidArgumentError } from "commander";
-import type { Command } from "commander";
+import { InvalidArgumentError } from "@commander-js/extra-typings";
+import type { Command } from "@commander-js/extra-typings";
 import { QUOTAS } from "../../domain/accounts/quotas.ts";
 import type { Quota } from "../../domain/accounts/quotas.ts";
 import { limitsOf, listQuotas, lockQuotas, setQuotas } from "../../stores/quotas/quotas.ts";
 import { quotaStatus } from "../../services/accounts/quotas.ts";
 import type { Database } from "../../stores/db.ts";
 import { organisationOf, withOrganisation } from "./account-commands.ts";
-import type { OfOrganisation } from "./account-commands.ts";
 import { recordCommand } from "../accounts.ts";
 import { CommandFailure } from "../failure.ts";
 import { show, table, withDatabase } from "../options.ts";
@@ -31,7 +30,7 @@ export function addQuotaCommands(program: Command): void {
       ]),
     );
   };
-  withDatabase<OfOrganisation>(
+  withDatabase(
     withOrganisation(quotas.command("list").description("show an organisation's quotas and their use")),
     async (database, options) => listed(database, await organisationOf(database, options.org), options.json),
   );
@@ -42,28 +41,28 @@ export function addQuotaCommands(program: Command): void {
       `a number, or \`${NONE}\` to use the installation's setting`,
       readLimit(quota),
     );
-  withDatabase<OfOrganisation & Record<string, number | typeof NONE>>(
-    withOrganisation(set),
-    async (database, { org, json, ...given }) => {
-      const org_id = await organisationOf(database, org);
-      if (QUOTAS.every((quota) => given[optionOf(quota)] === undefined))
-        throw new CommandFailure("Pass a quota to set, such as --concurrent-runs 100.", 2);
-      const limits = Object.fromEntries(
-        QUOTAS.map((quota) => {
-          const most = given[optionOf(quota)];
-          return [quota, most === NONE ? null : most];
-        }),
-      );
-      await database.orgTransaction(org_id, async (db) => {
-        const before = await lockQuotas(db, null);
-        await setQuotas(db, org_id, null, limits);
-        const target = { type: "organisation", id: org_id };
-        const after = limitsOf(await listQuotas(db), null);
-        await recordCommand(db, org_id, "quotas set", { target, before, after });
-      });
-      await listed(database, org_id, json);
-    },
-  );
+  withDatabase(withOrganisation(set), async (database, { org, json, ...given }) => {
+    const org_id = await organisationOf(database, org);
+    // Options that are added in a loop have no types.
+    const mostOf = (quota: Quota) =>
+      (given as Readonly<Record<string, unknown>>)[optionOf(quota)] as number | typeof NONE | undefined;
+    if (QUOTAS.every((quota) => mostOf(quota) === undefined))
+      throw new CommandFailure("Pass a quota to set, such as --concurrent-runs 100.", 2);
+    const limits = Object.fromEntries(
+      QUOTAS.map((quota) => {
+        const most = mostOf(quota);
+        return [quota, most === NONE ? null : most];
+      }),
+    );
+    await database.orgTransaction(org_id, async (db) => {
+      const before = await lockQuotas(db, null);
+      await setQuotas(db, org_id, null, limits);
+      const target = { type: "organisation", id: org_id };
+      const after = limitsOf(await listQuotas(db), null);
+      await recordCommand(db, org_id, "quotas set", { target, before, after });
+    });
+    await listed(database, org_id, json);
+  });
 }
 
 /** The name of the option's value in Commander. */

@@ -1,8 +1,8 @@
 import { readdir, stat } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { Option } from "commander";
-import type { Command } from "commander";
+import { Option } from "@commander-js/extra-typings";
+import type { Command } from "@commander-js/extra-typings";
 import { eachAtOnce } from "../../platform/at-once.ts";
 import type { ResourceView } from "../../api/knowledge/resource-presenter.ts";
 import type { presentSync } from "../../api/knowledge/sync-presenter.ts";
@@ -10,18 +10,11 @@ import { ApiRefusal } from "../api-client.ts";
 import type { ApiClient } from "../api-client.ts";
 import { CommandFailure } from "../failure.ts";
 import { newest, showTable } from "../listing.ts";
-import { openApi, show, withApiOptions } from "../options.ts";
-import type { ApiOptions } from "../options.ts";
+import { apiCommand, openApi, show } from "../options.ts";
 import { createProgress } from "../progress.ts";
 import { plainText } from "../plain-text.ts";
 import { openUploadFile } from "../upload-file.ts";
 import { readId } from "../values.ts";
-
-interface SyncOptions extends ApiOptions {
-  readonly full?: boolean;
-  readonly dryRun?: boolean;
-  readonly keepMissing?: boolean;
-}
 
 interface Added {
   readonly name: string;
@@ -43,76 +36,63 @@ const OVER = ["completed", "failed", "cancelled"];
 export function addDocumentCommands(kb: Command): void {
   const base = readId("a knowledge base", "kb list");
 
-  withApiOptions(
-    kb
-      .command("add")
-      .description("add files, folders and URLs; replaces documents added earlier from the same path")
-      .argument("<knowledge_base_id>", "which", base)
-      .argument("<what...>", "files, folders (without hidden files) or http URLs"),
-  ).action(async (knowledgeBaseId: string, what: readonly string[], options: ApiOptions) => {
-    const { api } = openApi(options);
-    const names = (await Promise.all(what.map(filesOf))).flat();
-    if (names.length === 0)
-      throw new CommandFailure(`No file found in ${what.join(", ")}; hidden files are not added.`, 2);
-    const progress = createProgress();
-    const added: Added[] = [];
-    await eachAtOnce(names, LANES, async (name) => {
-      added.push(await add(api, `${PATH}/${knowledgeBaseId}/resources`, name));
-      progress.show(`${added.length} of ${names.length} sent`);
+  apiCommand(kb, "add", "add files, folders and URLs; replaces documents added earlier from the same path")
+    .argument("<knowledge_base_id>", "which", base)
+    .argument("<what...>", "files, folders (without hidden files) or http URLs")
+    .action(async (knowledgeBaseId, what, options) => {
+      const { api } = openApi(options);
+      const names = (await Promise.all(what.map(filesOf))).flat();
+      if (names.length === 0)
+        throw new CommandFailure(`No file found in ${what.join(", ")}; hidden files are not added.`, 2);
+      const progress = createProgress();
+      const added: Added[] = [];
+      await eachAtOnce(names, LANES, async (name) => {
+        added.push(await add(api, `${PATH}/${knowledgeBaseId}/resources`, name));
+        progress.show(`${added.length} of ${names.length} sent`);
+      });
+      await untilIndexed(api, `${PATH}/${knowledgeBaseId}/resources`, added, (done) =>
+        progress.show(`${done} of ${added.length} indexed`),
+      );
+      progress.end();
+      const failed = added.filter(({ status }) => status === "error");
+      show(options.json, added, () => [
+        ...failed.map(
+          ({ name, error }) => `${plainText(name)}: ${plainText(error?.message ?? "")} (${error?.code ?? ""})`,
+        ),
+        `${added.length - failed.length} of ${added.length} documents are indexed.`,
+      ]);
+      if (failed.length > 0) throw new CommandFailure("");
     });
-    await untilIndexed(api, `${PATH}/${knowledgeBaseId}/resources`, added, (done) =>
-      progress.show(`${done} of ${added.length} indexed`),
-    );
-    progress.end();
-    const failed = added.filter(({ status }) => status === "error");
-    show(options.json, added, () => [
-      ...failed.map(
-        ({ name, error }) => `${plainText(name)}: ${plainText(error?.message ?? "")} (${error?.code ?? ""})`,
-      ),
-      `${added.length - failed.length} of ${added.length} documents are indexed.`,
-    ]);
-    if (failed.length > 0) throw new CommandFailure("");
-  });
 
-  withApiOptions(
-    kb
-      .command("documents")
-      .description("list the documents of a knowledge base, newest first")
-      .argument("<knowledge_base_id>", "which", base),
-  ).action(async (knowledgeBaseId: string, options: ApiOptions) => {
-    const { api } = openApi(options);
-    showTable(options.json, await newest<ResourceView>(api, `${PATH}/${knowledgeBaseId}/resources`), {
-      DOCUMENT: ({ resource_id }) => resource_id,
-      STATUS: ({ status }) => status,
-      CHUNKS: ({ chunk_count }) => String(chunk_count),
-      NAME: ({ source_url, resource_path }) => plainText(source_url ?? resource_path),
-      ERROR: ({ error }) => plainText(error?.message ?? ""),
+  apiCommand(kb, "documents", "list the documents of a knowledge base, newest first")
+    .argument("<knowledge_base_id>", "which", base)
+    .action(async (knowledgeBaseId, options) => {
+      const { api } = openApi(options);
+      showTable(options.json, await newest<ResourceView>(api, `${PATH}/${knowledgeBaseId}/resources`), {
+        DOCUMENT: ({ resource_id }) => resource_id,
+        STATUS: ({ status }) => status,
+        CHUNKS: ({ chunk_count }) => String(chunk_count),
+        NAME: ({ source_url, resource_path }) => plainText(source_url ?? resource_path),
+        ERROR: ({ error }) => plainText(error?.message ?? ""),
+      });
     });
-  });
 
-  withApiOptions(
-    kb
-      .command("remove")
-      .description("delete documents from a knowledge base")
-      .argument("<knowledge_base_id>", "which", base)
-      .argument("<document_id...>", "document IDs, as `kb documents` shows them"),
-  ).action(async (knowledgeBaseId: string, documents: readonly string[], options: ApiOptions) => {
-    documents.forEach(readId("a document", "kb documents"));
-    const { api } = openApi(options);
-    for (const id of documents) await api.delete(`${PATH}/${knowledgeBaseId}/resources/${id}`);
-    show(options.json, { deleted: documents }, () => documents.map((id) => `deleted ${id}`));
-  });
+  apiCommand(kb, "remove", "delete documents from a knowledge base")
+    .argument("<knowledge_base_id>", "which", base)
+    .argument("<document_id...>", "document IDs, as `kb documents` shows them")
+    .action(async (knowledgeBaseId, documents, options) => {
+      documents.forEach(readId("a document", "kb documents"));
+      const { api } = openApi(options);
+      for (const id of documents) await api.delete(`${PATH}/${knowledgeBaseId}/resources/${id}`);
+      show(options.json, { deleted: documents }, () => documents.map((id) => `deleted ${id}`));
+    });
 
-  withApiOptions(
-    kb
-      .command("sync")
-      .description("read the sources of a knowledge base again and index what changed")
-      .argument("<knowledge_base_id>", "which", base),
-  )
+  apiCommand(kb, "sync", "read the sources of a knowledge base again and index what changed")
+    .argument("<knowledge_base_id>", "which", base)
     .addOption(new Option("--full", "index all documents again, with the current settings").conflicts("dryRun"))
     .option("--dry-run", "report changes without applying them")
     .option("--keep-missing", "keep pages that the source no longer lists")
-    .action(async (knowledgeBaseId: string, options: SyncOptions) => {
+    .action(async (knowledgeBaseId, options) => {
       const { api } = openApi(options);
       const path = `${PATH}/${knowledgeBaseId}`;
       const mode = options.full === true ? "full" : options.dryRun === true ? "dry_run" : "incremental";

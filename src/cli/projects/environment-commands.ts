@@ -1,49 +1,33 @@
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { presentEnvironment, presentReview } from "../../api/projects/environment-presenter.ts";
 import type { ApiClient } from "../api-client.ts";
 import { CommandFailure } from "../failure.ts";
 import { requireProject } from "../flow-file.ts";
 import { showTable } from "../listing.ts";
-import { openApi, show, withApiOptions } from "../options.ts";
-import type { ApiOptions } from "../options.ts";
+import { apiCommand, openApi, show } from "../options.ts";
 import { plainText } from "../plain-text.ts";
 
 type Environment = ReturnType<typeof presentEnvironment>;
 type Review = ReturnType<typeof presentReview>;
 
-interface PromoteOptions extends ApiOptions {
-  readonly to: string;
-  readonly version?: string;
-  readonly from?: string;
-  readonly connection: readonly string[];
-  readonly notes: string;
-  readonly rollback?: true;
-  readonly propose?: true;
-  readonly create?: true;
-}
-
 /** `environments` and `promote`. */
 export function addEnvironmentCommands(program: Command): void {
-  withApiOptions(
-    program.command("environments <project>").description("list the environments of a project with their versions"),
-  ).action(async (name: string, options: ApiOptions) => {
-    const { api } = openApi(options);
-    const { project_id } = await requireProject(api, name);
-    showTable(options.json, await environmentsOf(api, project_id), {
-      ENVIRONMENT: (each) => each.name,
-      VERSION: ({ version }) => String(version ?? "-"),
-      REVIEW: ({ requires_review }) => (requires_review ? "required" : "-"),
-      PROMOTED: ({ promotion }) => promotion?.promoted_at ?? "-",
-      BY: ({ promotion }) => plainText(promotion?.promoted_by_name ?? "-"),
-      NOTES: ({ promotion }) => plainText(promotion?.notes ?? ""),
-    });
-  });
+  apiCommand(program, "environments <project>", "list the environments of a project with their versions").action(
+    async (name, options) => {
+      const { api } = openApi(options);
+      const { project_id } = await requireProject(api, name);
+      showTable(options.json, await environmentsOf(api, project_id), {
+        ENVIRONMENT: (each) => each.name,
+        VERSION: ({ version }) => String(version ?? "-"),
+        REVIEW: ({ requires_review }) => (requires_review ? "required" : "-"),
+        PROMOTED: ({ promotion }) => promotion?.promoted_at ?? "-",
+        BY: ({ promotion }) => plainText(promotion?.promoted_by_name ?? "-"),
+        NOTES: ({ promotion }) => plainText(promotion?.notes ?? ""),
+      });
+    },
+  );
 
-  withApiOptions(
-    program
-      .command("promote <project>")
-      .description("give an environment a version, or roll it back to the one before"),
-  )
+  apiCommand(program, "promote <project>", "give an environment a version, or roll it back to the one before")
     .requiredOption("--to <environment>", "the environment, such as staging or production")
     .option("--version <number>", "the version; default: that of --from, or else the newest one")
     .option("--from <environment>", "promote the version that this environment has")
@@ -57,7 +41,7 @@ export function addEnvironmentCommands(program: Command): void {
     .option("--propose", "let a second person approve it")
     .option("--rollback", "go back to what the environment had before")
     .option("--create", "create the environment if the project does not have it")
-    .action(async (name: string, options: PromoteOptions) => {
+    .action(async (name, options) => {
       const { api } = openApi(options);
       const { project_id } = await requireProject(api, name);
       const environments = await environmentsOf(api, project_id);
@@ -93,7 +77,7 @@ async function environmentsOf(api: ApiClient, projectId: string): Promise<readon
 async function versionOf(
   api: ApiClient,
   projectId: string,
-  { version, from }: PromoteOptions,
+  { version, from }: { readonly version?: string; readonly from?: string },
   environments: readonly Environment[],
 ): Promise<number> {
   if (version !== undefined && from !== undefined) throw new CommandFailure("Pass --version or --from, not both.", 2);

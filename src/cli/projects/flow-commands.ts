@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import type { z } from "zod";
 import type { DocumentView } from "../../api/documents/document-presenter.ts";
 import type { flowValidationSchema } from "../../api/projects/flow-io-presenter.ts";
@@ -9,30 +9,17 @@ import type { DevState } from "../dev-state.ts";
 import { deployFlow, findProject, readFlowFile, requireProject, resolveNames } from "../flow-file.ts";
 import { addDelete, addList, newest, showTable } from "../listing.ts";
 import { addMemberCommands } from "./member-commands.ts";
-import { openApi, organisationOf, show, withApiOptions } from "../options.ts";
-import type { ApiOptions } from "../options.ts";
+import { apiCommand, openApi, organisationOf, show } from "../options.ts";
 import { plainText } from "../plain-text.ts";
-
-interface Options extends ApiOptions {
-  readonly project?: string;
-}
-
-interface HandleOptions extends Options {
-  readonly user: string;
-  readonly org?: string;
-  readonly name?: string;
-}
 
 type FlowReport = z.infer<typeof flowValidationSchema>;
 type Project = ReturnType<typeof presentProject>;
 
 /** `deploy`, `validate`, `projects list|delete` and `documents list|delete`. */
 export function addFlowCommands(program: Command): void {
-  withApiOptions(
-    program.command("deploy <flow.json>").description("deploy a flow as the published version of a project"),
-  )
+  apiCommand(program, "deploy <flow.json>", "deploy a flow as the published version of a project")
     .option("--project <name>", "name or ID of the project; default: the flow's name")
-    .action(async (file: string, options: Options) => {
+    .action(async (file, options) => {
       const { api } = openApi(options);
       const flow = await readFlowFile(file);
       const name = options.project ?? flow.name;
@@ -48,18 +35,18 @@ export function addFlowCommands(program: Command): void {
       ]);
     });
 
-  withApiOptions(
-    program.command("validate <flow.json>").description("list all problems of a flow without storing it"),
-  ).action(async (file: string, options: Options) => {
-    const { api } = openApi(options);
-    const flow = await resolveNames(api, await readFlowFile(file));
-    const report = await api.post<FlowReport>("/v2/flows/validate", { flow });
-    show(options.json, report, () => [
-      ...report.problems.map(lineOf),
-      report.valid ? `${file} is valid.` : `${file} is not valid.`,
-    ]);
-    if (!report.valid) throw new CommandFailure("");
-  });
+  apiCommand(program, "validate <flow.json>", "list all problems of a flow without storing it").action(
+    async (file, options) => {
+      const { api } = openApi(options);
+      const flow = await resolveNames(api, await readFlowFile(file));
+      const report = await api.post<FlowReport>("/v2/flows/validate", { flow });
+      show(options.json, report, () => [
+        ...report.problems.map(lineOf),
+        report.valid ? `${file} is valid.` : `${file} is not valid.`,
+      ]);
+      if (!report.valid) throw new CommandFailure("");
+    },
+  );
 
   const projects = program.command("projects").description("manage projects");
   addList<Project>(projects, "projects", "/v2/projects", {
@@ -74,34 +61,37 @@ export function addFlowCommands(program: Command): void {
   const documents = program
     .command("documents")
     .description("manage documents uploaded for a `user_id` (`<user>-<conversation>`)");
-  const ofHandle = (command: Command): Command =>
-    withApiOptions(
-      command.argument("<project>", "project name or ID").argument("[node]", "ID of the document node", "doc-0"),
-    )
+  const ofHandle = <Name extends string>(name: Name, description: string) =>
+    apiCommand(documents, name, description)
+      .argument("<project>", "project name or ID")
+      .argument("[node]", "ID of the document node", "doc-0")
       .requiredOption("--user <user-conversation>", "`user_id` of the documents")
       .option("--org <org_id>", "organisation of the documents (MILLRACE_ORG_ID, else .millrace/dev.json)");
-  const pathOf = async (api: ApiClient, dev: DevState | undefined, of: [string, string], options: HandleOptions) => {
+  const pathOf = async (
+    api: ApiClient,
+    dev: DevState | undefined,
+    of: [string, string],
+    options: { org?: string; user: string },
+  ) => {
     const org = organisationOf(options.org, dev);
     if (org === undefined) throw new CommandFailure("No organisation: pass --org or set MILLRACE_ORG_ID.", 2);
     const { project_id } = await requireProject(api, of[0]);
     return `/documents/${org}/${project_id}/${encodeURIComponent(of[1])}/${encodeURIComponent(options.user)}`;
   };
-  ofHandle(documents.command("list").description("list the documents, newest first")).action(
-    async (project: string, node: string, options: HandleOptions) => {
-      const { api, dev } = openApi(options);
-      const path = await pathOf(api, dev, [project, node], options);
-      showTable(options.json, await newest<DocumentView>(api, path), {
-        DOCUMENT: ({ file_id }) => file_id,
-        STATUS: ({ status }) => status,
-        BYTES: ({ size }) => String(size),
-        UPLOADED: ({ created_at }) => created_at,
-        NAME: ({ filename }) => plainText(filename),
-      });
-    },
-  );
-  ofHandle(documents.command("delete").description("delete all documents, or one"))
+  ofHandle("list", "list the documents, newest first").action(async (project, node, options) => {
+    const { api, dev } = openApi(options);
+    const path = await pathOf(api, dev, [project, node], options);
+    showTable(options.json, await newest<DocumentView>(api, path), {
+      DOCUMENT: ({ file_id }) => file_id,
+      STATUS: ({ status }) => status,
+      BYTES: ({ size }) => String(size),
+      UPLOADED: ({ created_at }) => created_at,
+      NAME: ({ filename }) => plainText(filename),
+    });
+  });
+  ofHandle("delete", "delete all documents, or one")
     .option("--name <filename>", "only the document with this name")
-    .action(async (project: string, node: string, options: HandleOptions) => {
+    .action(async (project, node, options) => {
       const { api, dev } = openApi(options);
       const path = await pathOf(api, dev, [project, node], options);
       await api.delete(path, { filename: options.name });

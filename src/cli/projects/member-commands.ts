@@ -1,66 +1,54 @@
-import { Argument, InvalidArgumentError } from "commander";
-import type { Command } from "commander";
+import { Argument, InvalidArgumentError } from "@commander-js/extra-typings";
+import type { Command } from "@commander-js/extra-typings";
 import { emailAddress } from "../../domain/accounts/accounts.ts";
 import { PROJECT_ROLES } from "../../domain/accounts/principal.ts";
 import { isUuid } from "../../domain/uuid.ts";
+import type { z } from "zod";
+import type { memberSchema } from "../../api/accounts/project-members.ts";
 import type { ApiClient } from "../api-client.ts";
 import { CommandFailure } from "../failure.ts";
 import { requireProject } from "../flow-file.ts";
 import { newest, showTable } from "../listing.ts";
-import { openApi, show, withApiOptions } from "../options.ts";
-import type { ApiOptions } from "../options.ts";
+import { apiCommand, openApi, show } from "../options.ts";
 
-interface Member {
-  readonly user_id: string;
-  readonly email: string;
-  readonly role: string;
-}
+type Member = z.infer<typeof memberSchema>;
 
 /** `projects members list|set|remove`: roles that users have in one project. */
 export function addMemberCommands(projects: Command): void {
   const members = projects.command("members").description("manage the roles of users in a project");
   const user = ["<user>", "user ID or e-mail address", readUser] as const;
-  withApiOptions(
-    members
-      .command("list")
-      .description("list the users with a role in a project")
-      .argument("<project>", "project name or ID"),
-  ).action(async (name: string, options: ApiOptions) => {
-    const { api } = openApi(options);
-    const { project_id } = await requireProject(api, name);
-    showTable(options.json, await newest<Member>(api, `/v2/projects/${project_id}/members`), {
-      USER: ({ user_id }) => user_id,
-      "E-MAIL": ({ email }) => email,
-      ROLE: ({ role }) => role,
+  apiCommand(members, "list", "list the users with a role in a project")
+    .argument("<project>", "project name or ID")
+    .action(async (name, options) => {
+      const { api } = openApi(options);
+      const { project_id } = await requireProject(api, name);
+      showTable(options.json, await newest<Member>(api, `/v2/projects/${project_id}/members`), {
+        USER: ({ user_id }) => user_id,
+        "E-MAIL": ({ email }) => email,
+        ROLE: ({ role }) => role,
+      });
     });
-  });
-  withApiOptions(
-    members
-      .command("set")
-      .description("give a user a role in a project, or change it")
-      .argument("<project>", "project name or ID")
-      .argument(...user)
-      .addArgument(new Argument("<role>", "role of the user in the project").choices(PROJECT_ROLES)),
-  ).action(async (name: string, given: string, role: string, options: ApiOptions) => {
-    const { api } = openApi(options);
-    const { project_id } = await requireProject(api, name);
-    const id = await idOf(api, project_id, given);
-    const set = await api.put<Member>(`/v2/projects/${project_id}/members/${id}`, { role });
-    show(options.json, set, () => [`${set.user_id}  ${set.email}, ${set.role}`]);
-  });
-  withApiOptions(
-    members
-      .command("remove")
-      .description("remove a user's role in a project")
-      .argument("<project>", "project name or ID")
-      .argument(...user),
-  ).action(async (name: string, given: string, options: ApiOptions) => {
-    const { api } = openApi(options);
-    const { project_id } = await requireProject(api, name);
-    const id = await idOf(api, project_id, given);
-    await api.delete(`/v2/projects/${project_id}/members/${id}`);
-    show(options.json, { removed: id }, () => [`removed ${id}`]);
-  });
+  apiCommand(members, "set", "give a user a role in a project, or change it")
+    .argument("<project>", "project name or ID")
+    .argument(...user)
+    .addArgument(new Argument("<role>", "role of the user in the project").choices(PROJECT_ROLES))
+    .action(async (name, given, role, options) => {
+      const { api } = openApi(options);
+      const { project_id } = await requireProject(api, name);
+      const id = await idOf(api, project_id, given);
+      const set = await api.put<Member>(`/v2/projects/${project_id}/members/${id}`, { role });
+      show(options.json, set, () => [`${set.user_id}  ${set.email}, ${set.role}`]);
+    });
+  apiCommand(members, "remove", "remove a user's role in a project")
+    .argument("<project>", "project name or ID")
+    .argument(...user)
+    .action(async (name, given, options) => {
+      const { api } = openApi(options);
+      const { project_id } = await requireProject(api, name);
+      const id = await idOf(api, project_id, given);
+      await api.delete(`/v2/projects/${project_id}/members/${id}`);
+      show(options.json, { removed: id }, () => [`removed ${id}`]);
+    });
 }
 
 function readUser(text: string): string {

@@ -1,13 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { InvalidArgumentError } from "commander";
-import type { Command } from "commander";
+import { InvalidArgumentError } from "@commander-js/extra-typings";
+import type { Command } from "@commander-js/extra-typings";
 import type { RunView } from "../../api/runs/run-presenter.ts";
 import type { ApiClient } from "../api-client.ts";
 import { CommandFailure } from "../failure.ts";
 import { requireProject } from "../flow-file.ts";
-import { openApi, organisationOf, show, withApiOptions } from "../options.ts";
-import type { ApiOptions } from "../options.ts";
+import { apiCommand, openApi, organisationOf, show } from "../options.ts";
 import { describeRun, isFailure } from "../run-view.ts";
 import { openUploadFile } from "../upload-file.ts";
 import { invocation } from "../shell.ts";
@@ -15,25 +14,16 @@ import { readable } from "../styled.ts";
 import { collectPairs, collectPaths } from "../values.ts";
 import { untilInterrupted } from "../interrupted.ts";
 
-interface Options extends ApiOptions {
-  readonly input: Readonly<Record<string, string>>;
-  readonly file: readonly (readonly [node: string, path: string])[];
-  readonly user?: string;
-  readonly org?: string;
-  readonly version: number;
-  readonly environment?: string;
-}
-
 /** `run`: starts a run and prints its progress, node by node. */
 export function addRunCommand(program: Command): void {
-  withApiOptions(program.command("run <project>").description("run a flow and follow it, node by node"))
+  apiCommand(program, "run <project>", "run a flow and follow it, node by node")
     .option("--input <node=text>", "value of an input; @path reads it from a file; repeatable", collectPairs, {})
     .option("--file <node=path>", "document to upload for the run; repeatable", collectPaths, [])
     .option("--user <user-conversation>", "`user_id` whose documents the run can read (generated with --file)")
     .option("--org <org_id>", "organisation of the documents (MILLRACE_ORG_ID, else .millrace/dev.json)")
     .option("--environment <name>", "environment whose version runs (default: production)")
     .option("--version <n>", "version of the flow; -1 is the published version", readVersion, -1)
-    .action(async (name: string, options: Options) => {
+    .action(async (name, options) => {
       // Reads all inputs first, so that a run is not started if one of them is missing.
       const inputs = await inputsOf(options.input);
       const files = await Promise.all(

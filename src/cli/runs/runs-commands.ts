@@ -1,44 +1,29 @@
 import { parseExactJson } from "../../domain/exact-json.ts";
-import { Option } from "commander";
-import type { Command } from "commander";
+import { Option } from "@commander-js/extra-typings";
+import type { Command } from "@commander-js/extra-typings";
 import type { RunView } from "../../api/runs/run-presenter.ts";
 import { RUN_STATES } from "../../domain/runs/run.ts";
-import type { RunState } from "../../domain/runs/run.ts";
 import { ApiRefusal } from "../api-client.ts";
 import type { ApiClient } from "../api-client.ts";
 import { CommandFailure } from "../failure.ts";
 import { requireProject } from "../flow-file.ts";
 import { showTable } from "../listing.ts";
-import { openApi, show, withApiOptions } from "../options.ts";
-import type { ApiOptions } from "../options.ts";
+import { apiCommand, openApi, show } from "../options.ts";
 import { describeNodes, describeRun, describeTimes } from "../run-view.ts";
 import type { RunWithNodes } from "../run-view.ts";
 import { readId, readNumber } from "../values.ts";
 
-interface ListOptions extends ApiOptions {
-  readonly project?: string;
-  readonly state?: RunState;
-  readonly limit: number;
-}
-
-interface ResumeOptions extends ApiOptions {
-  readonly pause?: string;
-  readonly action?: string;
-  readonly data?: string;
-  readonly comment?: string;
-  readonly from?: string;
-  readonly fromNode?: string;
-}
+const RUN = ["<run_id>", "run ID", readId("a run", "runs list")] as const;
 
 /** `runs list|get|cancel|resume`. */
 export function addRunsCommands(program: Command): void {
   const runs = program.command("runs").description("list, inspect, cancel and resume runs");
 
-  withApiOptions(runs.command("list").description("list runs, newest first"))
+  apiCommand(runs, "list", "list runs, newest first")
     .option("--project <name>", "only runs of this project (name or ID)")
     .addOption(new Option("--state <state>", "only runs in this state").choices(RUN_STATES))
     .option("--limit <n>", "number of runs, up to 200", readNumber(1, 200), 20)
-    .action(async (options: ListOptions) => {
+    .action(async (options) => {
       const { api } = openApi(options);
       const project_id =
         options.project === undefined ? undefined : (await requireProject(api, options.project)).project_id;
@@ -54,9 +39,10 @@ export function addRunsCommands(program: Command): void {
       });
     });
 
-  withApiOptions(withRun(runs.command("get").description("show a run")))
+  apiCommand(runs, "get", "show a run")
+    .argument(...RUN)
     .option("--nodes", "print JSON that includes every node")
-    .action(async (runId: string, options: ApiOptions & { nodes?: boolean }) => {
+    .action(async (runId, options) => {
       const { api } = openApi(options);
       const withNodes = options.nodes === true || options.json !== true;
       const run = await api.get<RunWithNodes>(`/v2/runs/${runId}`, withNodes ? { expand: "nodes" } : {});
@@ -67,10 +53,11 @@ export function addRunsCommands(program: Command): void {
       ]);
     });
 
-  withApiOptions(withRun(runs.command("cancel").description("cancel a run")))
+  apiCommand(runs, "cancel", "cancel a run")
+    .argument(...RUN)
     .option("--reason <text>", "reason, stored with the run")
     .option("--terminate", "terminate now, without letting nodes clean up")
-    .action(async (runId: string, options: ApiOptions & { reason?: string; terminate?: boolean }) => {
+    .action(async (runId, options) => {
       const { api } = openApi(options);
       const run = await api.post<RunView>(`/v2/runs/${runId}/cancel`, {
         mode: options.terminate === true ? "terminate" : "graceful",
@@ -79,14 +66,15 @@ export function addRunsCommands(program: Command): void {
       show(options.json, run, () => [`run ${run.run_id}: ${run.state}`]);
     });
 
-  withApiOptions(withRun(runs.command("resume").description("answer an approval, or resume a failed run")))
+  apiCommand(runs, "resume", "answer an approval, or resume a failed run")
+    .argument(...RUN)
     .option("--pause <pause_id>", "ID of the pause, if several are open", readId("a pause", "runs get"))
     .option("--action <id>", "the action to choose")
     .option("--data <json>", "data for the approval's form, as JSON")
     .option("--comment <text>", "comment, stored with the answer")
     .option("--from <node_id|failed>", "for a failed or cancelled run: the node to resume from")
     .option("--from-node <node_id>", "for a finished run, including a completed one: the node to resume from")
-    .action(async (runId: string, options: ResumeOptions) => {
+    .action(async (runId, options) => {
       const { api } = openApi(options);
       const { pause: pause_id, action, comment, from, fromNode: from_node } = options;
       const answer = { pause_id, action, comment, from, from_node, data: parseData(options.data) };
@@ -106,10 +94,6 @@ async function namesOf(api: ApiClient, runs: readonly RunView[]): Promise<Map<st
     if (project) names.set(id, project.name);
   }
   return names;
-}
-
-function withRun(command: Command): Command {
-  return command.argument("<run_id>", "run ID", readId("a run", "runs list"));
 }
 
 function parseData(text: string | undefined): unknown {

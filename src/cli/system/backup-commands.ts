@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import { loadBackupConfig, loadSealingConfig } from "../../config.ts";
 import type { BackupConfig } from "../../config.ts";
 import { PACKAGE_ROOT } from "../../dev/package-root.ts";
@@ -28,10 +28,10 @@ const migrations = join(PACKAGE_ROOT, "migrations");
 
 /** `backup` and `restore`: they use the database and the blobs directly. */
 export function addBackupCommands(program: Command): void {
-  withOptions(program.command("backup"))
+  addCommand(program, "backup")
     .description("back up the database and the blobs (MILLRACE_BLOB_URL) while api and workers keep running")
     .argument("<place>", PLACE)
-    .action(async (place: string, options: DatabaseOptions) => {
+    .action(async (place, options) => {
       const config = loadBackupConfig();
       const url = databaseUrlOf(options);
       const manifest = await withFiles(place, config, { readOnly: false }, async (files) => {
@@ -54,11 +54,11 @@ export function addBackupCommands(program: Command): void {
             ]),
       ]);
     });
-  withOptions(program.command("restore"))
+  addCommand(program, "restore")
     .description("restore a backup into an empty database and MILLRACE_BLOB_URL; stop api and workers first")
     .argument("<place>", PLACE)
     .option("--check", "verify the backup without writing anything")
-    .action(async (place: string, options: DatabaseOptions & { readonly check?: boolean }) => {
+    .action(async (place, options) => {
       const config = loadBackupConfig();
       await withFiles(place, config, { readOnly: true }, async (files) => {
         await (options.check === true ? check(files, place, options) : restore(files, config, options));
@@ -95,8 +95,9 @@ async function restore(files: BackupFiles, config: BackupConfig, options: Databa
   }
 }
 
-function withOptions(command: Command): Command {
-  return command
+function addCommand(program: Command, name: string) {
+  return program
+    .command(name)
     .option("--database-url <url>", "Postgres URL (DATABASE_URL, else .millrace/dev.json)")
     .option("--json", "print JSON");
 }

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import { loadConfig } from "../../config.ts";
 import type { withDeployment as withNamed } from "../../services/system/deployment.ts";
 import { CommandFailure } from "../failure.ts";
@@ -11,10 +11,6 @@ const FAILED_PRECONDITION = 9;
 
 type Work = Parameters<typeof withNamed<void>>[2];
 
-interface Json {
-  readonly json?: boolean;
-}
-
 /** `deployment`: the build on which new runs start. It asks Temporal directly, with the environment of an api or a worker. */
 export function addDeploymentCommands(program: Command): void {
   const commands = program
@@ -22,10 +18,10 @@ export function addDeploymentCommands(program: Command): void {
     .description(
       "choose the worker build that new runs start on (settings come from the environment of an api or worker)",
     );
-  const command = (usage: string, description: string): Command =>
+  const command = <Usage extends string>(usage: Usage, description: string) =>
     commands.command(usage).description(description).option("--json", "print JSON");
 
-  command("status", "list the builds: state, polling processes and pinned runs").action(({ json }: Json) =>
+  command("status", "list the builds: state, polling processes and pinned runs").action(({ json }) =>
     withDeployment(async (deployment) => {
       const status = await deployment.status();
       if (!status)
@@ -47,7 +43,7 @@ export function addDeploymentCommands(program: Command): void {
       ]);
     }),
   );
-  command("set-current <build>", "start new runs on a build").action((build: string, { json }: Json) =>
+  command("set-current <build>", "start new runs on a build").action((build, { json }) =>
     withDeployment(async (deployment) => {
       await requirePolled(deployment, requireBuild(build));
       await deployment.setCurrent(build);
@@ -56,14 +52,14 @@ export function addDeploymentCommands(program: Command): void {
   );
   command("ramp <build>", "send a percentage of new runs to a build; 0 stops")
     .requiredOption("--percentage <n>", "percentage of new runs (0–100)", readNumber(0, 100))
-    .action((build: string, { json, percentage }: Json & { readonly percentage: number }) =>
+    .action((build, { json, percentage }) =>
       withDeployment(async (deployment) => {
         if (percentage > 0) await requirePolled(deployment, requireBuild(build));
         await deployment.ramp(percentage === 0 ? null : build, percentage);
         show(json, { ramping: build, percentage }, () => [`${percentage} % of new runs start on ${build}`]);
       }),
     );
-  command("unset", "start new runs on workers without a deployment again").action(({ json }: Json) =>
+  command("unset", "start new runs on workers without a deployment again").action(({ json }) =>
     withDeployment(async (deployment) => {
       await deployment.setCurrent(null);
       show(json, { current: null }, () => ["new runs start on workers without a deployment"]);
@@ -72,7 +68,7 @@ export function addDeploymentCommands(program: Command): void {
   command("move", "move unfinished runs to a build that can continue them")
     .requiredOption("--from <build>", "build on which the runs are now")
     .requiredOption("--to <build>", "build that continues the runs")
-    .action(({ json, from, to }: Json & { readonly from: string; readonly to: string }) =>
+    .action(({ json, from, to }) =>
       withDeployment(async (deployment) => {
         requireBuild(from);
         await requirePolled(deployment, requireBuild(to));

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import { loadConfig, mistakenSettings } from "../../config.ts";
 import type { Config } from "../../config.ts";
 import { PACKAGE_ROOT } from "../../dev/package-root.ts";
@@ -20,7 +20,7 @@ export function addDoctorCommand(program: Command): void {
     .description("check Postgres, Temporal, workers, blobs, keys and clocks (settings come from the environment)")
     .option("--explain <run_id>", "explain why a run is not progressing and how to fix it")
     .option("--json", "print JSON")
-    .action(async ({ json, explain }: { readonly json?: boolean; readonly explain?: string }) => {
+    .action(async ({ json, explain }) => {
       if (explain !== undefined) return showExplanation(explain, json);
       // Imported only here, because its dependencies take as long to load as all other commands together.
       const { examine } = await import("../../services/system/doctor.ts");

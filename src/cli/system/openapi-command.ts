@@ -1,13 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import { loadConfig } from "../../config.ts";
 import { CommandFailure } from "../failure.ts";
-
-interface Options {
-  readonly check?: boolean;
-  readonly write?: boolean;
-  readonly file: string;
-}
 
 /** `openapi`: the document of the default configuration. It is committed, so that changes of the API are visible in review. */
 export function addOpenApiCommand(program: Command): void {
@@ -17,7 +11,7 @@ export function addOpenApiCommand(program: Command): void {
     .option("--write", "write the document to the file")
     .option("--check", "fail if the file is not up to date")
     .option("--file <path>", "path of the file", "openapi.json")
-    .action(async (options: Options) => {
+    .action(async (options) => {
       // Imported here, because no other command should load the whole API.
       const { openApiDocument } = await import("../../api/http/openapi/document.ts");
       const { describeOperations } = await import("../../api/operations.ts");

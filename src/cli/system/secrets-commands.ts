@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Command } from "@commander-js/extra-typings";
 import { loadSealingConfig } from "../../config.ts";
 import { directoryOf } from "../../platform/blobs/blob-place.ts";
 import { existingMasterKeys } from "../../platform/secrets/master-key.ts";
