@@ -11,7 +11,7 @@ import { openDatabase } from "../stores/db.ts";
 import type { Database } from "../stores/db.ts";
 import { migrate } from "../stores/migrate.ts";
 import { deployExamples, deploySearchingExamples, ensureAccounts } from "./demo.ts";
-import type { Accounts, DeployedExamples, ExamplesOptions } from "./demo.ts";
+import type { DeployedExamples, ExamplesOptions } from "./demo.ts";
 import { fetchModel } from "./embedding-model.ts";
 import { lockState } from "./lock.ts";
 import type { StateLock } from "./lock.ts";
@@ -88,8 +88,8 @@ async function startAll(directory: string, lock: StateLock, stopper: Stopper): P
   );
   const accounts = await step(
     "accounts",
-    () => stopper.starting(makeAccounts(postgres.address, last)),
-    describeAccounts,
+    () => stopper.starting(withDatabase(postgres.address, (database) => ensureAccounts(database, last))),
+    ({ org_id, created }) => `organisation demo ${org_id}${created ? ", created" : ""}`,
   );
   mustGoOn(stopper);
   const services = await startServices(
@@ -137,10 +137,6 @@ async function provideModel(): Promise<void> {
   const configured = process.env["MILLRACE_EMBEDDING_MODEL_DIR"] || undefined;
   const model = await fetchModel({ say, configured }).catch((error: Error) => ({ no: error.message }));
   if ("no" in model) say(model.no);
-}
-
-function makeAccounts(databaseUrl: string, last: DevState | undefined): Promise<Accounts & { created: boolean }> {
-  return withDatabase(databaseUrl, (database) => ensureAccounts(database, last));
 }
 
 async function withDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
@@ -261,10 +257,6 @@ const examplesOptions = (directory: string, state: DevState): ExamplesOptions =>
   examples: join(PACKAGE_ROOT, "examples"),
   stateFile: join(directory, "examples.json"),
 });
-
-function describeAccounts({ org_id, created }: { readonly org_id: string; readonly created: boolean }): string {
-  return `organisation demo ${org_id}${created ? ", created" : ""}`;
-}
 
 /** Both results; rejects only after both have settled. */
 async function together<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {

@@ -1,7 +1,7 @@
-import { spawn } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runProgram } from "./processes.ts";
 import { findModel, LOCAL_MODEL, modelCacheDir, modelProblem } from "../platform/embeddings/model-files.ts";
 
 const HUGGING_FACE = "https://huggingface.co/Xenova/bge-small-en-v1.5/resolve/main";
@@ -85,41 +85,14 @@ async function unpackWithMaven(folder: string, searchPath = process.env["PATH"] 
   const unpacked = await mkdtemp(join(tmpdir(), "millrace-model-"));
   try {
     // In a separate folder: Maven would read a pom.xml of the caller's folder.
-    await run("mvn", ["-q", "-B", "dependency:unpack", `-Dartifact=${MAVEN}`, `-DoutputDirectory=${unpacked}`], {
-      cwd: unpacked,
-      searchPath,
-    });
+    const args = ["-q", "-B", "dependency:unpack", `-Dartifact=${MAVEN}`, `-DoutputDirectory=${unpacked}`];
+    const env = { ...process.env, PATH: searchPath };
+    const { problem, output } = await runProgram("mvn", args, { cwd: unpacked, env, timeout: TIMEOUT_MS });
+    if (problem?.endsWith("ENOENT")) throw new Error("mvn is not on PATH");
+    if (problem !== undefined)
+      throw new Error(/\[ERROR\] (.*)/.exec(output)?.[1]?.slice(0, 300) ?? `mvn ended with ${problem}`);
     for (const { name } of LOCAL_MODEL.files) await copyFile(join(unpacked, NAMES[name].packed), join(folder, name));
   } finally {
     await rm(unpacked, { recursive: true, force: true });
   }
-}
-
-async function run(
-  command: string,
-  args: readonly string[],
-  { cwd, searchPath }: { readonly cwd: string; readonly searchPath: string },
-): Promise<void> {
-  const child = spawn(command, args, {
-    cwd,
-    env: { ...process.env, PATH: searchPath },
-    stdio: ["ignore", "pipe", "ignore"],
-    timeout: TIMEOUT_MS,
-    killSignal: "SIGKILL",
-  });
-  const endChild = (): void => void child.kill("SIGKILL");
-  process.once("exit", endChild);
-  let output = "";
-  child.stdout.on("data", (chunk: Buffer) => (output = (output + chunk.toString()).slice(-4000)));
-  const problem = await new Promise<string | undefined>((resolve) => {
-    child.once("error", (error: NodeJS.ErrnoException) =>
-      resolve(error.code === "ENOENT" ? `${command} is not on PATH` : error.message),
-    );
-    child.once("close", (code) => {
-      const line = /\[ERROR\] (.*)/.exec(output)?.[1]?.slice(0, 300);
-      resolve(code === 0 ? undefined : (line ?? `${command} exited with ${code}`));
-    });
-  });
-  process.off("exit", endChild);
-  if (problem !== undefined) throw new Error(problem);
 }

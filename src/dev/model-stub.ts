@@ -191,6 +191,13 @@ const OPENAI_USAGE = {
   prompt_tokens_details: { cached_tokens: USAGE.cached },
 };
 
+const ANTHROPIC_USAGE = {
+  input_tokens: USAGE.input - USAGE.cached,
+  cache_read_input_tokens: USAGE.cached,
+  cache_creation_input_tokens: 0,
+  output_tokens: USAGE.output,
+};
+
 function openaiFinish({ finish, tools }: StubReply): string {
   return finish === "refusal" ? "content_filter" : (finish ?? (tools ? "tool_calls" : "stop"));
 }
@@ -209,12 +216,7 @@ function openaiAnswer(reply: StubReply, { model }: AskedBody): object {
 function* anthropicEvents(reply: StubReply, body: AskedBody): Generator<SentEvent> {
   const event = (type: string, data: object): string =>
     `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
-  const usage = {
-    input_tokens: USAGE.input - USAGE.cached,
-    cache_read_input_tokens: USAGE.cached,
-    cache_creation_input_tokens: 0,
-    output_tokens: 1,
-  };
+  const usage = { ...ANTHROPIC_USAGE, output_tokens: 1 };
   const message = {
     id: "msg_1",
     type: "message",
@@ -243,7 +245,7 @@ function* anthropicEvents(reply: StubReply, body: AskedBody): Generator<SentEven
     index += 1;
   }
   const delta = { stop_reason: anthropicFinish(reply), stop_sequence: null };
-  yield { lines: event("message_delta", { delta, usage: { ...usage, output_tokens: USAGE.output } }), isEnd: true };
+  yield { lines: event("message_delta", { delta, usage: ANTHROPIC_USAGE }), isEnd: true };
   yield { lines: event("message_stop", {}), isEnd: true };
 }
 
@@ -258,15 +260,9 @@ function anthropicAnswer(reply: StubReply, { model }: AskedBody): object {
   const calls = (reply.tools ?? []).map(({ id, name, input }) => {
     return { type: "tool_use", id, name, input: typeof input === "string" ? {} : input };
   });
-  const usage = {
-    input_tokens: USAGE.input - USAGE.cached,
-    cache_read_input_tokens: USAGE.cached,
-    cache_creation_input_tokens: 0,
-    output_tokens: USAGE.output,
-  };
   const content = [...text, ...calls];
   const stop = { stop_reason: anthropicFinish(reply), stop_sequence: null };
-  return { id: "msg_1", type: "message", role: "assistant", model, content, ...stop, usage };
+  return { id: "msg_1", type: "message", role: "assistant", model, content, ...stop, usage: ANTHROPIC_USAGE };
 }
 
 function argumentsOf(input: unknown): string {

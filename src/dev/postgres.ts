@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chown, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -6,8 +5,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { claimPort } from "./ports.ts";
 import { findPostgres, postgresUser, runAs } from "./postgres-binaries.ts";
 import type { PostgresBinaries, PostgresUser } from "./postgres-binaries.ts";
-import { commandLine, endStray, startChild, tail } from "./processes.ts";
+import { commandLine, endStray, runProgram, startChild, tail } from "./processes.ts";
 import type { Child } from "./processes.ts";
+import type { Part } from "./supervisor.ts";
 
 /** Name of the login role (a superuser of its cluster) and of the database. */
 const NAME = "millrace";
@@ -28,14 +28,10 @@ export interface PostgresOptions {
   readonly locale?: readonly string[];
 }
 
-export interface RunningPostgres {
+/** A server; stopping it takes seconds at most. */
+export interface RunningPostgres extends Part {
   readonly url: string;
   readonly port: number;
-  readonly pid: number;
-  /** Resolves with the cause when the server has exited. */
-  readonly ended: Promise<string>;
-  /** Shuts it down gracefully within seconds. */
-  stop(): Promise<void>;
 }
 
 /**
@@ -166,14 +162,6 @@ async function runTool(
   input = "",
 ): Promise<void> {
   const { command, args, ...ids } = run;
-  const child = spawn(command, args, { ...ids, env: serverEnvironment(), stdio: ["pipe", "pipe", "pipe"] });
-  let output = "";
-  child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  child.stdin.end(input);
-  const code = await new Promise<number | null>((done, fail) => {
-    child.once("error", fail);
-    child.once("close", done);
-  });
-  if (code !== 0) throw new Error(`PostgreSQL's ${name} failed (exit code ${code}):\n${output.trim()}`);
+  const { problem, output } = await runProgram(command, args, { ...ids, env: serverEnvironment(), input });
+  if (problem !== undefined) throw new Error(`PostgreSQL's ${name} failed (${problem}):\n${output.trim()}`);
 }

@@ -1,9 +1,11 @@
 import { spawn, spawnSync } from "node:child_process";
+import type { SpawnOptions } from "node:child_process";
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 const LOG_KEPT_BYTES = 10 * 1024 * 1024;
+const OUTPUT_CHARS = 16 * 1024;
 
 export interface ChildOptions {
   readonly command: string;
@@ -66,6 +68,41 @@ export async function startChild(options: ChildOptions): Promise<Child> {
       clearTimeout(timer);
     },
   };
+}
+
+/** The end of a program. */
+export interface Ended {
+  /** Why it failed, such as "exit code 1"; undefined if it succeeded. */
+  readonly problem: string | undefined;
+  /** The last characters that it wrote. */
+  readonly output: string;
+}
+
+/** Runs a program, with a text as its input, until it has exited. It is killed with this process. */
+export async function runProgram(
+  command: string,
+  args: readonly string[],
+  {
+    input = "",
+    ...options
+  }: Pick<SpawnOptions, "cwd" | "env" | "uid" | "gid" | "timeout"> & { readonly input?: string },
+): Promise<Ended> {
+  const child = spawn(command, args, { ...options, killSignal: "SIGKILL", stdio: "pipe" });
+  const endChild = (): void => void child.kill("SIGKILL");
+  process.once("exit", endChild);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => (output = (output + chunk.toString()).slice(-OUTPUT_CHARS)));
+  // A program may exit without reading its input.
+  child.stdin.on("error", () => undefined).end(input);
+  const problem = await new Promise<string | undefined>((resolve) => {
+    child.once("error", (error) => resolve(error.message));
+    child.once("close", (code, signal) =>
+      resolve(code === 0 ? undefined : signal === null ? `exit code ${code}` : `ended by ${signal}`),
+    );
+  });
+  process.off("exit", endChild);
+  return { problem, output };
 }
 
 /** Whether a process with this ID exists (a zombie does not count if it can be detected). */

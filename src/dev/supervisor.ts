@@ -20,8 +20,6 @@ export interface SuperviseOptions<P extends Part> {
   readonly delayMs?: number;
   /** Longest wait before a restart (ms). Default 10 000. */
   readonly maxDelayMs?: number;
-  /** A process that ran at least this long (ms) is restarted with the initial wait. Default 30 000. */
-  readonly stableMs?: number;
 }
 
 export interface Supervised<P extends Part> {
@@ -31,9 +29,12 @@ export interface Supervised<P extends Part> {
   stop(): Promise<void>;
 }
 
+/** A process that ran at least this long (ms) is restarted with the initial wait. */
+const STABLE_MS = 30_000;
+
 /** Starts a part and restarts it whenever it exits unexpectedly. Throws if the first start fails. */
 export async function supervise<P extends Part>(options: SuperviseOptions<P>): Promise<Supervised<P>> {
-  const { name, start, say, delayMs = 200, maxDelayMs = 10_000, stableMs = 30_000 } = options;
+  const { name, start, say, delayMs = 200, maxDelayMs = 10_000 } = options;
   const stopping = new AbortController();
   let current: P;
 
@@ -49,7 +50,7 @@ export async function supervise<P extends Part>(options: SuperviseOptions<P>): P
       const since = Date.now();
       const cause = await current.ended;
       if (stopping.signal.aborted) return;
-      if (Date.now() - since > stableMs) wait = delayMs;
+      if (Date.now() - since > STABLE_MS) wait = delayMs;
       say(`${name} (process ${current.pid}) stopped: ${cause}. Restarting it in ${wait / 1000} s.`);
       current = await again(wait);
       if (stopping.signal.aborted) return;

@@ -1,9 +1,11 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { access, constants, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { whileInstalling } from "./install-lock.ts";
+import { runProgram } from "./processes.ts";
+import type { Ended } from "./processes.ts";
 
 /** Folder for downloads, shared by every checkout on a machine. */
 const CACHE_DIR = join(homedir(), ".cache/millrace");
@@ -79,13 +81,18 @@ async function installOnce(bin: string, say: (line: string) => void, install: ()
   }).finally(() => waiting.stop());
 }
 
-async function download(bin: string, { say, download: fetchInto = downloadWithSdk }: FindOptions): Promise<Answer> {
-  const folder = join(bin, `download-${process.pid}`);
+/** Makes the program in a folder of its own and puts it into the cache; `make` returns why it failed, or undefined. */
+async function install(
+  bin: string,
+  say: (line: string) => void,
+  doing: "downloading" | "building",
+  make: (folder: string) => Promise<string | undefined>,
+): Promise<Answer> {
+  const folder = join(bin, `${doing}-${process.pid}`);
   await mkdir(folder, { recursive: true });
-  say("  looking for a Temporal server to download ...");
-  const beat = heartbeat(say, (seconds) => `  still downloading the Temporal server (${seconds} s)`);
+  const beat = heartbeat(say, (seconds) => `  still ${doing} the Temporal server (${seconds} s)`);
   try {
-    const problem = await fetchInto(folder);
+    const problem = await make(folder);
     const [file] = (await readdir(folder)).filter((name) => name.startsWith("temporal"));
     if (problem !== undefined || file === undefined) return { no: problem ?? "nothing was downloaded" };
     await rename(join(folder, file), join(bin, "temporal"));
@@ -96,57 +103,27 @@ async function download(bin: string, { say, download: fetchInto = downloadWithSd
   }
 }
 
+function download(bin: string, { say, download: fetchInto = downloadWithSdk }: FindOptions): Promise<Answer> {
+  say("  looking for a Temporal server to download ...");
+  return install(bin, say, "downloading", fetchInto);
+}
+
 /** Runs the downloader as a separate process, so that a hanging download can be stopped. */
 async function downloadWithSdk(folder: string): Promise<string | undefined> {
   const program = fileURLToPath(import.meta.url).replace(/temporal-binary(\.[jt]s)$/, "download-temporal$1");
-  return (await runTool(process.execPath, [program, folder], process.env, DOWNLOAD_TIMEOUT_MS)).problem;
+  return reasonOf(await runProgram(process.execPath, [program, folder], { timeout: DOWNLOAD_TIMEOUT_MS }));
 }
 
 async function build(bin: string, searchPath: string, say: (line: string) => void): Promise<Answer> {
   const go = await firstExecutable(searchPath, "go");
   if (go === undefined) return { no: "go is not on PATH" };
-  const folder = join(bin, `build-${process.pid}`);
-  await mkdir(folder, { recursive: true });
   say("  building the Temporal server from source, once: this takes 3 to 4 minutes ...");
-  const beat = heartbeat(say, (seconds) => `  still building the Temporal server (${seconds} s)`);
-  try {
-    const environment = { ...process.env, GOBIN: folder, CGO_ENABLED: "0" };
-    const result = await runTool(go, ["install", "-ldflags=-s -w", GO_PACKAGE], environment, undefined);
-    if (result.problem !== undefined) return { no: result.problem };
-    await rename(join(folder, "temporal"), join(bin, "temporal"));
-    say("  the Temporal server is built");
-    return { path: join(bin, "temporal") };
-  } finally {
-    beat.stop();
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-async function runTool(
-  command: string,
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-  timeout: number | undefined,
-): Promise<{ problem?: string }> {
-  const child = spawn(command, args, {
-    env,
-    stdio: ["ignore", "ignore", "pipe"],
-    killSignal: "SIGKILL",
-    ...(timeout === undefined ? {} : { timeout }),
+  const answer = await install(bin, say, "building", async (folder) => {
+    const env = { ...process.env, GOBIN: folder, CGO_ENABLED: "0" };
+    return reasonOf(await runProgram(go, ["install", "-ldflags=-s -w", GO_PACKAGE], { env }));
   });
-  // An interrupted start must not leave a compiler process behind.
-  const endChild = (): void => void child.kill("SIGKILL");
-  process.once("exit", endChild);
-  let errors = "";
-  child.stderr.on("data", (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-4000)));
-  return new Promise((resolve) => {
-    child.once("error", (error) => resolve({ problem: error.message }));
-    child.once("close", (code, signal) => {
-      process.off("exit", endChild);
-      if (code === 0) resolve({});
-      else resolve({ problem: lastLine(errors) || (signal === null ? `exit code ${code}` : `ended by ${signal}`) });
-    });
-  });
+  if ("path" in answer) say("  the Temporal server is built");
+  return answer;
 }
 
 function heartbeat(say: (line: string) => void, line: (seconds: number) => string): { stop(): void } {
@@ -167,6 +144,11 @@ async function isExecutable(file: string): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/** Why a program failed, in its own words if it wrote any. */
+function reasonOf({ problem, output }: Ended): string | undefined {
+  return problem === undefined ? undefined : lastLine(output) || problem;
 }
 
 const lastLine = (text: string): string => text.trim().split("\n").at(-1)?.trim() ?? "";

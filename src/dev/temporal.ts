@@ -5,6 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Connection } from "@temporalio/client";
 import { claimPort } from "./ports.ts";
 import { startChild, tail } from "./processes.ts";
+import type { Part } from "./supervisor.ts";
 
 const START_TIMEOUT_MS = 60_000;
 const DATABASE = "temporal.db";
@@ -36,17 +37,13 @@ export interface TemporalOptions {
   readonly dynamicConfig?: readonly string[];
 }
 
-export interface RunningTemporal {
+export interface RunningTemporal extends Part {
   /** host:port of the frontend. */
   readonly address: string;
   /** URL of the web interface, if there is one. */
   readonly ui: string | null;
   readonly port: number;
   readonly uiPort: number | null;
-  readonly pid: number;
-  /** Resolves with the cause when the server has exited. */
-  readonly ended: Promise<string>;
-  stop(): Promise<void>;
 }
 
 /** Starts the development server with a database in `dir` and resolves when it responds. */
