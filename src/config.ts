@@ -245,43 +245,30 @@ export const environmentSchema = z.object({
     .describe("Time a stopping process gives its current work to finish"),
 });
 
-export type Config = Readonly<z.infer<typeof environmentSchema>>;
+/** A function that reads the settings of a schema from the environment. It throws an Error that lists every problem. */
+const reader =
+  <Schema extends z.ZodObject>(schema: Schema) =>
+  (environment: NodeJS.ProcessEnv = process.env): Readonly<z.infer<Schema>> =>
+    readEnvironment(schema, environment);
 
-/** Settings for the location of the master keys. */
-const sealingSchema = environmentSchema.pick({ MILLRACE_BLOB_URL: true, MILLRACE_MASTER_KEY: true });
+export const loadConfig = reader(environmentSchema);
+export type Config = ReturnType<typeof loadConfig>;
 
-export type SealingConfig = Readonly<z.infer<typeof sealingSchema>>;
-
-/** Settings for the location of blobs and backups. */
-const backupSchema = environmentSchema.pick({ MILLRACE_BLOB_URL: true }).extend(s3Settings);
-
-export type BackupConfig = Readonly<z.infer<typeof backupSchema>>;
+/** Reads only the settings of the master keys, for the command line, which may run without the others. */
+export const loadSealingConfig = reader(environmentSchema.pick({ MILLRACE_BLOB_URL: true, MILLRACE_MASTER_KEY: true }));
 
 /** Reads only the settings of blobs and backups. */
-export function loadBackupConfig(environment: NodeJS.ProcessEnv = process.env): BackupConfig {
-  return readEnvironment(backupSchema, environment);
-}
+export const loadBackupConfig = reader(environmentSchema.pick({ MILLRACE_BLOB_URL: true }).extend(s3Settings));
+export type BackupConfig = ReturnType<typeof loadBackupConfig>;
 
-/** Reads the environment once. Throws an Error that lists every problem. */
-export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
-  return readEnvironment(environmentSchema, environment);
-}
+/** Migrations do not use S3, so their process may run without keys and without a role. */
+export const loadMigrationConfig = reader(
+  environmentSchema.omit({ MILLRACE_S3_ACCESS_KEY_ID: true, MILLRACE_S3_SECRET_ACCESS_KEY: true }),
+);
 
 /** A message for each variable that looks like a setting but is not one, for example because its name is mistyped. */
 export function mistakenSettings(environment: NodeJS.ProcessEnv = process.env): string[] {
   return unknownSettings(environment, [...Object.keys(environmentSchema.shape), ...COMMAND_LINE_SETTINGS]);
-}
-
-/** Migrations do not use S3, so their process may run without keys and without a role. */
-const migrationSchema = environmentSchema.omit({
-  MILLRACE_S3_ACCESS_KEY_ID: true,
-  MILLRACE_S3_SECRET_ACCESS_KEY: true,
-});
-
-type MigrationConfig = Readonly<z.infer<typeof migrationSchema>>;
-
-export function loadMigrationConfig(environment: NodeJS.ProcessEnv = process.env): MigrationConfig {
-  return readEnvironment(migrationSchema, environment);
 }
 
 /** Reads the environment for a process that cannot run without it: prints the problems, without a stack, and ends the process. */
@@ -293,9 +280,4 @@ export function requireConfig<Part>(load: () => Part): Part {
     process.stderr.write([message, ...mistakenSettings().map((each) => `  ${each}`), ""].join("\n"));
     process.exit(1);
   }
-}
-
-/** Reads only the settings of the master keys, for the command line, which may run without the others. */
-export function loadSealingConfig(environment: NodeJS.ProcessEnv = process.env): SealingConfig {
-  return readEnvironment(sealingSchema, environment);
 }

@@ -76,7 +76,9 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // The command line and the development servers combine everything, as the main files do.
   cli: {
     files: /^src\/cli\//,
-    packages: new RegExp(`^(commander|@commander-js\\/extra-typings|eventsource-parser|yaml|uuidv7|zod|node:http|${LOCAL_NODE})$`),
+    packages: new RegExp(
+      `^(commander|@commander-js\\/extra-typings|eventsource-parser|yaml|uuidv7|zod|node:http|${LOCAL_NODE})$`,
+    ),
     layers: /^src\/(cli|dev|domain|stores|platform|api)\/|^src\/(config|config-values|version)\.ts$|^src\/services\//,
   },
   dev: {

@@ -25,11 +25,14 @@ export function linkAbort(signals: readonly AbortSignal[]): LinkedAbort {
   };
 }
 
-/** Aborts with the first of the signals, or after `ms` with a TimeoutError. */
-export function limitedSignal(signals: readonly AbortSignal[], ms: number): LinkedAbort {
+/** Aborts with the first of the signals, or after `ms` (Infinity: never) with the error of `late`. */
+export function limitedSignal(
+  signals: readonly AbortSignal[],
+  ms: number,
+  late = (): Error => new DOMException("It took too long.", "TimeoutError"),
+): LinkedAbort {
   const linked = linkAbort(signals);
-  const late = (): void => linked.abort(new DOMException("It took too long.", "TimeoutError"));
-  const timer = setTimeout(late, ms);
+  const timer = ms === Infinity ? undefined : setTimeout(() => linked.abort(late()), ms);
   return {
     ...linked,
     end() {

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { Agent, Dispatcher } from "undici";
-import { linkAbort } from "../linked-abort.ts";
+import { limitedSignal } from "../linked-abort.ts";
 import type { LinkedAbort } from "../linked-abort.ts";
 import { FetchFailed, FetchRefused } from "./guarded-fetch-errors.ts";
 import { isStream } from "./guarded-fetch-request.ts";
@@ -107,13 +107,11 @@ async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
 
 /** The deadline of a request in any phase; the reason names the origin that was late. */
 export function startDeadline(outer: AbortSignal | undefined, ms: number, origin: string): LinkedAbort {
-  const linked = linkAbort(outer ? [outer] : []);
-  const late = () => linked.abort(new FetchFailed("timeout", `${origin} did not respond completely within ${ms} ms.`));
-  const timer = ms === Infinity ? undefined : setTimeout(late, ms);
+  const late = () => new FetchFailed("timeout", `${origin} did not respond completely within ${ms} ms.`);
+  const linked = limitedSignal(outer ? [outer] : [], ms, late);
   return {
     ...linked,
     end() {
-      clearTimeout(timer);
       linked.end();
       // Aborts what is still in progress: the rest of a redirect's body, or of a body that was cut short.
       linked.abort();

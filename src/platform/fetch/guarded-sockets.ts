@@ -3,17 +3,11 @@ import { isIP, Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { createAddressPolicy, plainHost } from "./address-policy.ts";
 import { checkedAddresses, dialled, pinnedTo, refusal, systemResolver } from "./guarded-fetch-connect.ts";
-import type { Resolver } from "./guarded-fetch-connect.ts";
+import type { GuardedFetchOptions } from "./guarded-fetch.ts";
 import { FetchFailed, FetchRefused, toFetchError } from "./guarded-fetch-errors.ts";
 
-export interface GuardedSocketsOptions {
-  /** Private hosts that may be reached; see createAddressPolicy. */
-  readonly allow: readonly string[];
-  /** Longest time for name resolution, and again for the connection (and again for TLS). Default 10 s. */
-  readonly connectMs?: number;
-  /** Default: the machine's own resolver. */
-  readonly resolve?: Resolver;
-}
+/** `connectMs` applies once more to TLS. */
+export type GuardedSocketsOptions = Pick<GuardedFetchOptions, "allow" | "connectMs" | "resolve">;
 
 export interface SocketTarget {
   readonly host: string;

@@ -14,6 +14,7 @@ import { NodeFailure } from "../../domain/runs/failure.ts";
 import { fetchAdapter } from "../fetch/fetch-adapter.ts";
 import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
 import { exactAnswer } from "./exact-answer.ts";
+import { within } from "../within.ts";
 import type { FetchLimits, GuardedFetch } from "../fetch/guarded-fetch.ts";
 
 /** The caller's signal limits the time; the SDK's own time-outs only need to be longer. */
@@ -89,7 +90,7 @@ export function createMcpClient(guarded: Pick<GuardedFetch, "open">, version: st
     const close = async (): Promise<void> => {
       // Lets notifications that are being sent, such as a cancellation, arrive before the session ends.
       await inTime(Promise.allSettled(notices));
-      await inTime(transport.terminateSession().catch(() => undefined));
+      await inTime(transport.terminateSession());
       await client.close();
     };
     try {
@@ -216,9 +217,7 @@ function withUrl(response: Response, url: string): Response {
 }
 
 async function inTime(work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, GOODBYE_MS)))]);
-  clearTimeout(timer);
+  await within(GOODBYE_MS, work).catch(() => undefined);
 }
 
 /** Converts an error to one of Millrace's own errors. */

@@ -1,4 +1,4 @@
-import { setTimeout } from "node:timers/promises";
+import { LRUCache } from "lru-cache";
 import * as oidc from "openid-client";
 import { fieldOf } from "../../domain/json.ts";
 import { mergeClaims } from "../../domain/accounts/identity-providers.ts";
@@ -6,6 +6,7 @@ import type { IdentityProvider } from "../../domain/accounts/identity-providers.
 import { fetchAdapter } from "../fetch/fetch-adapter.ts";
 import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
 import { createOwnFetch } from "../fetch/own-fetch.ts";
+import { within } from "../within.ts";
 import { reasonOf } from "./advice.ts";
 
 const TIMEOUT_SECONDS = 10;
@@ -69,44 +70,40 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
     providers.map(({ issuer }) => issuer),
   );
   const fetch = fetchAdapter(guarded, { limits: { responseBytes: MAX_BYTES } });
-  const known = new Map<string, { readonly found: oidc.Configuration; readonly until: number }>();
-  const asking = new Map<string, Promise<oidc.Configuration>>();
+  const known = new LRUCache<string, oidc.Configuration, IdentityProvider>({
+    max: Math.max(1, providers.length),
+    ttl: DISCOVERED_MS,
+    noDeleteOnFetchRejection: true,
+    fetchMethod: (_id, _earlier, { context }) => ask(context),
+  });
 
-  async function discover(provider: IdentityProvider): Promise<oidc.Configuration> {
-    const { id } = provider;
-    const earlier = known.get(id);
-    if (earlier && earlier.until > Date.now()) return earlier.found;
-    const asked = asking.get(id) ?? ask(provider).finally(() => asking.delete(id));
-    asking.set(id, asked);
-    try {
-      return await asked;
-    } catch (error) {
-      // Earlier metadata is better than none.
-      if (earlier) return earlier.found;
-      throw new ProviderFailed(codeOf(error), error);
-    }
-  }
+  /** Earlier metadata is better than none. */
+  const orEarlier =
+    ({ id }: IdentityProvider) =>
+    (error: unknown): oidc.Configuration => {
+      const earlier = known.peek(id, { allowStale: true });
+      if (earlier) return earlier;
+      throw error instanceof ProviderFailed ? error : new ProviderFailed(codeOf(error), error);
+    };
+
+  const discover = (provider: IdentityProvider): Promise<oidc.Configuration> =>
+    known.forceFetch(provider.id, { context: provider }).catch(orEarlier(provider));
 
   /** For a person who can sign out without the provider: uses earlier metadata if the provider does not respond in time. */
-  async function discoverSoon(provider: IdentityProvider): Promise<oidc.Configuration> {
-    const over = new AbortController();
-    const late = setTimeout(SIGN_OUT_SECONDS * 1000, known.get(provider.id)?.found, { signal: over.signal });
-    late.catch(() => undefined);
-    const found = await Promise.race([discover(provider), late]).finally(() => over.abort());
-    if (found !== undefined) return found;
-    throw new ProviderFailed("provider_unavailable", new Error(`no response within ${SIGN_OUT_SECONDS} seconds`));
-  }
+  const discoverSoon = (provider: IdentityProvider): Promise<oidc.Configuration> => {
+    const late = new Error(`no response within ${SIGN_OUT_SECONDS} seconds`);
+    const unavailable = (): Error => new ProviderFailed("provider_unavailable", late);
+    return within(SIGN_OUT_SECONDS * 1000, discover(provider), unavailable).catch(orEarlier(provider));
+  };
 
   async function ask(provider: IdentityProvider): Promise<oidc.Configuration> {
     const server = new URL(provider.issuer);
-    const found = await oidc.discovery(server, provider.client_id, {}, authenticationOf(provider), {
+    return await oidc.discovery(server, provider.client_id, {}, authenticationOf(provider), {
       [oidc.customFetch]: fetch as oidc.CustomFetch,
       timeout: TIMEOUT_SECONDS,
       // The signature of an ID token is checked even though it comes from the provider itself.
       execute: [oidc.enableNonRepudiationChecks, ...(server.protocol === "http:" ? [oidc.allowInsecureRequests] : [])],
     });
-    known.set(provider.id, { found, until: Date.now() + DISCOVERED_MS });
-    return found;
   }
 
   return {

@@ -1,15 +1,13 @@
 import { createHash } from "node:crypto";
 import { AwsV4Signer } from "aws4fetch";
 import type { StreamRequest } from "../fetch/guarded-fetch.ts";
+import type { S3Credentials } from "./role-credentials.ts";
 
 /** Where a user's buckets are, and which identity requests use. */
-export interface S3Access {
+export interface S3Access extends S3Credentials {
   readonly region: string;
   /** Origin of the server; undefined means Amazon S3. */
   readonly endpoint: string | undefined;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string;
 }
 
 export interface S3Request {

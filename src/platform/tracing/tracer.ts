@@ -1,3 +1,5 @@
+import { setTimeout as delay } from "node:timers/promises";
+
 type Attributes = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
 /** A finished span. Attributes contain IDs, names, counts and states, but no inputs or outputs of a run. */
@@ -119,12 +121,7 @@ export function createTracer(options: TracerOptions): Tracer {
     },
     lost: () => onSpans("dropped", 1),
     async close() {
-      let late: NodeJS.Timeout | undefined;
-      const limit = new Promise<void>((resolve) => {
-        late = setTimeout(resolve, CLOSE_MS);
-      });
-      await Promise.race([flush().then(() => exporter.close()), limit]);
-      clearTimeout(late);
+      await Promise.race([flush().then(() => exporter.close()), delay(CLOSE_MS, undefined, { ref: false })]);
       if (queue.length === 0) return;
       onSpans("dropped", queue.length);
       // Also reported as an error, because no one reads the metrics of a process that stops.
