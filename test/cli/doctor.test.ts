@@ -61,6 +61,7 @@ it("reports a healthy installation on one screen", async () => {
     "Task queues",
     "Schedules",
     "House",
+    "Starts",
     "Erasures",
     "Blobs",
     "Master key",
@@ -134,12 +135,31 @@ it("counts schedules that are missing in Temporal", async () => {
   }
 });
 
-it("says when the partitions end if no worker creates the next one", async () => {
+it("says why workflows could not be started, and when the partitions end if no worker creates the next one", async () => {
   const clone = await cloneDatabase();
-  const found = async () =>
-    (await doctor({ DATABASE_URL: clone.url })).report.findings.find(({ part }) => part === "Partitions");
+  const findings = async () => (await doctor({ DATABASE_URL: clone.url })).report.findings;
+  const found = async () => (await findings()).find(({ part }) => part === "Partitions");
   try {
-    expect(await found()).toMatchObject({ state: "ok", text: expect.stringMatching(/^exist until \d{4}-\d\d-\d\d$/) });
+    await administer(
+      clone.url,
+      `with own as (insert into organisations (org_id, name) values (gen_random_uuid(), 'own') returning org_id)
+        insert into workflow_starts (kind, id, org_id, urgency, input, last_error)
+          select 'erasure', gen_random_uuid(), org_id, 3, '{}', error from own, unnest(array[null, 'Error: no namespace']) as error`,
+    );
+    expect(await findings()).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          part: "Starts",
+          state: "warning",
+          text: "1 of 2 waiting workflows could not be started: Error: no namespace",
+        }),
+        expect.objectContaining({
+          part: "Partitions",
+          state: "ok",
+          text: expect.stringMatching(/^exist until \d{4}-\d\d-\d\d$/),
+        }),
+      ]),
+    );
     await administer(clone.url, "alter table agent_steps detach partition agent_steps_first");
     await administer(
       clone.url,

@@ -3,13 +3,12 @@ import { examineServer } from "../../stores/server.ts";
 import { blobs } from "./checks/blobs.ts";
 import type { Finding } from "./checks/finding.ts";
 import { builds } from "./checks/builds.ts";
-import { erasures, house } from "./checks/house.ts";
+import { house } from "./checks/house.ts";
 import { masterKey } from "./checks/master-key.ts";
 import { node } from "./checks/node.ts";
-import { partitions } from "./checks/partitions.ts";
 import { clock, postgres, roles, schema } from "./checks/postgres.ts";
+import { records } from "./checks/records.ts";
 import { replica } from "./checks/replica.ts";
-import { stuckRuns } from "./checks/stuck-runs.ts";
 import { schedules, temporal } from "./checks/temporal.ts";
 import { openDoctorDatabase } from "./doctor-database.ts";
 
@@ -31,7 +30,7 @@ export async function examine(config: Config, migrationsDir: string): Promise<Fi
       const standby = openDoctorDatabase(config, config.DATABASE_REPLICA_URL);
       findings.push(await replica(config, db, standby).finally(() => standby.close()));
     }
-    if (there) findings.push(...(await partitions(db)), ...(await stuckRuns(db)), ...(await erasures(db)));
+    if (there) findings.push(...(await records(db)));
     findings.push(await blobs(config));
     return [...findings, await masterKey(config, there ? db : undefined)];
   } finally {

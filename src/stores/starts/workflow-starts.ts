@@ -152,6 +152,18 @@ export async function noteFailedStarts(
   );
 }
 
+/** How many starts wait, how many of them have failed, and the last error. System only. */
+export async function countWaitingStarts(
+  db: Db,
+): Promise<{ readonly waiting: number; readonly failing: number; readonly last_error: string | null }> {
+  const rows = await db.query<Awaited<ReturnType<typeof countWaitingStarts>>>(
+    `select count(*)::int as waiting, count(last_error)::int as failing,
+        (array_agg(last_error order by due_at desc) filter (where last_error is not null))[1] as last_error
+      from workflow_starts`,
+  );
+  return rows[0] ?? { waiting: 0, failing: 0, last_error: null };
+}
+
 /**
  * Has the workflows of up to `limit` unfinished rows started that nothing has changed or checked for `idleMs`, because
  * their workflow may be gone. Each row is found once per interval; returns how many. System only.

@@ -1,6 +1,5 @@
 import type { Config } from "../../../config.ts";
 import type { Database } from "../../../stores/db.ts";
-import { countOpenErasures } from "../../../stores/erasures/erasures.ts";
 import { withClient } from "../../../temporal/examine.ts";
 import { examineHouse } from "../../../temporal/examine-house.ts";
 import { ok, reasonOf, warning } from "./finding.ts";
@@ -34,14 +33,4 @@ export async function house(config: Config, db: Database): Promise<Finding> {
   } catch (error) {
     return warning(PART, `could not read the latest purges: ${reasonOf(error as Error)}`, "Retry.");
   }
-}
-
-/** How many erasures are in progress, and whether one fails. No finding if the table is missing. */
-export async function erasures(db: Database): Promise<Finding[]> {
-  const counted = await db.system(countOpenErasures).catch(() => null);
-  if (counted === null) return [];
-  const { open, failing } = counted;
-  if (failing === 0) return [ok("Erasures", `${open} in progress`)];
-  const advice = "They are retried. See the worker logs for the reason.";
-  return [warning("Erasures", `${failing} of ${open} in progress have failed in their last step`, advice)];
 }

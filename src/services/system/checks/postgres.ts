@@ -17,28 +17,23 @@ export function postgres(config: Config, server: ServerFacts | Error): Finding[]
   const where = addressOf(config.DATABASE_URL);
   if (server instanceof UnsafeSession) return [problem("Role", server.reason, server.advice)];
   if (server instanceof Error) return [problem("Postgres", `${where}: ${reasonOf(server)}`, adviceOn(server))];
-  const findings: Finding[] = [];
   const unsupported = unsupportedVersion(server.version_num);
-  if (unsupported !== undefined)
-    findings.push(problem("Postgres", unsupported, "Move the database to a server of a supported version."));
-  if (server.encoding !== "UTF8")
-    findings.push(
-      problem("Postgres", `the database's encoding is ${server.encoding}`, "Create the database with encoding UTF8."),
-    );
-  if (server.read_only)
-    findings.push(
-      problem("Postgres", "the server is read-only", "Point DATABASE_URL at the primary, not at a replica."),
-    );
   const wanted = mostConnections(config.DATABASE_POOL_SIZE);
   const free = server.max_connections - server.connections;
-  if (free < wanted)
-    findings.push(
+  const findings = [
+    unsupported !== undefined &&
+      problem("Postgres", unsupported, "Move the database to a server of a supported version."),
+    server.encoding !== "UTF8" &&
+      problem("Postgres", `the database's encoding is ${server.encoding}`, "Create the database with encoding UTF8."),
+    server.read_only &&
+      problem("Postgres", "the server is read-only", "Point DATABASE_URL at the primary, not at a replica."),
+    free < wanted &&
       warning(
         "Postgres",
         `${free} of ${server.max_connections} connections are free; a process opens up to ${wanted}`,
         "Raise max_connections, or lower DATABASE_POOL_SIZE.",
       ),
-    );
+  ].filter((finding) => finding !== false);
   return findings.length > 0 ? findings : [ok("Postgres", `${server.version} at ${where}, ${free} connections free`)];
 }
 
