@@ -116,6 +116,7 @@ const COMPOSITION: ReadonlyArray<readonly [RegExp, string]> = [
   [/^activities\/(create|local-activities)\.ts$/, "the list of the capabilities whose activities run beside workflows"],
   [/^workflows\/(index|activities)\.ts$/, "the list of all workflows, and of the activities they call"],
   [/^src\/services\/system\//, "how the whole installation stands, for metrics and the doctor"],
+  [/^src\/services\/parts\.ts$/, "the parts that a process gives to all capabilities"],
   [/^src\/services\/projects\/flow-references\.ts$/, "one place looks up all that flows refer to"],
   [/^src\/(services|stores)\/secrets\//, "every sealed column of the database, whatever it belongs to"],
   [/^src\/services\/accounts\/quotas\.ts$/, "what an organisation uses, whatever it belongs to"],

@@ -198,7 +198,7 @@ describe("the documentation", () => {
       .filter((name) => name.endsWith(".ts"))
       .flatMap((name) => {
         const code = read(`src/${name}`);
-        const full = /(?:\b(?:counter|histogram)\(\s*"|^\s*)(millrace_\w+)(?:",|: \{)/gm;
+        const full = /(?:\b(?:counter|histogram)\(\s*"|^\s*)(millrace_\w+)(?:",|: [{[])/gm;
         const short = /\.gauge\(\s*"(\w+)"/g;
         return [
           ...[...code.matchAll(full)].map(([, metric]) => metric ?? ""),

@@ -12,7 +12,7 @@ import { maskJson } from "../../src/platform/logging/mask-json.ts";
 import { createMaskValues } from "../../src/platform/logging/mask-values.ts";
 import { MASK } from "../../src/platform/logging/redaction.ts";
 import type { McpClient, ToolProgress, ToolResult } from "../../src/platform/mcp/mcp-client.ts";
-import { sendAuthorized } from "../../src/services/providers/send-authorized.ts";
+import { sendAuthorized } from "../../src/services/providers/resolve-connection.ts";
 import { depthOfRun } from "../../src/services/triggers/chain.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { FOR_A_VALUE } from "../fetch-limits.ts";

@@ -19,7 +19,6 @@ import { MISSING_KEYS_ADVICE, missingKeys } from "../services/secrets/needed-key
 import { createPayloads, KeyUnreadable } from "../services/secrets/payloads.ts";
 import type { Payloads } from "../services/secrets/payloads.ts";
 import { createShutdown } from "./shutdown.ts";
-import { openTracer } from "./tracer.ts";
 import { isConnectionError, openDatabase } from "../stores/db.ts";
 import type { Database } from "../stores/db.ts";
 import { openRunFeed } from "../stores/runs/run-feed.ts";
@@ -38,6 +37,10 @@ import { assertSchema } from "../services/system/check-schema.ts";
 import { createReplicaReads, readsOf } from "../services/system/reads.ts";
 import type { Reads } from "../services/system/reads.ts";
 import { addGauges } from "../services/system/gauges.ts";
+import { openOtlp } from "../platform/tracing/otlp.ts";
+import { createTracer } from "../platform/tracing/tracer.ts";
+import type { Tracer } from "../platform/tracing/tracer.ts";
+import { VERSION } from "../version.ts";
 
 /** Three levels up, because this file runs from dist/src/processes. */
 const MIGRATIONS = fileURLToPath(new URL("../../../migrations", import.meta.url));
@@ -220,4 +223,24 @@ function postgresReadiness(db: Database) {
     },
     schema: () => assertSchema(db, MIGRATIONS),
   };
+}
+
+/** The tracer, if the operator has configured a collector. */
+async function openTracer(
+  config: Config,
+  { service, metrics, logger }: { service: "api" | "worker"; metrics: Metrics; logger: Logger },
+): Promise<Tracer | undefined> {
+  const endpoint = config.MILLRACE_OTLP_ENDPOINT ?? config.OTEL_EXPORTER_OTLP_ENDPOINT;
+  if (endpoint === undefined) return undefined;
+  const headers = config.OTEL_EXPORTER_OTLP_HEADERS ?? {};
+  return createTracer({
+    exporter: await openOtlp({ endpoint, headers, service, version: VERSION }),
+    ratio: config.MILLRACE_TRACE_RATIO,
+    propagates: config.MILLRACE_TRACE_PROPAGATION,
+    content: config.MILLRACE_TRACE_CONTENT,
+    queued: config.OTEL_BSP_MAX_QUEUE_SIZE,
+    intervalMs: config.OTEL_BSP_SCHEDULE_DELAY,
+    onSpans: (outcome, count) => metrics.spans(outcome, count),
+    onError: (err) => logger.warn({ err }, "could not send spans"),
+  });
 }

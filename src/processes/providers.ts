@@ -13,7 +13,7 @@ import { createMcpClient } from "../platform/mcp/mcp-client.ts";
 import type { Knowledge } from "../services/knowledge/open-knowledge.ts";
 import { createInputCheck } from "../services/providers/action-inputs.ts";
 import type { ConnectionResolver } from "../services/providers/resolve-connection.ts";
-import { startTriggers } from "../services/triggers/start-triggers.ts";
+import { startTriggers } from "../services/triggers/due-firings.ts";
 import { VERSION } from "../version.ts";
 import { warning } from "./open-process.ts";
 import type { ServiceProcess } from "./open-process.ts";

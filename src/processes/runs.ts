@@ -11,20 +11,9 @@ import { createRunStarter } from "../temporal/runs.ts";
 import type { ServiceProcess } from "./open-process.ts";
 
 /** The parts of every process that executes runs: the record, dependencies of activities, and sweepers. */
-export function openRuns({
-  config,
-  db,
-  blobs,
-  feed,
-  observer,
-  traces,
-  startInputs,
-  metrics,
-  logger,
-  evaluation,
-  temporal,
-}: ServiceProcess) {
-  const recording = createRecording({ config, db, blobs, feed, observer, traces, startInputs });
+export function openRuns(process: ServiceProcess) {
+  const { config, db, blobs, feed, observer, metrics, logger, evaluation, temporal } = process;
+  const recording = createRecording(process);
   // Not eager, because the sweeper starts runs for all processes, and any of them may take the first step.
   const starter = createRunStarter({
     client: temporal.client,
@@ -32,27 +21,19 @@ export function openRuns({
     eager: () => false,
   });
   const startInBackground = createBackgroundStarts();
+  const common = { config, db, blobs, feed, observer, ...recording };
   const activities: ActivityDeps = {
-    config,
-    db,
-    blobs,
+    ...common,
     evaluation,
-    feed,
-    observer,
-    ...recording,
     onFailure: createFailureObserver(metrics, logger),
     onFault: (err, { run: { run_id, org_id, project_id } }) =>
       logger.warn({ err, run_id, org_id, project_id }, "could not write the end of a run yet; it will be retried"),
   };
   const sweeping: SweeperDeps = {
-    db,
-    feed,
-    blobs,
-    observer,
+    ...common,
     starter,
     startInBackground,
     limits: { max_iterations: config.MILLRACE_MAX_ITERATIONS },
-    ...recording,
     intervalMs: config.MILLRACE_SWEEP_INTERVAL_MS,
     stuckAfterMs: config.MILLRACE_STUCK_AFTER_MS,
     stuckAttempts: config.MILLRACE_STUCK_ATTEMPTS,

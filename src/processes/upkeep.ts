@@ -1,4 +1,4 @@
-import { untilDone } from "../platform/periodically.ts";
+import { periodically, untilDone } from "../platform/periodically.ts";
 import type { Periodic } from "../platform/periodically.ts";
 import { startDocumentSweeper } from "../services/documents/document-sweeper.ts";
 import { startSync } from "../services/knowledge/sync.ts";
@@ -6,13 +6,16 @@ import { startSweeper } from "../services/runs/sweeper.ts";
 import { allSchedules } from "../services/schedules/all-schedules.ts";
 import { keepSchedules } from "../services/schedules/keep-schedules.ts";
 import { startStarter } from "../services/starts/starter.ts";
-import { startKeepingStatistics } from "../services/system/keep-statistics.ts";
+import { analyseGrownTables } from "../stores/statistics.ts";
 import { endRetiredWorkflows } from "../temporal/retired.ts";
 import { createSchedules } from "../temporal/schedules.ts";
 import { createStarts } from "../temporal/starts.ts";
 import { warning } from "./open-process.ts";
 import type { ServiceProcess } from "./open-process.ts";
 import type { Runs } from "./runs.ts";
+
+/** How often the planner statistics of tables that have grown are updated (ms). */
+const STATISTICS_MS = 5000;
 
 /** Starts the background tasks that start work and take over work of dead processes. Any number of processes may run them. */
 export function startUpkeep(process: ServiceProcess, runs: Runs): void {
@@ -40,7 +43,9 @@ export function startUpkeep(process: ServiceProcess, runs: Runs): void {
       onError,
     }),
   );
-  keep("update of table statistics", (onError) => startKeepingStatistics(db, onError));
+  keep("update of table statistics", (onError) =>
+    periodically(STATISTICS_MS, async () => void (await db.system(analyseGrownTables)), onError),
+  );
   keep("schedule check", (onError) =>
     keepSchedules({ db, schedules: createSchedules(client, prefix) }, allSchedules(config), {
       changesMs: recoveryMs,

@@ -25,9 +25,9 @@ export interface Change<Row, Result> {
 }
 
 /** A change with checks that are too slow to be made under a lock. */
-export interface CheckedChange<Row, Checked, Result> extends Omit<Change<Row, Result>, "write"> {
-  /** Reads the row without a lock. Throws 404 if there is none. */
-  readonly find: (db: Db) => Promise<Row>;
+export interface CheckedChange<Row, Checked, Result> extends Omit<Change<Row, Result>, "lock" | "write"> {
+  /** Reads the row and, if asked to, locks it until the transaction ends. Throws 404 if there is none. */
+  readonly read: (db: Db, lock: boolean) => Promise<Row>;
   /** The revision that the checks depend on. If it differs once the row is locked, the checks are repeated. */
   readonly revisionOf: (row: Row) => number | string;
   /** Makes the checks, outside of any transaction. */
@@ -57,18 +57,18 @@ const MAX_ATTEMPTS = 20;
 export async function changeChecked<Row, Checked, Result>(
   database: Database,
   orgId: string,
-  { lock, find, requireMatch, revisionOf, prepare, write, audited }: CheckedChange<Row, Checked, Result>,
+  { read, requireMatch, revisionOf, prepare, write, audited }: CheckedChange<Row, Checked, Result>,
 ): Promise<Result> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const before = await database.org(orgId, find);
+    const before = await database.org(orgId, (db) => read(db, false));
     requireMatch(before);
     const checked = await prepare(before);
     const done = await database.orgTransaction(orgId, async (db) => {
-      const row = await lock(db);
+      const row = await read(db, true);
       requireMatch(row);
       if (revisionOf(row) !== revisionOf(before)) return null;
       const result = await write(db, row, checked);
-      await record(db, audited, row, await lock(db));
+      await record(db, audited, row, await read(db, true));
       return { result };
     });
     if (done !== null) return done.result;

@@ -3,7 +3,7 @@ import { emailAddress } from "../../domain/accounts/accounts.ts";
 import { PROJECT_ROLES } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem, notFound } from "../../domain/errors.ts";
-import { holdProjectAdmin } from "../../services/accounts/hold-project-admin.ts";
+import { holdProjectAdmin } from "../../services/accounts/hold-admin.ts";
 import { requireProject } from "../../services/projects/projects.ts";
 import {
   deleteProjectGrant,

@@ -7,7 +7,7 @@ import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { presentUploadedDocument, uploadedDocumentSchema } from "./document-presenter.ts";
 import { flowLimits } from "../../services/projects/deploy-flow.ts";
-import { freezeDraft } from "../../services/projects/freeze-draft.ts";
+import { freezeDraft } from "../../services/projects/drafts.ts";
 import { createUploadReceiver, uploadForm, uploadNodes } from "./receive-upload.ts";
 import type { UploadNode } from "./receive-upload.ts";
 import { userHandle, visibleText } from "../http/text-fields.ts";

@@ -1,6 +1,6 @@
 import { feedbackId } from "../../domain/pages/page.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
-import { feedbackOf } from "../../services/evals/give-feedback.ts";
+import { feedbackOf } from "../../services/evals/give-score.ts";
 import type { VisitorOn } from "../../services/pages/visitor-runs.ts";
 import { listPauses } from "../../stores/runs/pauses.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";

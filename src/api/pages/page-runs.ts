@@ -4,7 +4,7 @@ import { z } from "zod";
 import { Problem } from "../../domain/errors.ts";
 import { jsonObjectSchema, jsonValueSchema } from "../../domain/json-schema.ts";
 import { feedbackId } from "../../domain/pages/page.ts";
-import { giveFeedback } from "../../services/evals/give-feedback.ts";
+import { giveFeedback } from "../../services/evals/give-score.ts";
 import { createOpenStreams } from "../../services/pages/open-streams.ts";
 import { requireVisitorRun, startVisitorRun } from "../../services/pages/visitor-runs.ts";
 import { answerPause } from "../../services/runs/answer-pause.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
-import { giveFeedback } from "../../services/evals/give-feedback.ts";
+import { giveFeedback } from "../../services/evals/give-score.ts";
 import { requireRunFor } from "../../services/runs/require-run.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";

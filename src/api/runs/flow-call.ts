@@ -10,7 +10,7 @@ import { environmentMember, requireOneVersion, requirePublicEnvironment } from "
 import { pathId } from "../http/path-id.ts";
 import { userHandle } from "../http/text-fields.ts";
 import { flowLimits } from "../../services/projects/deploy-flow.ts";
-import { freezeDraft } from "../../services/projects/freeze-draft.ts";
+import { freezeDraft } from "../../services/projects/drafts.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
 import { DRAFT_IN_QUERY, versionMember } from "./run-request.ts";
 

@@ -28,7 +28,7 @@ import { runFilters } from "./run-filters.ts";
 import { DRAFT_IN_BODY, waitMs, waitSeconds } from "./run-request.ts";
 import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { flowLimits } from "../../services/projects/deploy-flow.ts";
-import { freezeDraft } from "../../services/projects/freeze-draft.ts";
+import { freezeDraft } from "../../services/projects/drafts.ts";
 import { requireRun } from "../../services/runs/require-run.ts";
 import { viewListedRun, viewRun, withDetails } from "./run-views.ts";
 

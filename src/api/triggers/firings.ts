@@ -7,7 +7,7 @@ import { RUN_STATES } from "../../domain/runs/run.ts";
 import { FIRING_STATES, KEPT_PAYLOAD_CHARS } from "../../domain/triggers/firing.ts";
 import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
-import { repeatFiring } from "../../services/triggers/repeat-firing.ts";
+import { repeatFiring } from "../../services/triggers/receive.ts";
 import { requireTrigger } from "../../services/triggers/triggers.ts";
 import { findFiring, listFirings } from "../../stores/triggers/firings.ts";
 import type { FiringRow } from "../../stores/triggers/firings.ts";

@@ -8,7 +8,7 @@ import type { JsonObject } from "../../domain/json.ts";
 import { patchOf } from "../../domain/patch.ts";
 import { TRIGGER_TYPES, findTriggerType } from "../../domain/triggers/trigger.ts";
 import type { TriggerType } from "../../domain/triggers/trigger.ts";
-import { testTrigger } from "../../services/triggers/test-trigger.ts";
+import { testTrigger } from "../../services/triggers/start-run.ts";
 import {
   changeTrigger,
   createTrigger,

@@ -1,4 +1,6 @@
 import { Problem } from "../../domain/errors.ts";
+import { createLimit } from "../../platform/at-once.ts";
+import { createCounts } from "../counts.ts";
 
 export interface PasswordQueueLimits {
   /** Most concurrent tasks. */
@@ -18,48 +20,24 @@ export interface PasswordQueue {
 }
 
 export function createPasswordQueue({ atOnce, waiting, waitingOfOne }: PasswordQueueLimits = LIMITS): PasswordQueue {
-  const queues = new Map<string, Array<() => void>>();
-  let free = atOnce;
-  let queued = 0;
-
-  function wait(whose: string): Promise<void> {
-    const queue = queues.get(whose) ?? [];
-    if (queued >= waiting || queue.length >= waitingOfOne) {
-      throw new Problem("rate_limited", "Too many passwords are being checked at the same time. Retry shortly.", {
-        headers: { "Retry-After": "2" },
-      });
-    }
-    queued++;
-    return new Promise((resolve) => {
-      queue.push(resolve);
-      queues.set(whose, queue);
-    });
+  const limit = createLimit(atOnce);
+  const queued = createCounts<string>();
+  let all = 0;
+  function count(whose: string, more: 1 | -1): void {
+    all += more;
+    queued.add(whose, more);
   }
-
-  function startNext(): void {
-    const [first] = queues;
-    if (!first) {
-      free++;
-      return;
-    }
-    const [whose, queue] = first;
-    const next = queue.shift();
-    queued--;
-    // Moves this key behind all other keys.
-    queues.delete(whose);
-    if (queue.length > 0) queues.set(whose, queue);
-    next?.();
-  }
-
   return {
     async take(whose, work) {
-      if (free > 0) free--;
-      else await wait(whose);
-      try {
-        return await work();
-      } finally {
-        startNext();
-      }
+      if (all >= waiting || queued.of(whose) >= waitingOfOne)
+        throw new Problem("rate_limited", "Too many passwords are being checked at the same time. Retry shortly.", {
+          headers: { "Retry-After": "2" },
+        });
+      count(whose, 1);
+      return limit(() => {
+        count(whose, -1);
+        return work();
+      }, whose);
     },
   };
 }

@@ -25,8 +25,7 @@ import { recordAudit } from "../audit/audit.ts";
 import type { AuditedChange } from "../audit/audit.ts";
 import { recordSignIn } from "./record-sign-in.ts";
 import type { SignInPlace } from "./record-sign-in.ts";
-import { sealIdToken } from "./session-id-token.ts";
-import { endSignInsOfUser, openSession } from "./sessions.ts";
+import { sealIdToken, endSignInsOfUser, openSession } from "./sessions.ts";
 
 /** How long a sign-in at the provider may take. */
 export const SIGN_IN_SECONDS = 600;

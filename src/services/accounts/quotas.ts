@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { QUOTAS, KEY_QUOTAS, periodOf } from "../../domain/accounts/quotas.ts";
 import type { Quota, QuotaLimits } from "../../domain/accounts/quotas.ts";
 import type { Config } from "../../config.ts";
@@ -26,16 +27,7 @@ const READ_FOR_MS = 5000;
 const STORAGE_COUNTED_MS = 60_000;
 
 /** Quotas of an organisation that sets none itself. */
-export function defaultQuotas(
-  config: Pick<
-    Config,
-    | "MILLRACE_MAX_CONCURRENT_RUNS"
-    | "MILLRACE_QUOTA_CONCURRENT_NODES"
-    | "MILLRACE_QUOTA_RUNS_PER_MINUTE"
-    | "MILLRACE_QUOTA_STORAGE_BYTES"
-    | "MILLRACE_QUOTA_MODEL_USD_MONTH"
-  >,
-): QuotaLimits {
+export function defaultQuotas(config: Config): QuotaLimits {
   const defaults = {
     concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS,
     concurrent_nodes: config.MILLRACE_QUOTA_CONCURRENT_NODES,
@@ -61,20 +53,16 @@ export interface QuotaReader {
 
 /** Caches quotas, so that new runs do not query the database each time. */
 export function createQuotaReader(db: Database, defaults: QuotaLimits): QuotaReader {
-  const known = new Map<string, { readonly until: number; readonly rows: ReturnType<typeof listQuotas> }>();
+  const known = new LRUCache<string, ReturnType<typeof listQuotas>>({ max: 10_000, ttl: READ_FOR_MS });
   return {
     async read(orgId, keyId) {
-      let found = known.get(orgId);
-      if (!found || found.until < Date.now()) {
-        found = { until: Date.now() + READ_FOR_MS, rows: db.org(orgId, listQuotas) };
-        // Moved to the end, because entries are evicted in insertion order.
-        known.delete(orgId);
-        known.set(orgId, found);
-        found.rows.catch(() => known.delete(orgId));
-        const [oldest] = known.keys();
-        if (known.size > 10_000 && oldest !== undefined) known.delete(oldest);
+      let reading = known.get(orgId);
+      if (!reading) {
+        reading = db.org(orgId, listQuotas);
+        known.set(orgId, reading);
+        reading.catch(() => known.delete(orgId));
       }
-      const rows = await found.rows;
+      const rows = await reading;
       const own = limitsOf(rows, null);
       return { org: { ...defaults, ...own }, own, key: keyId === null ? {} : limitsOf(rows, keyId) };
     },
@@ -84,30 +72,20 @@ export function createQuotaReader(db: Database, defaults: QuotaLimits): QuotaRea
 /** The 429 of a quota: its name, how much of it is used, and when it resets. A quota of 0 never resets. */
 export function quotaExceeded(quota: Quota, keyId: string | null, limit: number, used: number): Problem {
   const whose = keyId === null ? "organisation" : "key";
+  const resets_at = limit === 0 ? null : periodOf(quota, new Date()).resets_at;
+  const extra = { quota, key_id: keyId, limit, used, resets_at };
   if (limit === 0) {
     const who =
       keyId === null
         ? "The operator can change it with `millrace quotas set` or in the settings."
         : `An admin of the organisation can change it with PATCH /v2/api-keys/${keyId}/quotas.`;
-    return new Problem(
-      "quota_exceeded",
-      `The quota ${quota} of this ${whose} is 0, so every request is rejected. ${who}`,
-      {
-        extra: { quota, key_id: keyId, limit, used, resets_at: null },
-      },
-    );
+    const detail = `The quota ${quota} of this ${whose} is 0, so every request is rejected. ${who}`;
+    return new Problem("quota_exceeded", detail, { extra });
   }
-  const { resets_at } = periodOf(quota, new Date());
   const seconds = resets_at === null ? 5 : Math.max(1, Math.ceil((Date.parse(resets_at) - Date.now()) / 1000));
   const until = resets_at === null ? "" : ` It resets at ${resets_at}.`;
-  return new Problem(
-    "quota_exceeded",
-    `The quota ${quota} of this ${whose} is exceeded: ${used} of ${limit} are used.${until}`,
-    {
-      extra: { quota, key_id: keyId, limit, used, resets_at },
-      headers: { "Retry-After": String(seconds) },
-    },
-  );
+  const detail = `The quota ${quota} of this ${whose} is exceeded: ${used} of ${limit} are used.${until}`;
+  return new Problem("quota_exceeded", detail, { extra, headers: { "Retry-After": String(seconds) } });
 }
 
 /** Whether an error means that a limit is reached now but a retry may succeed later; never for a quota of 0. */

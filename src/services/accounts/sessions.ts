@@ -3,18 +3,22 @@ import { generateToken, hashSecret, parseToken } from "../../platform/secrets/cr
 import { revokeTokensOfUser } from "../../stores/accounts/oauth-tokens.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { endSessionsOfUser, insertSession, insertSignInLink, takeSignInLink } from "../../stores/accounts/sessions.ts";
+import type { SecretBox } from "../../platform/secrets/seal.ts";
+import { SealBroken } from "../../platform/secrets/seal.ts";
+import { secretContext } from "../../stores/secrets/sealed.ts";
 
 /** How long a one-time sign-in link is valid. */
 const LINK_SECONDS = 900;
 const SHOWN_CHARACTERS = 300;
 
-export interface OpenedSession {
+interface OpenedSession {
   readonly session_id: string;
   /** The cookie's value; only its hash is stored. */
   readonly secret: string;
 }
 
-type Who = { readonly org_id: string; readonly user_id: string };
+/** A user of an organisation. */
+export type Who = { readonly org_id: string; readonly user_id: string };
 
 /** The identity provider that opened a session. */
 interface By {
@@ -67,4 +71,22 @@ export async function redeemSignInLink(db: Database, secret: string): Promise<Wh
 export async function endSignInsOfUser(db: Db, userId: string): Promise<void> {
   await revokeTokensOfUser(db, userId);
   await endSessionsOfUser(db, userId);
+}
+
+/** The token becomes part of a URL, and servers refuse long URLs. */
+const MAX_CHARACTERS = 6000;
+
+/** Null if it is too long to be of use. */
+export function sealIdToken(box: SecretBox, sessionId: string, idToken: string): Buffer | null {
+  return idToken.length > MAX_CHARACTERS ? null : box.seal(idToken, secretContext("sessions", sessionId, "id_token"));
+}
+
+/** Null if there is none or no master key opens it; the provider's sign-out also works without it. */
+export function openIdToken(box: SecretBox, sessionId: string, sealed: Buffer | null): string | null {
+  try {
+    return sealed && box.open(sealed, secretContext("sessions", sessionId, "id_token"));
+  } catch (error) {
+    if (error instanceof SealBroken) return null;
+    throw error;
+  }
 }

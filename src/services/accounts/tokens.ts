@@ -3,6 +3,7 @@ import { generateToken, hashSecret, parseToken } from "../../platform/secrets/cr
 import type { Database, Db } from "../../stores/db.ts";
 import { consumeToken, findTokenByHash, insertToken, revokeTokensOfUser } from "../../stores/accounts/oauth-tokens.ts";
 import type { TokenSession } from "../../stores/accounts/oauth-tokens.ts";
+import type { Who } from "./sessions.ts";
 
 const ACCESS_SECONDS = 3600;
 const REFRESH_SECONDS = 30 * 24 * 3600;
@@ -23,11 +24,7 @@ const MAX_USER_AGENT = 300;
 
 export interface TokenService {
   /** Creates the tokens of a new session, and calls `record` in the same transaction. */
-  issue(
-    user: { readonly org_id: string; readonly user_id: string },
-    client: TokenClient,
-    record?: (db: Db) => Promise<void>,
-  ): Promise<TokenPair>;
+  issue(user: Who, client: TokenClient, record?: (db: Db) => Promise<void>): Promise<TokenPair>;
   /**
    * Exchanges a refresh token, which can be used once, for a new pair of tokens. Null if it is not valid. A token that
    * was used up before may have been stolen: then all sessions of the user end.
@@ -37,7 +34,7 @@ export interface TokenService {
 
 export function createTokenService(db: Database, forgetUser: (userId: string) => void): TokenService {
   async function issue(
-    user: { readonly org_id: string; readonly user_id: string },
+    user: Who,
     { user_agent, address }: TokenClient,
     earlier: Pick<TokenSession, "session_id" | "began_at">,
     record?: (db: Db) => Promise<void>,

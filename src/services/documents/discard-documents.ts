@@ -1,10 +1,9 @@
 import type { RemovedDocument } from "../../stores/documents/documents.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Logger } from "../../platform/logging/logger.ts";
+import type { Parts } from "../parts.ts";
 
 /** Deletes the blobs of deleted documents. Their rows no longer exist, so a failure only wastes space. */
 export async function discardDocuments(
-  { blobs, logger }: { readonly blobs: BlobStore; readonly logger: Logger },
+  { blobs, logger }: Parts<"blobs" | "logger">,
   removed: readonly RemovedDocument[],
 ): Promise<void> {
   for (const { blob_key, text_value } of removed) {

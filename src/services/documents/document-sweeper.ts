@@ -1,8 +1,7 @@
 import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
-import type { Database } from "../../stores/db.ts";
 import { pendingDocuments } from "../../stores/documents/documents.ts";
-import type { RunStarter } from "../../temporal/runs.ts";
+import type { Parts } from "../parts.ts";
 
 /** A document that has not been read after this time is started again (ms). */
 const AGAIN_AFTER_MS = 10_000;
@@ -19,7 +18,7 @@ const SOON_MS = 1000;
  * Any number of processes may run it.
  */
 export function startDocumentSweeper(
-  { db, starter }: { readonly db: Database; readonly starter: RunStarter },
+  { db, starter }: Parts<"db" | "starter">,
   intervalMs: number,
   onError: (error: unknown) => void,
 ): Periodic {

@@ -2,7 +2,6 @@ import { nextProgress } from "../../domain/erasures/erasure.ts";
 import type { ErasureProgress, ErasureRest, ErasureSlice } from "../../domain/erasures/erasure.ts";
 import { UUID_PATTERN } from "../../domain/uuid.ts";
 import { BlobNotFound } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { deleteDocuments } from "../../stores/documents/documents.ts";
 import {
@@ -36,13 +35,12 @@ import { addRemoved, lockErasure } from "../../stores/erasures/erasures.ts";
 import type { OpenErasure } from "../../stores/erasures/erasures.ts";
 import { deleteConversations } from "../../stores/models/conversations.ts";
 import type { HistoryEraser, HistoryOf } from "../../temporal/erase-histories.ts";
-import { forceCancel } from "../runs/force-cancel.ts";
-import type { ForceCancelDeps } from "../runs/force-cancel.ts";
+import { forceCancel } from "../runs/settle-run.ts";
+import type { ForceCancelDeps } from "../runs/settle-run.ts";
 import { removeUnreferenced } from "../system/sweep-blobs.ts";
+import type { Parts } from "../parts.ts";
 
-export interface EraseDeps extends ForceCancelDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
+export interface EraseDeps extends ForceCancelDeps, Parts<"db" | "blobs"> {
   readonly histories: HistoryEraser;
   /** How long an erasure must find nothing before it ends (ms); activities of cancelled runs stop within this time. */
   readonly quietMs: number;

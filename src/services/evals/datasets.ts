@@ -7,7 +7,6 @@ import { tooLong } from "../../domain/evals/dataset.ts";
 import type { NewRow, RowContent, RowStatus } from "../../domain/evals/dataset.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { mergePatch } from "../../domain/patch.ts";
-import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import { isUniqueViolation } from "../../stores/db.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import {
@@ -34,13 +33,10 @@ import type { Given } from "../change.ts";
 import { requireProject } from "../projects/projects.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { Audit, RowAudit } from "../audit/audit.ts";
+import type { Parts } from "../parts.ts";
 
 /** The dependencies of operations on datasets. */
-export interface DatasetDeps {
-  readonly db: Database;
-  /** Checks inputs against a schema that a user wrote. */
-  readonly evaluation: Pick<Evaluation, "schema">;
-}
+export type DatasetDeps = Parts<"db" | "evaluation">;
 
 const DATASET = "dataset";
 const INPUT_SCHEMA = ["body", "input_schema"] as const;
@@ -83,8 +79,7 @@ export async function changeDataset(
 ): Promise<DatasetRow> {
   return await changeChecked(deps.db, orgId, {
     audited,
-    find: (connection) => requireDataset(connection, datasetId),
-    lock: (connection) => requireDataset(connection, datasetId, true),
+    read: (connection, lock) => requireDataset(connection, datasetId, lock),
     requireMatch: check,
     revisionOf: ({ revision }) => revision,
     async prepare(dataset) {
@@ -134,13 +129,15 @@ export async function deleteDataset(
   await db.orgTransaction(orgId, async (connection) => {
     const dataset = await requireDataset(connection, datasetId, true);
     const used_by = await experimentsUsing(connection, "dataset_id", datasetId, 100);
-    if (used_by.length > 0)
-      throw new Problem("in_use", "Experiments use rows of this dataset: delete the experiments first.", {
-        extra: { used_by },
-      });
+    refuseUsed(used_by, "Experiments use rows of this dataset: delete the experiments first.");
     await markDatasetDeleted(connection, datasetId);
     await recordDeleted(connection, audited, dataset);
   });
+}
+
+/** Throws 409 `in_use` if anything uses what is about to be deleted. */
+export function refuseUsed(used_by: readonly unknown[], detail: string): void {
+  if (used_by.length > 0) throw new Problem("in_use", detail, { extra: { used_by } });
 }
 
 async function requireSchema({ evaluation }: DatasetDeps, orgId: string, schema: JsonObject | null): Promise<void> {
@@ -268,13 +265,11 @@ export async function changeRow(
     ...stated(change),
     ...mergedMembers(["inputs", "expected_outputs", "metadata"], row, change),
   });
-  const find = async (connection: Db, lock: boolean) => ({
-    dataset: await requireDataset(connection, datasetId, lock),
-    row: await requireRow(connection, datasetId, rowId, null),
-  });
   const changing = changeChecked(deps.db, orgId, {
-    find: (connection) => find(connection, false),
-    lock: (connection) => find(connection, true),
+    read: async (connection, lock) => ({
+      dataset: await requireDataset(connection, datasetId, lock),
+      row: await requireRow(connection, datasetId, rowId, null),
+    }),
     requireMatch: ({ row }) => check(row),
     audited: { ...audited, view: ({ row }) => audited.view(row) },
     // Depends only on the schema and this row, because other rows change all the time.

@@ -8,7 +8,7 @@ import type {
 } from "../../domain/evals/experiment.ts";
 import { derivedId } from "../../domain/derived-id.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import type { Db } from "../../stores/db.ts";
 import { endJob, findJob } from "../../stores/evals/experiment-jobs.ts";
 import type { JobRow } from "../../stores/evals/experiment-jobs.ts";
 import { cancelRows, endRows, ranRows } from "../../stores/evals/experiment-rows.ts";
@@ -19,10 +19,9 @@ import { insertEvent } from "../../stores/outbox.ts";
 import { requestBatchCancel } from "../runs/batch-runs.ts";
 import { statusOf } from "./experiment-status.ts";
 import { gatesOf } from "./experiments.ts";
+import type { Parts } from "../parts.ts";
 
-export interface EndExperimentDeps {
-  readonly db: Database;
-}
+export type EndExperimentDeps = Parts<"db">;
 
 export function isOpen({ state }: JobRow): boolean {
   return state === "pending" || state === "running";

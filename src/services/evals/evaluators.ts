@@ -1,13 +1,11 @@
 import type { z } from "zod";
-import { Problem, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
+import { ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
 import { checkDefinition, evaluatorInputSchema, partsOf, scaleOf } from "../../domain/evals/evaluator.ts";
 import type { EvaluatorDefinition } from "../../domain/evals/evaluator.ts";
 import { defaultThreshold, kindOf } from "../../domain/evals/evaluators/index.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { mergePatch } from "../../domain/patch.ts";
 import { newWebhookSecret } from "../../domain/webhooks/webhook-signature.ts";
-import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
-import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import {
   findEvaluator,
@@ -20,18 +18,15 @@ import { experimentsUsing } from "../../stores/evals/experiments.ts";
 import { monitorsUsing } from "../../stores/evals/monitors.ts";
 import { changeChecked } from "../change.ts";
 import { requireConnection } from "../providers/connections.ts";
-import { changesNothing } from "./datasets.ts";
+import { changesNothing, refuseUsed } from "./datasets.ts";
 import type { EvaluatorPin } from "./score-runs.ts";
 import { secretContext } from "../../stores/secrets/sealed.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
+import type { Parts } from "../parts.ts";
 
 /** The dependencies of operations on evaluators. */
-export interface EvaluatorDeps {
-  readonly db: Database;
-  readonly evaluation: Pick<Evaluation, "schema">;
-  readonly secrets: SecretBox;
-}
+export type EvaluatorDeps = Parts<"db" | "secrets" | "evaluation">;
 
 /** The evaluator with this ID. Throws 404. */
 export async function requireEvaluator(db: Db, evaluatorId: string, lock = false): Promise<EvaluatorRow> {
@@ -169,8 +164,7 @@ export async function changeEvaluator(
 ): Promise<EvaluatorRow> {
   return await changeChecked(deps.db, orgId, {
     audited,
-    find: (connection) => requireEvaluator(connection, evaluatorId),
-    lock: (connection) => requireEvaluator(connection, evaluatorId, true),
+    read: (connection, lock) => requireEvaluator(connection, evaluatorId, lock),
     requireMatch: check,
     revisionOf: ({ version }) => version,
     prepare: ({ definition: before }) => {
@@ -213,10 +207,7 @@ export async function deleteEvaluator(
     const experiments = await experimentsUsing(connection, "evaluator_id", id, NAMED_USERS);
     const monitors = await monitorsUsing(connection, id, NAMED_USERS);
     const used_by = [...monitors, ...experiments].slice(0, NAMED_USERS);
-    if (used_by.length > 0)
-      throw new Problem("in_use", "Experiments or monitors use this evaluator: delete those first.", {
-        extra: { used_by },
-      });
+    refuseUsed(used_by, "Experiments or monitors use this evaluator: delete those first.");
     await markEvaluatorDeleted(connection, id);
     await recordDeleted(connection, audited, evaluator);
   });

@@ -22,6 +22,8 @@ function countsOf(states: ReadonlyArray<{ readonly state: RowState; readonly n: 
   return { rows: states.reduce((sum, { n }) => sum + n, 0), ...(byState as Record<RowState, number>) };
 }
 
+const NO_SCORES = { n: 0, mean: null, median: null, stddev: null, errors: 0, said: 0, passed: 0, judged: 0 };
+
 /** The progress of an experiment, counted from its rows and their scores. */
 export async function statusOf(db: Db, experiment: ExperimentRow): Promise<ExperimentStatus> {
   const { experiment_id, baseline_experiment_id } = experiment;
@@ -34,16 +36,7 @@ export async function statusOf(db: Db, experiment: ExperimentRow): Promise<Exper
   const pinned = await pinnedEvaluators(db, experiment.evaluators);
   const per_evaluator = pinned.map(({ evaluator_id, version, name, definition }): EvaluatorStatus => {
     const found = summaries.find((each) => each.evaluator_id === evaluator_id && each.evaluator_version === version);
-    const {
-      n = 0,
-      mean = null,
-      median = null,
-      stddev = null,
-      errors = 0,
-      said = 0,
-      passed = 0,
-      judged = 0,
-    } = found ?? {};
+    const { n, mean, median, stddev, errors, said, passed, judged } = found ?? NO_SCORES;
     const difference = differences?.find((each) => each.evaluator_id === evaluator_id);
     return {
       evaluator_id,

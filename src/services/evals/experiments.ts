@@ -3,6 +3,7 @@ import { checkGates, isActive, verdictOf } from "../../domain/evals/experiment.t
 import type { Gate, GateResult } from "../../domain/evals/experiment.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { findDataset } from "../../stores/evals/datasets.ts";
+import { refuseUsed } from "./datasets.ts";
 import { activeJob, askToCancel, insertJob } from "../../stores/evals/experiment-jobs.ts";
 import type { JobOptions, JobRow } from "../../stores/evals/experiment-jobs.ts";
 import {
@@ -117,8 +118,7 @@ export async function changeExperiment(
   };
   return await changeChecked(deps.db, orgId, {
     audited,
-    find: (connection) => requireExperiment(connection, experimentId),
-    lock: (connection) => requireExperiment(connection, experimentId, true),
+    read: (connection, lock) => requireExperiment(connection, experimentId, lock),
     requireMatch: check,
     revisionOf: ({ revision }) => revision,
     async prepare(row) {
@@ -176,8 +176,7 @@ export async function deleteExperiment(
     const experiment = await requireExperiment(connection, experimentId, true);
     if (isActive(experiment.state)) throw new Problem("conflict", "The experiment is running: cancel it first.");
     const used_by = await experimentsUsing(connection, "baseline_experiment_id", experimentId, 100);
-    if (used_by.length > 0)
-      throw new Problem("in_use", "Other experiments use this experiment as their baseline.", { extra: { used_by } });
+    refuseUsed(used_by, "Other experiments use this experiment as their baseline.");
     await markExperimentDeleted(connection, experimentId);
     await recordDeleted(connection, audited, experiment);
   });

@@ -2,18 +2,19 @@ import { publicState } from "../../domain/evals/experiment.ts";
 import type { ExperimentJobInput } from "../../domain/evals/experiment.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { ANY_LENGTH } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import { csvHeader, csvLine, textStream } from "../../platform/records.ts";
 import type { Cell } from "../../platform/records.ts";
-import type { Database } from "../../stores/db.ts";
 import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
 import { endJob, findJob } from "../../stores/evals/experiment-jobs.ts";
 import { listExperimentRows } from "../../stores/evals/experiment-results.ts";
 import type { ScoredRow } from "../../stores/evals/experiment-results.ts";
 import { findExperiment } from "../../stores/evals/experiments.ts";
+import { inPortions } from "../../stores/in-portions.ts";
+import type { Keyset } from "../../stores/keyset.ts";
 import { loadValues } from "./samples.ts";
+import type { Parts } from "../parts.ts";
 
-const PAGE = 200;
+const ALL_ROWS = { state: null, row_id: null };
 const OWN_COLUMNS = [
   "row_id",
   "external_id",
@@ -30,7 +31,7 @@ const OWN_COLUMNS = [
 
 /** Writes the rows of an experiment with their scores into a file, which ends the job. */
 export async function exportExperiment(
-  { db, blobs }: { readonly db: Database; readonly blobs: BlobStore },
+  { db, blobs }: Parts<"db" | "blobs">,
   { org_id, experiment_id, job_id }: ExperimentJobInput,
 ): Promise<void> {
   const found = await db.org(org_id, async (connection) => {
@@ -43,17 +44,11 @@ export async function exportExperiment(
   let done = 0;
 
   async function* rows(): AsyncGenerator<ScoredRow> {
-    for (let beyond: string | null = null; ;) {
-      const keyset = { beyond, ascending: true, limit: PAGE };
-      const page: ScoredRow[] = await db.orgRead(
-        org_id,
-        (connection) => listExperimentRows(connection, experiment_id, { state: null, row_id: null }, keyset),
-        true,
-      );
-      yield* page;
-      done += page.length;
-      if (page.length < PAGE) return;
-      beyond = String(page.at(-1)?.place);
+    const fetch = (page: Keyset): Promise<ScoredRow[]> =>
+      db.orgRead(org_id, (connection) => listExperimentRows(connection, experiment_id, ALL_ROWS, page), true);
+    for await (const portion of inPortions(fetch, ({ place }) => String(place), { beyond: null, ascending: true })) {
+      yield* portion.rows;
+      done += portion.rows.length;
     }
   }
 
@@ -65,23 +60,10 @@ export async function exportExperiment(
         const score = row.scores.find((each) => each.evaluator_id === evaluator_id);
         return [cell(score?.value), cell(score?.passed), score?.error?.code];
       });
-      const own = [
-        row.row_id,
-        row.external_id ?? undefined,
-        String(row.repetition),
-        row.run_id ?? undefined,
-        publicState(row.state),
-        row.error?.code,
-      ];
-      yield csvLine([
-        ...own,
-        cell(row.latency_ms),
-        cell(row.cost_usd),
-        cell(row.inputs),
-        cell(row.expected_outputs),
-        cell(outputs),
-        ...scores,
-      ]);
+      const { row_id, external_id, repetition, run_id, error, latency_ms, cost_usd, inputs, expected_outputs } = row;
+      const told = [row_id, external_id, repetition, run_id, publicState(row.state), error?.code];
+      const own = [...told, latency_ms, cost_usd, inputs, expected_outputs, outputs].map(cell);
+      yield csvLine([...own, ...scores]);
     }
   }
 

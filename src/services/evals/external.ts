@@ -56,10 +56,9 @@ export async function similarities(
       return { ok: true, finding: { value: Math.max(-1, Math.min(1, cosine)) } };
     });
   } catch (error) {
-    if (error instanceof EmbeddingError)
-      return pairs.map((pair) => ("ok" in pair ? pair : failed("embedding_failed", error)));
-    if (error instanceof EvaluatorError) return pairs.map((pair) => ("ok" in pair ? pair : failureOf(error)));
-    throw error;
+    if (!(error instanceof EmbeddingError || error instanceof EvaluatorError)) throw error;
+    const outcome = error instanceof EvaluatorError ? failureOf(error) : failed("embedding_failed", error);
+    return pairs.map((pair) => ("ok" in pair ? pair : outcome));
   }
 }
 
@@ -92,15 +91,11 @@ export async function scoreByCode(
   signal: AbortSignal | undefined,
 ): Promise<Outcome> {
   const { source, timeout_ms } = definition.config;
-  try {
+  return await scored(definition, async () => {
     const args = tellable(subjectFor(definition, sample));
     const { value } = await sandbox.run({ orgId, source, args, timeoutMs: timeout_ms, ...(signal ? { signal } : {}) });
-    return { ok: true, finding: requireFinding(definition.score.data_type, value) };
-  } catch (error) {
-    if (error instanceof NodeFailure) return failed(error.code, error);
-    if (error instanceof EvaluatorError) return failureOf(error);
-    throw error;
-  }
+    return value;
+  });
 }
 
 /** Scores a sample with a POST to a service, signed like webhook deliveries. */
@@ -112,7 +107,7 @@ export async function scoreByWebhook(
   signal: AbortSignal | undefined,
 ): Promise<Outcome> {
   const { url, timeout_ms } = definition.config;
-  try {
+  return await scored(definition, async () => {
     const body = JSON.stringify(tellable(subjectFor(definition, sample)));
     const message = { id: `msg_${randomUUID()}`, timestamp: Math.floor(Date.now() / 1000), body };
     const answer = await guardedFetch.fetch({
@@ -134,9 +129,17 @@ export async function scoreByWebhook(
     });
     if (answer.status < 200 || answer.status > 299)
       throw new EvaluatorError("webhook_failed", `The service returned status ${answer.status}.`);
-    return { ok: true, finding: requireFinding(definition.score.data_type, parsed(answer.body)) };
+    return parsed(answer.body);
+  });
+}
+
+/** The outcome of scoring by something outside of Millrace, which may fail. */
+async function scored(definition: EvaluatorDefinition, work: () => Promise<Json>): Promise<Outcome> {
+  try {
+    return { ok: true, finding: requireFinding(definition.score.data_type, await work()) };
   } catch (error) {
-    if (error instanceof FetchRefused || error instanceof FetchFailed) return failed(error.code, error);
+    if (error instanceof FetchRefused || error instanceof FetchFailed || error instanceof NodeFailure)
+      return failed(error.code, error);
     if (error instanceof EvaluatorError) return failureOf(error);
     throw error;
   }

@@ -3,11 +3,11 @@ import { numberOf } from "../../domain/evals/score-result.ts";
 import { recordCreated } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 import type { Database, Db } from "../../stores/db.ts";
-import { findScore, insertScores } from "../../stores/evals/scores.ts";
+import { findScore, insertScores, deleteScore, labelsOfScores } from "../../stores/evals/scores.ts";
 import type { NewScore, ScoreRow } from "../../stores/evals/scores.ts";
 
 /** A score that a program or a person gives a run. */
-export interface GivenScore extends Pick<
+interface GivenScore extends Pick<
   NewScore,
   "score_id" | "run_id" | "node_id" | "name" | "data_type" | "label" | "comment" | "author" | "metadata"
 > {
@@ -50,4 +50,45 @@ export async function giveScore(
     if (audited !== undefined) await recordCreated(connection, audited, row);
     return row;
   });
+}
+
+/** An end user's rating of a run's output. */
+interface Feedback extends Pick<GivenScore, "score_id" | "run_id" | "comment" | "author"> {
+  readonly feedback: "positive" | "negative" | number;
+}
+
+/** Stores feedback as a score of its run; with the same `score_id` again it adds nothing or, with `replace`, replaces the score. */
+export async function giveFeedback(
+  db: Database,
+  orgId: string,
+  { feedback, ...given }: Feedback,
+  { replace = false }: { readonly replace?: boolean } = {},
+): Promise<void> {
+  if (replace) await db.org(orgId, (connection) => deleteScore(connection, given.score_id));
+  const isNumber = typeof feedback === "number";
+  await giveScore(db, orgId, {
+    ...given,
+    node_id: null,
+    name: "feedback",
+    data_type: isNumber ? "numeric" : "boolean",
+    value: isNumber ? feedback : feedback === "positive",
+    passed: null,
+    label: isNumber ? null : feedback,
+    source: "api",
+    metadata: {},
+  });
+}
+
+/** The thumbs of these scores, by their IDs. */
+export async function feedbackOf(
+  db: Database,
+  orgId: string,
+  scoreIds: readonly string[],
+): Promise<ReadonlyMap<string, "positive" | "negative">> {
+  const found = scoreIds.length === 0 ? [] : await db.org(orgId, (connection) => labelsOfScores(connection, scoreIds));
+  return new Map(
+    found.flatMap(({ score_id, label }) =>
+      label === "positive" || label === "negative" ? [[score_id, label] as const] : [],
+    ),
+  );
 }

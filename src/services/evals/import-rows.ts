@@ -11,7 +11,6 @@ import type { ImportCounts, ImportInput, ImportIssue } from "../../domain/evals/
 import { fieldOf } from "../../domain/json.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { RecordsUnreadable } from "../../platform/records.ts";
-import type { Db } from "../../stores/db.ts";
 import { findDataset, nextVersion, setRowCount } from "../../stores/evals/datasets.ts";
 import type { DatasetRow } from "../../stores/evals/datasets.ts";
 import { applyImport, endImport, findImport, forgetStaged, noteImport, stageRows } from "../../stores/evals/imports.ts";
@@ -68,8 +67,7 @@ export async function importRows(deps: ImportDeps, input: ImportInput, signal: A
     const { found } = reading;
     // The last error of an aborted import already names the record that aborted it.
     if (code !== "aborted") found.errors.unshift({ line: null, code, message: error.message });
-    await end(deps, job, "failed", found, { created: 0, updated: 0, removed: 0 }, null);
-    return;
+    return await end(deps, job, endOf(found));
   }
   await apply(deps, job, reading.found);
 }
@@ -184,7 +182,7 @@ function withoutOthers(record: { readonly value: unknown; readonly run_id?: stri
 async function apply(deps: ImportDeps, job: ImportRow, found: Found): Promise<void> {
   const { db } = deps;
   const { org_id, dataset_id, import_id, dry_run } = job;
-  let dry: Pick<ImportCounts, "created" | "updated" | "removed"> | undefined;
+  let dry: Changed | undefined;
   try {
     await db.orgTransaction(org_id, async (connection) => {
       const dataset = await findDataset(connection, dataset_id, true);
@@ -200,51 +198,40 @@ async function apply(deps: ImportDeps, job: ImportRow, found: Found): Promise<vo
         await nextVersion(connection, dataset_id, 0);
         await setRowCount(connection, dataset_id);
       }
-      await endIn(connection, job, "completed", found, changed, hasChanged ? version : dataset.version);
+      const applied = { changed, version: hasChanged ? version : dataset.version };
+      await endImport(connection, import_id, endOf(found, applied));
     });
   } catch (error) {
     if (!(error instanceof DryRun)) throw error;
   }
-  if (dry) await end(deps, job, "completed", found, dry, null);
+  if (dry) await end(deps, job, endOf(found, { changed: dry, version: null }));
   const after = await db.org(org_id, (connection) => findImport(connection, import_id));
   if (after?.status === "running" || after?.status === "pending") {
     found.errors.unshift({ line: null, code: "dataset_gone", message: "The dataset was deleted." });
-    await end(deps, job, "failed", found, { created: 0, updated: 0, removed: 0 }, null);
+    await end(deps, job, endOf(found));
   } else await discardFile(deps, job);
 }
 
 type Changed = Pick<ImportCounts, "created" | "updated" | "removed">;
+type ImportEnd = Parameters<typeof endImport>[2];
 
-async function end(
-  deps: ImportDeps,
-  job: ImportRow,
-  status: "completed" | "failed",
-  found: Found,
-  changed: Changed,
-  version: number | null,
-): Promise<void> {
-  await deps.db.orgTransaction(job.org_id, (connection) => endIn(connection, job, status, found, changed, version));
-  await discardFile(deps, job);
-}
-
-async function endIn(
-  connection: Db,
-  job: ImportRow,
-  status: "completed" | "failed",
-  found: Found,
-  changed: Changed,
-  version: number | null,
-): Promise<void> {
+/** The end of an import that was applied, or of one that has failed. */
+function endOf(found: Found, applied?: { readonly changed: Changed; readonly version: number | null }): ImportEnd {
   const { read, failed, errors } = found;
-  const skipped = status === "completed" ? read - failed - changed.created - changed.updated : 0;
-  const counts = { ...countsOf(found), ...changed, skipped };
-  await endImport(connection, job.import_id, {
-    status,
-    counts,
+  const { changed = { created: 0, updated: 0, removed: 0 }, version = null } = applied ?? {};
+  const skipped = applied ? read - failed - changed.created - changed.updated : 0;
+  return {
+    status: applied ? "completed" : "failed",
+    counts: { ...countsOf(found), ...changed, skipped },
     errors: errors.slice(0, MAX_IMPORT_ERRORS),
     preview: previewOf(found),
     version,
-  });
+  };
+}
+
+async function end(deps: ImportDeps, job: ImportRow, ending: ImportEnd): Promise<void> {
+  await deps.db.orgTransaction(job.org_id, (connection) => endImport(connection, job.import_id, ending));
+  await discardFile(deps, job);
 }
 
 /** Ends an import that an internal error has stopped. */
@@ -257,10 +244,7 @@ export async function failImport(
   if (job === null) return;
   const errors = [{ line: null, ...error }, ...job.errors].slice(0, MAX_IMPORT_ERRORS);
   const { counts, preview } = job;
-  await deps.db.orgTransaction(org_id, (connection) =>
-    endImport(connection, import_id, { status: "failed", counts, errors, preview, version: null }),
-  );
-  await discardFile(deps, job);
+  await end(deps, job, { status: "failed", counts, errors, preview, version: null });
 }
 
 /** Deletes the uploaded file after it was read. A failure is ignored, since the file is small compared with the dataset. */

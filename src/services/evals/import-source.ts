@@ -3,21 +3,17 @@ import type { ImportSource, RunSourceFilter } from "../../domain/evals/import.ts
 import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
 import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import { readRecords } from "../../platform/records.ts";
 import type { FileRecord } from "../../platform/records.ts";
-import type { Database } from "../../stores/db.ts";
 import { HIGHEST_ID } from "../../stores/keyset.ts";
 import { listRunsToImport } from "../../stores/evals/run-values.ts";
 import type { RunValues } from "../../stores/evals/run-values.ts";
 import { ROW_COLUMNS } from "./export-rows.ts";
+import type { Parts } from "../parts.ts";
 
 /** The dependencies of reading an import's records. */
-export interface SourceDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
-  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
+export interface SourceDeps extends Parts<"db" | "blobs" | "guardedFetch"> {
   /** Longest file behind a URL (bytes). */
   readonly maxBytes: number;
 }

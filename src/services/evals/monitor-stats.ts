@@ -108,41 +108,25 @@ export async function scoreStats(db: Db, monitorId: string, request: StatsReques
 
 const NOTHING: SeenRuns = { period: "current", start: null, eligible: 0, sampled: 0, scored: 0, errored: 0 };
 
+const NO_SCORES = { n: 0, mean: null, p10: null, p50: null, p90: null, stddev: null, passes: 0, judged: 0, errors: 0 };
+
 function figuresOf(summary: SummaryRow | undefined, runs: SeenRuns | null): Figures {
-  const {
-    n = 0,
-    mean = null,
-    p10 = null,
-    p50 = null,
-    p90 = null,
-    stddev = null,
-    passes = 0,
-    judged = 0,
-    errors = 0,
-  } = summary ?? {};
-  return {
-    eligible: runs?.eligible ?? null,
-    sampled: runs?.sampled ?? null,
-    n,
-    mean,
-    p10,
-    p50,
-    p90,
-    stddev,
-    pass_rate: part(passes, judged),
-    errors,
-  };
+  const { n, mean, p10, p50, p90, stddev, passes, judged, errors } = summary ?? NO_SCORES;
+  const { eligible = null, sampled = null } = runs ?? {};
+  return { eligible, sampled, n, mean, p10, p50, p90, stddev, pass_rate: part(passes, judged), errors };
 }
 
 function sumOf(rows: readonly SeenRuns[]): SeenRuns {
-  const sum = (pick: (row: SeenRuns) => number): number => rows.reduce((total, row) => total + pick(row), 0);
-  return {
-    ...NOTHING,
-    eligible: sum(({ eligible }) => eligible),
-    sampled: sum(({ sampled }) => sampled),
-    scored: sum(({ scored }) => scored),
-    errored: sum(({ errored }) => errored),
-  };
+  return rows.reduce(
+    (sum, { eligible, sampled, scored, errored }) => ({
+      ...sum,
+      eligible: sum.eligible + eligible,
+      sampled: sum.sampled + sampled,
+      scored: sum.scored + scored,
+      errored: sum.errored + errored,
+    }),
+    NOTHING,
+  );
 }
 
 function part(of: number, whole: number): number | null {

@@ -1,4 +1,3 @@
-import type { Config } from "../../config.ts";
 import { NO_ALERT, UNKNOWN_ALERT } from "../../domain/evals/alert.ts";
 import type { AlertSettings } from "../../domain/evals/alert.ts";
 import { Problem, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
@@ -6,8 +5,7 @@ import { monitorFilterSchema } from "../../domain/evals/monitor.ts";
 import type { MonitorFilter, MonitorLimits } from "../../domain/evals/monitor.ts";
 import { patched } from "../../domain/patch.ts";
 import type { Patch } from "../../domain/patch.ts";
-import type { Logger } from "../../platform/logging/logger.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import type { Db } from "../../stores/db.ts";
 import {
   findMonitor,
   insertMonitor,
@@ -18,34 +16,20 @@ import {
   updateMonitor,
 } from "../../stores/evals/monitors.ts";
 import type { MonitorPlan, MonitorRow, MonitorDetail } from "../../stores/evals/monitors.ts";
-import type { Schedules } from "../../temporal/schedules.ts";
 import { changeChecked, changeLocked, stated } from "../change.ts";
 import type { Given } from "../change.ts";
 import { followSchedule } from "../schedules/apply.ts";
-import { requireNamedEnvironment } from "../projects/named-environment.ts";
+import { requireNamedEnvironment } from "../projects/environment-pointers.ts";
 import { requireProject, unknownFlowVersions } from "../projects/projects.ts";
 import { pinEvaluators } from "./evaluators.ts";
 import { monitorSchedules } from "./monitor-schedules.ts";
 import { requireRoom } from "../require-room.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
+import type { Parts } from "../parts.ts";
 
 /** The dependencies of operations on monitors. */
-export interface MonitorDeps {
-  readonly logger: Logger;
-  readonly config: Pick<
-    Config,
-    | "MILLRACE_TASK_QUEUE"
-    | "MILLRACE_MONITOR_INTERVAL_SECONDS"
-    | "MILLRACE_MAX_MONITORS"
-    | "MILLRACE_MAX_MONITOR_EVALUATORS"
-    | "MILLRACE_MONITOR_RUNS_PER_HOUR"
-    | "MILLRACE_MONITOR_MIN_WINDOW_SECONDS"
-    | "MILLRACE_MONITOR_RETENTION_DAYS"
-  >;
-  readonly db: Database;
-  readonly schedules: Schedules;
-}
+export type MonitorDeps = Parts<"logger" | "db" | "schedules" | "config">;
 
 export function monitorLimits(config: MonitorDeps["config"]): MonitorLimits {
   return {
@@ -166,8 +150,7 @@ export async function changeMonitor(
     filter === undefined ? row.filter : patched(monitorFilterSchema, "filter", row.filter, filter);
   await changeChecked<MonitorRow, MonitorPlan, void>(deps.db, orgId, {
     audited,
-    find: (connection) => requireMonitor(connection, monitorId),
-    lock: (connection) => requireLocked(connection, monitorId),
+    read: (connection, lock) => (lock ? requireLocked : requireMonitor)(connection, monitorId),
     requireMatch: check,
     revisionOf: ({ revision }) => revision,
     prepare: (row) => planOf(deps, orgId, { ...settingsOf(row), ...members, filter: filterOf(row), evaluator_ids }),

@@ -2,7 +2,6 @@ import { uuidv7 } from "uuidv7";
 import type { ExperimentJobInput, ExperimentLanes, LaneInput, LaneRow } from "../../domain/evals/experiment.ts";
 import { digestId } from "../../domain/derived-id.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database } from "../../stores/db.ts";
 import { findJob, noteJob } from "../../stores/evals/experiment-jobs.ts";
 import type { JobRow } from "../../stores/evals/experiment-jobs.ts";
@@ -17,7 +16,7 @@ import {
 } from "../../stores/evals/experiments.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import type { PlanCache } from "../projects/plans.ts";
-import { batchInputOf, batchRunInput, insertBatchRuns, prepareBatchRun, sealBatchRuns } from "../runs/batch-runs.ts";
+import { batchRunInput, insertBatchRuns, prepareBatchRun } from "../runs/batch-runs.ts";
 import type { NewBatchRun } from "../runs/batch-runs.ts";
 import type { RunLimits } from "../runs/create-run.ts";
 import type { StartInputs } from "../runs/start-inputs.ts";
@@ -25,11 +24,10 @@ import { endOf, isOpen, stateOf } from "./end-experiment.ts";
 import { statusOf } from "./experiment-status.ts";
 import { scoreRuns } from "./score-runs.ts";
 import type { Scorer } from "./scorer.ts";
+import type { Parts } from "../parts.ts";
 
 /** The dependencies of running experiments. */
-export interface RunExperimentDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
+export interface RunExperimentDeps extends Parts<"db" | "blobs"> {
   readonly plans: PlanCache;
   readonly startInputs: StartInputs;
   readonly scorer: Scorer;
@@ -73,7 +71,7 @@ export async function nextRows(
   deps: RunExperimentDeps,
   input: LaneInput,
 ): Promise<{ readonly rows: LaneRow[]; readonly more: boolean }> {
-  const { db, blobs, plans, limits } = deps;
+  const { db, plans, startInputs, limits } = deps;
   const { org_id, experiment_id, job_id } = input;
   const nothing = { rows: [], more: false };
   const found = await db.org(org_id, async (connection) => {
@@ -93,46 +91,34 @@ export async function nextRows(
   const made: Array<{ readonly place: number; readonly row: NewBatchRun }> = [];
   const refused: RowEnd[] = [];
   let chars = 0;
-  for (const row of open) {
-    if (row.run_id !== null) {
-      const runId = row.run_id;
-      const start = await db.org(org_id, (connection) => batchRunInput(deps.startInputs, connection, runId));
-      chars += JSON.stringify(start).length;
-      rows.push({ place: row.place, start });
-    } else {
+  for (const { place, run_id: known, ...row } of open) {
+    let start: LaneRow["start"] = null;
+    if (known !== null) start = await db.org(org_id, (connection) => batchRunInput(startInputs, connection, known));
+    else {
+      const { inputs, row_id, repetition, source_run_id } = row;
       const run_id = runIdOf(experiment_id, row);
-      const metadata = { experiment_id, row_id: row.row_id, repetition: row.repetition };
-      const prepared = await prepareBatchRun(blobs, limits, {
-        org_id,
-        run_id,
-        project_id,
-        flow_version,
-        plan,
-        inputs: row.inputs,
-        metadata,
-        started_by: row.source_run_id ?? undefined,
-      });
+      const metadata = { experiment_id, row_id, repetition };
+      const run = { org_id, run_id, project_id, flow_version, plan, inputs, metadata };
+      const prepared = await prepareBatchRun(deps, limits, { ...run, started_by: source_run_id ?? undefined });
       if ("problem" in prepared) {
         const error = { code: "inputs_invalid", message: prepared.problem.slice(0, 2000) };
-        refused.push({ place: row.place, state: "failed", error, latency_ms: null, cost_usd: null, tokens: null });
-        rows.push({ place: row.place, start: null });
+        refused.push({ place, state: "failed", error, latency_ms: null, cost_usd: null, tokens: null });
       } else {
-        const start = batchInputOf(prepared.row);
-        chars += JSON.stringify(start).length;
-        made.push({ place: row.place, row: prepared.row });
-        rows.push({ place: row.place, start });
+        made.push({ place, row: prepared.row });
+        ({ start } = prepared);
       }
     }
+    rows.push({ place, start });
+    chars += JSON.stringify(start).length;
     if (chars > TAKEN_CHARS) break;
   }
-  const sealed = await sealBatchRuns(
-    deps.startInputs,
-    made.map(({ row }) => row),
-  );
   const added = await db.orgTransaction(org_id, async (connection) => {
     // Another lane may have failed meanwhile, and runs added after the job's end would never start.
     if (!isWanted(await findJob(connection, job_id, "for share"))) return false;
-    await insertBatchRuns(connection, sealed);
+    await insertBatchRuns(
+      connection,
+      made.map(({ row }) => row),
+    );
     await assignRuns(
       connection,
       experiment_id,
@@ -156,7 +142,7 @@ function isSpent({ max_cost_usd, cost_usd }: ExperimentRow): boolean {
 }
 
 /** A run ID with the current time; the rest is derived from the row, which stores the ID. */
-function runIdOf(experimentId: string, { row_id, repetition, attempt }: OpenRow): string {
+function runIdOf(experimentId: string, { row_id, repetition, attempt }: Omit<OpenRow, "place" | "run_id">): string {
   return digestId(uuidv7(), `${experimentId} ${row_id} ${repetition} ${attempt}`);
 }
 

@@ -9,27 +9,20 @@ import type { Json, JsonObject } from "../../domain/json.ts";
 import type { Scope } from "../../domain/flow/scope.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { eachAtOnce } from "../../platform/at-once.ts";
-import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
-import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import type { Sandbox } from "../../platform/sandbox/sandbox.ts";
 import { SealBroken } from "../../platform/secrets/seal.ts";
-import type { SecretBox } from "../../platform/secrets/seal.ts";
 import { secretContext } from "../../stores/secrets/sealed.ts";
 import type { EmbedderSource } from "../knowledge/deps.ts";
 import { scoreByCode, scoreByWebhook, similarities, tellable } from "./external.ts";
 import { NotJudged, addedUp, judge } from "./judge.ts";
 import type { JudgeModel } from "./judge.ts";
+import type { Parts } from "../parts.ts";
 
 /** The dependencies of scoring samples. */
-export interface ScorerDeps {
-  readonly evaluation: Pick<Evaluation, "scores" | "sources">;
+export interface ScorerDeps extends Parts<"guardedFetch" | "secrets" | "version" | "evaluation"> {
   readonly embedders: EmbedderSource;
   readonly sandbox: Sandbox;
-  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
-  readonly secrets: SecretBox;
   readonly judge: JudgeModel;
-  /** Millrace's own, for the User-Agent. */
-  readonly version: string;
 }
 
 /** An evaluator to score with. */

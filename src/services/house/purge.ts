@@ -1,6 +1,6 @@
 import type { Round } from "../../domain/house.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import type { Db } from "../../stores/db.ts";
+import type { Parts } from "../parts.ts";
 
 /** How long rows are kept. */
 export interface Retention {
@@ -14,9 +14,7 @@ export interface Retention {
   readonly monitorDays: number;
 }
 
-export interface PurgeDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
+export interface PurgeDeps extends Parts<"db" | "blobs"> {
   readonly retention: Retention;
   /** Whether the purge must end early because its process is stopping; another process then repeats it. */
   readonly isClosed: () => boolean;

@@ -3,7 +3,6 @@ import { ROUNDS } from "../../domain/house.ts";
 import type { HouseInput, Round } from "../../domain/house.ts";
 import { LOWEST_ID } from "../../stores/keyset.ts";
 import { houseSchedules as prefixOf, taskQueues } from "../../temporal/ids.ts";
-import { ScheduleRefused } from "../../temporal/schedules.ts";
 import type { Schedule } from "../../temporal/schedules.ts";
 import type { ScheduleKind } from "../schedules/apply.ts";
 import { PURGES } from "./purges.ts";
@@ -23,13 +22,8 @@ export function houseSchedules(config: Settings): ScheduleKind {
     named: true,
     async read(_, round) {
       const found = schedules.find(({ id }) => id === round);
-      return found === undefined ? null : { revision: "", schedule: found.schedule };
+      return found ? { revision: "", schedule: found.schedule } : null;
     },
-    applied: async () => true,
-    async refused(_db, _id, _revision, message) {
-      throw new ScheduleRefused(message);
-    },
-    unapplied: async () => [],
     wanted: async () => schedules,
   };
 }

@@ -3,7 +3,7 @@ import { bucketSourceProblem } from "../../domain/knowledge/bucket-source.ts";
 import type { Db } from "../../stores/db.ts";
 import { basesOfConnection } from "../../stores/knowledge/knowledge-bases.ts";
 import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
-import { holdConnection } from "../providers/hold-connection.ts";
+import { holdConnection } from "../providers/hold-connections.ts";
 
 /** Most knowledge bases that the 409 lists. */
 const MAX_LISTED = 100;

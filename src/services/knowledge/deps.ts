@@ -1,6 +1,7 @@
 import type { Embedder } from "../../platform/embeddings/types.ts";
 import type { Reranker } from "../../platform/embeddings/reranker.ts";
-import type { Database } from "../../stores/db.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import type { SearchedIndex } from "../../stores/knowledge/search.ts";
 import type { Lexer } from "./lexer.ts";
 import type { PostingCache } from "./posting-cache.ts";
 import type { VectorCache } from "./vector-cache.ts";
@@ -23,4 +24,12 @@ export interface QueryDeps extends IndexDeps {
   readonly vectors: VectorCache;
   readonly postings: PostingCache;
   readonly reranker: Reranker | null;
+}
+
+/** One search of an index. */
+export interface Search extends QueryDeps {
+  readonly orgId: string;
+  readonly index: SearchedIndex;
+  /** Reads from the database, within the limits of searches. */
+  readonly read: <T>(work: (db: Db) => Promise<T>) => Promise<T>;
 }

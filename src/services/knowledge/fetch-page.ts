@@ -1,17 +1,15 @@
 import { createHash } from "node:crypto";
 import { ResourceFailure } from "../../domain/knowledge/resource-failure.ts";
-import type { GuardedFetch, GuardedResponse } from "../../platform/fetch/guarded-fetch.ts";
+import type { GuardedResponse } from "../../platform/fetch/guarded-fetch.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import { charsetIn } from "../../platform/parsing/decode-text.ts";
 import { SUPPORTED_MIME_TYPES, detectMime, isImageMime, isSupportedMime } from "../../platform/parsing/mime.ts";
+import type { Parts } from "../parts.ts";
 
 const ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/*;q=0.9, application/json;q=0.9, */*;q=0.5";
 
 /** The dependencies of fetching pages. */
-export interface PageDeps {
-  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
-  /** Millrace's own, for the User-Agent. */
-  readonly version: string;
+export interface PageDeps extends Parts<"guardedFetch" | "version"> {
   /** Longest file, in bytes. */
   readonly maxBytes: number;
 }

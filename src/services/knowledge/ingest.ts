@@ -5,9 +5,8 @@ import type { DuplicateRule } from "../../domain/knowledge/ingest.ts";
 import type { ResourceStatus } from "../../domain/knowledge/knowledge-base.ts";
 import { readMetadata } from "../../domain/knowledge/metadata.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Logger } from "../../platform/logging/logger.ts";
 import { MAIL, detectMime } from "../../platform/parsing/mime.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import type { Db } from "../../stores/db.ts";
 import {
   findByExternalId,
   findSame,
@@ -21,12 +20,10 @@ import type { NewResource } from "../../stores/knowledge/resources.ts";
 import { wantStarts } from "../../stores/starts/workflow-starts.ts";
 import { storageOf } from "../accounts/quotas.ts";
 import type { QuotaReader } from "../accounts/quotas.ts";
+import type { Parts } from "../parts.ts";
 
 /** The dependencies of adding resources. */
-export interface AddDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
-  readonly logger: Logger;
+export interface AddDeps extends Parts<"db" | "blobs" | "logger"> {
   readonly quotas: QuotaReader;
 }
 

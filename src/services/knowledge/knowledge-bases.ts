@@ -1,8 +1,8 @@
-import { invalid, notFound, required } from "../../domain/errors.ts";
+import { invalid, notFound, required, ValidationProblem } from "../../domain/errors.ts";
 import { indexingParamsSchema } from "../../domain/knowledge/knowledge-base.ts";
 import type { IndexingParams, IndexingParamsInput } from "../../domain/knowledge/knowledge-base.ts";
-import { metadataSchemaSchema } from "../../domain/knowledge/metadata.ts";
-import type { MetadataSchema } from "../../domain/knowledge/metadata.ts";
+import { metadataSchemaSchema, convertMetadataValue } from "../../domain/knowledge/metadata.ts";
+import type { MetadataSchema, MetadataValue } from "../../domain/knowledge/metadata.ts";
 import { patched } from "../../domain/patch.ts";
 import type { Patch } from "../../domain/patch.ts";
 import type { Database, Db } from "../../stores/db.ts";
@@ -21,9 +21,10 @@ import type {
 import { changeChecked } from "../change.ts";
 import { requireConnectionSources } from "./connection-sources.ts";
 import type { Knowledge } from "./open-knowledge.ts";
-import { retypeMetadata } from "./retype-metadata.ts";
 import { recordCreated } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
+import type { ValidationIssue } from "../../domain/errors.ts";
+import { pageWithFields, setMetadata } from "../../stores/knowledge/resource-metadata.ts";
 
 const KNOWLEDGE_BASE = "knowledge base";
 const PARAMS = ["body", "indexing_params"] as const;
@@ -59,7 +60,7 @@ export async function createKnowledgeBase(
 const METADATA_SCHEMAS = ["user_metadata_schema", "dataloader_metadata_schema"] as const;
 
 /** The fields of a knowledge base that a request changes. */
-export type KnowledgeBasePatch = Omit<KnowledgeBaseChange, "indexing_params" | (typeof METADATA_SCHEMAS)[number]> & {
+type KnowledgeBasePatch = Omit<KnowledgeBaseChange, "indexing_params" | (typeof METADATA_SCHEMAS)[number]> & {
   readonly [Member in (typeof METADATA_SCHEMAS)[number]]?: Patch<MetadataSchema> | undefined;
 };
 
@@ -78,9 +79,8 @@ export async function changeKnowledgeBase(
 ): Promise<KnowledgeBaseRow> {
   return await changeChecked(database, orgId, {
     audited,
-    find: (db) => requireKnowledgeBase(db, knowledgeBaseId),
-    async lock(db) {
-      if (!(await lockKnowledgeBase(db, knowledgeBaseId))) throw notFound(KNOWLEDGE_BASE);
+    async read(db, lock) {
+      if (lock && !(await lockKnowledgeBase(db, knowledgeBaseId))) throw notFound(KNOWLEDGE_BASE);
       return requireKnowledgeBase(db, knowledgeBaseId);
     },
     requireMatch: check,
@@ -184,4 +184,55 @@ async function requireUsable(
     const msg = `${found.no} To search by keywords only, set the model to null.`;
     throw invalid([...PARAMS, "embedding_params", "embedding_model"], msg, "embedding_not_configured");
   }
+}
+
+const PAGE = 500;
+
+/**
+ * Converts the stored values of fields whose type changes, because filters ignore values of another type. Deletes the
+ * values of removed fields, because no other request can. Converts new fields too, since earlier releases kept the
+ * values of removed fields. Throws 422 for a field with a value that cannot be converted; the caller's transaction then
+ * changes nothing.
+ */
+async function retypeMetadata(
+  db: Db,
+  knowledgeBaseId: string,
+  before: MetadataSchema,
+  after: MetadataSchema,
+): Promise<void> {
+  const typeBefore = new Map(Object.entries(before.properties).map(([name, { type }]) => [name, type]));
+  const types = new Map(
+    Object.entries(after.properties).flatMap(([name, { type }]) =>
+      typeBefore.get(name) === type ? [] : [[name, type] as const],
+    ),
+  );
+  const removed = [...typeBefore.keys()].filter((name) => !Object.hasOwn(after.properties, name));
+  const fields = [...types.keys(), ...removed];
+  if (fields.length === 0) return;
+  const issues = new Map<string, ValidationIssue>();
+  let page;
+  let last: string | null = null;
+  do {
+    page = await pageWithFields(db, knowledgeBaseId, fields, last, PAGE);
+    last = page.at(-1)?.resource_id ?? null;
+    const changed = page.map(({ resource_id, resource_path, user_metadata }) => {
+      const kept = Object.entries(user_metadata).filter(([name]) => !removed.includes(name));
+      const metadata: Record<string, MetadataValue> = Object.fromEntries(kept);
+      for (const [name, type] of types) {
+        const value = Object.hasOwn(metadata, name) ? metadata[name] : undefined;
+        if (value === undefined) continue;
+        const converted = convertMetadataValue(type, value);
+        if (converted !== null) metadata[name] = converted;
+        else if (!issues.has(name)) {
+          const shown = JSON.stringify(value).slice(0, 100);
+          const msg = `${shown} of ${resource_path} cannot be converted to ${type}: change or delete such values first`;
+          const loc = ["body", "user_metadata_schema", "properties", name, "type"];
+          issues.set(name, { loc, msg, type: "wrong_type" });
+        }
+      }
+      return { resource_id, user_metadata: metadata };
+    });
+    if (issues.size === 0) await setMetadata(db, changed);
+  } while (page.length === PAGE);
+  if (issues.size > 0) throw new ValidationProblem([...issues.values()]);
 }

@@ -14,19 +14,7 @@ import { createLexer } from "./lexer.ts";
 import { createPostingCache } from "./posting-cache.ts";
 import { createVectorCache } from "./vector-cache.ts";
 
-type KnowledgeConfig = Pick<
-  Config,
-  | "MILLRACE_EMBEDDING_MODEL_DIR"
-  | "MILLRACE_OCR_DATA_DIR"
-  | "MILLRACE_EMBEDDINGS_URL"
-  | "MILLRACE_EMBEDDINGS_API_KEY"
-  | "MILLRACE_EMBEDDINGS_PER_MINUTE"
-  | "MILLRACE_RERANK_URL"
-  | "MILLRACE_RERANK_API_KEY"
-  | "MILLRACE_RERANK_MODEL"
-  | "MILLRACE_VECTOR_CACHE_MIB"
-  | "MILLRACE_PRIVATE_HOSTS"
->;
+type KnowledgeConfig = Config;
 
 /** The parts of a process that index and query knowledge bases. */
 export interface Knowledge {

@@ -9,8 +9,8 @@ import type { SearchLimits } from "../../stores/knowledge/search-limits.ts";
 import { searchAmong, searchNearest } from "../../stores/knowledge/search-vectors.ts";
 import { readResourcesOf } from "../../stores/knowledge/search.ts";
 import { prefixQuery } from "../../stores/knowledge/text-search.ts";
-import type { Hit, KeywordHit, Matched, QueryTerm, SearchedIndex } from "../../stores/knowledge/search.ts";
-import type { QueryDeps } from "./deps.ts";
+import type { Hit, KeywordHit, Matched, QueryTerm } from "../../stores/knowledge/search.ts";
+import type { Search } from "./deps.ts";
 import type { Lexer } from "./lexer.ts";
 import type { PlainTerm } from "./posting-cache.ts";
 
@@ -57,12 +57,11 @@ export interface RankRequest {
 
 /** Ranks by keywords, by vectors or by both, as the strategy says. */
 export async function rank(
-  deps: QueryDeps,
-  orgId: string,
-  index: SearchedIndex,
+  search: Search,
   { terms, filter, matched, strategy, vector, limit }: RankRequest,
 ): Promise<Rankings> {
-  const limits = await readLimits(deps.lexer, terms, filter, index.languages);
+  const { read, postings, lexer, orgId, index } = search;
+  const limits = await readLimits(lexer, terms, filter, index.languages);
   const isLimited = filter !== null || limits.required.length > 0 || limits.excluded.length > 0;
   const searchWords = (
     lexed: readonly QueryTerm[],
@@ -71,13 +70,13 @@ export async function rank(
   ): Promise<KeywordHit[]> => {
     const plain = plainTerms(lexed);
     return plain === null || isLimited
-      ? deps.database.search(orgId, (db) => searchKeywords(db, orgId, index, lexed, { ...limits, among }, depth))
-      : deps.postings.search(orgId, index, plain, depth, among);
+      ? read((db) => searchKeywords(db, orgId, index, lexed, { ...limits, among }, depth))
+      : postings.search(orgId, index, plain, depth, among);
   };
   const byKeyword = async (): Promise<Pick<Rankings, "terms" | "keyword">> => {
-    const lexed = await readTerms(deps.lexer, terms, index.languages);
+    const lexed = await readTerms(lexer, terms, index.languages);
     if (strategy === "semantic" || lexed.length === 0) return { terms: lexed, keyword: [] };
-    const keyword = await searchWithin(deps, orgId, index, limit, (depth) => searchWords(lexed, depth));
+    const keyword = await searchWithin(search, limit, (depth) => searchWords(lexed, depth));
     return { terms: lexed, keyword };
   };
   const byMeaning = async (): Promise<Hit[]> => {
@@ -85,9 +84,9 @@ export async function rank(
     // A phrase restricts only the keyword search, because a question may quote words that a text of similar meaning
     // does not contain.
     const request = { vector, limits: { ...limits, required: [] }, matched, strategy };
-    const search = (depth: number, isExact: boolean): Promise<Hit[]> =>
-      searchVectors(deps, orgId, index, { ...request, limit: depth, isExact });
-    return await searchWithin(deps, orgId, index, limit, search);
+    return await searchWithin(search, limit, (depth, isExact) =>
+      searchVectors(search, { ...request, limit: depth, isExact }),
+    );
   };
   const [{ terms: lexed, keyword }, semantic] = await Promise.all([byKeyword(), byMeaning()]);
   const found = { terms: lexed, keyword, semantic };
@@ -97,7 +96,7 @@ export async function rank(
   const isWhole = lexed.length === 0 || (limit === null && keyword.length < FUSED_DEPTH);
   const meaningOnly = isWhole ? [] : without(semantic, keyword);
   const [nearness, wording] = await Promise.all([
-    wordsOnly.length === 0 ? [] : compareWith(deps, orgId, index, vector, wordsOnly, wordsOnly.length),
+    wordsOnly.length === 0 ? [] : compareWith(search, vector, wordsOnly, wordsOnly.length),
     meaningOnly.length === 0 ? [] : searchWords(lexed, meaningOnly.length, meaningOnly),
   ]);
   return { ...found, nearness, wording };
@@ -111,15 +110,13 @@ function without(ranking: readonly Hit[], other: readonly Hit[]): number[] {
 
 /** Compares a vector exactly with the vectors of some chunks. */
 async function compareWith(
-  { database, vectors }: QueryDeps,
-  orgId: string,
-  index: SearchedIndex,
+  { read, vectors, orgId, index }: Search,
   vector: Float32Array,
   among: readonly number[],
   limit: number,
 ): Promise<Hit[]> {
   return index.has_hnsw
-    ? await database.search(orgId, (db) => searchAmong(db, orgId, index, vector, among, limit))
+    ? await read((db) => searchAmong(db, orgId, index, vector, among, limit))
     : await vectors.search(orgId, index, vector, { among, limit });
 }
 
@@ -129,23 +126,18 @@ async function compareWith(
  * approximate search may miss chunks.
  */
 async function searchWithin<Found extends Hit>(
-  { database }: QueryDeps,
-  orgId: string,
-  index: SearchedIndex,
+  { read, orgId, index }: Search,
   limit: ResourceLimit | null,
-  search: (depth: number, isExact: boolean) => Promise<Found[]>,
+  find: (depth: number, isExact: boolean) => Promise<Found[]>,
 ): Promise<Found[]> {
-  if (limit === null) return await search(FUSED_DEPTH, false);
+  if (limit === null) return await find(FUSED_DEPTH, false);
   const { resourceOf } = limit;
   for (let depth = LIMITED_DEPTH; ; depth *= DEEPER) {
     const isExact = depth > LIMITED_DEPTH || !index.has_hnsw;
-    const hits = await search(depth, isExact);
+    const hits = await find(depth, isExact);
     const unknown = hits.map(({ chunk_no }) => chunk_no).filter((chunkNo) => !resourceOf.has(chunkNo));
-    for (const [chunkNo, resourceId] of await database.search(orgId, (db) =>
-      readResourcesOf(db, orgId, index.index_no, unknown),
-    )) {
-      resourceOf.set(chunkNo, resourceId);
-    }
+    const found = await read((db) => readResourcesOf(db, orgId, index.index_no, unknown));
+    for (const [chunkNo, resourceId] of found) resourceOf.set(chunkNo, resourceId);
     const kept = limitResources(hits, limit).slice(0, FUSED_DEPTH);
     if (kept.length >= limit.wanted || (isExact && hits.length < depth)) return kept;
   }
@@ -228,12 +220,8 @@ interface VectorRequest {
   readonly isExact: boolean;
 }
 
-async function searchVectors(
-  deps: QueryDeps,
-  orgId: string,
-  index: SearchedIndex,
-  request: VectorRequest,
-): Promise<Hit[]> {
+async function searchVectors(search: Search, request: VectorRequest): Promise<Hit[]> {
+  const { read, orgId, index, vectors } = search;
   const { vector, limits, matched, limit, isExact } = request;
   if (vector.length !== index.dimensions) {
     if (index.dimensions === null) return [];
@@ -243,24 +231,24 @@ async function searchVectors(
     );
   }
   const restrict = (among: readonly number[] | null): Promise<number[]> =>
-    deps.database.search(orgId, (db) => restrictChunks(db, orgId, index, limits, among));
-  if (index.has_hnsw && isExact) return await compareWith(deps, orgId, index, vector, await restrict(null), limit);
+    read((db) => restrictChunks(db, orgId, index, limits, among));
+  if (index.has_hnsw && isExact) return await compareWith(search, vector, await restrict(null), limit);
   if (index.has_hnsw) {
-    const found = await searchNearestUnchecked(deps, orgId, index, request);
+    const found = await searchNearestUnchecked(search, request);
     if (found !== null) return found;
     const among = limits.filter !== null && matched.chunks <= MAX_EXACT ? await restrict(null) : null;
-    if (among !== null) return await compareWith(deps, orgId, index, vector, among, limit);
-    return await deps.database.search(orgId, (db) => searchNearest(db, orgId, index, vector, limits, limit));
+    if (among !== null) return await compareWith(search, vector, among, limit);
+    return await read((db) => searchNearest(db, orgId, index, vector, limits, limit));
   }
-  const search = (among: readonly number[] | null, count: number): Promise<Hit[]> =>
-    deps.vectors.search(orgId, index, vector, { among, limit: count });
-  if (limits.filter !== null) return await search(await restrict(null), limit);
-  if (limits.excluded.length === 0) return await search(null, limit);
+  const compare = (among: readonly number[] | null, count: number): Promise<Hit[]> =>
+    vectors.search(orgId, index, vector, { among, limit: count });
+  if (limits.filter !== null) return await compare(await restrict(null), limit);
+  if (limits.excluded.length === 0) return await compare(null, limit);
   // Checking all chunks for excluded words takes long, and few contain one, so checking the nearest is mostly enough.
   const depth = limit * SPARE;
-  const nearest = await search(null, depth);
+  const nearest = await compare(null, depth);
   const allowed = new Set(await restrict(nearest.map((hit) => hit.chunk_no)));
-  return takeAllowed(nearest, depth, allowed, limit) ?? (await search(await restrict(null), limit));
+  return takeAllowed(nearest, depth, allowed, limit) ?? (await compare(await restrict(null), limit));
 }
 
 /**
@@ -269,15 +257,13 @@ async function searchVectors(
  * written or replaced.
  */
 async function searchNearestUnchecked(
-  { database, postings }: QueryDeps,
-  orgId: string,
-  index: SearchedIndex,
+  { read, postings, orgId, index }: Search,
   { vector, limits, strategy, limit }: VectorRequest,
 ): Promise<Hit[] | null> {
   if (strategy !== "hybrid" || limits.filter !== null || limits.excluded.length > 0) return null;
   const depth = limit + NEAREST_SPARE;
   const [nearest, live] = await Promise.all([
-    database.search(orgId, (db) => searchNearest(db, orgId, index, vector, null, depth)),
+    read((db) => searchNearest(db, orgId, index, vector, null, depth)),
     postings.readLive(orgId, index),
   ]);
   return takeAllowed(nearest, depth, live, limit);

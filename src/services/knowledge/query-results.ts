@@ -5,8 +5,8 @@ import type { KnowledgeQuery, KnowledgeResult, Neighbor, QueryStrategy } from ".
 import { EmbeddingError } from "../../platform/embeddings/types.ts";
 import type { Db } from "../../stores/db.ts";
 import { readChunks, readPositions } from "../../stores/knowledge/search.ts";
-import type { FoundChunk, Hit, SearchedIndex } from "../../stores/knowledge/search.ts";
-import type { QueryDeps } from "./deps.ts";
+import type { FoundChunk, Hit } from "../../stores/knowledge/search.ts";
+import type { QueryDeps, Search } from "./deps.ts";
 import { findHighlights } from "./highlights.ts";
 import { limitResources } from "./query-rankings.ts";
 import type { Rankings, ResourceLimit } from "./query-rankings.ts";
@@ -63,13 +63,11 @@ export function candidatesRead({ reranker }: QueryDeps, { top_k, rerank }: Knowl
 }
 
 export async function readCandidates(
-  deps: QueryDeps,
-  orgId: string,
-  indexNo: number,
+  { read, orgId, index }: Search,
   candidates: readonly Candidate[],
 ): Promise<{ readonly chunks: Map<number, FoundChunk>; readonly isWhole: boolean }> {
   const numbers = candidates.map((each) => each.chunk_no);
-  const rows = await deps.database.search(orgId, (db) => readChunks(db, orgId, indexNo, numbers));
+  const rows = await read((db) => readChunks(db, orgId, index.index_no, numbers));
   return { chunks: new Map(rows.map((row) => [row.chunk_no, row])), isWhole: rows.length === numbers.length };
 }
 
@@ -104,9 +102,7 @@ export function choose(
 }
 
 export async function present(
-  deps: QueryDeps,
-  orgId: string,
-  index: SearchedIndex,
+  { read, lexer, orgId, index }: Search,
   { include, neighbors }: KnowledgeQuery,
   found: {
     readonly chosen: readonly Candidate[];
@@ -118,12 +114,8 @@ export async function present(
   const texts = rows.map((row) => row.text);
   const terms = found.rankings.flatMap((each) => each.terms);
   const [highlights, beside] = await Promise.all([
-    include.includes("highlights") && rows.length > 0
-      ? findHighlights(deps.lexer, terms, texts, index.languages)
-      : null,
-    neighbors > 0
-      ? deps.database.search(orgId, (db) => readNeighbors(db, orgId, index.index_no, rows, neighbors))
-      : null,
+    include.includes("highlights") && rows.length > 0 ? findHighlights(lexer, terms, texts, index.languages) : null,
+    neighbors > 0 ? read((db) => readNeighbors(db, orgId, index.index_no, rows, neighbors)) : null,
   ]);
   const scores = {
     keyword: bestScores(found.rankings.map((each) => each.keyword)),

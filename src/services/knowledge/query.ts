@@ -11,7 +11,7 @@ import { EmbeddingError } from "../../platform/embeddings/types.ts";
 import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
 import { countMatched, findActiveIndex } from "../../stores/knowledge/search.ts";
 import type { SearchedIndex } from "../../stores/knowledge/search.ts";
-import type { QueryDeps } from "./deps.ts";
+import type { QueryDeps, Search } from "./deps.ts";
 import { rank } from "./query-rankings.ts";
 import type { ResourceLimit } from "./query-rankings.ts";
 import { candidatesRead, choose, combine, present, readCandidates, rerank, upstreamFailed } from "./query-results.ts";
@@ -57,7 +57,9 @@ async function searchOnce(
   if (request.rerank === true && deps.reranker === null) {
     throw invalid([...loc, "rerank"], "no reranker is configured (MILLRACE_RERANK_URL)", "rerank_not_configured");
   }
-  const index = await deps.database.search(orgId, (db) => findActiveIndex(db, orgId, base.knowledge_base_id));
+  const read: Search["read"] = (work) => deps.database.search(orgId, work);
+  const findActive = () => read((db) => findActiveIndex(db, orgId, base.knowledge_base_id));
+  const index = await findActive();
   const embedder = await chooseEmbedder(deps, orgId, index, request.query_strategy, loc);
   const queries = typeof request.query === "string" ? [request.query] : request.query;
   const parsed = queries.map(parseSearch);
@@ -80,11 +82,12 @@ async function searchOnce(
   });
   const wanted = embedder === null ? "keyword" : request.query_strategy;
   if (index === null) return answer([], 0, wanted, 0);
+  const search: Search = { ...deps, orgId, index, read };
 
   const counting =
     filter === null
       ? { resources: index.resource_count, chunks: index.chunk_count }
-      : deps.database.search(orgId, (db) => countMatched(db, orgId, index.index_no, filter));
+      : search.read((db) => countMatched(db, orgId, index.index_no, filter));
   const [matched, { vectors, strategy, embeddingMs }] = await Promise.all([
     counting,
     embedQueries(embedder, parsed, wanted),
@@ -95,20 +98,16 @@ async function searchOnce(
   const { max_chunks_per_resource: max } = request;
   const limit: ResourceLimit | null = max === undefined ? null : { max, wanted: count, resourceOf: new Map() };
   const rankings = await Promise.all(
-    parsed.map((terms, i) =>
-      rank(deps, orgId, index, { terms, filter, matched, strategy, vector: vectors[i] ?? null, limit }),
-    ),
+    parsed.map((terms, i) => rank(search, { terms, filter, matched, strategy, vector: vectors[i] ?? null, limit })),
   );
   const keywordWeight = request.keyword_weight ?? KEYWORD_WEIGHT;
   const candidates = combine(rankings, strategy, keywordWeight, limit).slice(0, count);
-  const { chunks, isWhole } = await readCandidates(deps, orgId, index.index_no, candidates);
-  if (candidates.length === 0) {
-    const present = await deps.database.search(orgId, (db) => findActiveIndex(db, orgId, base.knowledge_base_id));
-    if (present?.index_no !== index.index_no) return answer([], 0, strategy, embeddingMs, false);
-  }
+  const { chunks, isWhole } = await readCandidates(search, candidates);
+  if (candidates.length === 0 && (await findActive())?.index_no !== index.index_no)
+    return answer([], 0, strategy, embeddingMs, false);
   const ordered = await rerank(deps, queries, candidates, chunks, request);
   const chosen = choose(ordered, chunks, request);
-  const results = await present(deps, orgId, index, request, { chosen, chunks, rankings });
+  const results = await present(search, request, { chosen, chunks, rankings });
   return answer(results, matched.resources, strategy, embeddingMs, isWhole);
 }
 

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { decodeHalves } from "../../domain/knowledge/halves.ts";
 import { allocateVectors, numbersOf, strideOf } from "../../platform/vectors/nearest.ts";
 import type { NearestSearch, VectorMemory } from "../../platform/vectors/nearest.ts";
@@ -39,24 +40,26 @@ interface CachedIndex {
   readonly memory: VectorMemory;
 }
 
+interface Entry {
+  readonly version: number;
+  readonly bytes: number;
+  readonly loaded: Promise<CachedIndex>;
+}
+
 /**
  * Caches the vectors of the most recently searched indexes. When an index's version has changed, only new vectors are
  * read.
  */
 export function createVectorCache({ database, nearest, maxBytes }: VectorCacheOptions): VectorCache {
-  // Ordered by last use. The values are promises, so that concurrent searches read the vectors once.
-  const entries = new Map<
-    number,
-    { readonly version: number; readonly bytes: number; readonly loaded: Promise<CachedIndex> }
-  >();
+  // The values are promises, so that concurrent searches read the vectors once.
+  const entries = new LRUCache<number, Entry>({
+    maxSize: maxBytes,
+    sizeCalculation: ({ bytes }) => Math.max(1, bytes),
+  });
 
   const load = (orgId: string, index: SearchedIndex, bytes: number): Promise<CachedIndex> => {
     const known = entries.get(index.index_no);
-    entries.delete(index.index_no);
-    if (known !== undefined && known.version >= index.version) {
-      entries.set(index.index_no, known);
-      return known.loaded;
-    }
+    if (known !== undefined && known.version >= index.version) return known.loaded;
     const loaded = (async () => {
       // Reads everything if the last read failed.
       const before = await known?.loaded.catch(() => undefined);
@@ -65,14 +68,8 @@ export function createVectorCache({ database, nearest, maxBytes }: VectorCacheOp
     const entry = { version: index.version, bytes, loaded };
     entries.set(index.index_no, entry);
     loaded.catch(() => {
-      if (entries.get(index.index_no) === entry) entries.delete(index.index_no);
+      if (entries.peek(index.index_no) === entry) entries.delete(index.index_no);
     });
-    let total = [...entries.values()].reduce((sum, each) => sum + each.bytes, 0);
-    for (const [indexNo, each] of entries) {
-      if (total <= maxBytes || indexNo === index.index_no) break;
-      entries.delete(indexNo);
-      total -= each.bytes;
-    }
     return loaded;
   };
 

@@ -13,7 +13,7 @@ import type { ModelCallRow } from "../../stores/models/model-calls.ts";
 import { hasModelCall } from "../../stores/models/model-calls.ts";
 import { deleteReservationsOf, spendingLimits } from "../../stores/models/spending.ts";
 import { asChat } from "./chat-span.ts";
-import { recountUsageOf } from "../runs/recount-usage.ts";
+import { recountUsage } from "../runs/require-run.ts";
 import type { ModelResolver, ResolvedModel } from "./resolve-model.ts";
 import { createSpending } from "./spending.ts";
 import type { AdmittedCall, KeepAnswer } from "./spending.ts";
@@ -110,15 +110,8 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
       const cost_usd = costOf(prices, model, { input, output, cached });
       const usage = { input_tokens: input, output_tokens: output, total_tokens: input + output, cost_usd, estimated };
       const row: ModelCallRow = {
+        ...rowOf(call, resolved),
         call_id: admitted.call_id,
-        org_id: call.org_id,
-        project_id: call.project_id,
-        run_id: call.run_id,
-        path: call.path,
-        attempt: call.attempt,
-        step: call.step,
-        model,
-        connection_id: connection?.connection_id ?? null,
         input_tokens: input,
         output_tokens: output,
         cached_tokens: cached,
@@ -144,20 +137,11 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
         received += text;
         call.onText?.(text, beginning);
       };
+      const options = { signal: call.signal, silenceMs: SILENCE_MS };
       const answer =
         "recording" in call.request
-          ? await transcribe(
-              fetch,
-              endpoint,
-              { ...call.request, model },
-              { signal: call.signal, silenceMs: SILENCE_MS },
-            )
-          : await streamChat(
-              fetch,
-              endpoint,
-              { ...call.request, model },
-              { signal: call.signal, silenceMs: SILENCE_MS, onText },
-            );
+          ? await transcribe(fetch, endpoint, { ...call.request, model }, options)
+          : await streamChat(fetch, endpoint, { ...call.request, model }, { ...options, onText });
       received = answer.text;
       answered = true;
       const { keep } = call;
@@ -178,32 +162,25 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
       if (call.signal.aborted && received !== "") {
         await write("cancelled", null);
         const { org_id, run_id, path } = call;
-        if (run_id !== null) await recountUsageOf(db, org_id, run_id, path);
+        if (run_id !== null) await db.orgTransaction(org_id, (connection) => recountUsage(connection, run_id, path));
       }
       throw error;
     }
   }
 
   /** Records a call whose process died before recording it; such a call counts as paid for. */
-  async function writeLost(call: ModelCall, { connection, model }: ResolvedModel): Promise<void> {
-    const { org_id, project_id, run_id, path, attempt, step } = call;
+  async function writeLost(call: ModelCall, resolved: ResolvedModel): Promise<void> {
+    const { org_id, run_id, path } = call;
     const input_tokens = Math.ceil(askedChars(call.request) / CHARS_PER_TOKEN);
-    const cost_usd = costOf(prices, model, { input: input_tokens, output: 0, cached: 0 });
+    const cost_usd = costOf(prices, resolved.model, { input: input_tokens, output: 0, cached: 0 });
     await db.orgTransaction(org_id, async (connected) => {
       if (run_id !== null) await deleteReservationsOf(connected, run_id, path);
       if (await hasModelCall(connected, call)) return;
       const limits = await spendingLimits(connected, run_id);
       const row: ModelCallRow = {
+        ...rowOf(call, resolved),
         call_id: uuidv7(),
-        org_id,
-        project_id,
-        run_id,
-        path,
-        attempt,
-        step,
-        model,
         input_tokens,
-        connection_id: connection?.connection_id ?? null,
         output_tokens: 0,
         cached_tokens: 0,
         cost_usd,
@@ -241,6 +218,12 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
       throw new Error("no model was called");
     },
   };
+}
+
+/** The part of a call's record that is known before the call. */
+function rowOf({ org_id, project_id, run_id, path, attempt, step }: ModelCall, { connection, model }: ResolvedModel) {
+  const connection_id = connection?.connection_id ?? null;
+  return { org_id, project_id, run_id, path, attempt, step, model, connection_id };
 }
 
 /** Length of the question, to estimate its tokens; pictures and recordings do not count. */

@@ -5,16 +5,13 @@ import type { ReusedAnswer } from "../../domain/models/agent.ts";
 import { statusIn } from "../../domain/runs/failure.ts";
 import type { NodeReport } from "../../domain/runs/run-report.ts";
 import { createInlineBudget, storeReference } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import type { Db } from "../../stores/db.ts";
 import { findStepAnswer, keepStepAnswer } from "../../stores/models/agent-steps.ts";
-import { findNodeRun } from "../runs/find-node-run.ts";
-import type { NodeRun } from "../runs/find-node-run.ts";
+import { getNodeRun } from "../runs/require-run.ts";
+import type { NodeRunRow } from "../runs/require-run.ts";
+import type { Parts } from "../parts.ts";
 
-interface ReuseDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
-}
+type ReuseDeps = Parts<"db" | "blobs">;
 
 interface Place {
   readonly org_id: string;
@@ -79,7 +76,7 @@ export async function earlierAnswers(
 }
 
 async function earlierAnswer(db: Db, place: Place, earlierRun: string): Promise<ReusedAnswer | null> {
-  const node = await findNodeRun(db, earlierRun, place.path);
+  const node = await getNodeRun(db, earlierRun, place.path);
   if (node?.state === "FAILED" && node.error && node.error.code !== "internal_error") {
     const { code, message, retryable, upstream_status } = node.error;
     return { output: { v: { error: { code, message, retryable } } }, failed: true, ...statusIn(upstream_status) };
@@ -90,7 +87,7 @@ async function earlierAnswer(db: Db, place: Place, earlierRun: string): Promise<
 }
 
 /** The complete output of a call; null if it is not stored. */
-async function outputOf(db: Db, place: Place, earlierRun: string, node: NodeRun): Promise<StoredValue | null> {
+async function outputOf(db: Db, place: Place, earlierRun: string, node: NodeRunRow): Promise<StoredValue | null> {
   const kept = await findStepAnswer(db, earlierRun, place.path);
   // Copied to this run, so that a run that resumes this one finds it too.
   if (kept) await keepStepAnswer(db, { ...place, answer: kept, asked: null });
@@ -98,7 +95,7 @@ async function outputOf(db: Db, place: Place, earlierRun: string, node: NodeRun)
 }
 
 /** The arguments that a person approved in place of the model's. */
-function editedOf({ inputs }: NodeRun): Pick<ReusedAnswer, "edited"> {
+function editedOf({ inputs }: NodeRunRow): Pick<ReusedAnswer, "edited"> {
   const edited = (inputs as JsonObject | null)?.["edited"];
   return edited === undefined ? {} : { edited };
 }

@@ -1,24 +1,13 @@
-import type { Config } from "../../config.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import { createOwnFetch } from "../../platform/fetch/own-fetch.ts";
-import type { Database } from "../../stores/db.ts";
 import type { ConnectionResolver } from "../providers/resolve-connection.ts";
 import { createModelCaller } from "./call-model.ts";
 import type { ModelCaller } from "./call-model.ts";
 import { readPrices } from "./read-prices.ts";
 import { createModelResolver } from "./resolve-model.ts";
+import type { Parts } from "../parts.ts";
 
-export interface ModelDeps {
-  readonly config: Pick<
-    Config,
-    | "MILLRACE_MODEL_URL"
-    | "MILLRACE_MODEL_KEY"
-    | "MILLRACE_MODEL"
-    | "MILLRACE_MODEL_PRICES_FILE"
-    | "MILLRACE_PRIVATE_HOSTS"
-    | "MILLRACE_QUOTA_MODEL_USD_MONTH"
-  >;
-  readonly db: Database;
+export interface ModelDeps extends Parts<"config" | "db"> {
   readonly guardedFetch: Pick<GuardedFetch, "open">;
   readonly connections: ConnectionResolver;
 }

@@ -1,9 +1,8 @@
 import type { StoredValue } from "../../domain/json.ts";
 import { loadValue, storeReference } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Database } from "../../stores/db.ts";
 import { findStepAnswer, keepStepAnswer } from "../../stores/models/agent-steps.ts";
 import type { ModelCall, ModelReply } from "./call-model.ts";
+import type { Parts } from "../parts.ts";
 
 /** A step of a node that calls tools. */
 export interface StepPlace {
@@ -25,7 +24,7 @@ export interface StepReply {
 
 /** Asks the model and stores its answer; a stored answer is not paid for again. */
 export async function answerOnce(
-  { db, blobs }: { readonly db: Database; readonly blobs: BlobStore },
+  { db, blobs }: Parts<"db" | "blobs">,
   { org_id, run_id, path, repeated = false, asked, earlier_run }: StepPlace,
   ask: (keep: NonNullable<ModelCall["keep"]>) => Promise<ModelReply>,
 ): Promise<StepReply> {

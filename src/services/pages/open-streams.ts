@@ -1,4 +1,5 @@
 import { Problem } from "../../domain/errors.ts";
+import { createCounts } from "../counts.ts";
 
 /** Most streams that a process keeps open for one visitor, and for one network. */
 const OF_VISITOR = 10;
@@ -11,27 +12,21 @@ export interface OpenStreams {
 }
 
 export function createOpenStreams(): OpenStreams {
-  const open = new Map<string, number>();
-  const countOf = (key: string): number => open.get(key) ?? 0;
-  function add(key: string, n: 1 | -1): void {
-    const count = countOf(key) + n;
-    if (count > 0) open.set(key, count);
-    else open.delete(key);
-  }
+  const open = createCounts<string>();
 
   async function* counted<T>(keys: readonly string[], stream: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
-    for (const key of keys) add(key, 1);
+    for (const key of keys) open.add(key, 1);
     try {
       yield* stream;
     } finally {
-      for (const key of keys) add(key, -1);
+      for (const key of keys) open.add(key, -1);
     }
   }
 
   return {
     hold(visitorId, network, stream) {
       const keys = [`visitor ${visitorId}`, `network ${network}`] as const;
-      if (countOf(keys[0]) >= OF_VISITOR || countOf(keys[1]) >= OF_NETWORK)
+      if (open.of(keys[0]) >= OF_VISITOR || open.of(keys[1]) >= OF_NETWORK)
         throw new Problem("rate_limited", "Too many open streams. Close other tabs of this page, or retry later.", {
           headers: { "Retry-After": "5" },
         });

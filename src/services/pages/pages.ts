@@ -17,6 +17,7 @@ import type { DeployedFlow, FlowCache } from "../projects/flow-cache.ts";
 import { existsProject } from "../projects/projects.ts";
 import { newPageToken } from "./page-door.ts";
 import type { PageDoor } from "./page-door.ts";
+import type { Parts } from "../parts.ts";
 
 /** Most pages of a project that are not revoked. */
 const MAX_PAGES = 100;
@@ -24,9 +25,7 @@ const MAX_PAGES = 100;
 /** Visitors ask every few seconds what a page shows. */
 const MAX_DESCRIBED = 200;
 
-export interface PageDeps {
-  readonly db: Database;
-  readonly secrets: SecretBox;
+export interface PageDeps extends Parts<"db" | "secrets"> {
   readonly door: PageDoor;
   readonly flowOf: PageFlows;
 }
@@ -123,8 +122,8 @@ export async function changePage(
   const { db, door } = deps;
   const { org_id, project_id, page_id } = of;
   const changed = await changeChecked(db, org_id, {
-    find: async (connection) => required(await pages.findPage(connection, project_id, page_id), "page"),
-    lock: async (connection) => required(await pages.lockPage(connection, project_id, page_id), "page"),
+    read: async (connection, lock) =>
+      required(await (lock ? pages.lockPage : pages.findPage)(connection, project_id, page_id), "page"),
     revisionOf: ({ revision }) => revision,
     requireMatch,
     async prepare(row) {

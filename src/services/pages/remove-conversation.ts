@@ -1,20 +1,14 @@
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Logger } from "../../platform/logging/logger.ts";
-import type { Database } from "../../stores/db.ts";
 import { deleteDocumentsOfUser } from "../../stores/documents/documents.ts";
 import { deleteConversations } from "../../stores/models/conversations.ts";
 import type { Audit } from "../audit/audit.ts";
 import type { AuditTarget } from "../../domain/audit/audit.ts";
 import { discardDocuments } from "../documents/discard-documents.ts";
+import type { Parts } from "../parts.ts";
 
 /** Most documents deleted with one statement. */
 const BATCH = 500;
 
-export interface RemoveConversationDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
-  readonly logger: Logger;
-}
+export type RemoveConversationDeps = Parts<"db" | "blobs" | "logger">;
 
 /**
  * Deletes a user ID's conversation: its title, what models remember of it, and the documents uploaded for it. Its runs stay. Returns false

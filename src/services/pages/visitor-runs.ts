@@ -18,15 +18,14 @@ import type { FlowCache } from "../projects/flow-cache.ts";
 import { flowForVisitor } from "./pages.ts";
 import { requireInputs } from "../runs/run-inputs.ts";
 import type { RunService } from "../runs/run-service.ts";
+import type { Parts } from "../parts.ts";
 
 /** Longest title that a conversation gets from its first question, in characters. */
 const QUESTION_CHARS = 80;
 
-export interface VisitorRunDeps {
-  readonly db: Database;
+export interface VisitorRunDeps extends Parts<"db" | "maxInputBytes"> {
   readonly flows: FlowCache;
   readonly runService: Pick<RunService, "create">;
-  readonly maxInputBytes: number;
 }
 
 /** A visitor on a page. */

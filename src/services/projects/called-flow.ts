@@ -5,6 +5,7 @@ import type { Db } from "../../stores/db.ts";
 import { findCalledVersions } from "../../stores/projects/flow-versions.ts";
 import { findProject } from "../../stores/projects/projects.ts";
 import type { Project } from "../../stores/projects/projects.ts";
+import { definitionsIn } from "../../stores/projects/published-flows.ts";
 
 type Limits = { readonly max_input_bytes: number };
 
@@ -32,4 +33,16 @@ export async function findCalledFlow(
   const project = await findProject(db, call.project_id);
   const io = (await describeCalledFlows(db, [call], limits)).get(0);
   return project && io ? { project, io } : null;
+}
+
+/** The inputs of a project's flow in an environment, and which of them are required. Null if it has no version there. */
+export async function inputsIn(
+  db: Db,
+  projectId: string,
+  environment: string,
+): Promise<{ readonly known: readonly string[]; readonly required: readonly string[] } | null> {
+  const [flow] = await definitionsIn(db, environment, [projectId]);
+  if (flow === undefined) return null;
+  const { properties = {}, required = [] } = describeFlow(flow.definition, flow, { max_input_bytes: 1 }).inputs;
+  return { known: Object.keys(properties as object), required: required as readonly string[] };
 }

@@ -7,7 +7,7 @@ import type { RowAudit } from "../audit/audit.ts";
 import { deleteMonitorsOf } from "../evals/monitors.ts";
 import type { RunControlDeps } from "../runs/answer-pause.ts";
 import { forgetProject } from "../models/memory.ts";
-import { cancelOpenRuns, openRunCount } from "../runs/open-runs.ts";
+import { cancelOpenRuns, openRunCount } from "../runs/cancel-run.ts";
 import { revokePagesOf } from "../pages/pages.ts";
 import { deleteTriggersOf } from "../triggers/triggers.ts";
 import { refuseWhileUsed } from "./flow-references.ts";

@@ -22,8 +22,7 @@ import {
 } from "../../stores/projects/flow-versions.ts";
 import type { FlowVersionHead } from "../../stores/projects/flow-versions.ts";
 import { lockProject, takeNextVersion } from "../../stores/projects/projects.ts";
-import { actionProblems } from "./action-problems.ts";
-import { assigneeProblems } from "./assignee-problems.ts";
+import { actionProblems, assigneeProblems } from "./action-problems.ts";
 import { promote } from "./promote.ts";
 import { referenceProblems } from "./flow-references.ts";
 

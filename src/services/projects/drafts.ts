@@ -1,15 +1,21 @@
 import type { Principal } from "../../domain/accounts/principal.ts";
-import { notFound, required } from "../../domain/errors.ts";
+import { notFound, required, Problem } from "../../domain/errors.ts";
 import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
 import type { FlowProblemCode } from "../../domain/flow/validate/problems.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import type { Db } from "../../stores/db.ts";
 import { insertDraftStep, latestDraftStep } from "../../stores/projects/drafts.ts";
 import type { DraftStep } from "../../stores/projects/drafts.ts";
-import { lockProject } from "../../stores/projects/projects.ts";
-import { requireValidFlow } from "./deploy-flow.ts";
+import { lockProject, takeFrozenVersion } from "../../stores/projects/projects.ts";
+import { requireValidFlow, invalidFlow, isError, problemsOfOthers } from "./deploy-flow.ts";
 import type { ReadyFlow } from "./deploy-flow.ts";
+import type { Parts } from "../parts.ts";
+import { keptRights } from "../../domain/accounts/kept-rights.ts";
+import { runnableProjects } from "../../domain/accounts/principal.ts";
+import { contentHash } from "../../domain/flow/definition/content-hash.ts";
+import { isUuid } from "../../domain/uuid.ts";
+import { findFrozenDraft, insertFlowVersion } from "../../stores/projects/flow-versions.ts";
+import type { DeployedFlow } from "./flow-cache.ts";
 
 /** Problems of a flow that is too large to be kept even as a draft. */
 export const TOO_LARGE: readonly FlowProblemCode[] = ["too_large", "too_deep", "too_many_nodes", "plan_too_large"];
@@ -27,9 +33,7 @@ export async function requireDraft(db: Db, projectId: string): Promise<Draft> {
   return required(draftOf(await latestDraftStep(db, projectId)), "draft");
 }
 
-export interface DraftDeps {
-  readonly db: Database;
-  readonly evaluation: Evaluation;
+interface DraftDeps extends Parts<"db" | "evaluation"> {
   readonly limits: FlowLimits;
 }
 
@@ -45,7 +49,7 @@ export async function readyDraft(
 }
 
 /** A change of a project's draft. */
-export interface DraftChange {
+interface DraftChange {
   readonly project_id: string;
   /** The new flow; null deletes the draft. */
   readonly flow: JsonObject | null;
@@ -79,4 +83,43 @@ export async function changeDraft(
     changed_by: author.id,
   });
   return { before, after: required(await latestDraftStep(db, project_id), "draft") };
+}
+
+/**
+ * Stores the draft of a project as a hidden version with the rights of the caller, so that later changes of the draft
+ * do not affect the run. Throws 403 for public keys, 404 without a draft, and 422 at `loc` if the draft cannot be
+ * deployed.
+ */
+export async function freezeDraft(
+  deps: DraftDeps,
+  runner: Principal,
+  projectId: string,
+  loc: readonly string[],
+): Promise<DeployedFlow> {
+  if (runner.access === "public") throw new Problem("forbidden", "A public API key cannot run a draft.");
+  if (!isUuid(projectId)) throw notFound("draft");
+  const { flow } = await readyDraft(deps, runner.org_id, projectId, loc);
+  return deps.db.orgTransaction(runner.org_id, async (db) => {
+    const project = required(await lockProject(db, projectId), "flow");
+    const { project_id, org_id } = project;
+    const problems = await problemsOfOthers(db, flow.definition, project_id, runnableProjects(runner));
+    if (problems.some(isError)) throw invalidFlow(problems, loc);
+    const content_hash = contentHash(flow.definition);
+    const rights = keptRights(runner);
+    const known = await findFrozenDraft(db, project_id, content_hash, rights);
+    if (known) return { project, ...known, environment: null };
+    const version = await takeFrozenVersion(db, project_id);
+    const created_by = runner.id;
+    await insertFlowVersion(db, {
+      project_id,
+      org_id,
+      version,
+      ...flow,
+      content_hash,
+      notes: "",
+      created_by,
+      rights,
+    });
+    return { project, version, plan: flow.plan, environment: null };
+  });
 }

@@ -1,8 +1,10 @@
 import type { CalledFlow } from "../../domain/flow/nodes/called-flow.ts";
-import { Problem, noSuchVersion } from "../../domain/errors.ts";
+import { Problem, noSuchVersion, invalid, required } from "../../domain/errors.ts";
 import { DEFAULT_ENVIRONMENTS, PRODUCTION } from "../../domain/projects/environments.ts";
 import type { RunEnvironment } from "../../domain/projects/environments.ts";
 import type { EnvironmentPointer, ProjectInEnvironments } from "../../stores/projects/projects.ts";
+import type { Db } from "../../stores/db.ts";
+import { findProjectInEnvironments } from "../../stores/projects/projects.ts";
 
 /** A version to run, and the environment whose connections it uses; null for an explicit version. */
 export interface VersionInEnvironment {
@@ -11,7 +13,7 @@ export interface VersionInEnvironment {
 }
 
 /** What an environment of a project points to; null if the project does not have the environment. */
-export function environmentOf(project: ProjectInEnvironments, name: string): EnvironmentPointer | null {
+function environmentOf(project: ProjectInEnvironments, name: string): EnvironmentPointer | null {
   const { environments, published_version } = project;
   const known = environments !== null && Object.hasOwn(environments, name) ? environments[name] : undefined;
   if (name === PRODUCTION) return { version: published_version, bindings_id: known?.bindings_id ?? null };
@@ -54,4 +56,11 @@ export function versionForChild(
 /** Throws the 404 for an environment that a project does not have. */
 export function noSuchEnvironment(name: string): never {
   throw new Problem("environment_not_found", `The project has no environment "${name}".`);
+}
+
+/** Throws 422 at `body.environment` unless the project has this environment. */
+export async function requireNamedEnvironment(db: Db, projectId: string, name: string): Promise<void> {
+  const project = required(await findProjectInEnvironments(db, projectId), "project");
+  if (environmentOf(project, name) === null)
+    throw invalid(["body", "environment"], "The project does not have this environment");
 }

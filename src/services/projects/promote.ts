@@ -21,7 +21,7 @@ import { findFlowVersion } from "../../stores/projects/flow-versions.ts";
 import type { FlowVersion } from "../../stores/projects/flow-versions.ts";
 import { lockProject, publishVersion } from "../../stores/projects/projects.ts";
 import type { Project } from "../../stores/projects/projects.ts";
-import { missingConnections, whyNotInPlaceOf } from "../providers/replaced-connections.ts";
+import { missingConnections, whyNotInPlaceOf } from "../providers/hold-connections.ts";
 import { noSuchEnvironment } from "./environment-pointers.ts";
 import { requireReferences } from "./flow-references.ts";
 

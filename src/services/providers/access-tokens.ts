@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { textOf } from "../../domain/providers/connection.ts";
 import type { Credential } from "../../domain/providers/connection.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
@@ -37,7 +38,7 @@ export interface AccessTokens {
 }
 
 export function createAccessTokens(guardedFetch: Pick<GuardedFetch, "fetch">): AccessTokens {
-  const tokens = new Map<string, KeptToken>();
+  const tokens = new LRUCache<string, KeptToken>({ max: MAX_TOKENS });
 
   function fetchToken(key: string, credential: Credential): Promise<string> {
     const kept: KeptToken = {
@@ -48,13 +49,9 @@ export function createAccessTokens(guardedFetch: Pick<GuardedFetch, "fetch">): A
       until: Number.POSITIVE_INFINITY,
     };
     kept.text.catch(() => {
-      if (tokens.get(key) === kept) tokens.delete(key);
+      if (tokens.peek(key) === kept) tokens.delete(key);
     });
-    tokens.delete(key);
     tokens.set(key, kept);
-    // Evicts the oldest, since a Map keeps the order of insertion.
-    const [oldest] = tokens.keys();
-    if (tokens.size > MAX_TOKENS && oldest !== undefined) tokens.delete(oldest);
     return kept.text;
   }
 

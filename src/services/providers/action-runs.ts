@@ -2,22 +2,18 @@ import { ValidationProblem, invalid, notFound, required } from "../../domain/err
 import type { Json } from "../../domain/json.ts";
 import { MAX_ACTION_SECONDS } from "../../domain/providers/action-run.ts";
 import { storeValue } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Logger } from "../../platform/logging/logger.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import type { Db } from "../../stores/db.ts";
 import { findActionRun, insertActionRun } from "../../stores/providers/action-runs.ts";
 import type { ActionRunRow, NewActionRun } from "../../stores/providers/action-runs.ts";
 import { findConnection } from "../../stores/providers/connections.ts";
 import type { ProviderJobs } from "../../temporal/providers.ts";
 import type { CheckInputs } from "./action-inputs.ts";
 import { requireAction, requireProvider } from "./providers.ts";
+import type { Parts } from "../parts.ts";
 
-export interface ActionRunDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
+export interface ActionRunDeps extends Parts<"db" | "blobs" | "logger"> {
   readonly providerJobs: ProviderJobs;
   readonly checkInputs: CheckInputs;
-  readonly logger: Logger;
 }
 
 export interface ActionRunRequest extends Omit<NewActionRun, "inputs" | "timeout_seconds"> {

@@ -3,33 +3,24 @@ import { textOf } from "../../domain/providers/connection.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Json } from "../../domain/json.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
-import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
-import type { GuardedSockets } from "../../platform/fetch/guarded-sockets.ts";
 import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import type { McpClient } from "../../platform/mcp/mcp-client.ts";
 import type { Database } from "../../stores/db.ts";
 import { findConnection, recordFinding } from "../../stores/providers/connections.ts";
-import type { CredentialFinding } from "../../stores/providers/connections.ts";
 import { checkBuckets } from "./remote-buckets.ts";
 import { checkMail } from "./remote-mail.ts";
 import { checkRemoteSql } from "./remote-postgres.ts";
-import type { ConnectionResolver, ResolvedConnection } from "./resolve-connection.ts";
-import { sendAuthorized } from "./send-authorized.ts";
+import type { ConnectionResolver, Finding, ResolvedConnection } from "./resolve-connection.ts";
+import { sendAuthorized } from "./resolve-connection.ts";
+import type { Parts } from "../parts.ts";
 
 /** Longest check (ms), because a person may be waiting for it. */
 const CHECK_MS = 4000;
 const LIMITS = { responseBytes: 1024 * 1024, totalMs: CHECK_MS };
 
-type Finding = Pick<CredentialFinding, "status" | "reason">;
-
-export interface CheckDeps {
-  readonly db: Database;
+export interface CheckDeps extends Parts<"db" | "guardedFetch" | "sockets" | "version"> {
   readonly connections: ConnectionResolver;
-  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
   readonly mcp: Pick<McpClient, "greet">;
-  readonly sockets: GuardedSockets;
-  /** Millrace's own, for the User-Agent. */
-  readonly version: string;
 }
 
 /**

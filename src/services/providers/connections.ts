@@ -21,13 +21,11 @@ import { mergedCredential, openCredential, requireCredential, requireScheme, sea
 import { findProvider } from "./providers.ts";
 import { recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
+import type { Parts } from "../parts.ts";
 
 const CONNECTION = "connection";
 
-interface Deps {
-  readonly db: Database;
-  readonly secrets: SecretBox;
-}
+type Deps = Parts<"db" | "secrets">;
 
 /** The connection with this ID. Throws 404. */
 export async function requireConnection(db: Db, connectionId: string): Promise<ConnectionRow> {

@@ -2,7 +2,6 @@ import { invalid, notFound, Problem, ValidationProblem } from "../../domain/erro
 import { findBuiltin } from "../../domain/providers/builtin/index.ts";
 import type { Imported } from "../../domain/providers/jobs.ts";
 import type { Provider } from "../../domain/providers/provider.ts";
-import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import type { Database, Db } from "../../stores/db.ts";
@@ -12,14 +11,11 @@ import { recordDeleted } from "../audit/audit.ts";
 import type { Audit, RowAudit } from "../audit/audit.ts";
 import { requireProvider } from "./providers.ts";
 import { storeProvider } from "./store-provider.ts";
+import type { Parts } from "../parts.ts";
 
 const LIMITS = { responseBytes: 25 * 1024 * 1024, totalMs: 30_000 };
 
-export interface ImportDeps {
-  readonly db: Database;
-  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
-  readonly evaluation: Pick<Evaluation, "provider">;
-}
+export type ImportDeps = Parts<"db" | "guardedFetch" | "evaluation">;
 
 export interface ImportRequest {
   readonly org_id: string;

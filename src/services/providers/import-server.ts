@@ -3,22 +3,18 @@ import { Problem, invalid, required } from "../../domain/errors.ts";
 import type { ConnectionScheme, Credential } from "../../domain/providers/connection.ts";
 import type { Imported } from "../../domain/providers/jobs.ts";
 import { mcpSchemes } from "../../domain/providers/mcp/tools.ts";
-import type { Logger } from "../../platform/logging/logger.ts";
-import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { Database } from "../../stores/db.ts";
 import { deleteConnection, findConnection, insertConnection } from "../../stores/providers/connections.ts";
 import type { ProviderJobs } from "../../temporal/providers.ts";
 import { requireCredential, sealCredential } from "./credentials.ts";
 import { providerIdOf, requireProviderId } from "./import-provider.ts";
+import type { Parts } from "../parts.ts";
 
 /** Longest wait for an import. The import itself has a shorter limit. */
 const WAIT_MS = 15_000;
 
-export interface ServerImportDeps {
-  readonly db: Database;
-  readonly secrets: SecretBox;
+export interface ServerImportDeps extends Parts<"db" | "secrets" | "logger"> {
   readonly providerJobs: Pick<ProviderJobs, "importTools">;
-  readonly logger: Logger;
 }
 
 export interface ServerImportRequest {

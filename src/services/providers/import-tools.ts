@@ -6,7 +6,6 @@ import type { ToolsImportInput, ToolsImportResult } from "../../domain/providers
 import { mcpSchemes } from "../../domain/providers/mcp/tools.ts";
 import type { McpListing } from "../../domain/providers/mcp/tools.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
-import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import { limitedSignal } from "../../platform/linked-abort.ts";
 import { maskJson } from "../../platform/logging/mask-json.ts";
@@ -17,18 +16,17 @@ import { deleteConnection } from "../../stores/providers/connections.ts";
 import { findImportedProvider } from "../../stores/providers/imports.ts";
 import { auditOf } from "../audit/audit.ts";
 import type { ConnectedProvider, ConnectionResolver, ResolvedConnection } from "./resolve-connection.ts";
-import { sendAuthorized } from "./send-authorized.ts";
+import { sendAuthorized } from "./resolve-connection.ts";
 import { storeProvider } from "./store-provider.ts";
+import type { Parts } from "../parts.ts";
 
 /** Longest time for all calls to the server (ms), because a person waits for the import. */
 const MAX_MS = 10_000;
 const LIMITS = { responseBytes: 25 * 1024 * 1024, headersMs: MAX_MS, bodyMs: MAX_MS, totalMs: MAX_MS };
 
-export interface ImportToolsDeps {
-  readonly db: Database;
+export interface ImportToolsDeps extends Parts<"db" | "evaluation"> {
   readonly connections: ConnectionResolver;
   readonly mcp: McpClient;
-  readonly evaluation: Pick<Evaluation, "provider">;
 }
 
 /** Creates a provider from the tools of an MCP server. For activities, because the server may need a credential. */

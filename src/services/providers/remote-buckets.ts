@@ -1,7 +1,7 @@
 import { textOf } from "../../domain/providers/connection.ts";
 import { openBuckets, S3Refused } from "../../platform/s3/buckets.ts";
 import type { Buckets, BucketsDeps } from "../../platform/s3/buckets.ts";
-import type { ResolvedConnection } from "./resolve-connection.ts";
+import type { Finding, ResolvedConnection } from "./resolve-connection.ts";
 
 /** The buckets that a connection gives access to. */
 export function bucketsOf(deps: BucketsDeps, { credential }: ResolvedConnection): Buckets {
@@ -29,11 +29,7 @@ export async function noted<T>(connection: ResolvedConnection, call: Promise<T>)
 }
 
 /** Whether S3 accepts the credential, even one that may not list buckets. Throws the errors of the guarded fetch. */
-export async function checkBuckets(
-  deps: BucketsDeps,
-  connection: ResolvedConnection,
-  ms: number,
-): Promise<{ readonly status: "active" | "error" | null; readonly reason: string | null }> {
+export async function checkBuckets(deps: BucketsDeps, connection: ResolvedConnection, ms: number): Promise<Finding> {
   try {
     await bucketsOf(deps, connection).check(ms);
     return { status: "active", reason: null };

@@ -2,7 +2,7 @@ import { textOf } from "../../domain/providers/connection.ts";
 import type { GuardedSockets } from "../../platform/fetch/guarded-sockets.ts";
 import { MailFailed, openMailSession } from "../../platform/mail/smtp-session.ts";
 import type { MailServer, MailSession } from "../../platform/mail/smtp-session.ts";
-import type { ResolvedConnection } from "./resolve-connection.ts";
+import type { Finding, ResolvedConnection } from "./resolve-connection.ts";
 
 /** Opens a session with a connection's mail server. Throws MailFailed, and the errors of the guarded connections. */
 export async function openMail(
@@ -35,11 +35,7 @@ export async function openMail(
 }
 
 /** Whether the server accepts the credential. Throws as `openMail`. */
-export async function checkMail(
-  sockets: GuardedSockets,
-  connection: ResolvedConnection,
-  ms: number,
-): Promise<{ readonly status: "active" | "error" | null; readonly reason: string | null }> {
+export async function checkMail(sockets: GuardedSockets, connection: ResolvedConnection, ms: number): Promise<Finding> {
   try {
     const session = await openMail(sockets, connection, ms, AbortSignal.timeout(ms));
     session.close();

@@ -9,7 +9,7 @@ import { beginRemote } from "../../stores/providers/remote-postgres.ts";
 import type { RemoteTarget } from "../../stores/providers/remote-postgres.ts";
 import { RemoteError, RemoteTooLarge } from "../../stores/providers/remote-statement.ts";
 import type { RemoteRows } from "../../stores/providers/remote-statement.ts";
-import type { ResolvedConnection } from "./resolve-connection.ts";
+import type { Finding, ResolvedConnection } from "./resolve-connection.ts";
 
 /** Longest result of a statement on the wire (bytes). */
 const MAX_BYTES = MAX_VALUE_BYTES / 2;
@@ -76,7 +76,7 @@ export async function checkRemoteSql(
   sockets: GuardedSockets,
   connection: ResolvedConnection,
   ms: number,
-): Promise<{ readonly status: "active" | "error" | null; readonly reason: string | null }> {
+): Promise<Finding> {
   const target = targetOf(sockets, connection, ms);
   try {
     const transaction = await beginRemote(target, "read only", AbortSignal.timeout(ms));

@@ -4,14 +4,15 @@ import type { Authorization, ConnectionScheme, Credential } from "../../domain/p
 import type { Provider } from "../../domain/providers/provider.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { isUuid } from "../../domain/uuid.ts";
-import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import { SealBroken } from "../../platform/secrets/seal.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
-import type { Database } from "../../stores/db.ts";
 import { findSealedConnection, recordFinding } from "../../stores/providers/connections.ts";
+import type { CredentialFinding } from "../../stores/providers/connections.ts";
 import { createAccessTokens, TokenRefused } from "./access-tokens.ts";
 import { openCredential } from "./credentials.ts";
 import { findProvider } from "./providers.ts";
+import type { Parts } from "../parts.ts";
+import type { SendAuthorized } from "../../platform/mcp/mcp-client.ts";
 
 /** The properties of a provider that its connections need. */
 export type ConnectedProvider = Pick<Provider, "provider_id" | "auth" | "check" | "source">;
@@ -45,6 +46,9 @@ export interface ResolvedConnection {
   accepted(): Promise<void>;
 }
 
+/** What a check of a credential has found; a status of null means that nothing is known. */
+export type Finding = Pick<CredentialFinding, "status" | "reason">;
+
 /** Resolves connections. For activities only: the result must not leave them. */
 export interface ConnectionResolver {
   /**
@@ -54,11 +58,7 @@ export interface ConnectionResolver {
   resolve(orgId: string, connectionId: string, making?: ConnectedProvider): Promise<ResolvedConnection>;
 }
 
-export interface ConnectionResolverDeps {
-  readonly db: Database;
-  readonly secrets: SecretBox;
-  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
-}
+type ConnectionResolverDeps = Parts<"db" | "secrets" | "guardedFetch">;
 
 export function createConnectionResolver({
   db,
@@ -148,4 +148,10 @@ function opened(box: SecretBox, connectionId: string, sealed: Buffer): Credentia
     if (!(error instanceof SealBroken)) throw error;
     throw new NodeFailure("connection_unreadable", `The connection's credential cannot be decrypted: ${error.message}`);
   }
+}
+
+/** Sends requests with or without the credential of a connection. */
+export function sendAuthorized(connection: ResolvedConnection | null): SendAuthorized {
+  if (connection === null) return (call) => call({ headers: {}, query: {} });
+  return (call) => connection.send(call);
 }

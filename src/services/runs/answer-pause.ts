@@ -6,19 +6,18 @@ import type { Answerer } from "../../domain/runs/assignees.ts";
 import type { PauseResolution } from "../../domain/runs/run.ts";
 import { isToolPath } from "../../domain/models/agent.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import type { Db } from "../../stores/db.ts";
 import { addApproval, closePause, listPauses, lockPause, runsShowing } from "../../stores/runs/pauses.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
 import { lockRun, recordRun } from "../../stores/runs/run-record.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import type { Logger } from "../../platform/logging/logger.ts";
-import type { RunFeed } from "../../stores/runs/run-feed.ts";
-import type { RunStarter } from "../../temporal/runs.ts";
 import type { RunObserver } from "./run-observer.ts";
 import { requireAssignee } from "./assignees.ts";
+import { unchanged } from "./settle-run.ts";
 import { checkEditedCall, editedArguments } from "./check-edited-call.ts";
 import type { EditedCallDeps } from "./check-edited-call.ts";
+import type { Parts } from "../parts.ts";
 
 /** The action that decides a pause alone, even if a majority is required. */
 const REJECT = "reject";
@@ -30,12 +29,8 @@ const REJECT = "reject";
 const CHECK_ANSWERED_MS = 5000;
 
 /** The dependencies of operations that change an unfinished run. */
-export interface RunControlDeps {
-  readonly db: Database;
-  readonly starter: RunStarter;
-  readonly feed: RunFeed;
+export interface RunControlDeps extends Parts<"db" | "starter" | "feed" | "logger"> {
   readonly observer: RunObserver;
-  readonly logger: Logger;
 }
 
 export interface PauseAnswerDeps extends RunControlDeps, EditedCallDeps {}
@@ -169,9 +164,7 @@ function requireOpen(pause: PauseRow): void {
       throw new Problem(
         "pause_already_resolved",
         `The pause was already resolved with ${pause.resolution?.action ?? "an answer"}.`,
-        {
-          extra,
-        },
+        { extra },
       );
     case "cancelled":
       throw new Problem("run_not_resumable", "The run ended before the pause was answered.", { extra });
@@ -229,20 +222,5 @@ function requireData(pause: PauseRow, action: string, data: Json | undefined): J
 async function recordResumed(connection: Db, runId: string): Promise<void> {
   const run = await getRun(connection, runId);
   if (!run || isTerminal(run.state)) return;
-  const { org_id, run_id } = run;
-  const { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node } = run;
-  await recordRun(
-    connection,
-    {
-      org_id,
-      run_id,
-      temporal_run_id: "",
-      started_at: run.started_at,
-      state: "RESUMED",
-      progress: { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node },
-      nodes: [],
-    },
-    [],
-    CHECK_ANSWERED_MS,
-  );
+  await recordRun(connection, { ...unchanged(run), state: "RESUMED" }, [], CHECK_ANSWERED_MS);
 }

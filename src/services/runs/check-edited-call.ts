@@ -3,18 +3,14 @@ import { isObject } from "../../domain/json.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { ownerOf } from "../../domain/models/agent.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
-import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
-import type { Database } from "../../stores/db.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { findTools } from "../models/find-tools.ts";
 import type { PlanCache } from "../projects/plans.ts";
+import type { Parts } from "../parts.ts";
 
-export interface EditedCallDeps {
-  readonly db: Database;
-  readonly evaluation: Evaluation;
+export interface EditedCallDeps extends Parts<"db" | "evaluation" | "maxInputBytes"> {
   readonly plans: Pick<PlanCache, "get">;
-  readonly maxInputBytes: number;
 }
 
 const DATA = ["body", "data"];

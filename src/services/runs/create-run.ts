@@ -17,15 +17,13 @@ import { createQuotaReader, defaultQuotas } from "../accounts/quotas.ts";
 import type { QuotaReader } from "../accounts/quotas.ts";
 import { capsOf, findFull, insertWithin } from "./run-caps.ts";
 import type { RunCaps } from "./run-caps.ts";
-import { startInput } from "./start-inputs.ts";
+import { delayUntil, startInput } from "./start-inputs.ts";
 import type { StartInputs } from "./start-inputs.ts";
 import { traceOfNew } from "./run-traces.ts";
+import type { Parts } from "../parts.ts";
 
-export interface CreateRunDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
+export interface CreateRunDeps extends Parts<"db" | "blobs" | "starter"> {
   readonly startInputs: StartInputs;
-  readonly starter: RunStarter;
   /** Called if a run could not be started immediately; the sweeper starts it later. */
   readonly onStartDelayed: (runId: string, error: unknown) => void;
   readonly limits: RunLimits;
@@ -132,7 +130,7 @@ export async function createRun(
     later.add({ run_id, org_id, plan: request.plan });
     return run;
   }
-  const delayMs = request.run_at === undefined ? undefined : Math.max(0, Date.parse(request.run_at) - Date.now());
+  const delayMs = delayUntil(request.run_at);
   // Runs of API calls and actions are urgent, because a caller waits for them.
   const urgency =
     (request.run_type === "api" || request.run_type === "draft") && delayMs === undefined ? "awaited" : "later";

@@ -1,7 +1,6 @@
-import type { Database } from "../../stores/db.ts";
 import { listDeltas } from "../../stores/runs/run-deltas.ts";
 import type { DeltaRow } from "../../stores/runs/run-deltas.ts";
-import type { RunFeed } from "../../stores/runs/run-feed.ts";
+import type { Parts } from "../parts.ts";
 
 /** The part of a node's latest text that has been written so far. */
 export interface LiveText {
@@ -46,7 +45,7 @@ interface Entry {
   reading: Promise<void> | undefined;
 }
 
-export function createLiveTexts({ db, feed }: { readonly db: Database; readonly feed: RunFeed }): LiveTexts {
+export function createLiveTexts({ db, feed }: Parts<"db" | "feed">): LiveTexts {
   const entries = new Map<string, Entry>();
 
   function open(runId: string): Entry {

@@ -2,13 +2,24 @@ import type { Principal } from "../../domain/accounts/principal.ts";
 import { notFound, required } from "../../domain/errors.ts";
 import type { Database } from "../../stores/db.ts";
 import { getNodeRun } from "../../stores/runs/node-runs.ts";
+import type { NodeRunRow } from "../../stores/runs/node-runs.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { FlowCache } from "../projects/flow-cache.ts";
 
+export { getNodeRun };
+export type { NodeRunRow };
+/** Adds up the usage of a run again, because it may have finished before one of its model calls was recorded. */
+export { recountUsage } from "../../stores/runs/run-usage.ts";
+
+/** A run of the organisation; null if there is none. */
+export async function findRun(db: Database, orgId: string, runId: string): Promise<RunRow | null> {
+  return db.org(orgId, (connection) => getRun(connection, runId));
+}
+
 /** A run of the organisation. Throws 404. */
 export async function requireRun(db: Database, orgId: string, runId: string): Promise<RunRow> {
-  return required(await db.org(orgId, (connection) => getRun(connection, runId)), "run");
+  return required(await findRun(db, orgId, runId), "run");
 }
 
 /** A run that the caller may see; a public key sees only runs of published versions. */

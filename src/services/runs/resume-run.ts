@@ -1,30 +1,31 @@
-import { Problem, invalid } from "../../domain/errors.ts";
+import { Problem, invalid, ValidationProblem } from "../../domain/errors.ts";
 import { reuseFor } from "../../domain/flow/plan/rerun.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { CheckpointNode } from "../../domain/runs/run.ts";
-import { createInlineBudget } from "../../platform/blobs/blobs.ts";
+import { createInlineBudget, loadValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import { cancelledPath } from "../../stores/runs/node-runs.ts";
 import { getCheckpoint } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { Database } from "../../stores/db.ts";
-import type { FlowCache } from "../projects/flow-cache.ts";
+import type { DeployedFlow, FlowCache } from "../projects/flow-cache.ts";
+import type { RunRequest } from "./create-run.ts";
 import type { RunService } from "./run-service.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { StartedBy } from "../triggers/chain.ts";
 import { recordedNodes } from "./recorded-nodes.ts";
-import { earlierInputs } from "./earlier-inputs.ts";
 import { outsideOfOthers, ranBy, requireInputs } from "./run-inputs.ts";
+import type { Parts } from "../parts.ts";
+import type { ValidationIssue } from "../../domain/errors.ts";
+import { REDACTED } from "../../domain/flow/redact.ts";
+import type { Json } from "../../domain/json.ts";
 
 /** Longest total of reused values carried inline (bytes of JSON), since a workflow's input is limited to 2 MiB. */
 const CARRIED_BYTES = 256 * 1024;
 
-export interface ResumeDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
+export interface ResumeDeps extends Parts<"db" | "blobs" | "maxInputBytes"> {
   readonly flows: FlowCache;
   readonly runService: Pick<RunService, "create">;
-  readonly maxInputBytes: number;
 }
 
 export interface ResumeRequest {
@@ -44,20 +45,33 @@ export interface NewRunIdentity {
 }
 
 /**
+ * Starts a rerun: a new run of the same flow with the same inputs. Throws 404 for an unknown version, and 422 if the
+ * inputs were redacted or do not fit that version.
+ */
+export async function replayRun(
+  deps: ResumeDeps,
+  run: RunRow,
+  version: number | undefined,
+  identity: NewRunIdentity,
+): Promise<RunRow> {
+  const flows = await flowsOf(deps, run, version);
+  return startAgain(deps, run, flows, identity, { resumed_from: { run_id: run.run_id, node_id: null, path: null } });
+}
+
+/**
  * Starts a new run that continues where a failed or cancelled run stopped, or from a node of a finished run. Throws 404
  * for an unknown version, and 422 for an unknown node or invalid inputs.
  */
 export async function resumeRun(
-  { db, blobs, flows, runService, maxInputBytes }: ResumeDeps,
+  deps: ResumeDeps,
   run: RunRow,
   request: ResumeRequest,
-  { run_id, repeated, principal, started_by }: NewRunIdentity,
+  identity: NewRunIdentity,
 ): Promise<RunRow> {
-  // The earlier run's version decides what was redacted.
-  const before = await flows.ofRun(run);
-  const { version, plan, environment } =
-    request.version === undefined ? before : await flows.again(run, request.version);
-  const checkpoint = await finishedNodes(db, run, before.plan);
+  const { db } = deps;
+  const flows = await flowsOf(deps, run, request.version);
+  const { plan, version } = flows.next;
+  const checkpoint = await finishedNodes(db, run, flows.before.plan);
   // "failed" always means the failed node, even if some node has that ID.
   const from = request.from === "failed" ? ("failed" as const) : { node_id: request.from };
   const reuse = reuseFor({ plan, checkpoint, from, replaced: Object.keys(request.inputs ?? {}) });
@@ -66,46 +80,60 @@ export async function resumeRun(
       ["body", request.place ?? "from"],
       `Version ${version} of the flow has no node ${request.from} at its top level`,
     );
-  const given = await earlierInputs(blobs, run, before.plan, request.inputs);
-  const { org_id, project_id, user_id } = run;
-  const { inputs } = await requireInputs(
-    { db, maxInputBytes },
-    { org_id, project_id, user_id, plan, reused: reuse },
-    given,
-    {
-      loc: ["body", "inputs"],
-      reserved: [],
-    },
-  );
-  return runService.create(
-    {
-      org_id: run.org_id,
-      run_id,
-      project_id: run.project_id,
-      version,
-      plan,
-      environment,
-      inputs,
-      user_id: run.user_id,
-      metadata: run.metadata,
-      tags: run.tags,
-      run_type: outsideOfOthers(run.run_type, version),
-      ...ranBy(principal),
-      timeout_seconds: run.timeout_seconds,
-      resumed_from: {
-        run_id: run.run_id,
-        ...(from === "failed" ? await whereItStopped(db, run, plan, reuse) : { ...from, path: from.node_id }),
-      },
-      reuse: await carry(blobs, run.org_id, reuse),
-      // Completed nodes that are executed again start from the beginning, so their answers are not reused.
-      resumes: {
-        run_id: run.run_id,
-        nodes: plan.nodes.map(({ id }) => id).filter((id) => !Object.hasOwn(checkpoint, id)),
-      },
-      started_by,
-    },
-    { repeated, asynchronous: true },
-  );
+  const { run_id } = run;
+  const stopped = from === "failed" ? await whereItStopped(db, run, plan, reuse) : { ...from, path: from.node_id };
+  // Completed nodes that are executed again start from the beginning, so their answers are not reused.
+  const nodes = plan.nodes.map(({ id }) => id).filter((id) => !Object.hasOwn(checkpoint, id));
+  const more = { resumed_from: { run_id, ...stopped }, reuse, resumes: { run_id, nodes } };
+  return startAgain(deps, run, flows, identity, more, request.inputs);
+}
+
+/** The flow of an earlier run, whose version decides what was redacted, and the flow of the new run. */
+interface Flows {
+  readonly before: DeployedFlow;
+  readonly next: DeployedFlow;
+}
+
+async function flowsOf({ flows }: ResumeDeps, run: RunRow, version: number | undefined): Promise<Flows> {
+  const before = await flows.ofRun(run);
+  return { before, next: version === undefined ? before : await flows.again(run, version) };
+}
+
+/** Starts a run with the properties and inputs of an earlier one; `anew` overrides inputs. */
+async function startAgain(
+  { db, blobs, runService, maxInputBytes }: ResumeDeps,
+  run: RunRow,
+  { before, next: { version, plan, environment } }: Flows,
+  { run_id, repeated, principal, started_by }: NewRunIdentity,
+  { reuse, ...more }: Pick<RunRequest, "resumed_from" | "reuse" | "resumes">,
+  anew?: ResumeRequest["inputs"],
+): Promise<RunRow> {
+  const { org_id, project_id, user_id, metadata, tags, timeout_seconds } = run;
+  const given = await earlierInputs(blobs, run, before.plan, anew);
+  const reader = { org_id, project_id, user_id, plan, ...(reuse && { reused: reuse }) };
+  const { inputs } = await requireInputs({ db, maxInputBytes }, reader, given, {
+    loc: ["body", "inputs"],
+    reserved: [],
+  });
+  const request: RunRequest = {
+    org_id,
+    run_id,
+    project_id,
+    version,
+    plan,
+    environment,
+    inputs,
+    user_id,
+    metadata,
+    tags,
+    timeout_seconds,
+    run_type: outsideOfOthers(run.run_type, version),
+    ...ranBy(principal),
+    started_by,
+    ...more,
+    ...(reuse && { reuse: await carry(blobs, org_id, reuse) }),
+  };
+  return runService.create(request, { repeated, asynchronous: true });
 }
 
 /**
@@ -147,4 +175,30 @@ export async function carry(
 /** The 409 for a run that cannot be resumed in its state. */
 export function notResumable(run: RunRow, detail: string): Problem {
   return new Problem("run_not_resumable", detail, { extra: { run_id: run.run_id, state: run.state } });
+}
+
+/** An earlier run's inputs, overridden by new ones. Throws 422 if the earlier inputs were redacted. */
+async function earlierInputs(
+  blobs: BlobStore,
+  run: RunRow,
+  plan: Plan,
+  anew: Readonly<Record<string, unknown>> = {},
+): Promise<Record<string, unknown>> {
+  const issues: ValidationIssue[] = [];
+  const inputs: Array<[string, unknown]> = [];
+  const redacts = (plan.settings.redact ?? []).length > 0;
+  for (const [id, value] of Object.entries(run.inputs)) {
+    if (Object.hasOwn(anew, id)) continue;
+    const json: Json = await loadValue(blobs, value);
+    if (redacts && JSON.stringify(json).includes(REDACTED)) {
+      issues.push({
+        loc: ["body", "inputs", id],
+        msg: "This input of the earlier run was not kept; send it again",
+        type: "missing",
+      });
+    }
+    inputs.push([id, json]);
+  }
+  if (issues.length > 0) throw new ValidationProblem(issues);
+  return Object.fromEntries([...inputs, ...Object.entries(anew)]);
 }

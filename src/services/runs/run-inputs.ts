@@ -9,11 +9,9 @@ import type { RanByType, RunType } from "../../domain/runs/run.ts";
 import type { Database } from "../../stores/db.ts";
 import { findUpload, noUpload } from "../documents/find-upload.ts";
 import type { UploadReader } from "../documents/find-upload.ts";
+import type { Parts } from "../parts.ts";
 
-export interface RunInputsDeps {
-  readonly db: Database;
-  readonly maxInputBytes: number;
-}
+export type RunInputsDeps = Parts<"db" | "maxInputBytes">;
 
 /** The owner of the run, and its flow. */
 export interface InputsReader extends Omit<UploadReader, "node_id"> {

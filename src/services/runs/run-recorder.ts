@@ -16,7 +16,6 @@ import { ANY_LENGTH, loadValue, storeValue } from "../../platform/blobs/blobs.ts
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import { isConnectionError } from "../../stores/db.ts";
 import type { Database, Db } from "../../stores/db.ts";
-import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import { getNodeRun } from "../../stores/runs/node-runs.ts";
 import { listPauses, replaceResolution } from "../../stores/runs/pauses.ts";
 import { keepsCheckpoint, recordRun } from "../../stores/runs/run-record.ts";
@@ -24,12 +23,13 @@ import { forgetCancelled } from "../../stores/runs/run-restarts.ts";
 import type { RunEventDraft, RunWriteResult } from "../../stores/runs/run-record.ts";
 import { keepFlowOutputs } from "../models/earlier-answers.ts";
 import type { LoadedPlan, PlanCache } from "../projects/plans.ts";
-import { endOpenNodes } from "./end-open-nodes.ts";
+import { endOpenNodes } from "./settle-run.ts";
 import { nodeEvents, readableError } from "./node-events.ts";
 import { recordValue } from "./recorded-values.ts";
 import type { RunObserver } from "./run-observer.ts";
 import type { RunTraces } from "./run-traces.ts";
 import { shareWrites } from "../shared-writes.ts";
+import type { Parts } from "../parts.ts";
 
 export interface RunRecorder {
   /** Writes a report. Rejects while the database is down. */
@@ -47,10 +47,7 @@ export type EarlierNode =
   | { readonly state: "FAILED"; readonly attempts: number; readonly error: RunError }
   | { readonly state: "RETRYING"; readonly attempts: number };
 
-export interface RunRecorderDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
-  readonly feed: RunFeed;
+export interface RunRecorderDeps extends Parts<"db" | "blobs" | "feed"> {
   readonly plans: PlanCache;
   /** After how long without progress the sweeper checks a run (ms). */
   readonly checkAfterMs: number;

@@ -7,14 +7,12 @@ import type { Database } from "../../stores/db.ts";
 import { getRun, insertRuns } from "../../stores/runs/runs.ts";
 import type { NewRun, RunRow } from "../../stores/runs/runs.ts";
 import { getSettledRun } from "../../stores/runs/run-reads.ts";
-import type { RunFeed } from "../../stores/runs/run-feed.ts";
-import type { Logger } from "../../platform/logging/logger.ts";
 import { admitNested } from "../triggers/chain.ts";
 import { createLiveTexts } from "./live-texts.ts";
 import type { LiveTexts } from "./live-texts.ts";
+import type { RunControlDeps } from "./answer-pause.ts";
 import { createRunWaiter } from "./run-waiter.ts";
 import { shareWrites } from "../shared-writes.ts";
-import type { RunObserver } from "./run-observer.ts";
 import { cancelledEnd, settleRun } from "./settle-run.ts";
 import { createStartQueue } from "./start-queue.ts";
 import type { RunWaiter } from "./run-waiter.ts";
@@ -52,37 +50,21 @@ export interface RunService {
   close(): Promise<void>;
 }
 
-export type RunServiceDeps = Omit<CreateRunDeps, "onStartDelayed"> & {
-  readonly feed: RunFeed;
-  readonly logger: Logger;
-  readonly observer: RunObserver;
-};
+export type RunServiceDeps = Omit<CreateRunDeps, "onStartDelayed"> & RunControlDeps;
 
-export function createRunService({
-  db,
-  blobs,
-  startInputs,
-  starter,
-  limits,
-  feed,
-  logger,
-  observer,
-}: RunServiceDeps): RunService {
+export function createRunService(deps: RunServiceDeps): RunService {
+  const { db, feed, limits, logger } = deps;
   const waiter = createRunWaiter({ db, feed });
   const onStartDelayed = (run_id: string | null, err: unknown): void =>
     logger.warn({ err, run_id }, "could not start the run; the sweeper will retry");
   const queue = createStartQueue({
-    db,
-    startInputs,
-    starter,
+    ...deps,
     onError: (err, run_id) => onStartDelayed(run_id, err),
     async onCancelled({ org_id, run_id }) {
-      await settleRun({ db, feed, observer }, org_id, run_id, ({ cancel_requested }) =>
-        cancelledEnd(cancel_requested?.reason ?? null),
-      );
+      await settleRun(deps, org_id, run_id, ({ cancel_requested }) => cancelledEnd(cancel_requested?.reason ?? null));
     },
   });
-  const creation: CreateRunDeps = { db, blobs, startInputs, starter, onStartDelayed, limits };
+  const creation: CreateRunDeps = { ...deps, onStartDelayed };
   const insert = createSharedInsert(db);
   return {
     async create(request, { repeated, asynchronous = false }) {

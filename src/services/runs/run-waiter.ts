@@ -1,8 +1,8 @@
-import type { Database } from "../../stores/db.ts";
 import { isConnectionError } from "../../stores/db.ts";
-import type { RunFeed, RunListener } from "../../stores/runs/run-feed.ts";
+import type { RunListener } from "../../stores/runs/run-feed.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { runPositions } from "../../stores/runs/run-reads.ts";
+import type { Parts } from "../parts.ts";
 
 /** How often the waiter polls, in case the feed loses notifications. */
 const LOOK_MS = 2000;
@@ -62,9 +62,7 @@ interface Waiting {
   readonly wake: () => void;
 }
 
-export interface RunWaiterDeps {
-  readonly db: Database;
-  readonly feed: RunFeed;
+export interface RunWaiterDeps extends Parts<"db" | "feed"> {
   readonly lookMs?: number;
 }
 

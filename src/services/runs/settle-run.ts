@@ -1,16 +1,17 @@
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { RunError, RunUpdate, TerminalState } from "../../domain/runs/run.ts";
-import type { Database } from "../../stores/db.ts";
+import type { Db } from "../../stores/db.ts";
 import { lockRun, recordRun } from "../../stores/runs/run-record.ts";
-import type { RunFeed } from "../../stores/runs/run-feed.ts";
-import { getRun } from "../../stores/runs/runs.ts";
+import { getRun, liveChildren } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import { endOpenNodes } from "./end-open-nodes.ts";
 import { nodeEvents } from "./node-events.ts";
 import type { RunObserver } from "./run-observer.ts";
+import type { NodeReport } from "../../domain/runs/run-report.ts";
+import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
+import type { Parts } from "../parts.ts";
 
 /** The end of a run whose workflow cannot report it. */
-export interface RunEnd {
+interface RunEnd {
   readonly state: Exclude<TerminalState, "COMPLETED">;
   readonly reason: string;
   readonly error: RunError | null;
@@ -28,7 +29,7 @@ export const cancelledEnd = (reason: string | null): RunEnd => ({
  * locked. False if the run has finished meanwhile; it is then unchanged.
  */
 export async function settleRun(
-  { db, feed, observer }: { readonly db: Database; readonly feed: RunFeed; readonly observer: RunObserver },
+  { db, feed, observer }: Omit<ForceCancelDeps, "starter">,
   orgId: string,
   runId: string,
   end: (run: RunRow) => RunEnd,
@@ -38,19 +39,9 @@ export async function settleRun(
     const run = await getRun(connection, runId);
     if (!run || isTerminal(run.state)) return null;
     const nodes = await endOpenNodes(connection, runId);
-    const { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node } = run;
-    const { state, reason, error } = end(run);
-    const update: RunUpdate = {
-      org_id: orgId,
-      run_id: runId,
-      temporal_run_id: "",
-      started_at: run.started_at,
-      state,
-      state_reason: reason,
-      error,
-      progress: { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node },
-      nodes: nodes.map(({ announced: _announced, ...node }) => node),
-    };
+    const { state, reason: state_reason, error } = end(run);
+    const ended = nodes.map(({ announced: _announced, ...node }) => node);
+    const update: RunUpdate = { ...unchanged(run), state, state_reason, error, nodes: ended };
     const result = await recordRun(connection, update, nodes.flatMap(nodeEvents));
     return result && { update, result };
   });
@@ -58,4 +49,52 @@ export async function settleRun(
   feed.changed(runId, "settled");
   observer.recorded(settled.update, settled.result);
   return true;
+}
+
+/** A write of a run's record that does not come from its workflow, and changes nothing yet. */
+export function unchanged({ org_id, run_id, started_at, ...run }: RunRow) {
+  const { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node } = run;
+  const progress = { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node };
+  return { org_id, run_id, temporal_run_id: "", started_at, progress, nodes: [] };
+}
+
+/** Reports that end a run's open nodes together with the run, because no activity will report their end. */
+export async function endOpenNodes(
+  db: Db,
+  runId: string,
+  state: "COMPLETED" | "CANCELLED" = "CANCELLED",
+): Promise<NodeReport[]> {
+  const finished_at = new Date().toISOString();
+  const open = await unfinishedNodes(db, runId);
+  return open.map(({ node_id, type, path, attempts, started_at }) => ({
+    node_id,
+    type,
+    path,
+    attempts,
+    state,
+    started_at,
+    finished_at,
+    announced: true,
+  }));
+}
+
+export interface ForceCancelDeps extends Parts<"db" | "starter" | "feed"> {
+  readonly observer: RunObserver;
+}
+
+/**
+ * Ends a run and its child runs without asking their workflows: terminates these and records CANCELLED. Requests that
+ * nodes have already sent may still take effect. Runs that have finished meanwhile are unchanged.
+ */
+export async function forceCancel(deps: ForceCancelDeps, orgId: string, runId: string, reason: string): Promise<void> {
+  // Parents are ended first, so that none starts another child run after its child runs were listed.
+  const waiting = [runId];
+  const seen = new Set<string>();
+  for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+    if (seen.has(id)) continue;
+    seen.add(id);
+    await deps.starter.terminate(id, "cancelled");
+    await settleRun(deps, orgId, id, () => cancelledEnd(reason));
+    waiting.push(...(await deps.db.org(orgId, (connection) => liveChildren(connection, id))));
+  }
 }

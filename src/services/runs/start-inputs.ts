@@ -3,19 +3,7 @@ import type { RunInput } from "../../domain/runs/run.ts";
 import type { PayloadCipher } from "../../platform/secrets/payload-cipher.ts";
 import type { NewRun } from "../../stores/runs/runs.ts";
 
-export type StartableRun = Pick<
-  NewRun,
-  | "org_id"
-  | "run_id"
-  | "project_id"
-  | "flow_version"
-  | "bindings_id"
-  | "user_id"
-  | "metadata"
-  | "inputs"
-  | "timeout_seconds"
-  | "start_input"
->;
+type StartableRun = Omit<NewRun, "trace">;
 
 /**
  * Handles inputs that a flow redacts: the row keeps them only to start the run, encrypted with the same keys as
@@ -78,3 +66,7 @@ export function startInput(row: StartableRun): Omit<RunInput, "plan"> {
     ...(resumes ? { resumes } : {}),
   };
 }
+
+/** How long the start of a run waits for its time (ms); undefined without such a time. */
+export const delayUntil = (run_at: string | null | undefined): number | undefined =>
+  run_at == null ? undefined : Math.max(0, Date.parse(run_at) - Date.now());

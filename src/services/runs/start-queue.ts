@@ -3,11 +3,12 @@ import type { Plan } from "../../domain/flow/plan/types.ts";
 import { Problem } from "../../domain/errors.ts";
 import { createShares, roundRobin } from "../../domain/shares.ts";
 import { WaitedTooLong, createLimit } from "../../platform/at-once.ts";
-import type { Database } from "../../stores/db.ts";
 import { holdQueuedRuns, runsToStart } from "../../stores/runs/start-queue.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import type { RunStarter } from "../../temporal/runs.ts";
+import { delayUntil } from "./start-inputs.ts";
 import type { StartInputs } from "./start-inputs.ts";
+import { createCounts } from "../counts.ts";
+import type { Parts } from "../parts.ts";
 
 /** Most runs accepted or queued; one organisation may have half of them. */
 const MAX_QUEUED = 20_000;
@@ -56,10 +57,8 @@ export interface StartQueue {
   close(): Promise<void>;
 }
 
-export interface StartQueueDeps {
-  readonly db: Database;
+export interface StartQueueDeps extends Parts<"db" | "starter"> {
   readonly startInputs: StartInputs;
-  readonly starter: RunStarter;
   /** Called when a run could not be started (the sweeper will start it), and when the queue could not be read. */
   readonly onError: (error: unknown, runId: string | null) => void;
   /** Called for a run that was cancelled in the queue, because no workflow will end it. */
@@ -97,7 +96,7 @@ export function createStartQueue({
   const acceptance = createLimit(acceptedAtOnce, acceptWithinMs);
   let accepting = 0;
   /** The requests that are being accepted, by organisation. */
-  const arriving = new Map<string, number>();
+  const arriving = createCounts<string>();
   /** Called when no request waits to be accepted any more, or an organisation queues a run whose other runs do not keep arriving. */
   let endYield = (): void => undefined;
   let serving: Promise<void> | undefined;
@@ -129,13 +128,11 @@ export function createStartQueue({
     await Promise.race([ended, delay(yieldMs)]);
   }
 
-  const isCalm = (orgId: string): boolean => (arriving.get(orgId) ?? 0) <= acceptedAtOnce;
+  const isCalm = (orgId: string): boolean => arriving.of(orgId) <= acceptedAtOnce;
 
   function count(orgId: string, more: 1 | -1): void {
     accepting += more;
-    const all = (arriving.get(orgId) ?? 0) + more;
-    if (all > 0) arriving.set(orgId, all);
-    else arriving.delete(orgId);
+    arriving.add(orgId, more);
   }
 
   function nextBatch(size: number): Entry[] {
@@ -162,7 +159,7 @@ export function createStartQueue({
       const row = rows.get(run_id);
       if (!row) return;
       if (row.cancel_requested !== null) return onCancelled(row).catch((error: unknown) => onError(error, run_id));
-      const delayMs = row.run_at === null ? undefined : Math.max(0, Date.parse(row.run_at) - Date.now());
+      const delayMs = delayUntil(row.run_at);
       try {
         await starter.start({ ...(await startInputs.open(row)), plan }, { urgency: "later", delayMs });
       } catch (error) {

@@ -9,8 +9,7 @@ import { getRun } from "../../stores/runs/runs.ts";
 import { isNoPlace } from "../accounts/quotas.ts";
 import type { RunControlDeps } from "./answer-pause.ts";
 import { cancelRun } from "./cancel-run.ts";
-import { replayRun } from "./replay-run.ts";
-import { resumeRun } from "./resume-run.ts";
+import { replayRun, resumeRun } from "./resume-run.ts";
 import type { ResumeDeps } from "./resume-run.ts";
 
 export type StepRunJobDeps = RunControlDeps & ResumeDeps;
@@ -80,7 +79,7 @@ async function actOn(deps: StepRunJobDeps, job: RunJobRow, { run_id, new_run_id 
   const identity = { run_id: new_run_id, repeated: true, principal: principalOf(job) };
   try {
     if (action === "cancel") await cancelRun(deps, { org_id, run_id, reason: null, mode: "graceful" });
-    else if (action === "replay") await replayRun(deps, run, version, identity);
+    else if (action === "replay") await replayRun(deps, run, version ?? undefined, identity);
     else await resumeRun(deps, run, { from: "failed", version: version ?? undefined }, identity);
     return "done";
   } catch (error) {

@@ -1,15 +1,11 @@
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { RunError, TerminalState } from "../../domain/runs/run.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Database, Db } from "../../stores/db.ts";
-import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import type { PlanCache } from "../projects/plans.ts";
 import { undeliveredPauses } from "../../stores/runs/pauses.ts";
 import { getRun, takeRunsToCheck } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { markStuck, STUCK } from "../../stores/runs/stuck-runs.ts";
 import { noteRestart, sinceRestart } from "../../stores/runs/run-restarts.ts";
-import type { RunStarter } from "../../temporal/runs.ts";
 import type { TaskTrouble } from "../../temporal/trouble.ts";
 import type { RunLimits } from "./create-run.ts";
 import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
@@ -17,19 +13,16 @@ import type { Periodic } from "../../platform/periodically.ts";
 import type { RunObserver } from "./run-observer.ts";
 import type { RunRecorder } from "./run-recorder.ts";
 import { startsBatchRun } from "../evals/starts-batch-run.ts";
-import { endOpenNodes } from "./end-open-nodes.ts";
+import { endOpenNodes, cancelledEnd, settleRun } from "./settle-run.ts";
 import { keepsInputs, restartInput } from "./restart-run.ts";
 import type { StartInBackground } from "./background-starts.ts";
-import { cancelledEnd, settleRun } from "./settle-run.ts";
+import { delayUntil } from "./start-inputs.ts";
 import type { StartInputs } from "./start-inputs.ts";
+import type { Parts } from "../parts.ts";
 
-export interface SweeperDeps {
-  readonly db: Database;
-  readonly starter: RunStarter;
+export interface SweeperDeps extends Parts<"db" | "starter" | "feed" | "blobs"> {
   readonly plans: PlanCache;
   readonly startInputs: StartInputs;
-  readonly feed: RunFeed;
-  readonly blobs: BlobStore;
   readonly limits: Pick<RunLimits, "max_iterations">;
   readonly observer: RunObserver;
   readonly recorder: RunRecorder;
@@ -72,24 +65,20 @@ const FIRST_LOOK_MS = 10_000;
  */
 export async function sweepBeforePolling(deps: SweeperDeps): Promise<void> {
   const until = Date.now() + FIRST_LOOK_MS;
-  await check(deps, () => Date.now() > until).catch((error: unknown) => deps.onSwept("error", null, error));
+  await lookAtDue(deps, () => Date.now() > until).catch((error: unknown) => deps.onSwept("error", null, error));
 }
 
-async function check(deps: SweeperDeps, isClosed: () => boolean): Promise<void> {
-  await lookAtEach(deps, await deps.db.system((connection) => runsToCheck(deps, connection)), isClosed);
-}
-
-const runsToCheck = ({ stuckAfterMs }: SweeperDeps, connection: Db): Promise<RunRow[]> =>
-  takeRunsToCheck(connection, BATCH, stuckAfterMs);
+const onErrorOf =
+  ({ onSwept }: SweeperDeps) =>
+  (error: unknown, { run_id }: Pick<RunRow, "run_id">): void =>
+    onSwept("error", run_id, error);
 
 /** Checks due runs in batches until a batch is not full. */
-async function lookAtEach(deps: SweeperDeps, first: readonly RunRow[], isClosed: () => boolean): Promise<void> {
-  const onError = (error: unknown, { run_id }: RunRow): void => deps.onSwept("error", run_id, error);
-  let due = first;
-  for (;;) {
-    await eachRoundRobin(due, (run) => look(deps, run), { isClosed, onError });
+async function lookAtDue(deps: SweeperDeps, isClosed: () => boolean, first?: readonly RunRow[]): Promise<void> {
+  const take = (): Promise<RunRow[]> => deps.db.system((db) => takeRunsToCheck(db, BATCH, deps.stuckAfterMs));
+  for (let due = first ?? (await take()); ; due = await take()) {
+    await eachRoundRobin(due, (run) => look(deps, run), { isClosed, onError: onErrorOf(deps) });
     if (due.length < BATCH || isClosed()) return;
-    due = await deps.db.system((connection) => runsToCheck(deps, connection));
   }
 }
 
@@ -97,16 +86,15 @@ async function sweep(deps: SweeperDeps, isClosed: () => boolean): Promise<void> 
   const { db, starter, onSwept } = deps;
   // One transaction for both queries, so that an idle installation costs the database little.
   const { due, pauses } = await db.systemTransaction(async (connection) => ({
-    due: await runsToCheck(deps, connection),
+    due: await takeRunsToCheck(connection, BATCH, deps.stuckAfterMs),
     pauses: await undeliveredPauses(connection, SIGNAL_AGAIN_MS, BATCH),
   }));
-  await lookAtEach(deps, due, isClosed);
+  await lookAtDue(deps, isClosed, due);
   const signal = async ({ run_id, workflow_id, pause_id, resolution }: (typeof pauses)[number]): Promise<void> => {
     if (!resolution) return;
     if (await starter.signalResume(workflow_id, pause_id, resolution)) onSwept("signalled", run_id);
   };
-  const onError = (error: unknown, { run_id }: { readonly run_id: string }): void => onSwept("error", run_id, error);
-  await eachRoundRobin(pauses, signal, { isClosed, onError });
+  await eachRoundRobin(pauses, signal, { isClosed, onError: onErrorOf(deps) });
 }
 
 async function look(deps: SweeperDeps, run: RunRow): Promise<void> {
@@ -121,7 +109,7 @@ async function look(deps: SweeperDeps, run: RunRow): Promise<void> {
   }
   if (view === "not_found" && run.state === "PENDING") return startLate(deps, run);
   // A missing workflow counts as lost only for runs above a certain age, because younger ones may just be starting.
-  if (view === "not_found" && ageMs(run) < deps.stuckAfterMs / 2) return;
+  if (view === "not_found" && Date.now() - Date.parse(run.created_at) < deps.stuckAfterMs / 2) return;
   if (view === "completed") return recover(deps, run);
   if (view === "not_found") return goOn(deps, run);
   // The child runs of a lost parent workflow are terminated as well; the restarted parent starts them again.
@@ -180,21 +168,20 @@ async function endStuck(deps: SweeperDeps, run: RunRow, { attempts, timed_out }:
 /** Starts a pending run whose workflow was never started, or was lost before it recorded anything. */
 async function startLate(deps: SweeperDeps, run: RunRow): Promise<void> {
   if (run.cancel_requested) return settle(deps, run, "cancelled");
-  if (run.parent_run_id !== null && run.run_type === "sub_workflow") {
-    const parent = await deps.db.system((connection) => getRun(connection, run.parent_run_id ?? ""));
-    // The parent starts it; if the parent has finished, the child run is no longer needed.
-    if (parent && !isTerminal(parent.state)) return;
-    return settle(deps, run, "cancelled");
-  }
+  const parent = await parentOf(deps, run);
+  // The parent starts it; if the parent has finished, the child run is no longer needed.
+  if (parent) return parent.isLive ? undefined : settle(deps, run, "cancelled");
   if (run.run_type === "batch") {
     const isStarted = await deps.db.org(run.org_id, (connection) => startsBatchRun(connection, run.metadata));
     return isStarted ? undefined : settle(deps, run, "cancelled");
   }
   const found = await deps.plans.find(run);
   if (!found) return settle(deps, run, "not_found");
-  const delayMs = run.run_at === null ? undefined : Math.max(0, Date.parse(run.run_at) - Date.now());
   await deps.startInBackground(async () =>
-    deps.starter.start({ ...(await deps.startInputs.open(run)), plan: found.plan }, { urgency: "later", delayMs }),
+    deps.starter.start(
+      { ...(await deps.startInputs.open(run)), plan: found.plan },
+      { urgency: "later", delayMs: delayUntil(run.run_at) },
+    ),
   );
   deps.onSwept("started", run.run_id);
 }
@@ -204,17 +191,21 @@ const MAX_RESTARTS = 3;
 /** How long a child run waits for its restarted parent to start it again (ms). */
 const PARENT_STARTS_WITHIN_MS = 600_000;
 
-/** Whether the run is a child run whose parent was recently restarted from its record and will start it again. */
-async function isStartedByParent({ db }: SweeperDeps, { org_id, run_type, parent_run_id }: RunRow): Promise<boolean> {
-  if (run_type !== "sub_workflow" || parent_run_id === null) return false;
-  return db.org(org_id, async (connection) => {
-    const parent = await getRun(connection, parent_run_id);
-    return parent !== null && !isTerminal(parent.state) && (await wasJustRestarted(connection, parent_run_id));
-  });
+/** The parent of a child run, and whether it is unfinished; null for any other run. */
+async function parentOf({ db }: SweeperDeps, { run_type, parent_run_id: run_id }: RunRow) {
+  if (run_type !== "sub_workflow" || run_id === null) return null;
+  const parent = await db.system((connection) => getRun(connection, run_id));
+  return { run_id, isLive: parent !== null && !isTerminal(parent.state) };
 }
 
-async function wasJustRestarted(connection: Db, runId: string): Promise<boolean> {
-  const since = await sinceRestart(connection, runId);
+/** Whether the run is a child run whose parent was recently restarted from its record and will start it again. */
+async function isStartedByParent(deps: SweeperDeps, run: RunRow): Promise<boolean> {
+  const parent = await parentOf(deps, run);
+  return parent?.isLive === true && (await wasJustRestarted(deps, run.org_id, parent.run_id));
+}
+
+async function wasJustRestarted({ db }: SweeperDeps, orgId: string, runId: string): Promise<boolean> {
+  const since = await db.org(orgId, (connection) => sinceRestart(connection, runId));
   return since !== null && since < PARENT_STARTS_WITHIN_MS;
 }
 
@@ -224,14 +215,13 @@ async function wasJustRestarted(connection: Db, runId: string): Promise<boolean>
  */
 async function goOn(deps: SweeperDeps, run: RunRow): Promise<void> {
   const { db, onSwept, starter } = deps;
-  const { org_id, run_id, parent_run_id } = run;
+  const { org_id, run_id } = run;
   if (run.cancel_requested) return settle(deps, run, "cancelled");
-  if (run.run_type === "sub_workflow" && parent_run_id !== null) {
-    const parent = await db.system((connection) => getRun(connection, parent_run_id));
-    if (!parent || isTerminal(parent.state)) return settle(deps, run, "cancelled");
-    if ((await starter.look(parent_run_id)).view === "not_found") return;
-    if (await db.org(org_id, (connection) => wasJustRestarted(connection, parent_run_id))) return;
-    return settle(deps, run, "not_found");
+  const parent = await parentOf(deps, run);
+  if (parent) {
+    if (!parent.isLive) return settle(deps, run, "cancelled");
+    if ((await starter.look(parent.run_id)).view === "not_found") return;
+    return (await wasJustRestarted(deps, org_id, parent.run_id)) ? undefined : settle(deps, run, "not_found");
   }
   const found = await deps.plans.find(run);
   // Experiments repeat their rows themselves, so their runs are not restarted.
@@ -266,8 +256,4 @@ async function settle(deps: SweeperDeps, run: RunRow, view: Exclude<keyof typeof
     return { state, reason: cancel_requested?.reason ?? reason, error: state === "FAILED" ? error : null };
   });
   if (settled) deps.onSwept("settled", run.run_id);
-}
-
-function ageMs(run: RunRow): number {
-  return Date.now() - Date.parse(run.created_at);
 }

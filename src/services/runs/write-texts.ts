@@ -1,9 +1,8 @@
 import { isConnectionError } from "../../stores/db.ts";
-import type { Database } from "../../stores/db.ts";
 import { appendDeltas, beginText } from "../../stores/runs/run-deltas.ts";
 import type { DeltaRow, TextPlace } from "../../stores/runs/run-deltas.ts";
-import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import { shareWrites } from "../shared-writes.ts";
+import type { Parts } from "../parts.ts";
 
 /** How long pieces of a text are collected for one write (ms); the first is written immediately. */
 const FLUSH_MS = 100;
@@ -23,9 +22,7 @@ export interface TextWriter {
   open(place: TextPlace & { readonly org_id: string }): TextSink;
 }
 
-export interface TextWriterDeps {
-  readonly db: Database;
-  readonly feed: RunFeed;
+export interface TextWriterDeps extends Parts<"db" | "feed"> {
   readonly onError: (error: unknown) => void;
   readonly flushMs?: number;
 }

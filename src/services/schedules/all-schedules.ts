@@ -6,15 +6,7 @@ import { triggerSchedules } from "../triggers/schedules.ts";
 import type { ScheduleKind } from "./apply.ts";
 
 /** Every kind of row that has schedules in Temporal. */
-export const allSchedules = (
-  config: Pick<
-    Config,
-    | "MILLRACE_TASK_QUEUE"
-    | "MILLRACE_MONITOR_INTERVAL_SECONDS"
-    | "MILLRACE_MIN_SCHEDULE_SECONDS"
-    | "MILLRACE_SWEEP_INTERVAL_MS"
-  >,
-): readonly ScheduleKind[] => [
+export const allSchedules = (config: Config): readonly ScheduleKind[] => [
   triggerSchedules(config),
   syncSchedules(config),
   monitorSchedules(config),

@@ -1,7 +1,8 @@
 import type { Logger } from "../../platform/logging/logger.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import type { Db } from "../../stores/db.ts";
 import { ScheduleRefused } from "../../temporal/schedules.ts";
-import type { Schedule, Schedules } from "../../temporal/schedules.ts";
+import type { Schedule } from "../../temporal/schedules.ts";
+import type { Parts } from "../parts.ts";
 
 /** A row that has a schedule in Temporal. */
 export interface ScheduleOwner {
@@ -17,7 +18,10 @@ export interface WantedSchedule {
   readonly schedule: Schedule | null;
 }
 
-/** One kind of rows with schedules. The schedule in Temporal always follows its row. */
+/**
+ * One kind of rows with schedules. The schedule in Temporal always follows its row. The optional methods are for rows
+ * that people change; schedules that follow from the code do without them.
+ */
 export interface ScheduleKind {
   /** A schedule's ID is this prefix and the row's ID. */
   readonly prefix: string;
@@ -28,19 +32,16 @@ export interface ScheduleKind {
   /** Whether Temporal is known to have the required schedule; for rows whose changes often do not affect it. */
   isApplied?(db: Db, id: string): Promise<boolean>;
   /** Records that Temporal has this revision of the row's schedule. False if the row now requires another one. */
-  applied(db: Db, id: string, revision: string): Promise<boolean>;
+  applied?(db: Db, id: string, revision: string): Promise<boolean>;
   /** Records that Temporal refuses this revision of the row's schedule. */
-  refused(db: Db, id: string, revision: string, message: string): Promise<void>;
+  refused?(db: Db, id: string, revision: string, message: string): Promise<void>;
   /** Rows whose schedule may not be in Temporal yet, with a share for each organisation. For connections of the system only. */
-  unapplied(db: Db, limit: number): Promise<readonly ScheduleOwner[]>;
+  unapplied?(db: Db, limit: number): Promise<readonly ScheduleOwner[]>;
   /** All required schedules whose rows' IDs come after `after`, in the order of these IDs. For connections of the system only. */
   wanted(db: Db, after: string, limit: number): Promise<ReadonlyArray<ScheduleOwner & { readonly schedule: Schedule }>>;
 }
 
-export interface ApplyDeps {
-  readonly db: Database;
-  readonly schedules: Schedules;
-}
+export type ApplyDeps = Parts<"db" | "schedules">;
 
 /** Attempts while the row keeps changing; afterwards the sweeper applies the schedule. */
 const ATTEMPTS = 5;
@@ -65,10 +66,11 @@ export async function applySchedule(
       if (!(error instanceof ScheduleRefused)) throw error;
       // Removes the earlier schedule too, because no schedule is better than an outdated one.
       await schedules.remove(kind.prefix + id);
-      await db.org(org_id, (connection) => kind.refused(connection, id, revision, error.message));
+      if (!kind.refused) throw error;
+      await db.org(org_id, async (connection) => kind.refused?.(connection, id, revision, error.message));
       return;
     }
-    if (await db.org(org_id, (connection) => kind.applied(connection, id, revision))) return;
+    if (await db.org(org_id, async (connection) => kind.applied?.(connection, id, revision) ?? true)) return;
   }
 }
 

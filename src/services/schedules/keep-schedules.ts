@@ -26,7 +26,7 @@ export function keepSchedules(
     changesMs,
     async (isClosed) => {
       for (const kind of kinds) {
-        const changed = await deps.db.system((connection) => kind.unapplied(connection, BATCH));
+        const changed = await deps.db.system(async (connection) => kind.unapplied?.(connection, BATCH) ?? []);
         await eachRoundRobin(changed, (owner) => applySchedule(deps, kind, owner), { isClosed, onError });
       }
     },

@@ -2,8 +2,6 @@ import { uuidv7 } from "uuidv7";
 import { Problem, invalid, notFound, required } from "../../domain/errors.ts";
 import { MAX_SKILL_BYTES, SKILL_FILE, fileAt } from "../../domain/skills/bundle.ts";
 import type { SkillBundle } from "../../domain/skills/bundle.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Logger } from "../../platform/logging/logger.ts";
 import { zipOf } from "../../platform/zip.ts";
 import { isUniqueViolation } from "../../stores/db.ts";
 import type { Database, Db } from "../../stores/db.ts";
@@ -15,11 +13,9 @@ import { changeLocked } from "../change.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
+import type { Parts } from "../parts.ts";
 
-export interface SkillDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
-  readonly logger: Logger;
+export interface SkillDeps extends Parts<"db" | "blobs" | "logger"> {
   readonly quotas: QuotaReader;
 }
 

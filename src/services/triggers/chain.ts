@@ -3,8 +3,6 @@ import { MAX_TRIGGER_DEPTH } from "../../domain/triggers/trigger.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { chainOf, countLiveRunsOfRoot, depthOf, recordDepth } from "../../stores/triggers/firings.ts";
 
-const TOO_MANY_NESTED_RUNS = `Not started: more than ${MAX_TRIGGER_DEPTH} nested runs. Check whether a flow starts itself.`;
-
 /**
  * What starts a run: the ID of another run, or only that run's depth if nothing else is known, or "unknown" for a run
  * without either.
@@ -21,11 +19,6 @@ interface Place {
   readonly depth: number;
   /** The first run of its chain. */
   readonly root: string;
-}
-
-/** The Problem for a run beyond the longest allowed chain. */
-function tooManyNested(): Problem {
-  return new Problem("too_many_nested_runs", TOO_MANY_NESTED_RUNS);
 }
 
 /**
@@ -78,7 +71,11 @@ async function placeOf(connection: Db, startedBy: StartedBy | undefined, runId: 
 
 /** Throws if no run may start at this position. */
 async function requirePlace(connection: Db, { depth, root }: Place, most: number): Promise<void> {
-  if (depth > MAX_TRIGGER_DEPTH) throw tooManyNested();
+  if (depth > MAX_TRIGGER_DEPTH)
+    throw new Problem(
+      "too_many_nested_runs",
+      `Not started: more than ${MAX_TRIGGER_DEPTH} nested runs. Check whether a flow starts itself.`,
+    );
   if (most === Infinity || (await countLiveRunsOfRoot(connection, root, most)) < most) return;
   const message = `The limit for unfinished runs started by one run is ${most}. Retry when one finishes, and check whether a flow starts itself.`;
   throw new Problem("too_many_concurrent_runs", message, { headers: { "Retry-After": "5" } });

@@ -1,14 +1,16 @@
 import { Problem } from "../../domain/errors.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
-import { failFiring, noteFiringWaits, takeDueFirings } from "../../stores/triggers/firings.ts";
+import { failFiring, takeDueFirings } from "../../stores/triggers/firings.ts";
 import type { DueFiring } from "../../stores/triggers/firings.ts";
-import { findTrigger, noteTriggerError } from "../../stores/triggers/triggers.ts";
+import { findTrigger } from "../../stores/triggers/triggers.ts";
 import { isNoPlace } from "../accounts/quotas.ts";
 import type { StartInBackground } from "../runs/background-starts.ts";
 import { requireRun } from "../runs/require-run.ts";
-import { noteFailed, startFiring, TriggerFault } from "./start-run.ts";
+import { noteFailed, noteWaits, startFiring, TriggerFault } from "./start-run.ts";
 import type { StartRunDeps } from "./start-run.ts";
+import { periodically } from "../../platform/periodically.ts";
+import type { Periodic } from "../../platform/periodically.ts";
 
 const BATCH = 50;
 /** Most organisations whose firings one process starts concurrently. */
@@ -18,56 +20,45 @@ export interface DueFiringsDeps extends StartRunDeps {
   readonly startInBackground: StartInBackground;
 }
 
-/** Starts the runs of due firings. It may be called again while earlier ones are still being started. */
-export interface DueFirings {
-  /** Takes due firings and starts them, except those of organisations with a start in progress. */
-  start(isClosed: () => boolean): Promise<void>;
-  /** Waits for the starts in progress. */
-  ended(): Promise<void>;
-}
-
 /**
- * Starts firings one after the other within an organisation, and concurrently across organisations, so that a slow one
- * delays no other. Calls `onIdle` when an organisation's firings are done, because more may be due. Transient failures
- * are retried later.
+ * Starts the runs of due firings: one after the other within an organisation, and concurrently across organisations, so
+ * that a slow one delays no other. Transient failures are retried later. Any number of processes may run it.
  */
-export function createDueFirings(
-  deps: DueFiringsDeps,
-  onError: (error: unknown) => void,
-  onIdle: () => void,
-): DueFirings {
+export function startTriggers(deps: DueFiringsDeps, intervalMs: number, onError: (error: unknown) => void): Periodic {
   const busy = new Map<string, Promise<void>>();
 
-  function begin(orgId: string, firings: readonly DueFiring[], isClosed: () => boolean): void {
-    const startAll = async (): Promise<void> => {
-      for (const firing of firings) {
-        if (isClosed()) return;
-        await deps.startInBackground(() => startDue(deps, firing).catch(onError));
-      }
-    };
-    const started = startAll().finally(() => {
-      busy.delete(orgId);
-      onIdle();
-    });
-    busy.set(orgId, started);
+  async function startAll(firings: readonly DueFiring[], isClosed: () => boolean): Promise<void> {
+    for (const firing of firings) {
+      if (isClosed()) return;
+      await deps.startInBackground(() => startDue(deps, firing).catch(onError));
+    }
   }
 
-  return {
-    async start(isClosed) {
+  const periodic = periodically(
+    intervalMs,
+    async (isClosed) => {
       while (!isClosed()) {
         if (busy.size >= MOST_AT_ONCE) await Promise.race(busy.values());
         const room = Math.min(BATCH, MOST_AT_ONCE - busy.size);
         const due = await deps.db.system((connection) => takeDueFirings(connection, room, [...busy.keys()]));
         if (due.length === 0) return;
-        for (const orgId of new Set(due.map(({ org_id }) => org_id)))
-          begin(
-            orgId,
-            due.filter(({ org_id }) => org_id === orgId),
-            isClosed,
-          );
+        for (const orgId of new Set(due.map(({ org_id }) => org_id))) {
+          const firings = due.filter(({ org_id }) => org_id === orgId);
+          const started = startAll(firings, isClosed).finally(() => {
+            busy.delete(orgId);
+            // More firings of the organisation may be due.
+            periodic.wake();
+          });
+          busy.set(orgId, started);
+        }
       }
     },
-    async ended() {
+    onError,
+  );
+  return {
+    wake: () => periodic.wake(),
+    async close() {
+      await periodic.close();
       await Promise.all(busy.values());
     },
   };
@@ -86,11 +77,7 @@ async function startDue(deps: StartRunDeps, firing: DueFiring): Promise<void> {
   } catch (error) {
     if (error instanceof TriggerFault) return noteFailed(deps, { ...firing, trigger }, error.message);
     // The firing waits and is retried.
-    if (error instanceof Problem && isNoPlace(error))
-      await deps.db.org(org_id, async (connection) => {
-        await noteTriggerError(connection, trigger_id, error.message);
-        await noteFiringWaits(connection, run_id, error.message);
-      });
+    if (error instanceof Problem && isNoPlace(error)) await noteWaits(deps, firing, error.message);
     throw error;
   }
 }

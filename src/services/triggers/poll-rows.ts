@@ -4,7 +4,6 @@ import type { Json, JsonObject } from "../../domain/json.ts";
 import { asText } from "../../domain/providers/action.ts";
 import type { NewRowsConfig } from "../../domain/triggers/trigger.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
-import type { GuardedSockets } from "../../platform/fetch/guarded-sockets.ts";
 import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import type { Database } from "../../stores/db.ts";
 import { queueFirings } from "../../stores/triggers/firings.ts";
@@ -14,6 +13,7 @@ import { rowsAsObjects, runRemoteSql } from "../providers/remote-postgres.ts";
 import type { SqlStatement } from "../providers/remote-postgres.ts";
 import type { ConnectionResolver, ResolvedConnection } from "../providers/resolve-connection.ts";
 import { TriggerFault } from "./start-run.ts";
+import type { Parts } from "../parts.ts";
 
 /** Rows read by one query, plus all rows with the same value as the last one. */
 const ROWS = 100;
@@ -25,10 +25,8 @@ const STATEMENT_MS = 30_000;
 const MAX_ROW_CHARS = 256 * 1024;
 const VALUE = "millrace value";
 
-export interface PollRowsDeps {
-  readonly db: Database;
+export interface PollRowsDeps extends Parts<"db" | "sockets"> {
   readonly connections: ConnectionResolver;
-  readonly sockets: GuardedSockets;
 }
 
 /**

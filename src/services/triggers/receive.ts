@@ -1,22 +1,21 @@
 import { createHash } from "node:crypto";
 import { uuidv7 } from "uuidv7";
-import { Problem, invalid } from "../../domain/errors.ts";
+import { Problem, invalid, required } from "../../domain/errors.ts";
 import type { Json } from "../../domain/json.ts";
 import { verifyInbound } from "../../domain/triggers/verify.ts";
 import { isSecretHeader } from "../../platform/logging/redaction.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
-import type { Database } from "../../stores/db.ts";
-import { recordFiring } from "../../stores/triggers/firings.ts";
-import type { TriggerOf } from "../../stores/triggers/triggers.ts";
+import { recordFiring, findFiring } from "../../stores/triggers/firings.ts";
+import type { TriggerOf, TriggerRow } from "../../stores/triggers/triggers.ts";
 import { CALL_HEADER, callerOfRequest } from "../../platform/fetch/own-calls.ts";
-import { requireRun } from "../runs/require-run.ts";
+import { findRun } from "../runs/require-run.ts";
 import { keepFailed, startFiring } from "./start-run.ts";
 import { placeOfFiring } from "./chain.ts";
 import type { StartableFiring, StartRunDeps } from "./start-run.ts";
 import { secretContext } from "../../stores/secrets/sealed.ts";
 
 /** A request to a trigger's URL. */
-export interface ReceivedRequest {
+interface ReceivedRequest {
   /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
@@ -60,7 +59,7 @@ export async function receiveWebhook(
   // A delivery whose firing failed before is not a repetition, because it may succeed now.
   const repeated = run_id !== wanted && state !== "failed";
   // A run that the delivery already started is returned, even if the trigger would now reject the delivery.
-  if (repeated && (await isThere(deps.db, org_id, run_id))) return { run_id, repeated };
+  if (repeated && (await findRun(deps.db, org_id, run_id)) !== null) return { run_id, repeated };
   const visible = Object.fromEntries(
     Object.entries(headers).filter(([name]) => name !== CALL_HEADER && !KEPT_BACK.test(name) && !isSecretHeader(name)),
   );
@@ -73,7 +72,7 @@ export async function receiveWebhook(
  * Starts the run of a firing for a waiting caller. Returns null, or the reason why no run was started. Throws the
  * Problem of a reached limit, so that the caller can retry later or have the limit raised.
  */
-export async function fire(deps: StartRunDeps, firing: StartableFiring): Promise<string | null> {
+async function fire(deps: StartRunDeps, firing: StartableFiring): Promise<string | null> {
   const started = await startFiring(deps, firing).catch(async (error: unknown) => {
     if (error instanceof Problem) await keepFailed(deps, firing, error.message);
     throw error;
@@ -84,12 +83,41 @@ export async function fire(deps: StartRunDeps, firing: StartableFiring): Promise
   return message;
 }
 
-async function isThere(db: Database, orgId: string, runId: string): Promise<boolean> {
-  return requireRun(db, orgId, runId).then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof Problem) return false;
-      throw error;
-    },
-  );
+interface RepeatRequest {
+  readonly firing_id: string;
+  /** The ID of the new firing and of its run. */
+  readonly run_id: string;
+  /** The run that sent the request, if a run did. */
+  readonly caller: string | undefined;
+  /** The key of the request, if any, whose quotas count the run. */
+  readonly key_id: string | null;
+}
+
+/**
+ * Fires a trigger again with the payload of an earlier firing and the trigger's current expressions, even if it is
+ * disabled. Throws 404, 409 while the earlier firing waits or if its payload is not kept, 422 and 429.
+ */
+export async function repeatFiring(
+  deps: StartRunDeps,
+  trigger: TriggerRow,
+  { firing_id, run_id, caller, key_id }: RepeatRequest,
+): Promise<void> {
+  const { org_id, id } = trigger;
+  const payload = await deps.db.org(org_id, async (connection) => {
+    const firing = required(await findFiring(connection, id, firing_id), "firing");
+    if (firing.state === "pending")
+      throw new Problem("conflict", "The firing is still pending: its run may still start.");
+    if (firing.payload === null)
+      throw new Problem(
+        "conflict",
+        "The firing's payload was not kept, because it is long or the flow masks values. Rerun its run instead.",
+      );
+    const place = await placeOfFiring(connection, caller, run_id, deps.limits.max_nested_runs);
+    const { depth = 0, root } = place ?? {};
+    const key = `repeat ${run_id}`;
+    await recordFiring(connection, { run_id, org_id, trigger_id: id, key, depth, root, repeat_of: firing_id });
+    return firing.payload;
+  });
+  const fault = await fire(deps, { trigger, run_id, payload, key_id });
+  if (fault !== null) throw invalid(["path", "firing_id"], fault);
 }

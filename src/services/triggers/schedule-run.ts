@@ -4,10 +4,10 @@ import type { RunInput } from "../../domain/runs/run.ts";
 import { NO_PLACE } from "../../domain/triggers/scheduled.ts";
 import type { ScheduledInput } from "../../domain/triggers/trigger.ts";
 import { firstIdOf } from "../../domain/uuid.ts";
-import { noteFiringWaits, recordFiring } from "../../stores/triggers/firings.ts";
-import { findTrigger, noteTriggerError } from "../../stores/triggers/triggers.ts";
+import { recordFiring } from "../../stores/triggers/firings.ts";
+import { findTrigger } from "../../stores/triggers/triggers.ts";
 import { isNoPlace } from "../accounts/quotas.ts";
-import { startFiring } from "./start-run.ts";
+import { noteWaits, startFiring } from "./start-run.ts";
 import type { StartRunDeps } from "./start-run.ts";
 
 /**
@@ -39,10 +39,7 @@ export function createScheduledRuns(deps: Omit<StartRunDeps, "starter" | "onStar
     } catch (error) {
       // The schedule's workflow waits and retries, because a retry here would occupy that workflow's step.
       if (!(error instanceof Problem && isNoPlace(error))) throw error;
-      await deps.db.org(org_id, async (connection) => {
-        await noteTriggerError(connection, id, error.message);
-        await noteFiringWaits(connection, run_id, error.message);
-      });
+      await noteWaits(deps, firing, error.message);
       return NO_PLACE;
     }
   };

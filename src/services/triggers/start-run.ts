@@ -1,11 +1,11 @@
-import { Problem } from "../../domain/errors.ts";
+import { Problem, invalid } from "../../domain/errors.ts";
 import { jsonLength } from "../../domain/json.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { PRODUCTION } from "../../domain/projects/environments.ts";
 import { KEPT_PAYLOAD_CHARS } from "../../domain/triggers/firing.ts";
-import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
-import { failFiring, finishFiring } from "../../stores/triggers/firings.ts";
+import { failFiring, finishFiring, noteFiringWaits } from "../../stores/triggers/firings.ts";
+import type { DueFiring } from "../../stores/triggers/firings.ts";
 import { forgetTriggerError, noteTriggerError } from "../../stores/triggers/triggers.ts";
 import type { TriggerRow } from "../../stores/triggers/triggers.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
@@ -14,6 +14,8 @@ import type { FlowCache } from "../projects/flow-cache.ts";
 import { createRun } from "../runs/create-run.ts";
 import type { CreateRunDeps } from "../runs/create-run.ts";
 import { requireInputs } from "../runs/run-inputs.ts";
+import { findTriggerType } from "../../domain/triggers/trigger.ts";
+import type { Parts } from "../parts.ts";
 
 /** Thrown when a trigger cannot start a run and a retry would not help. The message is for its owner. */
 export class TriggerFault extends Error {
@@ -23,11 +25,9 @@ export class TriggerFault extends Error {
   }
 }
 
-export interface StartRunDeps extends Omit<CreateRunDeps, "starter"> {
+export interface StartRunDeps extends Omit<CreateRunDeps, "starter">, Parts<"evaluation" | "maxInputBytes"> {
   readonly starter: Pick<RunStarter, "start">;
   readonly flows: FlowCache;
-  readonly evaluation: Pick<Evaluation, "sources">;
-  readonly maxInputBytes: number;
 }
 
 type StartedRun = Awaited<ReturnType<typeof createRun>>;
@@ -72,6 +72,18 @@ export async function noteFailed(deps: StartRunDeps, firing: StartableFiring, me
   await keepFailed(deps, firing, message);
 }
 
+/** Records in the rows of the trigger and the firing why the firing waits; it is retried. */
+export async function noteWaits(
+  { db }: Parts<"db">,
+  { org_id, trigger_id, run_id }: Pick<DueFiring, "org_id" | "trigger_id" | "run_id">,
+  message: string,
+): Promise<void> {
+  await db.org(org_id, async (connection) => {
+    await noteTriggerError(connection, trigger_id, message);
+    await noteFiringWaits(connection, run_id, message);
+  });
+}
+
 /** Records only in the firing's row why no run was started, so that the firing can be repeated. */
 export async function keepFailed(
   deps: StartRunDeps,
@@ -101,7 +113,7 @@ async function mayKeep(
  * Starts the run of a trigger: the published flow, with inputs computed from the payload by the trigger's expressions.
  * The same `run_id` again returns the existing run. Throws TriggerFault, and the Problem of a limit that is reached.
  */
-export async function startTriggeredRun(deps: StartRunDeps, firing: StartableFiring): Promise<StartedRun> {
+async function startTriggeredRun(deps: StartRunDeps, firing: StartableFiring): Promise<StartedRun> {
   const { trigger, run_id, payload, key_id = null } = firing;
   const { org_id, id, project_id, kind, environment: name } = trigger;
   try {
@@ -157,4 +169,23 @@ async function inputsOf(
   // Inputs are texts, or null if absent, so other values are converted to JSON.
   const asInput = (value: Json): Json => (value === null || typeof value === "string" ? value : JSON.stringify(value));
   return Object.fromEntries(expressions.map(([node], index) => [node, asInput(values[index] ?? null)]));
+}
+
+/** Starts a run like the trigger would, with the given payload or a sample. It does not count as a firing. Throws 422 and 429. */
+export async function testTrigger(
+  deps: StartRunDeps,
+  trigger: TriggerRow,
+  {
+    payload: given,
+    ...asked
+  }: Pick<StartableFiring, "run_id" | "key_id"> & { readonly payload?: JsonObject | undefined },
+): Promise<{ run_id: string; payload: JsonObject }> {
+  const payload = given ?? findTriggerType(trigger.provider_id, trigger.trigger_id)?.sample_payload ?? {};
+  try {
+    const { run_id } = await startTriggeredRun(deps, { ...asked, trigger, payload });
+    return { run_id, payload };
+  } catch (error) {
+    if (!(error instanceof TriggerFault)) throw error;
+    throw invalid(["body", "payload"], error.message);
+  }
 }

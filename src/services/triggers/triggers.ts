@@ -11,7 +11,6 @@ import { mergePatch } from "../../domain/patch.ts";
 import type { Patch } from "../../domain/patch.ts";
 import { findTriggerType } from "../../domain/triggers/trigger.ts";
 import type { TriggerType } from "../../domain/triggers/trigger.ts";
-import type { Logger } from "../../platform/logging/logger.ts";
 import { unlessBroken } from "../../platform/secrets/seal.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { Db } from "../../stores/db.ts";
@@ -20,25 +19,24 @@ import { secretContext } from "../../stores/secrets/sealed.ts";
 import * as triggers from "../../stores/triggers/triggers.ts";
 import type { TriggerDetail, TriggerRow } from "../../stores/triggers/triggers.ts";
 import { changeLocked } from "../change.ts";
-import { inputsIn } from "../projects/flow-inputs.ts";
+import { inputsIn } from "../projects/called-flow.ts";
 import { existsProject } from "../projects/projects.ts";
-import { holdConnection } from "../providers/hold-connection.ts";
+import { holdConnection } from "../providers/hold-connections.ts";
 import { followSchedule } from "../schedules/apply.ts";
 import type { ApplyDeps } from "../schedules/apply.ts";
 import { outlookOfSchedule } from "../schedules/outlook.ts";
 import type { Outlook, OutlookDeps } from "../schedules/outlook.ts";
 import { triggerSchedules } from "./schedules.ts";
-import { requireNamedEnvironment } from "../projects/named-environment.ts";
+import { requireNamedEnvironment } from "../projects/environment-pointers.ts";
 import { requireRoom } from "../require-room.ts";
-import { recordDeleted } from "../audit/audit.ts";
+import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
+import type { Parts } from "../parts.ts";
 
 const TOKEN_BYTES = 32;
 
-export interface TriggerDeps extends ApplyDeps {
+export interface TriggerDeps extends ApplyDeps, Parts<"secrets" | "logger"> {
   readonly config: Pick<Config, "MILLRACE_TASK_QUEUE" | "MILLRACE_MAX_TRIGGERS" | "MILLRACE_MIN_SCHEDULE_SECONDS">;
-  readonly secrets: SecretBox;
-  readonly logger: Logger;
 }
 
 export interface TriggerToCreate {
@@ -76,30 +74,18 @@ export async function createTrigger(
   wanted: TriggerToCreate,
 ): Promise<{ trigger: TriggerDetail; token: string | null }> {
   const { db, secrets } = deps;
-  const { id, org_id, project_id, environment, type, inputs, enabled, setBy } = wanted;
-  const { secret: given, ...config } = wanted.config;
-  const secret = sealed(secrets, id, given);
+  const { type, config: given, setBy, requireHeld, audited, ...own } = wanted;
+  const { id, org_id, project_id, environment, inputs } = own;
+  const { secret: asked, ...config } = given;
+  const secret = sealed(secrets, id, asked);
   requireSecret(config, secret);
   requireSpacing(type.kind, config, deps.config.MILLRACE_MIN_SCHEDULE_SECONDS);
   const token = type.kind === "webhook" ? randomBytes(TOKEN_BYTES).toString("base64url") : null;
   const { provider_id, trigger_id, kind } = type;
   const trigger = await db.orgTransaction(org_id, async (connection) => {
-    await wanted.requireHeld(connection);
+    await requireHeld(connection);
     const address_hash = token === null ? null : hashAddress(token);
-    const row = {
-      id,
-      org_id,
-      project_id,
-      environment,
-      provider_id,
-      trigger_id,
-      kind,
-      config,
-      inputs,
-      enabled,
-      secret,
-      address_hash,
-    };
+    const row = { ...own, provider_id, trigger_id, kind, config, secret, address_hash };
     if (!(await existsProject(connection, project_id))) throw notFound("project");
     await requireNamedEnvironment(connection, project_id, environment);
     await requireKnown(connection, type, config);
@@ -109,8 +95,7 @@ export async function createTrigger(
     // Checked again here, because only the new row prevents the project from being deleted.
     if (!(await existsProject(connection, project_id))) throw notFound("project");
     const created = await requireTrigger(connection, id);
-    const { audit, view, ...named } = wanted.audited;
-    await audit(connection, { ...named, after: view(created) });
+    await recordCreated(connection, audited, created);
     return created;
   });
   await follow(deps, trigger);

@@ -5,7 +5,7 @@ import type { Database } from "../../stores/db.ts";
 import { roundRobin } from "../../domain/shares.ts";
 import { claimDeliveries, dueSubscriptions, organisationsOf } from "../../stores/webhooks/attempts.ts";
 import type { DeliveryJob, DueSubscription } from "../../stores/webhooks/attempts.ts";
-import type { AttemptDelivery } from "./attempt.ts";
+import type { AttemptDelivery } from "./record-attempts.ts";
 import { reserve } from "./slots.ts";
 import type { DeliverySlot, DeliverySlots, Reservation } from "./slots.ts";
 

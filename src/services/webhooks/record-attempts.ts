@@ -1,11 +1,15 @@
 import { uuidv7 } from "uuidv7";
-import type { DisabledReason } from "../../domain/webhooks/webhook.ts";
+import type { DisabledReason, AttemptResult, DeliveryVerdict } from "../../domain/webhooks/webhook.ts";
 import type { Database } from "../../stores/db.ts";
 import { isConnectionError } from "../../stores/db.ts";
 import { recordAttempts } from "../../stores/webhooks/attempts.ts";
-import type { AfterAttempt, AttemptRecord } from "../../stores/webhooks/attempts.ts";
+import type { AfterAttempt, AttemptRecord, DeliveryJob } from "../../stores/webhooks/attempts.ts";
 import { disableSubscription } from "../../stores/webhooks/subscriptions.ts";
 import { shareWrites } from "../shared-writes.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import { verdictOf } from "../../domain/webhooks/webhook.ts";
+import { whileDatabaseIsAway } from "../../stores/patience.ts";
+import type { SendDelivery } from "./send.ts";
 
 /** How long attempts are collected (ms), and how many one statement records. */
 const GATHER_MS = 5;
@@ -22,7 +26,7 @@ export interface RecordDeps {
 }
 
 /** Records one attempt in a batch with concurrent ones; null if its delivery was purged. */
-export type RecordAttempt = (attempt: AttemptRecord) => Promise<AfterAttempt | null>;
+type RecordAttempt = (attempt: AttemptRecord) => Promise<AfterAttempt | null>;
 
 /**
  * Records attempts, and in the same transaction disables subscriptions whose receiver returned 410 or whose attempts
@@ -56,4 +60,44 @@ export function createRecordAttempt({ db, disableAfterMs, disableAttempts }: Rec
   const share = shareWrites(write, isConnectionError, { maxTogether: MAX_BATCH, gatherMs: GATHER_MS });
   return async (attempt) =>
     (await share("attempts", attempt)).find((after) => after.delivery_id === attempt.job.delivery_id) ?? null;
+}
+
+export interface AttemptDeps {
+  readonly send: SendDelivery;
+  readonly record: RecordAttempt;
+  /** Delay before each attempt, counted from the previous failure (ms). */
+  readonly schedule: readonly number[];
+  readonly random?: () => number;
+  readonly onAttempt?: (job: DeliveryJob, result: AttemptResult) => void;
+}
+
+/** The outcome of an attempt. */
+interface AttemptOutcome {
+  readonly verdict: DeliveryVerdict;
+  /** Null if the delivery was purged meanwhile. */
+  readonly after: AfterAttempt | null;
+}
+
+/**
+ * Makes an attempt, calls `onSent` once the receiver has responded or timed out, and then records the outcome. Rejects
+ * if `signal` aborts, or the database cannot be written to.
+ */
+export type AttemptDelivery = (job: DeliveryJob, signal: AbortSignal, onSent: () => void) => Promise<AttemptOutcome>;
+
+/** How long to retry recording an outcome while the database is unreachable (ms), because a lost outcome repeats the attempt. */
+const RECORD_PATIENCE_MS = 60_000;
+
+export function createAttemptDelivery(deps: AttemptDeps): AttemptDelivery {
+  const { send, record, schedule, random = Math.random, onAttempt } = deps;
+  return async (job, signal, onSent) => {
+    const result = await send(job, signal);
+    onSent();
+    const verdict = verdictOf(result, job.tries + 1, schedule, random);
+    const after = await whileDatabaseIsAway(() => record({ job, result, verdict }), {
+      maxMs: RECORD_PATIENCE_MS,
+      sleep: (ms) => (signal.aborted ? Promise.reject(signal.reason) : delay(ms)),
+    });
+    onAttempt?.(job, result);
+    return { verdict, after };
+  };
 }

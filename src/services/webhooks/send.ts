@@ -3,7 +3,7 @@ import { retryAfterMs } from "../../domain/retry-after.ts";
 import type { AttemptResult } from "../../domain/webhooks/webhook.ts";
 import { signWebhook } from "../../domain/webhooks/webhook-signature.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
-import type { GuardedFetch, GuardedResponse } from "../../platform/fetch/guarded-fetch.ts";
+import type { GuardedResponse } from "../../platform/fetch/guarded-fetch.ts";
 import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import type { MaskValues } from "../../platform/logging/mask-values.ts";
 import { redactSecrets, redactUrl } from "../../platform/logging/redaction.ts";
@@ -12,19 +12,18 @@ import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { DeliveryJob } from "../../stores/webhooks/attempts.ts";
 import { asCallOf } from "../../platform/fetch/own-calls.ts";
 import { openHeaders, openSecret } from "./subscription-secrets.ts";
+import type { Parts } from "../parts.ts";
 
 /** How much of a response is read (bytes), and how much of that is kept (characters). */
 const READ_BYTES = 16 * 1024;
 const KEPT_CHARS = 1024;
 
-export interface SendDeps {
-  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
+export interface SendDeps extends Parts<"guardedFetch" | "version"> {
   readonly box: SecretBox;
   /** Time limit for a receiver's response (ms). */
   readonly timeoutMs: number;
   /** Makes references in events absolute; "" leaves them relative. */
   readonly publicUrl: string;
-  readonly version: string;
   /** Runs some work within the trace of a run. */
   readonly within?: <T>(
     run: { readonly org_id: string; readonly run_id: string },

@@ -1,4 +1,5 @@
 import { createShares, roundRobin } from "../../domain/shares.ts";
+import { createCounts } from "../counts.ts";
 
 /** A subscription with due deliveries. */
 export interface ReadySubscription {
@@ -28,13 +29,13 @@ export interface DeliverySlot {
  * the slots, so that the others always find one.
  */
 export function createDeliverySlots(total: number, perSubscription: number): DeliverySlots {
-  const underWay = new Map<string, number>();
+  const underWay = createCounts<string>();
   const shares = createShares(total);
   // Failing subscriptions have separate shares per organisation, so that one organisation's do not delay another's.
   const failingShares = createShares(Math.max(2, Math.floor(total / 2)));
 
   const isFree = ({ subscription_id, org_id, failing }: ReadySubscription): boolean =>
-    (underWay.get(subscription_id) ?? 0) < perSubscription &&
+    underWay.of(subscription_id) < perSubscription &&
     (!failing || failingShares.free(org_id) > 0) &&
     shares.free(org_id) > 0;
 
@@ -46,7 +47,7 @@ export function createDeliverySlots(total: number, perSubscription: number): Del
       const { subscription_id, org_id, failing } = subscription;
       const giveBack = isFree(subscription) ? shares.take(org_id) : null;
       if (giveBack === null) return null;
-      underWay.set(subscription_id, (underWay.get(subscription_id) ?? 0) + 1);
+      underWay.add(subscription_id, 1);
       const giveBackFailing = failing ? failingShares.take(org_id) : null;
       let held = true;
       return {
@@ -55,9 +56,7 @@ export function createDeliverySlots(total: number, perSubscription: number): Del
           held = false;
           giveBack();
           giveBackFailing?.();
-          const others = (underWay.get(subscription_id) ?? 1) - 1;
-          if (others === 0) underWay.delete(subscription_id);
-          else underWay.set(subscription_id, others);
+          underWay.add(subscription_id, -1);
         },
       };
     },

@@ -1,6 +1,6 @@
 import { Client, Connection } from "@temporalio/client";
 import { inject, expect, it, onTestFinished } from "vitest";
-import { forceCancel } from "../../../src/services/runs/force-cancel.ts";
+import { forceCancel } from "../../../src/services/runs/settle-run.ts";
 import { openDatabase } from "../../../src/stores/db.ts";
 import { openRunFeed } from "../../../src/stores/runs/run-feed.ts";
 import { getRun } from "../../../src/stores/runs/runs.ts";

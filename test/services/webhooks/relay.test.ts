@@ -1,6 +1,6 @@
 import { uuidv7 } from "uuidv7";
 import { beforeAll, expect, it } from "vitest";
-import { advanceReplays, relayEvents } from "../../../src/services/webhooks/relay.ts";
+import { advanceReplays, relayEvents } from "../../../src/services/webhooks/start-webhooks.ts";
 import { insertDeliveries, purgeDeliveries } from "../../../src/stores/webhooks/deliveries.ts";
 import { insertEvent } from "../../../src/stores/outbox.ts";
 import { purgeEvents } from "../../../src/stores/webhooks/outbox.ts";
