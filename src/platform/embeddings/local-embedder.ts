@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
+import { createPlaces } from "../../domain/places.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
 import type { Child } from "../children/spawn.ts";
 import { ChildEnded, spawnChild } from "../children/spawn.ts";
@@ -29,20 +30,11 @@ export interface LocalEmbedder extends Embedder {
   close(): Promise<void>;
 }
 
-interface Job {
-  readonly texts: readonly string[];
-  readonly kind: EmbeddingKind;
-  readonly signal: AbortSignal | undefined;
-  resolve(vectors: Float32Array[]): void;
-  reject(error: unknown): void;
-}
-
 /** The local model, in a separate child process that starts with the first text. `close` must be called. */
 export function createLocalEmbedder(options: LocalEmbedderOptions = {}): LocalEmbedder {
-  const queue: Job[] = [];
+  const turns = createPlaces(1);
   let child: Promise<Child> | undefined;
   let checked: Promise<{ readonly dir: string } | { readonly no: string }> | undefined;
-  let working = false;
   let closed = false;
   let idle: NodeJS.Timeout | undefined;
 
@@ -102,29 +94,17 @@ export function createLocalEmbedder(options: LocalEmbedderOptions = {}): LocalEm
     }
   };
 
-  const run = async (job: Job): Promise<void> => {
-    try {
-      job.signal?.throwIfAborted();
-      job.resolve(await ask(job.texts, job.kind));
-    } catch (error) {
-      job.reject(error);
-    }
-  };
-
-  const work = async (): Promise<void> => {
-    if (working) return;
-    working = true;
+  /** Waits for its turn. Queries go first, because a caller is waiting for the result. */
+  const askInTurn = async (texts: readonly string[], kind: EmbeddingKind, signal: AbortSignal | undefined) => {
+    const release = await turns.take("", { rank: kind === "query" ? 0 : 1, signal });
     clearTimeout(idle);
-    for (;;) {
-      // Queries go first, because a caller is waiting for the result.
-      const urgent = queue.findIndex((job) => job.kind === "query");
-      const [job] = queue.splice(Math.max(0, urgent), 1);
-      if (job === undefined) break;
-      if (closed) job.reject(new EmbeddingError("unavailable", "The embedding model is shutting down."));
-      else await run(job);
+    try {
+      if (closed) throw new EmbeddingError("unavailable", "The embedding model is shutting down.");
+      return await ask(texts, kind);
+    } finally {
+      if (!closed) idle = setTimeout(() => void stop(), IDLE_MS).unref();
+      release();
     }
-    working = false;
-    idle = setTimeout(() => void stop(), IDLE_MS).unref();
   };
 
   const stop = async (): Promise<void> => {
@@ -143,15 +123,8 @@ export function createLocalEmbedder(options: LocalEmbedderOptions = {}): LocalEm
         );
       }
       const vectors: Float32Array[] = [];
-      for (let at = 0; at < texts.length; at += BATCH) {
-        const batch = texts.slice(at, at + BATCH);
-        vectors.push(
-          ...(await new Promise<Float32Array[]>((resolve, reject) => {
-            queue.push({ texts: batch, kind, signal, resolve, reject });
-            void work();
-          })),
-        );
-      }
+      for (let at = 0; at < texts.length; at += BATCH)
+        vectors.push(...(await askInTurn(texts.slice(at, at + BATCH), kind, signal)));
       return vectors;
     },
     async problem() {
