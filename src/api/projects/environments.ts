@@ -4,6 +4,7 @@ import { PRODUCTION } from "../../domain/projects/environments.ts";
 import { checkedPromotion, promote, requireEnvironment, rollBack } from "../../services/projects/promote.ts";
 import type { Promoted } from "../../services/projects/promote.ts";
 import { compareWithEnvironment } from "../../services/projects/compare-environment.ts";
+import { refuseWhileUsed } from "../../services/projects/flow-references.ts";
 import { flowLimits } from "../../services/projects/deploy-flow.ts";
 import type { Db } from "../../stores/db.ts";
 import {
@@ -194,11 +195,11 @@ export function createEnvironmentOperations({ db, config }: ApiDeps, { flows }: 
       role: "admin",
       summary: "Change an environment",
       description:
-        "Changes the name of an environment, or whether a second person has to approve each promotion to it. Triggers, monitors and published pages follow a new name; finished and unfinished runs keep the old one. `production` cannot be renamed.",
+        "Changes the name of an environment, or whether a second person has to approve each promotion to it. Triggers, monitors and published pages follow a new name; finished and unfinished runs keep the old one. `production` cannot be renamed, nor can an environment that other flows name.",
       params: environmentParams,
       headers: ifMatchHeaders,
       body: changeBody,
-      problems: ["environment_not_found", "conflict", "precondition_failed"],
+      problems: ["environment_not_found", "conflict", "in_use", "precondition_failed"],
       examples: { review: { requires_review: true }, rename: { name: "acceptance" } },
       success: { 200: { description: "The environment.", schema: environmentSchema, headers: ETAG } },
       async handler({ params: { project_id, environment }, headers, body, principal, audit }) {
@@ -212,6 +213,8 @@ export function createEnvironmentOperations({ db, config }: ApiDeps, { flows }: 
             if (environment === PRODUCTION) throw invalid(["body", "name"], "production cannot be renamed");
             await requireFree(connection, project_id, name);
             await renameEnvironment(connection, project_id, environment, name);
+            // After the change, which waits for flows that are being published.
+            await refuseWhileUsed(connection, "environment", `${project_id}/${environment}`);
           }
           const after = await find(connection, project_id, name);
           await audit(connection, {
@@ -233,7 +236,7 @@ export function createEnvironmentOperations({ db, config }: ApiDeps, { flows }: 
       role: "admin",
       summary: "Delete an environment",
       description:
-        "Deletes an environment; its runs and its history stay. `production` cannot be deleted, nor can an environment that triggers, monitors or published pages belong to.",
+        "Deletes an environment; its runs and its history stay. `production` cannot be deleted, nor can an environment that triggers, monitors or published pages belong to, or that other flows name.",
       params: environmentParams,
       problems: ["environment_not_found", "conflict", "in_use"],
       success: { 204: { description: "The environment no longer exists." } },
@@ -247,6 +250,7 @@ export function createEnvironmentOperations({ db, config }: ApiDeps, { flows }: 
             throw new Problem("in_use", detail, { extra: { used_by: used } });
           }
           await deleteEnvironment(connection, project_id, environment);
+          await refuseWhileUsed(connection, "environment", `${project_id}/${environment}`);
           await audit(connection, {
             target: { type: "project", id: project_id },
             before: { environment, version: before.version },

@@ -9,6 +9,7 @@ import { isUuid } from "../../domain/uuid.ts";
 import type { Db } from "../../stores/db.ts";
 import { holdKnowledgeBases } from "../../stores/knowledge/knowledge-bases.ts";
 import { usersOf, usersOfActions, type ActionUser, type ReferenceUser } from "../../stores/projects/flow-references.ts";
+import { environmentsOf } from "../../stores/projects/environments.ts";
 import { findDeadReferences } from "../../stores/projects/flow-versions.ts";
 import { holdSkills } from "../../stores/skills/skills.ts";
 
@@ -36,6 +37,12 @@ const LOOKUPS: Readonly<Record<ReferenceKind, Lookup>> = {
     noun: "project",
     hint: "GET /v2/projects lists the projects; to run another project's flow you must be an editor of that project",
     missing: missingProjects,
+  },
+  environment: {
+    code: "unknown_environment",
+    noun: "environment",
+    hint: "GET /v2/projects/{project_id}/environments lists the environments of the other project",
+    missing: missingEnvironments,
   },
   knowledge_base: {
     code: "unknown_knowledge_base",
@@ -76,7 +83,10 @@ export async function referenceProblems(
     const asked = references.filter((each) => each.kind === kind);
     if (asked.length > 0) for (const each of await LOOKUPS[kind].missing(db, asked)) missing.add(each);
   }
-  return references.filter((each) => missing.has(each)).map(problemOf);
+  // A missing project has no environments, and a hidden one must not tell which it has.
+  const projects = new Set([...missing].flatMap(({ kind, id }) => (kind === "project" ? [id] : [])));
+  const isSaid = ({ kind, id }: FlowReference): boolean => kind === "environment" && projects.has(projectOf(id));
+  return references.filter((each) => missing.has(each) && !isSaid(each)).map(problemOf);
 }
 
 /** Throws 409 if a resource that an older version refers to was deleted since, so that it cannot be published again. */
@@ -138,6 +148,15 @@ async function missingProjects(db: Db, references: readonly FlowReference[]): Pr
   const dead = new Set(asked.length === 0 ? [] : await findDeadReferences(db, asked));
   return references.filter((each) => !isUuid(each.id) || dead.has(askable.indexOf(each)));
 }
+
+async function missingEnvironments(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]> {
+  const projects = references.map(({ id }) => projectOf(id)).filter(isUuid);
+  const known = await environmentsOf(db, projects);
+  return references.filter(({ id }) => known.get(projectOf(id))?.includes(id.slice(id.indexOf("/") + 1)) === false);
+}
+
+/** The project of an environment's ID, which is `<project>/<name>`. */
+const projectOf = (id: string): string => id.slice(0, id.indexOf("/"));
 
 async function missingSkills(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]> {
   const askable = [...new Set(references.map(({ id }) => id))].filter(isUuid).toSorted();

@@ -95,6 +95,25 @@ export async function listEnvironments(
   return rows.map(({ promotion_id, ...row }) => ({ ...row, promotion: byId.get(promotion_id ?? "") ?? null }));
 }
 
+/** The names of the environments of these projects, by project. Locks them against renaming and deletion. */
+export async function environmentsOf(
+  db: Db,
+  projectIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const rows = await db.query<Pick<Environment, "name"> & { readonly project_id: string }>(
+    `select project_id, name from environments where org_id = current_org() and project_id = any ($1::uuid[])
+      order by project_id, name for key share`,
+    [projectIds],
+  );
+  const namesIn = (id: string): string[] => rows.flatMap(({ project_id, name }) => (project_id === id ? [name] : []));
+  return new Map(
+    projectIds.map((id) => {
+      const names = namesIn(id);
+      return [id, names.length === 0 ? DEFAULT_ENVIRONMENTS : names];
+    }),
+  );
+}
+
 /** Adds an environment without a version, after the others. */
 export async function insertEnvironment(db: Db, { project_id, org_id }: Project, name: string): Promise<void> {
   await db.query(

@@ -154,6 +154,43 @@ describe("environments", () => {
     expect((await editor.post("/v2/triggers", unknown)).status).toBe(422);
   });
 
+  it.each([
+    ["a subflow", "subflow", (named: object) => ({ ...named, inputs: { "in-0": 'nodes["in-0"]' } })],
+    [
+      "a tool of a model",
+      "llm",
+      (named: object) => ({ model: "m", prompt: "p", tools: [{ type: "subflow", name: "ask", ...named }] }),
+    ],
+    [
+      "an action that starts it",
+      "action",
+      (named: object) => ({ provider_id: "millrace", action_id: "start_run", inputs: named }),
+    ],
+  ] as const)("are neither renamed nor deleted while %s of another flow names them", async (_, type, config) => {
+    const project_id = await projectWith("one");
+    await editor.put(at(project_id, "qa"), { version: 1 });
+    const flow = (environment: string) =>
+      flowOf({
+        nodes: [
+          node("in-0", "input"),
+          node("calls-0", type, config({ project_id, environment })),
+          node("out-0", "output"),
+        ],
+        edges: edges("in-0 > calls-0 > out-0"),
+      });
+    const refused = await editor.post("/v2/projects", { name: "Wrong", flow: flow("aq"), publish: true });
+    expect([refused.status, refused.body.problems]).toMatchObject([422, [{ code: "unknown_environment" }]]);
+    expect(refused.body.problems[0].path.at(-1)).toBe("environment");
+    const caller = await editor.post("/v2/projects", { name: "Calls it", flow: flow("qa"), publish: true });
+    expect([caller.status, caller.body.problems]).toEqual([201, undefined]);
+    const inUse = { status: 409, body: { code: "in_use", used_by: [{ project_id: caller.body.project_id }] } };
+    expect(await tenant.secret.patch(at(project_id, "qa"), { name: "acceptance" })).toMatchObject(inUse);
+    expect(await tenant.secret.delete(at(project_id, "qa"))).toMatchObject(inUse);
+    expect((await tenant.secret.patch(at(project_id, "qa"), { requires_review: true })).status).toBe(200);
+    expect((await tenant.secret.delete(`/v2/projects/${caller.body.project_id}`)).status).toBe(204);
+    expect((await tenant.secret.patch(at(project_id, "qa"), { name: "acceptance" })).status).toBe(200);
+  });
+
   it("go back to what they had, and the history, the version and the audit log say who and why", async () => {
     const project_id = await projectWith("one", "two");
     for (const version of [1, 2]) await editor.put(at(project_id, "staging"), { version, notes: `v${version}` });

@@ -1,5 +1,7 @@
 import type { Json } from "../../json.ts";
 import { isUuid } from "../../uuid.ts";
+import { ENVIRONMENT_NAME } from "../../projects/environments.ts";
+import { environmentReference } from "./called-flow.ts";
 import type { NodeReference, ReferenceKind } from "./spec.ts";
 
 /**
@@ -21,5 +23,14 @@ export function inputReferences(
   const [input, kind] = NAMES[`${providerId}/${actionId}`] ?? [];
   const id = input === undefined ? undefined : inputs[input];
   if (input === undefined || kind === undefined || typeof id !== "string" || !isUuid(id)) return [];
-  return [{ kind, id: id.toLowerCase(), path: [member, input] }];
+  const { environment } = inputs;
+  const named =
+    kind === "project" && typeof environment === "string" && ENVIRONMENT_NAME.test(environment)
+      ? environment
+      : undefined;
+  const references: NodeReference[] = [
+    { kind, id: id.toLowerCase(), path: [input] },
+    ...environmentReference(id.toLowerCase(), named),
+  ];
+  return references.map((each) => ({ ...each, path: [member, ...each.path] }));
 }

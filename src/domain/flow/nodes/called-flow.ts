@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ENVIRONMENT_NAME } from "../../projects/environments.ts";
+import type { NodeReference } from "./spec.ts";
 
 /** Which version of another project's flow a node or a tool runs. */
 export const calledFlow = {
@@ -30,3 +31,19 @@ export interface CalledFlow {
 export const hasOneVersion = ({ version, environment }: Omit<CalledFlow, "project_id">): boolean =>
   environment === undefined || version === -1;
 export const ONE_VERSION = { path: ["environment"], message: "Set either version or environment" };
+
+/** The references of a call, which stands directly in a configuration. */
+export function callReferences({ project_id, version, environment }: CalledFlow): NodeReference[] {
+  const id = project_id.toLowerCase();
+  return [
+    { kind: "project", id, version, environment, path: ["project_id"] },
+    ...environmentReference(id, environment),
+  ];
+}
+
+/** The reference to the environment that a call of this project names. */
+export function environmentReference(projectId: string, environment: string | undefined): NodeReference[] {
+  return environment === undefined
+    ? []
+    : [{ kind: "environment", id: `${projectId}/${environment}`, path: ["environment"] }];
+}

@@ -7,7 +7,7 @@ import { readSkillReference } from "../../skills/reference.ts";
 import { inputReferences } from "./action-inputs.ts";
 import { assigneesConfig } from "./assignees.ts";
 import type { Asked } from "./assignees.ts";
-import { ONE_VERSION, calledFlow, hasOneVersion } from "./called-flow.ts";
+import { ONE_VERSION, callReferences, calledFlow, hasOneVersion } from "./called-flow.ts";
 import { connectionReference } from "./model-choice.ts";
 import { liquidInside, type ConfigFault, type Expression, type NodeReference } from "./spec.ts";
 
@@ -103,7 +103,7 @@ function referencesOf(tool: LlmTool): NodeReference[] {
     case "knowledge":
       return [{ kind: "knowledge_base", id: tool.knowledge_base_id, path: ["knowledge_base_id"] }];
     case "subflow":
-      return [{ kind: "project", id: tool.project_id, version: tool.version, path: ["project_id"] }];
+      return callReferences(tool);
     case "action": {
       const { provider_id, action_id, connection_id, fixed_inputs } = tool;
       const inputs = { names: Object.keys(fixed_inputs), member: "fixed_inputs", all: false };

@@ -33,12 +33,19 @@ export interface ConfigFault {
 }
 
 /** What flows can refer to by ID. A new type of reference needs an entry here and a lookup in services/projects/flow-references.ts. */
-export type ReferenceKind = "project" | "knowledge_base" | "skill" | "connection" | "provider" | "action";
+export type ReferenceKind =
+  | "project"
+  | "environment"
+  | "knowledge_base"
+  | "skill"
+  | "connection"
+  | "provider"
+  | "action";
 
 /** Something in the organisation that must exist for a node to work. */
 export interface NodeReference {
   readonly kind: ReferenceKind;
-  /** In canonical form: UUIDs in lower case. */
+  /** In canonical form: UUIDs in lower case; an environment is `<project>/<name>`. */
   readonly id: string;
   /** Only for things that have versions. */
   readonly version?: number | string;

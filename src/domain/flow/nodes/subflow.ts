@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { nodeIdSchema } from "../definition/definition.ts";
-import { ONE_VERSION, calledFlow, hasOneVersion } from "./called-flow.ts";
+import { ONE_VERSION, callReferences, calledFlow, hasOneVersion } from "./called-flow.ts";
 import { cel, defineNode, remembersNothing } from "./spec.ts";
 
 const config = z
@@ -24,9 +24,7 @@ export const subflowSpec = defineNode({
   effect: true,
   execution: () => "workflow",
   expressions: ({ inputs }) => Object.entries(inputs).map(([id, source]) => cel(source, "inputs", id)),
-  references: ({ project_id, version, environment }) => [
-    { kind: "project", id: project_id.toLowerCase(), version, environment, path: ["project_id"] },
-  ],
+  references: (call) => callReferences(call),
   remembers: remembersNothing,
   io: { output: () => ({ type: "object" }), outputOf: "project" },
 });

@@ -33,6 +33,7 @@ export type FlowProblemCode =
   | "unknown_action"
   | "unknown_skill"
   | "unknown_project"
+  | "unknown_environment"
   | "unknown_user"
   | "assignee_cannot_answer"
   | "too_few_assignees"
