@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import axe from "axe-core";
 import type { Browser, BrowserContext, Page, Request } from "playwright-core";
-import { expect, onTestFinished } from "vitest";
-import { getCurrentTest } from "vitest/suite";
+import { expect, onTestFinished, TestRunner } from "vitest";
 import { uuidv7 } from "uuidv7";
 import { createSignInLink } from "../../../src/services/accounts/sessions.ts";
 import { insertUser } from "../../../src/stores/accounts/users.ts";
@@ -41,7 +40,7 @@ export async function openWindow(
     reducedMotion: "reduce",
     ...(timeZone !== undefined && { timezoneId: timeZone }),
   });
-  if (getCurrentTest() !== undefined) onTestFinished(() => context.close());
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(() => context.close());
   context.setDefaultTimeout(45_000);
   if (ownClock) await context.clock.install();
   const page = await context.newPage();
