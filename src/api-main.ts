@@ -47,7 +47,7 @@ const { app, drain, close } = createApp({
   schedules: createSchedules(client, prefix),
   providerJobs: createProviderJobs(client, prefix, eager),
   describeQueues: temporal.describeQueues,
-  runs: createRunStarter({ client, taskQueuePrefix: prefix, eager }),
+  starter: createRunStarter({ client, taskQueuePrefix: prefix, eager }),
 });
 shutdown.add("api", close);
 const server = createApiServer(app.callback(), logger, shutdown.stopping);

@@ -1,6 +1,6 @@
 import Router from "@koa/router";
 import Koa from "koa";
-import type { ApiDeps, ApiServices } from "./deps.ts";
+import type { ApiDeps, HandlerDeps } from "./deps.ts";
 import { createCredentialLookup } from "../services/accounts/credentials.ts";
 import { createOidcClient } from "../platform/oidc/oidc-client.ts";
 import { createPasswordQueue } from "../services/accounts/password-queue.ts";
@@ -18,12 +18,13 @@ import { tracing } from "./http/middleware/tracing.ts";
 import { unmatched } from "./http/middleware/unmatched.ts";
 import { wellFormed } from "./http/middleware/well-formed.ts";
 import type { Operation, RequestState } from "./http/operation.ts";
-import { createOperations } from "./operations.ts";
+import { describeOperations } from "./operations.ts";
 import { createRateLimiter } from "../services/rate-limiter.ts";
 import { codecCors } from "./system/codec.ts";
 import { pageCors } from "./pages/admission.ts";
 import { publicFiles } from "./pages/public-files.ts";
 import { consoleFiles } from "./system/console.ts";
+import { flowLimits } from "../services/projects/deploy-flow.ts";
 import { runLimits } from "../services/runs/create-run.ts";
 import { createRunService } from "../services/runs/run-service.ts";
 import { serveOperation } from "./http/serve-operation.ts";
@@ -51,24 +52,32 @@ export function createApp(deps: ApiDeps): Api {
   const { config, db, logger } = deps;
   const keyUse = createKeyUseRecorder(db, logger);
   const limits = runLimits(config, db);
+  const flows = createFlowCache(db, deps.plans);
   const passwords = createPasswordQueue();
-  const services: ApiServices = {
+  const services: Omit<HandlerDeps, keyof ApiDeps> = {
     credentials: createCredentialLookup(db, keyUse.note),
     signIn: createSignIn(db, passwords),
     oidc: createOidcClient(config.MILLRACE_PRIVATE_HOSTS, config.MILLRACE_OIDC_PROVIDERS),
-    flows: createFlowCache(db, deps.plans),
+    flows,
     checkFlow: createFlowCheck(deps),
-    runService: createRunService({ ...deps, starter: deps.runs, limits }),
+    runService: createRunService({ ...deps, limits }),
+    limits: flowLimits(config),
+    maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
+    starting: {
+      ...deps,
+      flows,
+      limits,
+      maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
+      onStartDelayed: (run_id, err) => logger.warn({ err, run_id }, "could not start the run; the sweeper will retry"),
+    },
     quotas: limits.quotas,
     passwords,
     pages: createPageDoor(db, passwords, config.MILLRACE_PAGE_RATE_LIMIT),
   };
-  const operations = createOperations(deps, services);
+  const operations = describeOperations(config);
   const serving: ServeDeps = {
-    config,
-    db,
-    reads: deps.reads,
-    credentials: services.credentials,
+    ...deps,
+    ...services,
     idempotency: createIdempotency(deps),
     rateLimiter: config.MILLRACE_RATE_LIMIT
       ? createRateLimiter(db, { name: "default", points: config.MILLRACE_RATE_LIMIT, seconds: 60 })

@@ -1,4 +1,5 @@
 import type { Config } from "../config.ts";
+import type { FlowLimits } from "../domain/flow/definition/limits.ts";
 import type { BlobStore } from "../platform/blobs/blobs.ts";
 import type { Evaluation } from "../platform/evaluation/evaluation.ts";
 import type { GuardedFetch } from "../platform/fetch/guarded-fetch.ts";
@@ -21,10 +22,10 @@ import type { FlowCache } from "../services/projects/flow-cache.ts";
 import type { PlanCache } from "../services/projects/plans.ts";
 import type { QuotaReader } from "../services/accounts/quotas.ts";
 import type { RunService } from "../services/runs/run-service.ts";
+import type { StartRunDeps } from "../services/triggers/start-run.ts";
 import type { Reads } from "../services/system/reads.ts";
 import type { Database } from "../stores/db.ts";
 import type { RunFeed } from "../stores/runs/run-feed.ts";
-import type { Operation } from "./http/operation.ts";
 import type { RunObserver } from "../services/runs/run-observer.ts";
 import type { ProviderJobs } from "../temporal/providers.ts";
 import type { QueueStats } from "../temporal/queues.ts";
@@ -40,7 +41,7 @@ export interface ApiDeps {
   readonly blobs: BlobStore;
   /** The plans that this process has loaded, shared with the worker of the process. */
   readonly plans: PlanCache;
-  readonly runs: RunStarter;
+  readonly starter: RunStarter;
   /** Checks connections, and runs actions. */
   readonly providerJobs: ProviderJobs;
   /** Creates schedules of triggers, syncs and monitors. */
@@ -73,8 +74,8 @@ export interface ApiDeps {
   readonly stopping?: AbortSignal;
 }
 
-/** Services that operations share; createApp builds them from their dependencies. */
-export interface ApiServices {
+/** What handlers get: the dependencies, and the services that createApp builds from them. */
+export interface HandlerDeps extends ApiDeps {
   readonly credentials: CredentialLookup;
   readonly signIn: SignIn;
   /** The client of the configured identity providers. */
@@ -83,12 +84,15 @@ export interface ApiServices {
   /** Finds every problem of a flow. */
   readonly checkFlow: FlowCheck;
   readonly runService: RunService;
+  /** The configured limits of a flow's contents. */
+  readonly limits: FlowLimits;
+  /** Longest inputs of a run, in bytes. */
+  readonly maxInputBytes: number;
+  /** With what triggers start runs. */
+  readonly starting: StartRunDeps;
   readonly quotas: QuotaReader;
   /** Bounds the concurrent hashing of passwords. */
   readonly passwords: PasswordQueue;
   /** Admits visitors to published pages. */
   readonly pages: PageDoor;
 }
-
-/** What a capability's index.ts exports: functions that create its operations, in the order of the document. */
-export type CreateOperations = ReadonlyArray<(deps: ApiDeps, services: ApiServices) => Operation[]>;

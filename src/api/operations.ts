@@ -14,41 +14,32 @@ import { skills } from "./skills/index.ts";
 import { system } from "./system/index.ts";
 import { triggers } from "./triggers/index.ts";
 import { webhooks } from "./webhooks/index.ts";
-import type { ApiDeps, ApiServices } from "./deps.ts";
 import { openApiDocument } from "./http/openapi/document.ts";
 import type { Operation } from "./http/operation.ts";
-import { createDocsOperations } from "./system/docs.ts";
-
-/** The capabilities in the order of the document. */
-const CAPABILITIES = [
-  projects,
-  pages,
-  runs,
-  documents,
-  knowledge,
-  triggers,
-  skills,
-  evals,
-  webhooks,
-  providers,
-  models,
-  accounts,
-  erasures,
-  audit,
-  system,
-];
-
-/** Every operation of Millrace. */
-export function createOperations(deps: ApiDeps, services: ApiServices): Operation[] {
-  const operations = CAPABILITIES.flat().flatMap((create) => create(deps, services));
-  operations.push(...createDocsOperations(() => openApiDocument(operations)));
-  return operations;
-}
+import { docsOperations } from "./system/docs.ts";
 
 /**
- * The operations without working dependencies: enough to describe them, not to serve requests. The functions that create operations only
- * store their dependencies; before the first request they read nothing but the configuration.
+ * Every operation of Millrace, capability by capability in the order of the document. Only the configured bounds that are documented differ
+ * between installations.
  */
 export function describeOperations(config: Config): Operation[] {
-  return createOperations({ config } as ApiDeps, {} as ApiServices);
+  const operations: Operation[] = [
+    ...projects,
+    ...pages,
+    ...runs(config),
+    ...documents,
+    ...knowledge,
+    ...triggers,
+    ...skills,
+    ...evals,
+    ...webhooks,
+    ...providers(config),
+    ...models,
+    ...accounts,
+    ...erasures,
+    ...audit,
+    ...system,
+    ...docsOperations(() => openApiDocument(operations)),
+  ];
+  return operations;
 }

@@ -132,7 +132,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     schedules: createSchedules(temporal.client, config.MILLRACE_TASK_QUEUE),
     providerJobs: createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE, () => false),
     describeQueues: options.describeQueues ?? temporal.describeQueues,
-    runs,
+    starter: runs,
     logger,
     metrics,
     observer,

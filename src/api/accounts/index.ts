@@ -1,21 +1,20 @@
-import type { CreateOperations } from "../deps.ts";
-import { createRetentionOperations } from "./retention.ts";
-import { createApiKeyOperations } from "./api-keys.ts";
-import { createQuotaOperations } from "./quotas.ts";
-import { createProjectMemberOperations } from "./project-members.ts";
-import { createUserOperations } from "./users.ts";
-import { createTokenOperations } from "./token.ts";
-import { createSessionOperations } from "./sessions.ts";
-import { createProviderSignInOperations } from "./provider-sign-in.ts";
+import { retentionOperations } from "./retention.ts";
+import { apiKeyOperations } from "./api-keys.ts";
+import { quotaOperations } from "./quotas.ts";
+import { projectMemberOperations } from "./project-members.ts";
+import { userOperations } from "./users.ts";
+import { tokenOperations } from "./token.ts";
+import { sessionOperations } from "./sessions.ts";
+import { providerSignInOperations } from "./provider-sign-in.ts";
 
 /** The operations of people, their keys and what an organisation may use. */
-export const accounts: CreateOperations = [
-  createRetentionOperations,
-  createApiKeyOperations,
-  createQuotaOperations,
-  createProjectMemberOperations,
-  createUserOperations,
-  createTokenOperations,
-  createSessionOperations,
-  createProviderSignInOperations,
+export const accounts = [
+  ...retentionOperations,
+  ...apiKeyOperations,
+  ...quotaOperations,
+  ...projectMemberOperations,
+  ...userOperations,
+  ...tokenOperations,
+  ...sessionOperations,
+  ...providerSignInOperations,
 ];

@@ -5,11 +5,11 @@ import { SIGN_IN_SECONDS, SignInRefused, createProviderSignIn } from "../../serv
 import { networkOf } from "../../services/accounts/sign-in.ts";
 import { createRateLimiter } from "../../services/rate-limiter.ts";
 import { browserCookie, browserSecret, sessionCookie } from "../auth/session-cookie.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
+import type { HandlerDeps } from "../deps.ts";
 import { baseUrl } from "../http/base-url.ts";
 import { clientAddress } from "../http/client-address.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { ContentAnswer, Operation, RequestContext, Success } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
+import type { ContentAnswer, RequestContext, Success } from "../http/operation.ts";
 import { requestOf } from "../http/request-audit.ts";
 import { REFUSAL_STATUSES, consolePath, onwardPage, refusalPage } from "./sign-in-page.ts";
 import type { PageCode } from "./sign-in-page.ts";
@@ -44,158 +44,157 @@ const waysSchema = z
   })
   .meta({ id: "SignInProviders" });
 
-/** `/console/session/providers`: sign-in with an identity provider (OpenID Connect). */
-export function createProviderSignInOperations(
-  { db, config, secrets, logger }: ApiDeps,
-  { credentials, oidc }: ApiServices,
-): Operation[] {
-  const providers = config.MILLRACE_OIDC_PROVIDERS;
-  const byId = new Map(providers.map((provider) => [provider.id, provider]));
-  const starts = createRateLimiter(db, STARTS);
-  const signIns = createProviderSignIn(db, oidc, secrets, (id) => credentials.forget(id));
+const callbackOf = ({ config }: HandlerDeps, ctx: RequestContext, { id }: IdentityProvider): URL =>
+  new URL(`${baseUrl(config, ctx)}${PATH}/${id}/callback`);
 
-  const callbackOf = (ctx: RequestContext, { id }: IdentityProvider): URL =>
-    new URL(`${baseUrl(config, ctx)}${PATH}/${id}/callback`);
-
-  function refused(ctx: RequestContext, code: PageCode, reason: string, provider?: IdentityProvider): ContentAnswer {
-    const { requestId } = ctx.state;
-    const line = { request_id: requestId, ...(provider && { provider: provider.id }), code, reason };
-    logger.info(line, "sign-in by an identity provider rejected");
-    return refusalPage(code, requestId);
-  }
-
-  const invalidPage = (ctx: RequestContext, { message }: Error): ContentAnswer =>
-    refused(ctx, "address_invalid", message);
-
-  /** The response of a step, or the page that says why it failed. */
-  async function page(
-    ctx: RequestContext,
-    provider: IdentityProvider,
-    step: () => Promise<ContentAnswer>,
-  ): Promise<ContentAnswer> {
-    try {
-      return await step();
-    } catch (error) {
-      if (!(error instanceof SignInRefused)) throw error;
-      return refused(ctx, error.code, error.message, provider);
-    }
-  }
-
-  return [
-    defineOperation({
-      id: "listSignInProviders",
-      method: "GET",
-      path: PATH,
-      tag: "Sessions",
-      summary: "List ways to sign in",
-      description:
-        "Returns whether people can sign in with a password, and the identity providers of the installation.",
-      auth: "none",
-      success: {
-        200: {
-          description: "The ways to sign in.",
-          schema: waysSchema,
-          example: {
-            password: true,
-            providers: [{ provider_id: "example", name: "Example", url: `${PATH}/example` }],
-          },
-        },
-      },
-      async handler() {
-        const listed = providers.map(({ id, name }) => ({ provider_id: id, name, url: `${PATH}/${id}` }));
-        return { status: 200, body: { password: config.MILLRACE_PASSWORD_SIGN_IN, providers: listed } };
-      },
-    }),
-    defineOperation({
-      id: "startProviderSignIn",
-      method: "GET",
-      path: `${PATH}/{provider_id}`,
-      tag: "Sessions",
-      summary: "Start sign-in with an identity provider",
-      description:
-        "Redirects a browser to the identity provider (authorisation code flow with PKCE). The sign-in must finish within ten minutes in the same browser.",
-      auth: "none",
-      params,
-      query: z.object({
-        return_to: z
-          .string()
-          .max(MAX_RETURN_TO)
-          .optional()
-          .describe("Path of the console page to open after signing in. Default: the start page."),
-      }),
-      success: {
-        302: {
-          description: "Redirect to the identity provider.",
-          headers: {
-            Location: "URL of the provider's sign-in page.",
-            "Set-Cookie": "Identifies the browser when it returns.",
-          },
-        },
-      },
-      failures: FAILURES,
-      invalidPage,
-      async handler({ params: { provider_id }, query, ctx, requestId }) {
-        const provider = byId.get(provider_id);
-        if (!provider) return refusalPage("provider_unknown", requestId);
-        const returnTo = consolePath(query.return_to ?? "/console/");
-        if (returnTo === null) return refusalPage("return_path", requestId);
-        const network = networkOf(clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES));
-        if (!(await starts.tryTake(network)))
-          return refusalPage("rate_limited", requestId, { "Retry-After": String(STARTS.seconds) });
-        return page(ctx, provider, async () => {
-          const earlier = browserSecret(config, ctx) ?? "";
-          // One cookie for all sign-ins of a browser: sign-ins in two tabs do not end each other.
-          const browser = BROWSER_SECRET.test(earlier) ? earlier : randomBytes(32).toString("base64url");
-          const url = await signIns.start(provider, callbackOf(ctx, provider).href, browser, returnTo);
-          const headers = { Location: url, ...browserCookie(config, ctx, browser, SIGN_IN_SECONDS) };
-          return { status: 302, type: "text/plain; charset=utf-8", content: "", headers };
-        });
-      },
-    }),
-    defineOperation({
-      id: "finishProviderSignIn",
-      method: "GET",
-      path: `${PATH}/{provider_id}/callback`,
-      tag: "Sessions",
-      summary: "Finish sign-in with an identity provider",
-      description:
-        "Receives the browser back from the identity provider; register this URL there. Opens a session for the user who signed in, as `openSession` does.",
-      auth: "none",
-      params,
-      looseQuery: true,
-      query: z.object({
-        state: z.string().optional().describe("The state that was sent to the provider."),
-        code: z.string().optional().describe("The authorisation code that the provider issued."),
-        error: z.string().optional().describe("The provider's error code if it refused."),
-        iss: z.string().optional().describe("The provider's issuer identifier."),
-      }),
-      success: {
-        200: {
-          ...PAGE,
-          description: "A page that continues to the console.",
-          headers: { "Set-Cookie": "The session cookie.", Refresh: "URL of the console page to open." },
-        },
-      },
-      failures: FAILURES,
-      invalidPage,
-      async handler({ params: { provider_id }, ctx, requestId }) {
-        const provider = byId.get(provider_id);
-        if (!provider) return refusalPage("provider_unknown", requestId);
-        return page(ctx, provider, async () => {
-          // Programs that examine links before people open them send HEAD.
-          if (ctx.method === "HEAD")
-            throw new SignInRefused("address_invalid", new Error("HEAD does not sign in; use GET"));
-          const returned = callbackOf(ctx, provider);
-          returned.search = ctx.search;
-          const { secret, return_to } = await signIns.finish({
-            provider,
-            returned,
-            browser: browserSecret(config, ctx) ?? "",
-            place: { ...requestOf(config, ctx), operation: "finishProviderSignIn" },
-          });
-          return onwardPage(return_to, sessionCookie(config, ctx, secret));
-        });
-      },
-    }),
-  ];
+function refused(
+  { logger }: HandlerDeps,
+  ctx: RequestContext,
+  code: PageCode,
+  reason: string,
+  provider?: IdentityProvider,
+): ContentAnswer {
+  const { requestId } = ctx.state;
+  const line = { request_id: requestId, ...(provider && { provider: provider.id }), code, reason };
+  logger.info(line, "sign-in by an identity provider rejected");
+  return refusalPage(code, requestId);
 }
+
+const invalidPage = (ctx: RequestContext, { message }: Error, deps: HandlerDeps): ContentAnswer =>
+  refused(deps, ctx, "address_invalid", message);
+
+/** The response of a step, or the page that says why it failed. */
+async function page(
+  deps: HandlerDeps,
+  ctx: RequestContext,
+  provider: IdentityProvider,
+  step: () => Promise<ContentAnswer>,
+): Promise<ContentAnswer> {
+  try {
+    return await step();
+  } catch (error) {
+    if (!(error instanceof SignInRefused)) throw error;
+    return refused(deps, ctx, error.code, error.message, provider);
+  }
+}
+
+const define = operationsOf({ tag: "Sessions", auth: "none" }, ({ db, config, secrets, credentials, oidc }) => ({
+  byId: new Map(config.MILLRACE_OIDC_PROVIDERS.map((provider) => [provider.id, provider])),
+  starts: createRateLimiter(db, STARTS),
+  signIns: createProviderSignIn(db, oidc, secrets, (id) => credentials.forget(id)),
+}));
+
+/** `/console/session/providers`: sign-in with an identity provider (OpenID Connect). */
+export const providerSignInOperations = [
+  define({
+    id: "listSignInProviders",
+    route: `GET ${PATH}`,
+    summary: "List ways to sign in",
+    description: "Returns whether people can sign in with a password, and the identity providers of the installation.",
+    success: {
+      200: {
+        description: "The ways to sign in.",
+        schema: waysSchema,
+        example: {
+          password: true,
+          providers: [{ provider_id: "example", name: "Example", url: `${PATH}/example` }],
+        },
+      },
+    },
+    async handler(_request, { config }) {
+      const listed = config.MILLRACE_OIDC_PROVIDERS.map(({ id, name }) => ({
+        provider_id: id,
+        name,
+        url: `${PATH}/${id}`,
+      }));
+      return { status: 200, body: { password: config.MILLRACE_PASSWORD_SIGN_IN, providers: listed } };
+    },
+  }),
+  define({
+    id: "startProviderSignIn",
+    route: `GET ${PATH}/{provider_id}`,
+    summary: "Start sign-in with an identity provider",
+    description:
+      "Redirects a browser to the identity provider (authorisation code flow with PKCE). The sign-in must finish within ten minutes in the same browser.",
+    params,
+    query: z.object({
+      return_to: z
+        .string()
+        .max(MAX_RETURN_TO)
+        .optional()
+        .describe("Path of the console page to open after signing in. Default: the start page."),
+    }),
+    success: {
+      302: {
+        description: "Redirect to the identity provider.",
+        headers: {
+          Location: "URL of the provider's sign-in page.",
+          "Set-Cookie": "Identifies the browser when it returns.",
+        },
+      },
+    },
+    failures: FAILURES,
+    invalidPage,
+    async handler({ params: { provider_id }, query, ctx, requestId }, deps) {
+      const { byId, config, starts, signIns } = deps;
+      const provider = byId.get(provider_id);
+      if (!provider) return refusalPage("provider_unknown", requestId);
+      const returnTo = consolePath(query.return_to ?? "/console/");
+      if (returnTo === null) return refusalPage("return_path", requestId);
+      const network = networkOf(clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES));
+      if (!(await starts.tryTake(network)))
+        return refusalPage("rate_limited", requestId, { "Retry-After": String(STARTS.seconds) });
+      return page(deps, ctx, provider, async () => {
+        const earlier = browserSecret(config, ctx) ?? "";
+        // One cookie for all sign-ins of a browser: sign-ins in two tabs do not end each other.
+        const browser = BROWSER_SECRET.test(earlier) ? earlier : randomBytes(32).toString("base64url");
+        const url = await signIns.start(provider, callbackOf(deps, ctx, provider).href, browser, returnTo);
+        const headers = { Location: url, ...browserCookie(config, ctx, browser, SIGN_IN_SECONDS) };
+        return { status: 302, type: "text/plain; charset=utf-8", content: "", headers };
+      });
+    },
+  }),
+  define({
+    id: "finishProviderSignIn",
+    route: `GET ${PATH}/{provider_id}/callback`,
+    summary: "Finish sign-in with an identity provider",
+    description:
+      "Receives the browser back from the identity provider; register this URL there. Opens a session for the user who signed in, as `openSession` does.",
+    params,
+    looseQuery: true,
+    query: z.object({
+      state: z.string().optional().describe("The state that was sent to the provider."),
+      code: z.string().optional().describe("The authorisation code that the provider issued."),
+      error: z.string().optional().describe("The provider's error code if it refused."),
+      iss: z.string().optional().describe("The provider's issuer identifier."),
+    }),
+    success: {
+      200: {
+        ...PAGE,
+        description: "A page that continues to the console.",
+        headers: { "Set-Cookie": "The session cookie.", Refresh: "URL of the console page to open." },
+      },
+    },
+    failures: FAILURES,
+    invalidPage,
+    async handler({ params: { provider_id }, ctx, requestId }, deps) {
+      const { byId, config, signIns } = deps;
+      const provider = byId.get(provider_id);
+      if (!provider) return refusalPage("provider_unknown", requestId);
+      return page(deps, ctx, provider, async () => {
+        // Programs that examine links before people open them send HEAD.
+        if (ctx.method === "HEAD")
+          throw new SignInRefused("address_invalid", new Error("HEAD does not sign in; use GET"));
+        const returned = callbackOf(deps, ctx, provider);
+        returned.search = ctx.search;
+        const { secret, return_to } = await signIns.finish({
+          provider,
+          returned,
+          browser: browserSecret(config, ctx) ?? "",
+          place: { ...requestOf(config, ctx), operation: "finishProviderSignIn" },
+        });
+        return onwardPage(return_to, sessionCookie(config, ctx, secret));
+      });
+    },
+  }),
+];

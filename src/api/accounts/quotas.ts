@@ -4,10 +4,9 @@ import { notFound } from "../../domain/errors.ts";
 import { changeKeyQuotas, defaultQuotas, quotaStatus } from "../../services/accounts/quotas.ts";
 import { holdApiKey } from "../../stores/accounts/api-keys.ts";
 import { limitsOf, listQuotas } from "../../stores/quotas/quotas.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { HandlerDeps } from "../deps.ts";
 import { contentTag, ifMatchHeaders, requireMatch } from "../http/etag.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 
 const quotasSchema = z
@@ -48,77 +47,70 @@ const changeBody = z
 const ETAG = { ETag: "Current ETag of the limits, without the usage; send it as `If-Match`." };
 const keyParams = z.object({ key_id: pathId("API key") });
 
-const COMMON = { tag: "API keys", auth: "secret" } as const;
+async function ofKey({ db, config }: HandlerDeps, org_id: string, key_id: string) {
+  const { quotas, tag } = await db.orgTransaction(org_id, async (connection) => {
+    if (!(await holdApiKey(connection, key_id))) throw notFound("API key");
+    return {
+      quotas: await quotaStatus(connection, org_id, key_id, defaultQuotas(config)),
+      tag: contentTag(limitsOf(await listQuotas(connection), key_id)),
+    };
+  });
+  return { status: 200, body: { quotas }, headers: { ETag: tag } };
+}
+
+const define = operationsOf({ tag: "API keys", auth: "secret" });
 
 /** `/v2/quotas` and the quotas of API keys. */
-export function createQuotaOperations({ config, db }: ApiDeps): Operation[] {
-  const ofKey = async (org_id: string, key_id: string) => {
-    const { quotas, tag } = await db.orgTransaction(org_id, async (connection) => {
-      if (!(await holdApiKey(connection, key_id))) throw notFound("API key");
-      return {
-        quotas: await quotaStatus(connection, org_id, key_id, defaultQuotas(config)),
-        tag: contentTag(limitsOf(await listQuotas(connection), key_id)),
-      };
-    });
-    return { status: 200, body: { quotas }, headers: { ETag: tag } };
-  };
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "getQuotas",
-      method: "GET",
-      path: "/v2/quotas",
-      summary: "Get the organisation's quotas and usage",
-      description:
-        "Returns the quotas that the operator sets, and how much of each is used. A request beyond a quota returns 429 `quota_exceeded`; nodes beyond `concurrent_nodes` wait.",
-      success: { 200: { description: "The quotas.", schema: quotasSchema } },
-      async handler({ principal: { org_id } }) {
-        const quotas = await db.orgTransaction(org_id, (connection) =>
-          quotaStatus(connection, org_id, null, defaultQuotas(config)),
-        );
-        return { status: 200, body: { quotas } };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getKeyQuotas",
-      method: "GET",
-      path: "/v2/api-keys/{key_id}/quotas",
-      summary: "Get an API key's quotas and usage",
-      description: "Returns the quotas of a key and how much of each is used. The organisation's quotas apply too.",
-      role: "admin",
-      params: keyParams,
-      success: { 200: { description: "The quotas.", schema: quotasSchema, headers: ETAG } },
-      handler: ({ params: { key_id }, principal: { org_id } }) => ofKey(org_id, key_id),
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "changeKeyQuotas",
-      method: "PATCH",
-      path: "/v2/api-keys/{key_id}/quotas",
-      summary: "Set an API key's quotas",
-      description:
-        "Sets quotas up to the organisation's; `null` clears one. They count runs that the key starts, runs that these runs start with the action `start_run`, runs of triggers that the key tests or repeats, the nodes of all these runs and the model cost in them. Changes take effect within five seconds.",
-      role: "admin",
-      params: keyParams,
-      headers: ifMatchHeaders,
-      body: changeBody,
-      examples: {
-        several: { concurrent_runs: 20, runs_per_minute: 120, model_usd_month: 50 },
-        none: { model_usd_month: null },
-      },
-      success: { 200: { description: "The updated quotas.", schema: quotasSchema, headers: ETAG } },
-      async handler({ params: { key_id }, headers, body, principal: { org_id }, audit }) {
-        await changeKeyQuotas(
-          db,
-          { org_id, key_id },
-          body,
-          defaultQuotas(config),
-          (limits) => requireMatch(headers["if-match"], contentTag(limits)),
-          { audit, target: { type: "key", id: key_id }, view: (limits) => limits },
-        );
-        return ofKey(org_id, key_id);
-      },
-    }),
-  ];
-}
+export const quotaOperations = [
+  define({
+    id: "getQuotas",
+    route: "GET /v2/quotas",
+    summary: "Get the organisation's quotas and usage",
+    description:
+      "Returns the quotas that the operator sets, and how much of each is used. A request beyond a quota returns 429 `quota_exceeded`; nodes beyond `concurrent_nodes` wait.",
+    success: { 200: { description: "The quotas.", schema: quotasSchema } },
+    async handler({ principal: { org_id } }, { db, config }) {
+      const quotas = await db.orgTransaction(org_id, (connection) =>
+        quotaStatus(connection, org_id, null, defaultQuotas(config)),
+      );
+      return { status: 200, body: { quotas } };
+    },
+  }),
+  define({
+    id: "getKeyQuotas",
+    route: "GET /v2/api-keys/{key_id}/quotas",
+    summary: "Get an API key's quotas and usage",
+    description: "Returns the quotas of a key and how much of each is used. The organisation's quotas apply too.",
+    role: "admin",
+    params: keyParams,
+    success: { 200: { description: "The quotas.", schema: quotasSchema, headers: ETAG } },
+    handler: ({ params: { key_id }, principal: { org_id } }, deps) => ofKey(deps, org_id, key_id),
+  }),
+  define({
+    id: "changeKeyQuotas",
+    route: "PATCH /v2/api-keys/{key_id}/quotas",
+    summary: "Set an API key's quotas",
+    description:
+      "Sets quotas up to the organisation's; `null` clears one. They count runs that the key starts, runs that these runs start with the action `start_run`, runs of triggers that the key tests or repeats, the nodes of all these runs and the model cost in them. Changes take effect within five seconds.",
+    role: "admin",
+    params: keyParams,
+    headers: ifMatchHeaders,
+    body: changeBody,
+    examples: {
+      several: { concurrent_runs: 20, runs_per_minute: 120, model_usd_month: 50 },
+      none: { model_usd_month: null },
+    },
+    success: { 200: { description: "The updated quotas.", schema: quotasSchema, headers: ETAG } },
+    async handler({ params: { key_id }, headers, body, principal: { org_id }, audit }, deps) {
+      await changeKeyQuotas(
+        deps.db,
+        { org_id, key_id },
+        body,
+        defaultQuotas(deps.config),
+        (limits) => requireMatch(headers["if-match"], contentTag(limits)),
+        { audit, target: { type: "key", id: key_id }, view: (limits) => limits },
+      );
+      return ofKey(deps, org_id, key_id);
+    },
+  }),
+];

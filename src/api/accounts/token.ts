@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { isUuid } from "../../domain/uuid.ts";
 import { clientAddress } from "../http/client-address.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { JsonAnswer, Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
+import type { JsonAnswer } from "../http/operation.ts";
 import { requestOf } from "../http/request-audit.ts";
 import { readForm } from "../http/read-form.ts";
 import { noteRefusedSignIns, recordSignIn } from "../../services/accounts/record-sign-in.ts";
@@ -48,62 +47,56 @@ const errorSchema = z
   })
   .meta({ id: "TokenError" });
 
-/** `/token`: the OAuth 2.0 password flow. */
-export function createTokenOperations(
-  { db, config, logger }: ApiDeps,
-  { credentials, signIn }: ApiServices,
-): Operation[] {
-  const noteRefused = noteRefusedSignIns(db, logger);
-  const tokens = createTokenService(db, (id) => credentials.forget(id));
+const define = operationsOf({ tag: "Authentication", auth: "none" }, ({ db, logger, credentials }) => ({
+  noteRefused: noteRefusedSignIns(db, logger),
+  tokens: createTokenService(db, (id) => credentials.forget(id)),
+}));
 
-  return [
-    defineOperation({
-      id: "createToken",
-      method: "POST",
-      path: "/token",
-      tag: "Authentication",
-      summary: "Get or renew an access token",
-      description:
-        "Returns an access token for an email address and password, or for a refresh token (RFC 6749 sections 4.3 and 6). Access tokens are valid for an hour, refresh tokens for 30 days.",
-      auth: "none",
-      form,
-      problems: ["rate_limited", "payload_too_large", "unsupported_media_type"],
-      success: { 200: { description: "The tokens.", schema: tokenSchema } },
-      failures: { 400: { description: "An OAuth error (RFC 6749 section 5.2).", schema: errorSchema } },
-      async handler({ ctx }) {
-        const { members, tooMany } = await readForm(ctx, { maxBytes: MAX_FORM_BYTES, maxMembers: MAX_PARAMETERS });
-        if (tooMany) return refusal("invalid_request", `The request can have at most ${MAX_PARAMETERS} parameters.`);
-        if ([...members.values()].some((values) => values.length > 1))
-          return refusal("invalid_request", "A parameter was sent more than once.");
-        const given = (name: string): string | undefined => members.get(name)?.[0];
-        const grant = given("grant_type");
-        const address = clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES);
-        const client = { user_agent: ctx.get("User-Agent"), address };
-        if (grant === "password" && !config.MILLRACE_PASSWORD_SIGN_IN)
-          return refusal("unsupported_grant_type", "Password sign-in is disabled.");
-        if (grant === "password") {
-          const [username, password] = [given("username"), given("password")];
-          if (!username || !password) return refusal("invalid_request", "username and password are required.");
-          const orgId = given("org_id");
-          if (orgId !== undefined && !isUuid(orgId)) return refusal("invalid_request", "org_id must be a UUID.");
-          const user = await signIn.check({ email: username, password, address, orgId });
-          const place = { ...requestOf(config, ctx), operation: "createToken" };
-          if (user === null) noteRefused(place, username, orgId);
-          return answer(
-            user && (await tokens.issue(user, client, (connection) => recordSignIn(connection, place, user, null))),
-          );
-        }
-        if (grant === "refresh_token") {
-          const refreshToken = given("refresh_token");
-          if (!refreshToken) return refusal("invalid_request", "refresh_token is required.");
-          return answer(await tokens.refresh(refreshToken, client));
-        }
-        if (!grant) return refusal("invalid_request", "grant_type is required.");
-        return refusal("unsupported_grant_type", "grant_type must be password or refresh_token.");
-      },
-    }),
-  ];
-}
+/** `/token`: the OAuth 2.0 password flow. */
+export const tokenOperations = [
+  define({
+    id: "createToken",
+    route: "POST /token",
+    summary: "Get or renew an access token",
+    description:
+      "Returns an access token for an email address and password, or for a refresh token (RFC 6749 sections 4.3 and 6). Access tokens are valid for an hour, refresh tokens for 30 days.",
+    form,
+    problems: ["rate_limited", "payload_too_large", "unsupported_media_type"],
+    success: { 200: { description: "The tokens.", schema: tokenSchema } },
+    failures: { 400: { description: "An OAuth error (RFC 6749 section 5.2).", schema: errorSchema } },
+    async handler({ ctx }, { config, signIn, noteRefused, tokens }) {
+      const { members, tooMany } = await readForm(ctx, { maxBytes: MAX_FORM_BYTES, maxMembers: MAX_PARAMETERS });
+      if (tooMany) return refusal("invalid_request", `The request can have at most ${MAX_PARAMETERS} parameters.`);
+      if ([...members.values()].some((values) => values.length > 1))
+        return refusal("invalid_request", "A parameter was sent more than once.");
+      const given = (name: string): string | undefined => members.get(name)?.[0];
+      const grant = given("grant_type");
+      const address = clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES);
+      const client = { user_agent: ctx.get("User-Agent"), address };
+      if (grant === "password" && !config.MILLRACE_PASSWORD_SIGN_IN)
+        return refusal("unsupported_grant_type", "Password sign-in is disabled.");
+      if (grant === "password") {
+        const [username, password] = [given("username"), given("password")];
+        if (!username || !password) return refusal("invalid_request", "username and password are required.");
+        const orgId = given("org_id");
+        if (orgId !== undefined && !isUuid(orgId)) return refusal("invalid_request", "org_id must be a UUID.");
+        const user = await signIn.check({ email: username, password, address, orgId });
+        const place = { ...requestOf(config, ctx), operation: "createToken" };
+        if (user === null) noteRefused(place, username, orgId);
+        return answer(
+          user && (await tokens.issue(user, client, (connection) => recordSignIn(connection, place, user, null))),
+        );
+      }
+      if (grant === "refresh_token") {
+        const refreshToken = given("refresh_token");
+        if (!refreshToken) return refusal("invalid_request", "refresh_token is required.");
+        return answer(await tokens.refresh(refreshToken, client));
+      }
+      if (!grant) return refusal("invalid_request", "grant_type is required.");
+      return refusal("unsupported_grant_type", "grant_type must be password or refresh_token.");
+    },
+  }),
+];
 
 function answer(pair: TokenPair | null): JsonAnswer {
   if (!pair) return refusal("invalid_grant", "The user name, the password or the token is not valid.");

@@ -1,17 +1,56 @@
 import { z } from "zod";
-import { storedTarget } from "../../domain/audit/audit.ts";
+import { storedTarget, ACTOR_TYPES, AUDIT_OUTCOMES } from "../../domain/audit/audit.ts";
 import { timeText } from "../../domain/timestamps.ts";
 import { textStream } from "../../platform/records.ts";
 import { hashUser } from "../../services/erasures/erasures.ts";
 import { listAuditEntries } from "../../stores/audit/audit-log.ts";
 import type { AuditEntry, AuditFilter } from "../../stores/audit/audit-log.ts";
-import type { ApiDeps } from "../deps.ts";
 import { NDJSON } from "../http/event-stream.ts";
 import { fileNameHeader } from "../http/file-name-header.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
-import { auditEntrySchema, presentAuditEntry } from "./audit-presenter.ts";
+import { operationsOf } from "../http/operation.ts";
+import { jsonValueSchema } from "../../domain/json-schema.ts";
+import { asDeclared } from "../http/as-declared.ts";
+
+const auditEntrySchema = z
+  .object({
+    entry_id: z.uuid(),
+    at: z.iso.datetime(),
+    actor: z.object({
+      type: z
+        .enum(ACTOR_TYPES)
+        .describe("`cli`: a person with access to the installation itself. `page`: a visitor of a published page."),
+      id: z
+        .uuid()
+        .nullable()
+        .describe("ID of the user or key; `null` for a refused sign-in, for `system` and for `cli`."),
+      session_id: z.uuid().nullable().describe("The console session that the user was signed in with."),
+      address: z.string().nullable(),
+      user_agent: z.string().nullable(),
+    }),
+    request_id: z.string().nullable().describe("The `X-Request-Id` of the request."),
+    operation: z.string().describe("Operation ID in this document or, for the command line, the command."),
+    target: z
+      .object({ type: z.string(), id: z.string() })
+      .nullable()
+      .describe("Type of the changed resource, such as `project`; `null` for the whole organisation."),
+    outcome: z.enum(AUDIT_OUTCOMES),
+    changes: z
+      .record(z.string(), z.object({ before: jsonValueSchema.optional(), after: jsonValueSchema.optional() }))
+      .describe(
+        "The changes by field. Without `before` the field is new, without `after` it was deleted. Secrets are masked; of a value longer than 1 kB you see the beginning of its JSON text.",
+      ),
+  })
+  .meta({ id: "AuditEntry" });
+
+function presentAuditEntry(entry: AuditEntry): z.infer<typeof auditEntrySchema> {
+  const { actor_type, actor_id, target_type, target_id } = entry;
+  return asDeclared(auditEntrySchema, {
+    ...entry,
+    actor: { ...entry, type: actor_type, id: actor_id },
+    target: target_type === null || target_id === null ? null : { type: target_type, id: target_id },
+  });
+}
 
 const filters = {
   actor: z.uuid().toLowerCase().optional().describe("Only entries of this user or key."),
@@ -28,71 +67,65 @@ const filters = {
   until: timeText.optional().describe("RFC 3339 time; exclusive."),
 };
 
-const COMMON = { method: "GET", tag: "Audit log", auth: "secret", role: "admin" } as const;
 const EXPORTED_AT_ONCE = 500;
 
+const define = operationsOf({ tag: "Audit log", auth: "secret", role: "admin" });
+
 /** `/v2/audit-log`: who changed what, and who read secrets and exports. */
-export function createAuditOperations({ db, reads }: ApiDeps): Operation[] {
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "listAuditLog",
-      path: "/v2/audit-log",
-      summary: "List the audit log",
-      description:
-        "Lists who changed what, from where and when: every change through this API and the command line, every sign-in, and each time a secret was rotated or data was exported. A run records itself who started it. Entries are never changed.",
-      query: listQuery.extend(filters),
-      success: { 200: { description: "A page of entries.", schema: pageOf(auditEntrySchema, "AuditEntryPage") } },
-      async handler({ query, principal: { org_id } }) {
-        const filter = filterOf(org_id, query);
-        return listPage({
-          list: "audit-log",
-          orgId: org_id,
-          query,
-          filters: { ...filter },
-          fetch: (keyset) => reads.org(org_id, (connection) => listAuditEntries(connection, filter, keyset)),
-          idOf: ({ entry_id }) => entry_id,
-          present: presentAuditEntry,
-        });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "exportAuditLog",
-      audit: "always",
-      path: "/v2/audit-log/export",
-      summary: "Download the audit log",
-      description: "Returns the entries as JSON lines, oldest first. The download itself is recorded as an entry.",
-      query: z.object(filters),
-      success: { 200: { description: "One entry per line.", content: { [NDJSON]: z.string() } } },
-      async handler({ query, principal: { org_id }, audit }) {
-        const filter = filterOf(org_id, query);
-        // Recorded before the first line is read, so that the file contains the entry.
-        await db.org(org_id, (connection) => audit(connection, {}));
-        async function* lines(): AsyncGenerator<string> {
-          let beyond: string | null = null;
-          for (;;) {
-            const keyset = { beyond, ascending: true, limit: EXPORTED_AT_ONCE };
-            const page: AuditEntry[] = await db.orgRead(
-              org_id,
-              (connection) => listAuditEntries(connection, filter, keyset),
-              true,
-            );
-            for (const entry of page) yield `${JSON.stringify(presentAuditEntry(entry))}\n`;
-            beyond = page.at(-1)?.entry_id ?? null;
-            if (page.length < EXPORTED_AT_ONCE) return;
-          }
+export const auditOperations = [
+  define({
+    id: "listAuditLog",
+    route: "GET /v2/audit-log",
+    summary: "List the audit log",
+    description:
+      "Lists who changed what, from where and when: every change through this API and the command line, every sign-in, and each time a secret was rotated or data was exported. A run records itself who started it. Entries are never changed.",
+    query: listQuery.extend(filters),
+    success: { 200: { description: "A page of entries.", schema: pageOf(auditEntrySchema) } },
+    async handler({ query, principal: { org_id } }, { reads }) {
+      const filter = filterOf(org_id, query);
+      return listPage("audit-log", org_id, query, {
+        filters: { ...filter },
+        fetch: (keyset) => reads.org(org_id, (connection) => listAuditEntries(connection, filter, keyset)),
+        idOf: ({ entry_id }) => entry_id,
+        present: presentAuditEntry,
+      });
+    },
+  }),
+  define({
+    id: "exportAuditLog",
+    audit: "always",
+    route: "GET /v2/audit-log/export",
+    summary: "Download the audit log",
+    description: "Returns the entries as JSON lines, oldest first. The download itself is recorded as an entry.",
+    query: z.object(filters),
+    success: { 200: { description: "One entry per line.", content: { [NDJSON]: z.string() } } },
+    async handler({ query, principal: { org_id }, audit }, { db }) {
+      const filter = filterOf(org_id, query);
+      // Recorded before the first line is read, so that the file contains the entry.
+      await db.org(org_id, (connection) => audit(connection, {}));
+      async function* lines(): AsyncGenerator<string> {
+        let beyond: string | null = null;
+        for (;;) {
+          const keyset = { beyond, ascending: true, limit: EXPORTED_AT_ONCE };
+          const page: AuditEntry[] = await db.orgRead(
+            org_id,
+            (connection) => listAuditEntries(connection, filter, keyset),
+            true,
+          );
+          for (const entry of page) yield `${JSON.stringify(presentAuditEntry(entry))}\n`;
+          beyond = page.at(-1)?.entry_id ?? null;
+          if (page.length < EXPORTED_AT_ONCE) return;
         }
-        return {
-          status: 200,
-          type: NDJSON,
-          content: textStream(lines()),
-          headers: { "Content-Disposition": fileNameHeader("audit-log.ndjson"), "Cache-Control": "no-store" },
-        };
-      },
-    }),
-  ];
-}
+      }
+      return {
+        status: 200,
+        type: NDJSON,
+        content: textStream(lines()),
+        headers: { "Content-Disposition": fileNameHeader("audit-log.ndjson"), "Cache-Control": "no-store" },
+      };
+    },
+  }),
+];
 
 interface GivenFilters {
   readonly actor?: string | undefined;

@@ -1,5 +1,4 @@
-import type { CreateOperations } from "../deps.ts";
-import { createAuditOperations } from "./audit-log.ts";
+import { auditOperations } from "./audit-log.ts";
 
 /** The operations of the audit log. */
-export const audit: CreateOperations = [createAuditOperations];
+export const audit = [...auditOperations];

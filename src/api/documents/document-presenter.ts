@@ -40,9 +40,5 @@ export function presentUploadedDocument(document: Presentable): UploadedDocument
 }
 
 export function presentDocument(document: DocumentRow): DocumentView {
-  return asDeclared(documentSchema, {
-    ...document,
-    ...presentUploadedDocument(document),
-    error: document.error && { code: document.error.code, message: document.error.message },
-  });
+  return asDeclared(documentSchema, { ...document, ...presentUploadedDocument(document) });
 }

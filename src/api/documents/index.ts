@@ -1,6 +1,5 @@
-import type { CreateOperations } from "../deps.ts";
-import { createUploadOperations } from "./uploads.ts";
-import { createDocumentOperations } from "./documents.ts";
+import { uploadOperations } from "./uploads.ts";
+import { documentOperations } from "./documents.ts";
 
 /** The operations of uploaded documents. */
-export const documents: CreateOperations = [createUploadOperations, createDocumentOperations];
+export const documents = [...uploadOperations, ...documentOperations];

@@ -1,3 +1,4 @@
+import type { Config } from "../../config.ts";
 import { Problem } from "../../domain/errors.ts";
 import type { KindWith } from "../../domain/flow/kinds.ts";
 import { imageTypes } from "../../domain/flow/nodes/image.ts";
@@ -7,12 +8,12 @@ import type { Plan, PlanNodeOf } from "../../domain/flow/plan/types.ts";
 import { MEDIA_TYPES } from "../../domain/media/media.ts";
 import { z } from "zod";
 import { storageOf } from "../../services/accounts/quotas.ts";
-import { discardDocuments } from "../../services/documents/discard-documents.ts";
+import { discardBlob, discardDocuments } from "../../services/documents/discard-documents.ts";
 import { MAX_READ_AT_ONCE } from "../../services/documents/document-sweeper.ts";
 import { storeUpload } from "../../services/documents/store-upload.ts";
 import type { StoredUpload, UploadRules } from "../../services/documents/store-upload.ts";
 import * as documents from "../../stores/documents/documents.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
+import type { HandlerDeps } from "../deps.ts";
 import type { RequestContext } from "../http/operation.ts";
 import { readMultipart } from "../http/read-multipart.ts";
 
@@ -49,96 +50,84 @@ export interface ReceivedDocument {
   readonly replayed: boolean;
 }
 
-/** Receives uploads. */
-export interface UploadReceiver {
-  /** What a node accepts. */
-  rules(node: UploadNode): UploadRules;
-  /**
-   * Stores the file of a multipart request as a document, and starts reading it. Throws 413, 415, 422, 429, and 409 if another file was
-   * uploaded with the same `file_id`; nothing is left behind then.
-   */
-  receive(ctx: RequestContext, place: UploadPlace): Promise<ReceivedDocument>;
+/** Creates the document of an upload. Returns the existing one if this upload was already made. */
+async function keep(deps: HandlerDeps, document: documents.NewDocument): Promise<documents.DocumentRow | null> {
+  const { db, starter, logger, quotas } = deps;
+  const { org_id, file_id } = document;
+  const countStored = await storageOf(quotas, org_id);
+  const made = await db.orgTransaction(org_id, async (connection) => {
+    await documents.lockFilename(connection, document, document.filename);
+    if (!(await documents.insertDocument(connection, document))) return null;
+    const replaced = await documents.deleteReplaced(connection, document);
+    await countStored(connection, document.size);
+    return { replaced, pending: await documents.countPending(connection, org_id, MAX_READ_AT_ONCE + 1) };
+  });
+  if (!made) return earlier(deps, document);
+  await discardDocuments(deps, made.replaced);
+  // The row alone is sufficient: the sweeper starts the extraction if this start is lost or has to wait.
+  if (made.pending > MAX_READ_AT_ONCE) return null;
+  await starter
+    .startIngest({ org_id, file_id })
+    .catch((err: unknown) => logger.warn({ err, file_id }, "could not start the ingestion; it will be retried"));
+  return null;
 }
 
-export function createUploadReceiver(deps: ApiDeps, { quotas }: Pick<ApiServices, "quotas">): UploadReceiver {
-  const { config, db, blobs, runs, logger } = deps;
+/** The document that another upload with the same Idempotency-Key created, earlier or at the same time. */
+async function earlier({ db }: HandlerDeps, document: documents.NewDocument): Promise<documents.DocumentRow> {
+  const known = await db.org(document.org_id, (connection) => documents.getDocument(connection, document.file_id));
+  const same = known?.content_hash === document.content_hash && known.filename === document.filename;
+  if (known && same) return known;
+  throw new Problem("idempotency_conflict", "This Idempotency-Key was used with another file in the last 24 hours.");
+}
 
-  const undo = async ({ key }: StoredUpload): Promise<void> => {
-    await blobs
-      .delete(key)
-      .catch((err: unknown) => logger.warn({ err, key }, "could not delete a blob; the daily clean-up will"));
+/** What a node accepts. */
+export function uploadRules(config: Config, node: UploadNode): UploadRules {
+  return byKind(RULES, node, {
+    maxBytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,
+    maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
+  });
+}
+
+/**
+ * Stores the file of a multipart request as a document, and starts reading it. Throws 413, 415, 422, 429, and 409 if another file was
+ * uploaded with the same `file_id`; nothing is left behind then.
+ */
+export async function receiveUpload(
+  deps: HandlerDeps,
+  ctx: RequestContext,
+  { node, file_id, org_id, project_id, user_id }: UploadPlace,
+): Promise<ReceivedDocument> {
+  const undo = ({ key }: StoredUpload): Promise<void> => discardBlob(deps, key);
+  const accepted = uploadRules(deps.config, node);
+  const { files } = await readMultipart(
+    ctx,
+    uploadForm,
+    { maxFileBytes: accepted.maxBytes },
+    { take: (file) => storeUpload(deps.blobs, org_id, file, accepted), undo },
+  );
+  const upload = files[0] as StoredUpload;
+  const document: documents.NewDocument = {
+    file_id,
+    org_id,
+    project_id,
+    node_id: node.id,
+    user_id,
+    filename: upload.filename,
+    mime_type: upload.mime_type,
+    charset: upload.charset,
+    size: upload.size,
+    content_hash: upload.sha256,
+    blob_key: upload.key,
   };
-
-  /** Creates the document of an upload. Returns the existing one if this upload was already made. */
-  async function keep(document: documents.NewDocument): Promise<documents.DocumentRow | null> {
-    const { org_id, file_id } = document;
-    const countStored = await storageOf(quotas, org_id);
-    const made = await db.orgTransaction(org_id, async (connection) => {
-      await documents.lockFilename(connection, document, document.filename);
-      if (!(await documents.insertDocument(connection, document))) return null;
-      const replaced = await documents.deleteReplaced(connection, document);
-      await countStored(connection, document.size);
-      return { replaced, pending: await documents.countPending(connection, org_id, MAX_READ_AT_ONCE + 1) };
-    });
-    if (!made) return earlier(document);
-    await discardDocuments(deps, made.replaced);
-    // The row alone is sufficient: the sweeper starts the extraction if this start is lost or has to wait.
-    if (made.pending > MAX_READ_AT_ONCE) return null;
-    await runs
-      .startIngest({ org_id, file_id })
-      .catch((err: unknown) => logger.warn({ err, file_id }, "could not start the ingestion; it will be retried"));
-    return null;
+  try {
+    const known = await keep(deps, document);
+    if (!known) return { document: { ...document, status: "pending" }, replayed: false };
+    await undo(upload);
+    return { document: known, replayed: true };
+  } catch (error) {
+    await undo(upload);
+    throw error;
   }
-
-  /** The document that another upload with the same Idempotency-Key created, earlier or at the same time. */
-  async function earlier(document: documents.NewDocument): Promise<documents.DocumentRow> {
-    const known = await db.org(document.org_id, (connection) => documents.getDocument(connection, document.file_id));
-    const same = known?.content_hash === document.content_hash && known.filename === document.filename;
-    if (known && same) return known;
-    throw new Problem("idempotency_conflict", "This Idempotency-Key was used with another file in the last 24 hours.");
-  }
-
-  const rules = (node: UploadNode): UploadRules =>
-    byKind(RULES, node, {
-      maxBytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,
-      maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
-    });
-
-  return {
-    rules,
-    async receive(ctx, { node, file_id, org_id, project_id, user_id }) {
-      const accepted = rules(node);
-      const { files } = await readMultipart(
-        ctx,
-        uploadForm,
-        { maxFileBytes: accepted.maxBytes },
-        { take: (file) => storeUpload(blobs, org_id, file, accepted), undo },
-      );
-      const upload = files[0] as StoredUpload;
-      const document: documents.NewDocument = {
-        file_id,
-        org_id,
-        project_id,
-        node_id: node.id,
-        user_id,
-        filename: upload.filename,
-        mime_type: upload.mime_type,
-        charset: upload.charset,
-        size: upload.size,
-        content_hash: upload.sha256,
-        blob_key: upload.key,
-      };
-      try {
-        const known = await keep(document);
-        if (!known) return { document: { ...document, status: "pending" }, replayed: false };
-        await undo(upload);
-        return { document: known, replayed: true };
-      } catch (error) {
-        await undo(upload);
-        throw error;
-      }
-    },
-  };
 }
 
 interface UploadLimits {

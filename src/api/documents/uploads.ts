@@ -1,14 +1,16 @@
-import { environmentMember, requireOneVersion, requirePublicEnvironment } from "../http/environment.ts";
+import {
+  VERSION_PROBLEMS,
+  environmentMember,
+  requireOneVersion,
+  requirePublicEnvironment,
+} from "../http/environment.ts";
 import { z } from "zod";
 import { invalid, notFound } from "../../domain/errors.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 import { presentUploadedDocument, uploadedDocumentSchema } from "./document-presenter.ts";
-import { flowLimits } from "../../services/projects/deploy-flow.ts";
 import { freezeDraft } from "../../services/projects/drafts.ts";
-import { createUploadReceiver, uploadForm, uploadNodes } from "./receive-upload.ts";
+import { receiveUpload, uploadForm, uploadNodes } from "./receive-upload.ts";
 import type { UploadNode } from "./receive-upload.ts";
 import { userHandle, visibleText } from "../http/text-fields.ts";
 
@@ -41,52 +43,38 @@ const query = z.object({
 const DESCRIPTION =
   "Uploads a document to a document node of a flow. The file is stored first and read in the background: `status` starts as `pending`. Runs with the same `user_id` wait until it has been read. Uploading the same file name again for the same organisation, `user_id`, flow and node replaces the earlier file. The file type is detected from the content; the declared type is ignored. With an `Idempotency-Key` the same file is stored once; a different file with that key returns 409.";
 
-/** `/upload_to_storage_user` and its older name. */
-export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServices): Operation[] {
-  const { config, db, evaluation } = deps;
-  const drafts = { db, evaluation, limits: flowLimits(config) };
-  const uploads = createUploadReceiver(deps, { quotas });
+const define = operationsOf({ tag: "Documents", auth: "public" });
 
-  return ADDRESSES.map(({ path, id, summary }) =>
-    defineOperation({
-      id,
-      method: "POST",
-      path,
-      tag: "Documents",
-      summary,
-      description: DESCRIPTION,
-      auth: "public",
-      query,
-      multipart: uploadForm,
-      idempotent: "claim",
-      createdId: "file_id",
-      problems: [
-        "bad_request",
-        "not_found",
-        "flow_version_not_found",
-        "environment_not_found",
-        "environment_empty",
-        "quota_exceeded",
-      ],
-      success: { 200: { description: "The document, not read yet.", schema: uploadedDocumentSchema } },
-      async handler({ query: { org, user_id, flow_id, node_id, environment, run_draft }, principal, ctx, newId }) {
-        const { org_id } = principal;
-        if (org.toLowerCase() !== org_id) throw notFound("flow");
-        requireOneVersion("query", { version: -1, draft: run_draft, environment });
-        if (principal.access === "public") requirePublicEnvironment(environment);
-        const { project, plan } = run_draft
-          ? await freezeDraft(drafts, principal, flow_id, ["query", "run_draft"])
-          : await flows.get(org_id, flow_id, -1, environment);
-        const node = documentNode(plan, node_id);
-        const { project_id } = project;
-        const place = { org_id, project_id, user_id, node, file_id: newId() };
-        const { document, replayed } = await uploads.receive(ctx, place);
-        const body = presentUploadedDocument(document);
-        return { status: 200, body, ...(replayed && { headers: { "Idempotent-Replayed": "true" } }) };
-      },
-    }),
-  );
-}
+/** `/upload_to_storage_user` and its older name. */
+export const uploadOperations = ADDRESSES.map(({ path, id, summary }) =>
+  define({
+    id,
+    route: `POST ${path}`,
+    summary,
+    description: DESCRIPTION,
+    query,
+    multipart: uploadForm,
+    idempotent: "claim",
+    createdId: "file_id",
+    problems: [...VERSION_PROBLEMS, "bad_request", "not_found", "quota_exceeded"],
+    success: { 200: { description: "The document, not read yet.", schema: uploadedDocumentSchema } },
+    async handler({ query: { org, user_id, flow_id, node_id, environment, run_draft }, principal, ctx, newId }, deps) {
+      const { org_id } = principal;
+      if (org.toLowerCase() !== org_id) throw notFound("flow");
+      requireOneVersion("query", { version: -1, draft: run_draft, environment });
+      if (principal.access === "public") requirePublicEnvironment(environment);
+      const { project, plan } = run_draft
+        ? await freezeDraft(deps, principal, flow_id, ["query", "run_draft"])
+        : await deps.flows.get(org_id, flow_id, -1, environment);
+      const node = documentNode(plan, node_id);
+      const { project_id } = project;
+      const place = { org_id, project_id, user_id, node, file_id: newId() };
+      const { document, replayed } = await receiveUpload(deps, ctx, place);
+      const body = presentUploadedDocument(document);
+      return { status: 200, body, ...(replayed && { headers: { "Idempotent-Replayed": "true" } }) };
+    },
+  }),
+);
 
 /**
  * The node that a request addresses. Throws 422 if the flow has no document node, or if it has more than one and the request names none.

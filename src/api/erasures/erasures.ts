@@ -4,15 +4,12 @@ import { auditAs } from "../../services/audit/audit.ts";
 import { createErasure, requireErasure } from "../../services/erasures/erasures.ts";
 import { listErasures } from "../../stores/erasures/erasures.ts";
 import type { ErasureRow } from "../../stores/erasures/erasures.ts";
-import type { ApiDeps } from "../deps.ts";
 import { asDeclared } from "../http/as-declared.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { created, operationsOf, linksTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { visibleText } from "../http/text-fields.ts";
 
-const COMMON = { tag: "Erasures", auth: "secret", role: "admin" } as const;
 const PATH = "/v2/erasures";
 const params = z.object({ erasure_id: pathId("erasure") });
 
@@ -56,82 +53,65 @@ const erasureSchema = z
   .meta({ id: "Erasure" });
 export type ErasureView = z.infer<typeof erasureSchema>;
 
+const audited = auditAs("erasure", auditView);
+
+const define = operationsOf({ tag: "Erasures", auth: "secret", role: "admin" });
+
 /** `/v2/erasures`: erasure of all data of one end user, with a report. */
-export function createErasureOperations({ db, reads }: ApiDeps): Operation[] {
-  const audited = auditAs("erasure", auditView);
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "createErasure",
-      method: "POST",
-      path: PATH,
-      summary: "Erase the data of a user",
-      description: `Permanently removes all data of an end user, in the background: runs with their values, nodes, events and pauses
+export const erasureOperations = [
+  define({
+    id: "createErasure",
+    route: `POST ${PATH}`,
+    summary: "Erase the data of a user",
+    description: `Permanently removes all data of an end user, in the background: runs with their values, nodes, events and pauses
 (unfinished runs are cancelled), child runs and runs that triggers started from them, conversations, documents,
 dataset rows made from those runs and experiment results of these rows, scores, events and webhook deliveries,
 stored responses, blobs, and their workflows in Temporal.
 
 If an erasure for this user is already running, it is returned. Data created for the user in the meantime is
 erased too.`,
-      body,
-      examples: { user: { user_id: "ada-1" } },
-      problems: ["not_found"],
-      success: {
-        202: {
-          description: "The erasure.",
-          schema: erasureSchema,
-          headers: { Location: "URL of the created resource." },
-          links: { getErasure: linkTo("getErasure", ["erasure_id"]) },
-        },
-      },
-      async handler({ body: { user_id, project_id }, principal: { org_id, type, id }, audit, newId }) {
-        const erasure_id = newId();
-        const wanted = { erasure_id, org_id, user_id, created_by_type: type, created_by_id: id };
-        const erasure = await createErasure(
-          db,
-          { ...wanted, project_id: project_id ?? null },
-          audited(audit, erasure_id),
-        );
-        return { status: 202, body: present(erasure), headers: { Location: `${PATH}/${erasure.erasure_id}` } };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "listErasures",
-      method: "GET",
-      path: PATH,
-      summary: "List erasures",
-      description:
-        "Lists erasures, newest first, with the number of items each has removed. Erasures are kept forever.",
-      query: listQuery,
-      success: { 200: { description: "A page of erasures.", schema: pageOf(erasureSchema, "ErasurePage") } },
-      async handler({ query, principal: { org_id } }) {
-        return listPage({
-          list: "erasures",
-          orgId: org_id,
-          query,
-          fetch: (keyset) => reads.org(org_id, (connection) => listErasures(connection, keyset)),
-          idOf: ({ erasure_id }) => erasure_id,
-          present,
-        });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getErasure",
-      method: "GET",
-      path: `${PATH}/{erasure_id}`,
-      summary: "Get the report of an erasure",
-      description:
-        "Returns what the erasure has removed so far. It runs in the background; poll until it is COMPLETED.",
-      params,
-      success: { 200: { description: "The erasure.", schema: erasureSchema } },
-      async handler({ params: { erasure_id }, principal: { org_id } }) {
-        return { status: 200, body: present(await requireErasure(db, org_id, erasure_id)) };
-      },
-    }),
-  ];
-}
+    body,
+    examples: { user: { user_id: "ada-1" } },
+    problems: ["not_found"],
+    success: { 202: created("The erasure.", erasureSchema, linksTo("getErasure", ["erasure_id"])) },
+    async handler({ body: { user_id, project_id }, principal: { org_id, type, id }, audit, newId }, { db }) {
+      const erasure_id = newId();
+      const wanted = { erasure_id, org_id, user_id, created_by_type: type, created_by_id: id };
+      const erasure = await createErasure(
+        db,
+        { ...wanted, project_id: project_id ?? null },
+        audited(audit, erasure_id),
+      );
+      return { status: 202, body: present(erasure), headers: { Location: `${PATH}/${erasure.erasure_id}` } };
+    },
+  }),
+  define({
+    id: "listErasures",
+    route: `GET ${PATH}`,
+    summary: "List erasures",
+    description: "Lists erasures, newest first, with the number of items each has removed. Erasures are kept forever.",
+    query: listQuery,
+    success: { 200: { description: "A page of erasures.", schema: pageOf(erasureSchema) } },
+    async handler({ query, principal: { org_id } }, { reads }) {
+      return listPage("erasures", org_id, query, {
+        fetch: (keyset) => reads.org(org_id, (connection) => listErasures(connection, keyset)),
+        idOf: ({ erasure_id }) => erasure_id,
+        present,
+      });
+    },
+  }),
+  define({
+    id: "getErasure",
+    route: `GET ${PATH}/{erasure_id}`,
+    summary: "Get the report of an erasure",
+    description: "Returns what the erasure has removed so far. It runs in the background; poll until it is COMPLETED.",
+    params,
+    success: { 200: { description: "The erasure.", schema: erasureSchema } },
+    async handler({ params: { erasure_id }, principal: { org_id } }, { db }) {
+      return { status: 200, body: present(await requireErasure(db, org_id, erasure_id)) };
+    },
+  }),
+];
 
 function auditView({ project_id, user_hash }: ErasureRow) {
   return { project_id, user_hash };

@@ -1,5 +1,4 @@
-import type { CreateOperations } from "../deps.ts";
-import { createErasureOperations } from "./erasures.ts";
+import { erasureOperations } from "./erasures.ts";
 
 /** The operations of erasures. */
-export const erasures: CreateOperations = [createErasureOperations];
+export const erasures = [...erasureOperations];

@@ -26,9 +26,7 @@ export const datasetSchema = z
   })
   .meta({ id: "Dataset" });
 
-export function presentDataset(dataset: DatasetRow): z.infer<typeof datasetSchema> {
-  return asDeclared(datasetSchema, dataset);
-}
+export const presentDataset = (dataset: DatasetRow) => asDeclared(datasetSchema, dataset);
 
 export const rowSchema = z
   .object({
@@ -82,7 +80,6 @@ export const importSchema = z
   .meta({ id: "DatasetImport" });
 
 export function presentImport(row: ImportRow): z.infer<typeof importSchema> {
-  const errors = row.errors.map(({ line, code, message }) => ({ line, code, message }));
   const preview = row.preview.map(({ source_run_id: _run, ...shown }) => shown);
-  return asDeclared(importSchema, { ...row, errors, preview });
+  return asDeclared(importSchema, { ...row, preview });
 }

@@ -15,18 +15,15 @@ import { readsOf } from "../../services/system/reads.ts";
 import { findDataset } from "../../stores/evals/datasets.ts";
 import { listRows } from "../../stores/evals/dataset-rows.ts";
 import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
-import type { ApiDeps } from "../deps.ts";
 import { ETAG, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { fileNameHeader } from "../http/file-name-header.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf, linksTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { presentRow, rowSchema } from "./dataset-presenter.ts";
 import { DATASET, datasetParams } from "./datasets.ts";
 
 const MAX_ROWS = 1000;
-const COMMON = { tag: "Evaluation datasets", auth: "secret" } as const;
 const ROWS = `${DATASET}/rows` as const;
 const ROW = `${ROWS}/{row_id}` as const;
 
@@ -87,176 +84,159 @@ const addedSchema = z
   .describe("The row or, for a request with `rows`, an array in the same order.")
   .meta({ id: "DatasetRowsAdded" });
 
-/** `/v2/evals/datasets/{dataset_id}/rows`: the rows of a dataset, in any of its versions. */
-export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
-  const { db, reads } = deps;
-  const toResponse = (row: DatasetRowRow) => tagged(presentRow(row), revisionTag(row.from_version));
-  const searchOf = (query: z.output<typeof searchQuery>, external_id?: string) => ({
-    version: query.version ?? null,
-    split: query.split ?? null,
-    tag: query.tag ?? null,
-    status: query.status ?? null,
-    external_id: external_id ?? null,
-  });
+const toResponse = (row: DatasetRowRow) => tagged(presentRow(row), revisionTag(row.from_version));
+const searchOf = (query: z.output<typeof searchQuery>, external_id?: string) => ({
+  version: query.version ?? null,
+  split: query.split ?? null,
+  tag: query.tag ?? null,
+  status: query.status ?? null,
+  external_id: external_id ?? null,
+});
 
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "listDatasetRows",
-      method: "GET",
-      path: ROWS,
-      summary: "List the rows of a dataset",
-      description:
-        "Lists the rows of the current version or of an earlier one. Versions never change. A page of long rows can have fewer than `page_size` items; `has_more` tells whether more follow.",
-      params: datasetParams,
-      query: listQuery.extend({ ...searchQuery.shape, external_id: z.string().min(1).max(512).optional() }),
-      success: { 200: { description: "A page of rows.", schema: pageOf(rowSchema, "DatasetRowPage") } },
-      async handler({ params: { dataset_id }, query, principal: { org_id } }) {
-        const search = searchOf(query, query.external_id);
-        requireVersion(await db.org(org_id, (connection) => requireDataset(connection, dataset_id)), search.version);
-        return listPage({
-          list: "dataset-rows",
-          orgId: org_id,
-          query,
-          filters: { dataset_id, ...search },
-          fetch: (keyset) => reads.org(org_id, (connection) => listRows(connection, dataset_id, search, keyset)),
-          idOf: (row) => row.row_id,
-          present: presentRow,
-          longRows: true,
-        });
+const define = operationsOf({ tag: "Evaluation datasets", auth: "secret" });
+
+/** `/v2/evals/datasets/{dataset_id}/rows`: the rows of a dataset, in any of its versions. */
+export const datasetRowOperations = [
+  define({
+    id: "listDatasetRows",
+    route: `GET ${ROWS}`,
+    summary: "List the rows of a dataset",
+    description:
+      "Lists the rows of the current version or of an earlier one. Versions never change. A page of long rows can have fewer than `page_size` items; `has_more` tells whether more follow.",
+    params: datasetParams,
+    query: listQuery.extend({ ...searchQuery.shape, external_id: z.string().min(1).max(512).optional() }),
+    success: { 200: { description: "A page of rows.", schema: pageOf(rowSchema) } },
+    async handler({ params: { dataset_id }, query, principal: { org_id } }, { db, reads }) {
+      const search = searchOf(query, query.external_id);
+      requireVersion(await db.org(org_id, (connection) => requireDataset(connection, dataset_id)), search.version);
+      return listPage("dataset-rows", org_id, query, {
+        filters: { dataset_id, ...search },
+        fetch: (keyset) => reads.org(org_id, (connection) => listRows(connection, dataset_id, search, keyset)),
+        idOf: (row) => row.row_id,
+        present: presentRow,
+        longRows: true,
+      });
+    },
+  }),
+  define({
+    id: "addDatasetRows",
+    route: `POST ${ROWS}`,
+    summary: "Add rows to a dataset",
+    description: `Adds one row, or up to ${MAX_ROWS} rows as \`{rows: [...]}\`. They form one new version of the dataset: either all are added, or none.`,
+    params: datasetParams,
+    body: addBody,
+    wideBody: true,
+    idempotent: true,
+    problems: ["conflict"],
+    examples: {
+      one: { inputs: { "in-0": "When do you open?" }, expected_outputs: { "out-0": "At nine." }, split: "test" },
+      several: {
+        rows: [{ inputs: { "in-0": "A" } }, { inputs: { "in-0": "B" }, external_id: "b-1", tags: ["short"] }],
       },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "addDatasetRows",
-      method: "POST",
-      path: ROWS,
-      summary: "Add rows to a dataset",
-      description: `Adds one row, or up to ${MAX_ROWS} rows as \`{rows: [...]}\`. They form one new version of the dataset: either all are added, or none.`,
-      params: datasetParams,
-      body: addBody,
-      wideBody: true,
-      idempotent: true,
-      problems: ["conflict"],
-      examples: {
-        one: { inputs: { "in-0": "When do you open?" }, expected_outputs: { "out-0": "At nine." }, split: "test" },
-        several: {
-          rows: [{ inputs: { "in-0": "A" } }, { inputs: { "in-0": "B" }, external_id: "b-1", tags: ["short"] }],
-        },
+    },
+    success: {
+      201: {
+        description: "The rows.",
+        schema: addedSchema,
+        links: linksTo("getDatasetRow", ["row_id"], ["dataset_id"]),
       },
-      success: {
-        201: {
-          description: "The rows.",
-          schema: addedSchema,
-          links: { getDatasetRow: linkTo("getDatasetRow", ["row_id"], ["dataset_id"]) },
-        },
-      },
-      async handler({ params: { dataset_id }, body, principal: { org_id }, newId, audit }) {
-        const { rows: several, inputs = {}, ...rest } = body;
-        const given = several ?? [{ ...rest, inputs }];
-        const first = newId();
-        // IDs are in the order of the request, and a repeated request gets the same IDs.
-        const ids = given.map((_, index) => (index === 0 ? first : derivedId(first, `row ${index}`))).toSorted();
-        const rows = given.map(({ run_id = null, ...row }, index) => ({
-          ...rowContent(row),
-          row_id: ids[index] ?? first,
-          source_type: run_id === null ? ("manual" as const) : ("run" as const),
-          source_run_id: run_id,
-        }));
-        const locOf = (index: number) => (several ? ["body", "rows", index] : ["body"]);
-        const added = (await addRows(deps, org_id, dataset_id, rows, locOf, audit)).map(presentRow);
-        return { status: 201, body: several ? { rows: added } : added[0] };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getDatasetRow",
-      method: "GET",
-      path: ROW,
-      summary: "Get a row of a dataset",
-      description:
-        "Returns the row in the current version. `GET .../rows?version=` lists the rows of earlier versions.",
-      params,
-      query: versionQuery,
-      success: { 200: { description: "The row.", schema: rowSchema, headers: ETAG } },
-      async handler({ params: { dataset_id, row_id }, query: { version }, principal: { org_id } }) {
-        return await db.org(org_id, async (connection) => {
-          requireVersion(await requireDataset(connection, dataset_id), version ?? null);
-          return toResponse(await requireRow(connection, dataset_id, row_id, version ?? null));
-        });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "changeDatasetRow",
-      method: "PATCH",
-      path: ROW,
-      summary: "Change a row of a dataset",
-      description: "Changes the row. This creates a new version of the dataset; earlier versions keep the old row.",
-      params,
-      headers: ifMatchHeaders,
-      body: changeBody,
-      wideBody: true,
-      problems: ["conflict"],
-      examples: { expected: { expected_outputs: { "out-0": "At ten." } }, archive: { status: "archived" } },
-      success: { 200: { description: "The updated row.", schema: rowSchema, headers: ETAG } },
-      async handler({ params: { dataset_id, row_id }, headers, body, principal: { org_id }, audit }) {
-        const row = await changeRow(
-          deps,
-          org_id,
-          dataset_id,
-          row_id,
-          body,
-          (found) => requireMatch(headers["if-match"], revisionTag(found.from_version)),
-          auditOf(audit, row_id),
-        );
-        return toResponse(row);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "deleteDatasetRow",
-      method: "DELETE",
-      path: ROW,
-      summary: "Delete a row of a dataset",
-      description: "Deletes the row. This creates a new version of the dataset; earlier versions keep the row.",
-      params,
-      success: { 204: { description: "Deleted." } },
-      async handler({ params: { dataset_id, row_id }, principal: { org_id }, audit }) {
-        await deleteRow(db, org_id, dataset_id, row_id, auditOf(audit, row_id));
-        return { status: 204 };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "exportDatasetRows",
-      audit: "always",
-      method: "GET",
-      path: `${DATASET}/export`,
-      summary: "Download the rows of a dataset",
-      description:
-        "Returns all rows of a version as a file that can be imported again. JSONL is exact. CSV has one column per node and metadata field, with values other than text as JSON; cells that a spreadsheet would read as a formula start with an apostrophe. Rows that need more than 1000 CSV columns are rejected.",
-      params: datasetParams,
-      query: searchQuery.extend({ format: z.enum(["csv", "jsonl"]).default("jsonl") }),
-      success: {
-        200: { description: "The file.", content: { "text/csv": z.string(), "application/jsonl": z.string() } },
-      },
-      async handler({ params: { dataset_id }, query, principal: { org_id } }) {
-        const dataset = await db.org(org_id, (connection) => requireDataset(connection, dataset_id));
-        requireVersion(dataset, query.version ?? null);
-        const { format } = query;
-        // Rows of one version, whatever happens meanwhile. A replica that does not have the version yet would return only part of it.
-        const { version = dataset.version } = query;
-        const held = await reads.org(org_id, (connection) => findDataset(connection, dataset_id));
-        const rows = held !== null && held.version >= version ? reads : readsOf(db);
-        const search = searchOf({ ...query, version });
-        return {
-          status: 200,
-          type: format === "csv" ? "text/csv; charset=utf-8" : "application/jsonl; charset=utf-8",
-          content: await exportRows(rows, org_id, dataset_id, search, format),
-          headers: { "Content-Disposition": fileNameHeader(`dataset-${dataset_id}.${format}`) },
-        };
-      },
-    }),
-  ];
-}
+    },
+    async handler({ params: { dataset_id }, body, principal: { org_id }, newId, audit }, deps) {
+      const { rows: several, inputs = {}, ...rest } = body;
+      const given = several ?? [{ ...rest, inputs }];
+      const first = newId();
+      // IDs are in the order of the request, and a repeated request gets the same IDs.
+      const ids = given.map((_, index) => (index === 0 ? first : derivedId(first, `row ${index}`))).toSorted();
+      const rows = given.map(({ run_id = null, ...row }, index) => ({
+        ...rowContent(row),
+        row_id: ids[index] ?? first,
+        source_type: run_id === null ? ("manual" as const) : ("run" as const),
+        source_run_id: run_id,
+      }));
+      const locOf = (index: number) => (several ? ["body", "rows", index] : ["body"]);
+      const added = (await addRows(deps, org_id, dataset_id, rows, locOf, audit)).map(presentRow);
+      return { status: 201, body: several ? { rows: added } : added[0] };
+    },
+  }),
+  define({
+    id: "getDatasetRow",
+    route: `GET ${ROW}`,
+    summary: "Get a row of a dataset",
+    description: "Returns the row in the current version. `GET .../rows?version=` lists the rows of earlier versions.",
+    params,
+    query: versionQuery,
+    success: { 200: { description: "The row.", schema: rowSchema, headers: ETAG } },
+    async handler({ params: { dataset_id, row_id }, query: { version }, principal: { org_id } }, { db }) {
+      return await db.org(org_id, async (connection) => {
+        requireVersion(await requireDataset(connection, dataset_id), version ?? null);
+        return toResponse(await requireRow(connection, dataset_id, row_id, version ?? null));
+      });
+    },
+  }),
+  define({
+    id: "changeDatasetRow",
+    route: `PATCH ${ROW}`,
+    summary: "Change a row of a dataset",
+    description: "Changes the row. This creates a new version of the dataset; earlier versions keep the old row.",
+    params,
+    headers: ifMatchHeaders,
+    body: changeBody,
+    wideBody: true,
+    problems: ["conflict"],
+    examples: { expected: { expected_outputs: { "out-0": "At ten." } }, archive: { status: "archived" } },
+    success: { 200: { description: "The updated row.", schema: rowSchema, headers: ETAG } },
+    async handler({ params: { dataset_id, row_id }, headers, body, principal: { org_id }, audit }, deps) {
+      const row = await changeRow(
+        deps,
+        org_id,
+        dataset_id,
+        row_id,
+        body,
+        (found) => requireMatch(headers["if-match"], revisionTag(found.from_version)),
+        auditOf(audit, row_id),
+      );
+      return toResponse(row);
+    },
+  }),
+  define({
+    id: "deleteDatasetRow",
+    route: `DELETE ${ROW}`,
+    summary: "Delete a row of a dataset",
+    description: "Deletes the row. This creates a new version of the dataset; earlier versions keep the row.",
+    params,
+    success: { 204: { description: "Deleted." } },
+    async handler({ params: { dataset_id, row_id }, principal: { org_id }, audit }, { db }) {
+      await deleteRow(db, org_id, dataset_id, row_id, auditOf(audit, row_id));
+      return { status: 204 };
+    },
+  }),
+  define({
+    id: "exportDatasetRows",
+    audit: "always",
+    route: `GET ${DATASET}/export`,
+    summary: "Download the rows of a dataset",
+    description:
+      "Returns all rows of a version as a file that can be imported again. JSONL is exact. CSV has one column per node and metadata field, with values other than text as JSON; cells that a spreadsheet would read as a formula start with an apostrophe. Rows that need more than 1000 CSV columns are rejected.",
+    params: datasetParams,
+    query: searchQuery.extend({ format: z.enum(["csv", "jsonl"]).default("jsonl") }),
+    success: {
+      200: { description: "The file.", content: { "text/csv": z.string(), "application/jsonl": z.string() } },
+    },
+    async handler({ params: { dataset_id }, query, principal: { org_id } }, { db, reads }) {
+      const dataset = await db.org(org_id, (connection) => requireDataset(connection, dataset_id));
+      requireVersion(dataset, query.version ?? null);
+      const { format } = query;
+      // Rows of one version, whatever happens meanwhile. A replica that does not have the version yet would return only part of it.
+      const { version = dataset.version } = query;
+      const held = await reads.org(org_id, (connection) => findDataset(connection, dataset_id));
+      const rows = held !== null && held.version >= version ? reads : readsOf(db);
+      const search = searchOf({ ...query, version });
+      return {
+        status: 200,
+        type: format === "csv" ? "text/csv; charset=utf-8" : "application/jsonl; charset=utf-8",
+        content: await exportRows(rows, org_id, dataset_id, search, format),
+        headers: { "Content-Disposition": fileNameHeader(`dataset-${dataset_id}.${format}`) },
+      };
+    },
+  }),
+];

@@ -10,11 +10,9 @@ import {
 import { auditAs } from "../../services/audit/audit.ts";
 import { listDatasets } from "../../stores/evals/datasets.ts";
 import type { DatasetRow } from "../../stores/evals/datasets.ts";
-import type { ApiDeps } from "../deps.ts";
-import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
+import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { created, operationsOf, linksTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { tag, tagList } from "../http/text-fields.ts";
 import { datasetSchema, presentDataset } from "./dataset-presenter.ts";
@@ -23,7 +21,6 @@ const DATASETS = "/v2/evals/datasets";
 export const DATASET = `${DATASETS}/{dataset_id}` as const;
 export const datasetParams = z.object({ dataset_id: pathId("dataset") });
 
-const COMMON = { tag: "Evaluation datasets", auth: "secret" } as const;
 const name = z.string().trim().min(1).max(200);
 const description = z.string().max(10_000);
 const object = z.record(z.string(), z.json());
@@ -69,153 +66,128 @@ const restoreBody = z
 
 const auditOf = auditAs("dataset", presentDataset);
 
-/** `/v2/evals/datasets`: rows of inputs and expected outputs, in versions. */
-export function createDatasetOperations(deps: ApiDeps): Operation[] {
-  const { db, reads } = deps;
-  const toResponse = (dataset: DatasetRow) => tagged(presentDataset(dataset), revisionTag(dataset.revision));
+const toResponse = (dataset: DatasetRow) => tagged(presentDataset(dataset), revisionTag(dataset.revision));
 
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "listDatasets",
-      method: "GET",
-      path: DATASETS,
-      summary: "List datasets",
-      description: "Lists datasets, newest first, without their rows.",
-      query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional(), tag: tag.optional() }),
-      success: { 200: { description: "A page of datasets.", schema: pageOf(datasetSchema, "DatasetPage") } },
-      async handler({ query, principal: { org_id } }) {
-        const search = { project_id: query.project_id ?? null, tag: query.tag ?? null };
-        return listPage({
-          list: "datasets",
-          orgId: org_id,
-          query,
-          filters: search,
-          fetch: (keyset) => reads.org(org_id, (connection) => listDatasets(connection, search, keyset)),
-          idOf: (dataset) => dataset.dataset_id,
-          present: presentDataset,
-        });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "createDataset",
-      method: "POST",
-      path: DATASETS,
-      summary: "Create a dataset",
-      description: "Creates an empty dataset. Add rows one by one or by an import.",
-      body: createBody,
-      idempotent: true,
-      problems: ["not_found"],
-      examples: {
-        plain: { name: "Questions" },
-        checked: {
-          name: "Questions",
-          description: "What customers asked in October",
-          input_schema: {
-            type: "object",
-            required: ["in-0"],
-            properties: { "in-0": { type: "string", minLength: 3 } },
-          },
-          tags: ["support"],
+const define = operationsOf({ tag: "Evaluation datasets", auth: "secret" });
+
+/** `/v2/evals/datasets`: rows of inputs and expected outputs, in versions. */
+export const datasetOperations = [
+  define({
+    id: "listDatasets",
+    route: `GET ${DATASETS}`,
+    summary: "List datasets",
+    description: "Lists datasets, newest first, without their rows.",
+    query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional(), tag: tag.optional() }),
+    success: { 200: { description: "A page of datasets.", schema: pageOf(datasetSchema) } },
+    async handler({ query, principal: { org_id } }, { reads }) {
+      const search = { project_id: query.project_id ?? null, tag: query.tag ?? null };
+      return listPage("datasets", org_id, query, {
+        filters: search,
+        fetch: (keyset) => reads.org(org_id, (connection) => listDatasets(connection, search, keyset)),
+        idOf: (dataset) => dataset.dataset_id,
+        present: presentDataset,
+      });
+    },
+  }),
+  define({
+    id: "createDataset",
+    route: `POST ${DATASETS}`,
+    summary: "Create a dataset",
+    description: "Creates an empty dataset. Add rows one by one or by an import.",
+    body: createBody,
+    idempotent: true,
+    problems: ["not_found"],
+    examples: {
+      plain: { name: "Questions" },
+      checked: {
+        name: "Questions",
+        description: "What customers asked in October",
+        input_schema: {
+          type: "object",
+          required: ["in-0"],
+          properties: { "in-0": { type: "string", minLength: 3 } },
         },
+        tags: ["support"],
       },
-      success: {
-        201: {
-          description: "The dataset, without rows.",
-          schema: datasetSchema,
-          headers: { Location: "URL of the created resource.", ...ETAG },
-          links: { getDataset: linkTo("getDataset", ["dataset_id"]) },
-        },
-      },
-      async handler({ body, principal: { org_id }, newId, audit }) {
-        const dataset_id = newId();
-        const input_schema = body.input_schema as JsonObject | null;
-        const metadata = body.metadata as JsonObject;
-        const dataset = await createDataset(
-          deps,
-          { ...body, input_schema, metadata, dataset_id, org_id },
-          auditOf(audit, dataset_id),
-        );
-        return asCreated(toResponse(dataset), `${DATASETS}/${dataset_id}`);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getDataset",
-      method: "GET",
-      path: DATASET,
-      summary: "Get a dataset",
-      description: "Returns the dataset with its current version. Every change of its rows creates a version.",
-      params: datasetParams,
-      success: { 200: { description: "The dataset.", schema: datasetSchema, headers: ETAG } },
-      async handler({ params: { dataset_id }, principal: { org_id } }) {
-        return toResponse(await db.org(org_id, (connection) => requireDataset(connection, dataset_id)));
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "changeDataset",
-      method: "PATCH",
-      path: DATASET,
-      summary: "Change a dataset",
-      description:
-        "Changes a dataset's settings. Existing rows do not change. A new `input_schema` applies to rows written from now on.",
-      params: datasetParams,
-      headers: ifMatchHeaders,
-      body: changeBody,
-      examples: { rename: { name: "Questions of October" }, tags: { tags: ["support", "golden"] } },
-      success: { 200: { description: "The updated dataset.", schema: datasetSchema, headers: ETAG } },
-      async handler({ params: { dataset_id }, headers, body, principal: { org_id }, audit }) {
-        const change = {
-          ...body,
-          input_schema: body.input_schema as JsonObject | null | undefined,
-          metadata: body.metadata as JsonObject | undefined,
-        };
-        const dataset = await changeDataset(
-          deps,
-          org_id,
-          dataset_id,
-          change,
-          (found) => requireMatch(headers["if-match"], revisionTag(found.revision)),
-          auditOf(audit, dataset_id),
-        );
-        return toResponse(dataset);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "restoreDataset",
-      method: "POST",
-      path: `${DATASET}/restore`,
-      summary: "Restore an earlier version of a dataset",
-      description: "Creates a new version with the rows of an earlier one. No version is lost.",
-      params: datasetParams,
-      body: restoreBody,
-      idempotent: true,
-      examples: { before: { version: 1 } },
-      success: {
-        200: { description: "The updated dataset.", schema: datasetSchema, headers: ETAG, example: RESTORED },
-      },
-      async handler({ params: { dataset_id }, body: { version }, principal: { org_id } }) {
-        return toResponse(await restoreVersion(db, org_id, dataset_id, version));
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "deleteDataset",
-      method: "DELETE",
-      path: DATASET,
-      summary: "Delete a dataset",
-      description:
-        "Deletes a dataset with all its versions. Returns 409 `in_use` if experiments use its rows; `used_by` lists up to 100 of them.",
-      params: datasetParams,
-      problems: ["in_use"],
-      success: { 204: { description: "Deleted." } },
-      async handler({ params: { dataset_id }, principal: { org_id }, audit }) {
-        await deleteDataset(deps, org_id, dataset_id, auditOf(audit, dataset_id));
-        return { status: 204 };
-      },
-    }),
-  ];
-}
+    },
+    success: { 201: created("The dataset, without rows.", datasetSchema, linksTo("getDataset", ["dataset_id"]), ETAG) },
+    async handler({ body, principal: { org_id }, newId, audit }, deps) {
+      const dataset_id = newId();
+      const input_schema = body.input_schema as JsonObject | null;
+      const metadata = body.metadata as JsonObject;
+      const dataset = await createDataset(
+        deps,
+        { ...body, input_schema, metadata, dataset_id, org_id },
+        auditOf(audit, dataset_id),
+      );
+      return asCreated(toResponse(dataset), `${DATASETS}/${dataset_id}`);
+    },
+  }),
+  define({
+    id: "getDataset",
+    route: `GET ${DATASET}`,
+    summary: "Get a dataset",
+    description: "Returns the dataset with its current version. Every change of its rows creates a version.",
+    params: datasetParams,
+    success: { 200: { description: "The dataset.", schema: datasetSchema, headers: ETAG } },
+    async handler({ params: { dataset_id }, principal: { org_id } }, { db }) {
+      return toResponse(await db.org(org_id, (connection) => requireDataset(connection, dataset_id)));
+    },
+  }),
+  define({
+    id: "changeDataset",
+    route: `PATCH ${DATASET}`,
+    summary: "Change a dataset",
+    description:
+      "Changes a dataset's settings. Existing rows do not change. A new `input_schema` applies to rows written from now on.",
+    params: datasetParams,
+    headers: ifMatchHeaders,
+    body: changeBody,
+    examples: { rename: { name: "Questions of October" }, tags: { tags: ["support", "golden"] } },
+    success: { 200: { description: "The updated dataset.", schema: datasetSchema, headers: ETAG } },
+    async handler({ params: { dataset_id }, headers, body, principal: { org_id }, audit }, deps) {
+      const change = {
+        ...body,
+        input_schema: body.input_schema as JsonObject | null | undefined,
+        metadata: body.metadata as JsonObject | undefined,
+      };
+      const dataset = await changeDataset(
+        deps,
+        org_id,
+        dataset_id,
+        change,
+        matchesRevision(headers),
+        auditOf(audit, dataset_id),
+      );
+      return toResponse(dataset);
+    },
+  }),
+  define({
+    id: "restoreDataset",
+    route: `POST ${DATASET}/restore`,
+    summary: "Restore an earlier version of a dataset",
+    description: "Creates a new version with the rows of an earlier one. No version is lost.",
+    params: datasetParams,
+    body: restoreBody,
+    idempotent: true,
+    examples: { before: { version: 1 } },
+    success: { 200: { description: "The updated dataset.", schema: datasetSchema, headers: ETAG, example: RESTORED } },
+    async handler({ params: { dataset_id }, body: { version }, principal: { org_id } }, { db }) {
+      return toResponse(await restoreVersion(db, org_id, dataset_id, version));
+    },
+  }),
+  define({
+    id: "deleteDataset",
+    route: `DELETE ${DATASET}`,
+    summary: "Delete a dataset",
+    description:
+      "Deletes a dataset with all its versions. Returns 409 `in_use` if experiments use its rows; `used_by` lists up to 100 of them.",
+    params: datasetParams,
+    problems: ["in_use"],
+    success: { 204: { description: "Deleted." } },
+    async handler({ params: { dataset_id }, principal: { org_id }, audit }, deps) {
+      await deleteDataset(deps, org_id, dataset_id, auditOf(audit, dataset_id));
+      return { status: 204 };
+    },
+  }),
+];

@@ -7,6 +7,7 @@ import { EVALUATOR_TYPES } from "../../domain/evals/evaluators/index.ts";
 import { DATA_TYPES, DIRECTIONS } from "../../domain/evals/evaluators/kind.ts";
 import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
 import type { EvaluatorRow } from "../../stores/evals/evaluators.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 const object = z.record(z.string(), z.unknown());
 
@@ -38,24 +39,13 @@ export const evaluatorSchema = z
   })
   .meta({ id: "Evaluator" });
 
-export function presentEvaluator(row: EvaluatorRow, reader: Principal): z.infer<typeof evaluatorSchema> {
-  const { type, target, score, negate, weight } = row.definition;
-  const config = { ...row.definition.config } as JsonObject;
-  return {
-    evaluator_id: row.evaluator_id,
-    name: row.name,
-    description: row.description,
-    type,
-    config: seesSecrets(reader) ? config : maskLiterals(config),
-    target: { output: target.output, json_path: target.json_path },
-    score: { data_type: score.data_type, direction: score.direction, pass_threshold: score.pass_threshold },
-    negate,
-    weight,
-    version: row.version,
-    template_id: row.template_id,
-    created_at: row.created_at,
-    updated_at: row.updated_at,
-  };
+export function presentEvaluator(
+  { secret: _sealed, definition, ...row }: EvaluatorRow,
+  reader: Principal,
+): z.infer<typeof evaluatorSchema> {
+  const config = definition.config as JsonObject;
+  const shown = seesSecrets(reader) ? config : maskLiterals(config);
+  return asDeclared(evaluatorSchema, { ...definition, ...row, config: shown });
 }
 
 /** The result of an evaluator for one sample. */

@@ -15,15 +15,12 @@ import {
 import { listEvaluators } from "../../stores/evals/evaluators.ts";
 import type { EvaluatorRow } from "../../stores/evals/evaluators.ts";
 import { stated } from "../../services/change.ts";
-import type { ApiDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { created, operationsOf, linksTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { evaluatorSchema, presentEvaluator } from "./evaluator-presenter.ts";
 
-const COMMON = { tag: "Evaluators", auth: "secret" } as const;
 const EVALUATORS = "/v2/evals/evaluators";
 const EVALUATOR = `${EVALUATORS}/{evaluator_id}` as const;
 const params = z.object({ evaluator_id: pathId("evaluator") });
@@ -84,173 +81,148 @@ function scoreFor({ pass_threshold }: (typeof TEMPLATES)[number], given: { reado
   return pass_threshold === undefined || given.config !== undefined ? {} : { score: { pass_threshold } };
 }
 
-/** `/v2/evals/evaluators` and their templates: rules and model judges that score runs. */
-export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
-  const { db, reads } = deps;
-  const toResponse = (row: EvaluatorRow, reader: Principal) =>
-    tagged(presentEvaluator(row, reader), revisionTag(row.version));
+const toResponse = (row: EvaluatorRow, reader: Principal) =>
+  tagged(presentEvaluator(row, reader), revisionTag(row.version));
 
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "listEvaluators",
-      method: "GET",
-      path: EVALUATORS,
-      summary: "List evaluators",
-      description: "Lists evaluators, newest first, with their settings.",
-      query: listQuery.extend({ type: z.enum(EVALUATOR_TYPES).optional() }),
-      success: { 200: { description: "A page of evaluators.", schema: pageOf(evaluatorSchema, "EvaluatorPage") } },
-      async handler({ query, principal }) {
-        const { org_id } = principal;
-        const search = { type: query.type ?? null };
-        return listPage({
-          list: "evaluators",
-          orgId: org_id,
-          query,
-          filters: search,
-          fetch: (keyset) => reads.org(org_id, (connection) => listEvaluators(connection, search, keyset)),
-          idOf: (row) => row.evaluator_id,
-          present: (row) => presentEvaluator(row, principal),
-        });
+const define = operationsOf({ tag: "Evaluators", auth: "secret" });
+
+/** `/v2/evals/evaluators` and their templates: rules and model judges that score runs. */
+export const evaluatorOperations = [
+  define({
+    id: "listEvaluators",
+    route: `GET ${EVALUATORS}`,
+    summary: "List evaluators",
+    description: "Lists evaluators, newest first, with their settings.",
+    query: listQuery.extend({ type: z.enum(EVALUATOR_TYPES).optional() }),
+    success: { 200: { description: "A page of evaluators.", schema: pageOf(evaluatorSchema) } },
+    async handler({ query, principal }, { reads }) {
+      const { org_id } = principal;
+      const search = { type: query.type ?? null };
+      return listPage("evaluators", org_id, query, {
+        filters: search,
+        fetch: (keyset) => reads.org(org_id, (connection) => listEvaluators(connection, search, keyset)),
+        idOf: (row) => row.evaluator_id,
+        present: (row) => presentEvaluator(row, principal),
+      });
+    },
+  }),
+  define({
+    id: "createEvaluator",
+    route: `POST ${EVALUATORS}`,
+    summary: "Create an evaluator",
+    description:
+      "Creates an evaluator. Its `type` decides what `config` contains; `GET /v2/evals/evaluator-templates` has an example of each type.",
+    body: createBody,
+    idempotent: true,
+    // The response contains the secret of a webhook.
+    confidential: true,
+    problems: ["not_found"],
+    examples: {
+      contains: {
+        name: "Says the hour",
+        type: "contains",
+        config: { ignore_case: true },
+        target: { output: "out-0" },
       },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "createEvaluator",
-      method: "POST",
-      path: EVALUATORS,
-      summary: "Create an evaluator",
-      description:
-        "Creates an evaluator. Its `type` decides what `config` contains; `GET /v2/evals/evaluator-templates` has an example of each type.",
-      body: createBody,
-      idempotent: true,
-      // The response contains the secret of a webhook.
-      confidential: true,
-      problems: ["not_found"],
-      examples: {
-        contains: {
-          name: "Says the hour",
-          type: "contains",
-          config: { ignore_case: true },
-          target: { output: "out-0" },
-        },
-        template: { name: "Correct", template_id: "llm_judge.correctness" },
-        latency: { name: "Fast", type: "latency", score: { pass_threshold: 2000 } },
-      },
-      success: {
-        201: {
-          description: "The evaluator.",
-          schema: evaluatorSchema,
-          headers: { Location: "URL of the created resource.", ...ETAG },
-          links: { getEvaluator: linkTo("getEvaluator", ["evaluator_id"]) },
-        },
-      },
-      async handler({ body: { name: called, description: text, template_id, ...given }, principal, newId, audit }) {
-        const { org_id } = principal;
-        const template = TEMPLATES.find((each) => each.template_id === template_id);
-        if (template_id != null && template === undefined) throw notFound("evaluator template");
-        const input =
-          template === undefined
-            ? given
-            : { type: template.type, config: template.config, ...scoreFor(template, given), ...stated(given) };
-        const evaluator_id = newId();
-        const { row, secret } = await createEvaluator(
-          deps,
-          { evaluator_id, org_id, name: called, description: text, template_id: template_id ?? null },
-          stated(input),
-          auditOf(audit, evaluator_id, principal),
-        );
-        const answer = asCreated(toResponse(row, principal), `${EVALUATORS}/${evaluator_id}`);
-        return secret === null ? answer : { ...answer, body: { ...answer.body, secret } };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getEvaluator",
-      method: "GET",
-      path: EVALUATOR,
-      summary: "Get an evaluator",
-      description: "Returns the evaluator with its version. Every change creates a version; experiments pin one.",
-      params,
-      success: { 200: { description: "The evaluator.", schema: evaluatorSchema, headers: ETAG } },
-      async handler({ params: { evaluator_id }, principal }) {
-        const row = await db.org(principal.org_id, (connection) => requireEvaluator(connection, evaluator_id));
-        return toResponse(row, principal);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "changeEvaluator",
-      method: "PATCH",
-      path: EVALUATOR,
-      summary: "Change an evaluator",
-      description:
-        "Creates a new version with the changes; omitted fields keep their values. Experiments keep the version they pinned.",
-      params,
-      headers: ifMatchHeaders,
-      body: changeBody,
-      examples: { threshold: { score: { pass_threshold: 0.9 } }, rename: { name: "Correctness" } },
-      success: { 200: { description: "The updated evaluator.", schema: evaluatorSchema, headers: ETAG } },
-      async handler({ params: { evaluator_id }, headers, body, principal, audit }) {
-        const { org_id } = principal;
-        const { name: called, description: text, ...given } = body;
-        const change = { name: called, description: text, definition: stated(given) };
-        const row = await changeEvaluator(
-          deps,
-          org_id,
-          evaluator_id,
-          change,
-          (found) => requireMatch(headers["if-match"], revisionTag(found.version)),
-          auditOf(audit, evaluator_id, principal),
-        );
-        return toResponse(row, principal);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "deleteEvaluator",
-      method: "DELETE",
-      path: EVALUATOR,
-      summary: "Delete an evaluator",
-      description:
-        "Deletes an evaluator. Returns 409 `in_use` if experiments or monitors use it; `used_by` lists up to 100 of them.",
-      params,
-      problems: ["in_use"],
-      success: { 204: { description: "Deleted." } },
-      async handler({ params: { evaluator_id }, principal, audit }) {
-        await deleteEvaluator(deps, principal.org_id, evaluator_id, auditOf(audit, evaluator_id, principal));
-        return { status: 204 };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "listEvaluatorTemplates",
-      method: "GET",
-      path: "/v2/evals/evaluator-templates",
-      summary: "List evaluator templates",
-      description:
-        "Lists one or more templates of each evaluator type. You can send a template unchanged to create an evaluator.",
-      success: {
-        200: { description: "All templates.", schema: pageOf(templateSchema, "EvaluatorTemplatePage") },
-      },
-      async handler() {
-        const data = TEMPLATES.map((template) => {
-          const { score, config } = kindOf(template.type);
-          const { data_type, direction } = score;
-          const usual = defaultThreshold(template.type, config.parse(template.config), direction);
-          return {
-            template_id: template.template_id,
-            type: template.type,
-            name: template.name,
-            description: template.description,
-            type_description: kindOf(template.type).description,
-            config: template.config,
-            score: { data_type, direction, pass_threshold: template.pass_threshold ?? usual ?? null },
-            config_schema: z.toJSONSchema(kindOf(template.type).config, { io: "input" }),
-          };
-        });
-        return { status: 200, body: { data, cursor: null, has_more: false } };
-      },
-    }),
-  ];
-}
+      template: { name: "Correct", template_id: "llm_judge.correctness" },
+      latency: { name: "Fast", type: "latency", score: { pass_threshold: 2000 } },
+    },
+    success: { 201: created("The evaluator.", evaluatorSchema, linksTo("getEvaluator", ["evaluator_id"]), ETAG) },
+    async handler({ body: { name: called, description: text, template_id, ...given }, principal, newId, audit }, deps) {
+      const { org_id } = principal;
+      const template = TEMPLATES.find((each) => each.template_id === template_id);
+      if (template_id != null && template === undefined) throw notFound("evaluator template");
+      const input =
+        template === undefined
+          ? given
+          : { type: template.type, config: template.config, ...scoreFor(template, given), ...stated(given) };
+      const evaluator_id = newId();
+      const { row, secret } = await createEvaluator(
+        deps,
+        { evaluator_id, org_id, name: called, description: text, template_id: template_id ?? null },
+        stated(input),
+        auditOf(audit, evaluator_id, principal),
+      );
+      const answer = asCreated(toResponse(row, principal), `${EVALUATORS}/${evaluator_id}`);
+      return secret === null ? answer : { ...answer, body: { ...answer.body, secret } };
+    },
+  }),
+  define({
+    id: "getEvaluator",
+    route: `GET ${EVALUATOR}`,
+    summary: "Get an evaluator",
+    description: "Returns the evaluator with its version. Every change creates a version; experiments pin one.",
+    params,
+    success: { 200: { description: "The evaluator.", schema: evaluatorSchema, headers: ETAG } },
+    async handler({ params: { evaluator_id }, principal }, { db }) {
+      const row = await db.org(principal.org_id, (connection) => requireEvaluator(connection, evaluator_id));
+      return toResponse(row, principal);
+    },
+  }),
+  define({
+    id: "changeEvaluator",
+    route: `PATCH ${EVALUATOR}`,
+    summary: "Change an evaluator",
+    description:
+      "Creates a new version with the changes; omitted fields keep their values. Experiments keep the version they pinned.",
+    params,
+    headers: ifMatchHeaders,
+    body: changeBody,
+    examples: { threshold: { score: { pass_threshold: 0.9 } }, rename: { name: "Correctness" } },
+    success: { 200: { description: "The updated evaluator.", schema: evaluatorSchema, headers: ETAG } },
+    async handler({ params: { evaluator_id }, headers, body, principal, audit }, deps) {
+      const { org_id } = principal;
+      const { name: called, description: text, ...given } = body;
+      const change = { name: called, description: text, definition: stated(given) };
+      const row = await changeEvaluator(
+        deps,
+        org_id,
+        evaluator_id,
+        change,
+        (found) => requireMatch(headers["if-match"], revisionTag(found.version)),
+        auditOf(audit, evaluator_id, principal),
+      );
+      return toResponse(row, principal);
+    },
+  }),
+  define({
+    id: "deleteEvaluator",
+    route: `DELETE ${EVALUATOR}`,
+    summary: "Delete an evaluator",
+    description:
+      "Deletes an evaluator. Returns 409 `in_use` if experiments or monitors use it; `used_by` lists up to 100 of them.",
+    params,
+    problems: ["in_use"],
+    success: { 204: { description: "Deleted." } },
+    async handler({ params: { evaluator_id }, principal, audit }, deps) {
+      await deleteEvaluator(deps, principal.org_id, evaluator_id, auditOf(audit, evaluator_id, principal));
+      return { status: 204 };
+    },
+  }),
+  define({
+    id: "listEvaluatorTemplates",
+    route: "GET /v2/evals/evaluator-templates",
+    summary: "List evaluator templates",
+    description:
+      "Lists one or more templates of each evaluator type. You can send a template unchanged to create an evaluator.",
+    success: { 200: { description: "All templates.", schema: pageOf(templateSchema) } },
+    async handler() {
+      const data = TEMPLATES.map((template) => {
+        const { score, config } = kindOf(template.type);
+        const { data_type, direction } = score;
+        const usual = defaultThreshold(template.type, config.parse(template.config), direction);
+        return {
+          template_id: template.template_id,
+          type: template.type,
+          name: template.name,
+          description: template.description,
+          type_description: kindOf(template.type).description,
+          config: template.config,
+          score: { data_type, direction, pass_threshold: template.pass_threshold ?? usual ?? null },
+          config_schema: z.toJSONSchema(kindOf(template.type).config, { io: "input" }),
+        };
+      });
+      return { status: 200, body: { data, cursor: null, has_more: false } };
+    },
+  }),
+];

@@ -3,17 +3,15 @@ import { notFound } from "../../domain/errors.ts";
 import { JOB_KINDS } from "../../domain/evals/experiment.ts";
 import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import { requireExperiment, startJob } from "../../services/evals/experiments.ts";
+import type { Database } from "../../stores/db.ts";
 import { findJob } from "../../stores/evals/experiment-jobs.ts";
 import type { JobRow } from "../../stores/evals/experiment-jobs.ts";
-import type { ApiDeps } from "../deps.ts";
 import { fileNameHeader } from "../http/file-name-header.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { created, operationsOf, linksTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { jobSchema, presentJob } from "./experiment-presenter.ts";
 import { EXPERIMENT, experimentParams } from "./experiments.ts";
 
-const COMMON = { tag: "Experiments", auth: "secret" } as const;
 const JOBS = `${EXPERIMENT}/jobs` as const;
 const JOB = `${JOBS}/{job_id}` as const;
 const params = experimentParams.extend({ job_id: pathId("job") });
@@ -48,97 +46,86 @@ const body = z
   })
   .meta({ id: "ExperimentJobCreate" });
 
-/** `/v2/evals/experiments/{experiment_id}/jobs`: jobs that run, score or export an experiment. */
-export function createExperimentJobOperations(deps: ApiDeps): Operation[] {
-  const { db, blobs } = deps;
-
-  async function requireJob(orgId: string, { experiment_id, job_id }: z.output<typeof params>): Promise<JobRow> {
-    const job = await db.org(orgId, async (connection) => {
-      await requireExperiment(connection, experiment_id);
-      return await findJob(connection, job_id);
-    });
-    if (job?.experiment_id !== experiment_id) throw notFound("job");
-    return job;
-  }
-
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "createExperimentJob",
-      method: "POST",
-      path: JOBS,
-      summary: "Start an experiment job",
-      description: "Starts a job of the given `kind`. Only one job runs at a time, except exports and cancellations.",
-      params: experimentParams,
-      body,
-      idempotent: true,
-      problems: ["conflict"],
-      examples: {
-        run: { kind: "run" },
-        rows: { kind: "rerun_rows", row_ids: ["0197f0a0-0000-7000-8000-000000000000"] },
-        export: { kind: "export", format: "csv" },
-      },
-      success: {
-        202: {
-          description: "The job.",
-          schema: jobSchema,
-          headers: { Location: "URL of the created resource." },
-          links: { getExperimentJob: linkTo("getExperimentJob", ["job_id"], ["experiment_id"]) },
-        },
-      },
-      async handler({ params: { experiment_id }, body: { kind, ...options }, principal: { org_id }, newId }) {
-        const job_id = newId();
-        await startJob(deps, org_id, experiment_id, { job_id, kind, options });
-        const job = await requireJob(org_id, { experiment_id, job_id });
-        return {
-          status: 202,
-          body: presentJob(job),
-          headers: { Location: `/v2/evals/experiments/${experiment_id}/jobs/${job_id}` },
-        };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getExperimentJob",
-      method: "GET",
-      path: JOB,
-      summary: "Get a job of an experiment",
-      description: "Returns the job. A job runs in the background; poll until it reaches a final state.",
-      params,
-      success: { 200: { description: "The job.", schema: jobSchema } },
-      async handler({ params: path, principal: { org_id } }) {
-        return { status: 200, body: presentJob(await requireJob(org_id, path)) };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getExperimentJobResult",
-      audit: "always",
-      method: "GET",
-      path: `${JOB}/result`,
-      summary: "Download the result of an export job",
-      description: "Returns the file in the format that the job was started with.",
-      params,
-      success: {
-        200: { description: "The file.", content: { "text/csv": z.string(), "application/jsonl": z.string() } },
-      },
-      async handler({ params: path, principal: { org_id } }) {
-        const { blob_key, options, experiment_id } = await requireJob(org_id, path);
-        if (blob_key === null) throw notFound("file of this job");
-        const { stream, size } = await blobs.openRead(blob_key).catch((error: unknown) => {
-          throw error instanceof BlobNotFound ? notFound("file of this job") : error;
-        });
-        const format = options.format ?? "jsonl";
-        return {
-          status: 200,
-          type: format === "csv" ? "text/csv; charset=utf-8" : "application/jsonl; charset=utf-8",
-          content: stream,
-          headers: {
-            "Content-Length": String(size),
-            "Content-Disposition": fileNameHeader(`experiment-${experiment_id}.${format}`),
-          },
-        };
-      },
-    }),
-  ];
+async function requireJob(
+  db: Database,
+  orgId: string,
+  { experiment_id, job_id }: z.output<typeof params>,
+): Promise<JobRow> {
+  const job = await db.org(orgId, async (connection) => {
+    await requireExperiment(connection, experiment_id);
+    return await findJob(connection, job_id);
+  });
+  if (job?.experiment_id !== experiment_id) throw notFound("job");
+  return job;
 }
+
+const define = operationsOf({ tag: "Experiments", auth: "secret" });
+
+/** `/v2/evals/experiments/{experiment_id}/jobs`: jobs that run, score or export an experiment. */
+export const experimentJobOperations = [
+  define({
+    id: "createExperimentJob",
+    route: `POST ${JOBS}`,
+    summary: "Start an experiment job",
+    description: "Starts a job of the given `kind`. Only one job runs at a time, except exports and cancellations.",
+    params: experimentParams,
+    body,
+    idempotent: true,
+    problems: ["conflict"],
+    examples: {
+      run: { kind: "run" },
+      rows: { kind: "rerun_rows", row_ids: ["0197f0a0-0000-7000-8000-000000000000"] },
+      export: { kind: "export", format: "csv" },
+    },
+    success: { 202: created("The job.", jobSchema, linksTo("getExperimentJob", ["job_id"], ["experiment_id"])) },
+    async handler({ params: { experiment_id }, body: { kind, ...options }, principal: { org_id }, newId }, deps) {
+      const job_id = newId();
+      await startJob(deps, org_id, experiment_id, { job_id, kind, options });
+      const job = await requireJob(deps.db, org_id, { experiment_id, job_id });
+      return {
+        status: 202,
+        body: presentJob(job),
+        headers: { Location: `/v2/evals/experiments/${experiment_id}/jobs/${job_id}` },
+      };
+    },
+  }),
+  define({
+    id: "getExperimentJob",
+    route: `GET ${JOB}`,
+    summary: "Get a job of an experiment",
+    description: "Returns the job. A job runs in the background; poll until it reaches a final state.",
+    params,
+    success: { 200: { description: "The job.", schema: jobSchema } },
+    async handler({ params: path, principal: { org_id } }, { db }) {
+      return { status: 200, body: presentJob(await requireJob(db, org_id, path)) };
+    },
+  }),
+  define({
+    id: "getExperimentJobResult",
+    audit: "always",
+    route: `GET ${JOB}/result`,
+    summary: "Download the result of an export job",
+    description: "Returns the file in the format that the job was started with.",
+    params,
+    success: {
+      200: { description: "The file.", content: { "text/csv": z.string(), "application/jsonl": z.string() } },
+    },
+    async handler({ params: path, principal: { org_id } }, { db, blobs }) {
+      const { blob_key, options, experiment_id } = await requireJob(db, org_id, path);
+      if (blob_key === null) throw notFound("file of this job");
+      const { stream, size } = await blobs.openRead(blob_key).catch((error: unknown) => {
+        throw error instanceof BlobNotFound ? notFound("file of this job") : error;
+      });
+      const format = options.format ?? "jsonl";
+      return {
+        status: 200,
+        type: format === "csv" ? "text/csv; charset=utf-8" : "application/jsonl; charset=utf-8",
+        content: stream,
+        headers: {
+          "Content-Length": String(size),
+          "Content-Disposition": fileNameHeader(`experiment-${experiment_id}.${format}`),
+        },
+      };
+    },
+  }),
+];

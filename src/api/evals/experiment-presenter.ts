@@ -10,7 +10,7 @@ import {
 import type { ExperimentStatus, GateResult } from "../../domain/evals/experiment.ts";
 import type { Json } from "../../domain/json.ts";
 import type { JobRow } from "../../stores/evals/experiment-jobs.ts";
-import type { RowScore, ScoredRow } from "../../stores/evals/experiment-results.ts";
+import type { ScoredRow } from "../../stores/evals/experiment-results.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import { asDeclared } from "../http/as-declared.ts";
 import { scoreResultSchema } from "./evaluator-presenter.ts";
@@ -64,7 +64,6 @@ export function presentExperiment(row: ExperimentRow): ExperimentView {
   return asDeclared(experimentSchema, {
     ...row,
     evaluator_ids: row.evaluators.map(({ evaluator_id }) => evaluator_id),
-    evaluators: row.evaluators.map(({ evaluator_id, version }) => ({ evaluator_id, version })),
     budget: row.max_cost_usd === null ? null : { max_cost_usd: row.max_cost_usd },
     unscored: row.result?.scores.unscored ?? null,
   });
@@ -154,22 +153,15 @@ export function presentStatus(
   status: ExperimentStatus,
   gates: readonly GateResult[],
 ): StatusView {
-  return {
+  return asDeclared(experimentStatusSchema, {
+    ...status,
     state: experiment.state,
     verdict: experiment.verdict,
     unscored: status.scores.unscored,
-    counts: { ...status.counts },
-    scores: { ...status.scores },
-    per_evaluator: status.per_evaluator.map(({ ci95, baseline, ...each }) => ({
-      ...each,
-      ci95: ci95 && [...ci95],
-      baseline: baseline && { ...baseline, ci95: baseline.ci95 && [...baseline.ci95] },
-    })),
-    usage: { ...status.usage },
     latency_ms: { p95: status.p95_latency_ms },
     eta_seconds: etaOf(experiment, status),
-    gates: gates.map((gate) => ({ ...gate })),
-  };
+    gates,
+  });
 }
 
 function etaOf({ state, started_at }: ExperimentRow, { counts }: ExperimentStatus): number | null {
@@ -207,8 +199,6 @@ export const experimentRowSchema = z
   .meta({ id: "ExperimentRow" });
 export type ExperimentRowView = z.infer<typeof experimentRowSchema>;
 
-const presentScore = (score: RowScore) => asDeclared(rowScoreSchema, score);
-
 export function presentExperimentRow(row: ScoredRow): ExperimentRowView {
   const outputs = Object.entries(row.outputs ?? {}).map(([id, value]): [string, Json] => [
     id,
@@ -219,8 +209,6 @@ export function presentExperimentRow(row: ScoredRow): ExperimentRowView {
     state: publicState(row.state),
     outputs: row.outputs === null ? null : Object.fromEntries(outputs),
     usage: { total_tokens: row.tokens, cost_usd: row.cost_usd },
-    scores: row.scores.map(presentScore),
-    baseline: row.baseline && { run_id: row.baseline.run_id, scores: row.baseline.scores.map(presentScore) },
   });
 }
 
@@ -246,7 +234,6 @@ export function presentJob(job: JobRow): z.infer<typeof jobSchema> {
     state: publicState(job.state),
     progress: { done: job.done, total: job.total },
     counts: { rows: job.total },
-    errors: job.errors.map(({ code, message }) => ({ code, message })),
     result_url: job.blob_key === null ? null : path,
   });
 }

@@ -10,15 +10,12 @@ import { patchOf } from "../../domain/patch.ts";
 import { auditAs } from "../../services/audit/audit.ts";
 import { listExperiments } from "../../stores/evals/experiments.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
-import type { ApiDeps } from "../deps.ts";
-import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
+import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { created, operationsOf, linksTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { experimentSchema, presentExperiment } from "./experiment-presenter.ts";
 
-const COMMON = { tag: "Experiments", auth: "secret" } as const;
 const EXPERIMENTS = "/v2/evals/experiments";
 export const EXPERIMENT = `${EXPERIMENTS}/{experiment_id}` as const;
 export const experimentParams = z.object({ experiment_id: pathId("experiment") });
@@ -79,143 +76,123 @@ const EXAMPLE = {
 
 const auditOf = auditAs("experiment", presentExperiment);
 
-/** `/v2/evals/experiments`: run a flow on every row of a dataset and score the outputs. */
-export function createExperimentOperations(deps: ApiDeps): Operation[] {
-  const { db, reads } = deps;
-  const toResponse = (row: ExperimentRow) => tagged(presentExperiment(row), revisionTag(row.revision));
+const toResponse = (row: ExperimentRow) => tagged(presentExperiment(row), revisionTag(row.revision));
 
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "listExperiments",
-      method: "GET",
-      path: EXPERIMENTS,
-      summary: "List experiments",
-      description: "Lists experiments, newest first, with their states and verdicts.",
-      query: listQuery.extend({
-        project_id: id.optional(),
-        dataset_id: id.optional(),
-        state: z.enum(EXPERIMENT_STATES).optional(),
-      }),
-      success: { 200: { description: "A page of experiments.", schema: pageOf(experimentSchema, "ExperimentPage") } },
-      async handler({ query, principal: { org_id } }) {
-        const { project_id = null, dataset_id = null, state = null } = query;
-        const search = { project_id, dataset_id, state };
-        return listPage({
-          list: "experiments",
-          orgId: org_id,
-          query,
-          filters: search,
-          fetch: (keyset) => reads.org(org_id, (connection) => listExperiments(connection, search, keyset)),
-          idOf: (row) => row.experiment_id,
-          present: presentExperiment,
-        });
-      },
+const define = operationsOf({ tag: "Experiments", auth: "secret" });
+
+/** `/v2/evals/experiments`: run a flow on every row of a dataset and score the outputs. */
+export const experimentOperations = [
+  define({
+    id: "listExperiments",
+    route: `GET ${EXPERIMENTS}`,
+    summary: "List experiments",
+    description: "Lists experiments, newest first, with their states and verdicts.",
+    query: listQuery.extend({
+      project_id: id.optional(),
+      dataset_id: id.optional(),
+      state: z.enum(EXPERIMENT_STATES).optional(),
     }),
-    defineOperation({
-      ...COMMON,
-      id: "createExperiment",
-      method: "POST",
-      path: EXPERIMENTS,
-      summary: "Create an experiment",
-      description: "Creates a draft that pins the flow, dataset and evaluator versions. Start it with a `run` job.",
-      body: createBody,
-      idempotent: true,
-      problems: ["not_found"],
-      examples: {
-        plain: EXAMPLE,
-        gated: {
-          ...EXAMPLE,
-          evaluator_ids: ["0197f0a0-0000-7000-8000-000000000002"],
-          baseline_experiment_id: "0197f0a0-0000-7000-8000-000000000003",
-          gates: [
-            { metric: "error_rate", op: "lte", value: 0.01 },
-            {
-              metric: "mean",
-              evaluator_id: "0197f0a0-0000-7000-8000-000000000002",
-              op: "gte",
-              value: -0.02,
-              vs: "baseline",
-            },
-          ],
-          budget: { max_cost_usd: 5 },
-        },
+    success: { 200: { description: "A page of experiments.", schema: pageOf(experimentSchema) } },
+    async handler({ query, principal: { org_id } }, { reads }) {
+      const { project_id = null, dataset_id = null, state = null } = query;
+      const search = { project_id, dataset_id, state };
+      return listPage("experiments", org_id, query, {
+        filters: search,
+        fetch: (keyset) => reads.org(org_id, (connection) => listExperiments(connection, search, keyset)),
+        idOf: (row) => row.experiment_id,
+        present: presentExperiment,
+      });
+    },
+  }),
+  define({
+    id: "createExperiment",
+    route: `POST ${EXPERIMENTS}`,
+    summary: "Create an experiment",
+    description: "Creates a draft that pins the flow, dataset and evaluator versions. Start it with a `run` job.",
+    body: createBody,
+    idempotent: true,
+    problems: ["not_found"],
+    examples: {
+      plain: EXAMPLE,
+      gated: {
+        ...EXAMPLE,
+        evaluator_ids: ["0197f0a0-0000-7000-8000-000000000002"],
+        baseline_experiment_id: "0197f0a0-0000-7000-8000-000000000003",
+        gates: [
+          { metric: "error_rate", op: "lte", value: 0.01 },
+          {
+            metric: "mean",
+            evaluator_id: "0197f0a0-0000-7000-8000-000000000002",
+            op: "gte",
+            value: -0.02,
+            vs: "baseline",
+          },
+        ],
+        budget: { max_cost_usd: 5 },
       },
-      success: {
-        201: {
-          description: "The experiment.",
-          schema: experimentSchema,
-          headers: { Location: "URL of the created resource.", ...ETAG },
-          links: { getExperiment: linkTo("getExperiment", ["experiment_id"]) },
-        },
-      },
-      async handler({ body: { budget, ...request }, principal: { org_id }, newId, audit }) {
-        const experimentId = newId();
-        const row = await createExperiment(
-          deps,
-          org_id,
-          experimentId,
-          { ...request, max_cost_usd: budget?.max_cost_usd ?? null },
-          auditOf(audit, experimentId),
-        );
-        return asCreated(toResponse(row), `${EXPERIMENTS}/${experimentId}`);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getExperiment",
-      method: "GET",
-      path: EXPERIMENT,
-      summary: "Get an experiment",
-      description: "Returns the experiment with the versions it pins. `GET .../status` returns its progress.",
-      params: experimentParams,
-      success: { 200: { description: "The experiment.", schema: experimentSchema, headers: ETAG } },
-      async handler({ params: { experiment_id }, principal: { org_id } }) {
-        return toResponse(await db.org(org_id, (connection) => requireExperiment(connection, experiment_id)));
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "changeExperiment",
-      method: "PATCH",
-      path: EXPERIMENT,
-      summary: "Change an experiment",
-      description:
-        "Changes an experiment; omitted fields keep their values. In a draft every field can be changed; any change beyond name, description and gates pins the current evaluator versions again. After the draft only name, description and gates can be changed; new gates give a new verdict.",
-      params: experimentParams,
-      headers: ifMatchHeaders,
-      body: changeBody,
-      problems: ["conflict"],
-      examples: { gates: { gates: [{ metric: "error_rate", op: "lte", value: 0 }] }, rename: { name: "Version 5" } },
-      success: { 200: { description: "The updated experiment.", schema: experimentSchema, headers: ETAG } },
-      async handler({ params: { experiment_id }, headers, body: { budget, ...change }, principal: { org_id }, audit }) {
-        const max_cost_usd = budget === null ? null : budget?.max_cost_usd;
-        const row = await changeExperiment(
-          deps,
-          org_id,
-          experiment_id,
-          { ...change, max_cost_usd },
-          (found) => requireMatch(headers["if-match"], revisionTag(found.revision)),
-          auditOf(audit, experiment_id),
-        );
-        return toResponse(row);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "deleteExperiment",
-      method: "DELETE",
-      path: EXPERIMENT,
-      summary: "Delete an experiment",
-      description:
-        "Deletes an experiment with its rows and the scores made for them; its runs are kept. Returns 409 if it is queued or running (cancel it first), or if another experiment uses it as its baseline.",
-      params: experimentParams,
-      problems: ["conflict", "in_use"],
-      success: { 204: { description: "Deleted." } },
-      async handler({ params: { experiment_id }, principal: { org_id }, audit }) {
-        await deleteExperiment(deps, org_id, experiment_id, auditOf(audit, experiment_id));
-        return { status: 204 };
-      },
-    }),
-  ];
-}
+    },
+    success: { 201: created("The experiment.", experimentSchema, linksTo("getExperiment", ["experiment_id"]), ETAG) },
+    async handler({ body: { budget, ...request }, principal: { org_id }, newId, audit }, deps) {
+      const experimentId = newId();
+      const row = await createExperiment(
+        deps,
+        org_id,
+        experimentId,
+        { ...request, max_cost_usd: budget?.max_cost_usd ?? null },
+        auditOf(audit, experimentId),
+      );
+      return asCreated(toResponse(row), `${EXPERIMENTS}/${experimentId}`);
+    },
+  }),
+  define({
+    id: "getExperiment",
+    route: `GET ${EXPERIMENT}`,
+    summary: "Get an experiment",
+    description: "Returns the experiment with the versions it pins. `GET .../status` returns its progress.",
+    params: experimentParams,
+    success: { 200: { description: "The experiment.", schema: experimentSchema, headers: ETAG } },
+    async handler({ params: { experiment_id }, principal: { org_id } }, { db }) {
+      return toResponse(await db.org(org_id, (connection) => requireExperiment(connection, experiment_id)));
+    },
+  }),
+  define({
+    id: "changeExperiment",
+    route: `PATCH ${EXPERIMENT}`,
+    summary: "Change an experiment",
+    description:
+      "Changes an experiment; omitted fields keep their values. In a draft every field can be changed; any change beyond name, description and gates pins the current evaluator versions again. After the draft only name, description and gates can be changed; new gates give a new verdict.",
+    params: experimentParams,
+    headers: ifMatchHeaders,
+    body: changeBody,
+    problems: ["conflict"],
+    examples: { gates: { gates: [{ metric: "error_rate", op: "lte", value: 0 }] }, rename: { name: "Version 5" } },
+    success: { 200: { description: "The updated experiment.", schema: experimentSchema, headers: ETAG } },
+    async handler({ params: { experiment_id }, headers, body, principal: { org_id }, audit }, deps) {
+      const { budget, ...change } = body;
+      const max_cost_usd = budget === null ? null : budget?.max_cost_usd;
+      const row = await changeExperiment(
+        deps,
+        org_id,
+        experiment_id,
+        { ...change, max_cost_usd },
+        matchesRevision(headers),
+        auditOf(audit, experiment_id),
+      );
+      return toResponse(row);
+    },
+  }),
+  define({
+    id: "deleteExperiment",
+    route: `DELETE ${EXPERIMENT}`,
+    summary: "Delete an experiment",
+    description:
+      "Deletes an experiment with its rows and the scores made for them; its runs are kept. Returns 409 if it is queued or running (cancel it first), or if another experiment uses it as its baseline.",
+    params: experimentParams,
+    problems: ["conflict", "in_use"],
+    success: { 204: { description: "Deleted." } },
+    async handler({ params: { experiment_id }, principal: { org_id }, audit }, deps) {
+      await deleteExperiment(deps, org_id, experiment_id, auditOf(audit, experiment_id));
+      return { status: 204 };
+    },
+  }),
+];

@@ -10,20 +10,20 @@ import {
 } from "../../domain/evals/import.ts";
 import type { FileType, ImportSource } from "../../domain/evals/import.ts";
 import { BlobTooLarge } from "../../platform/blobs/blobs.ts";
+import { discardBlob } from "../../services/documents/discard-documents.ts";
 import { requireDataset } from "../../services/evals/datasets.ts";
 import { requireProject } from "../../services/projects/projects.ts";
 import { findImport, insertImport } from "../../stores/evals/imports.ts";
 import type { NewImport } from "../../stores/evals/imports.ts";
 import { wantStarts } from "../../stores/starts/workflow-starts.ts";
-import type { ApiDeps } from "../deps.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { JsonAnswer, Operation } from "../http/operation.ts";
+import type { HandlerDeps } from "../deps.ts";
+import { created, operationsOf, linksTo } from "../http/operation.ts";
+import type { JsonAnswer } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { jsonField, readMultipart } from "../http/read-multipart.ts";
 import { importSchema, presentImport } from "./dataset-presenter.ts";
 import { DATASET, datasetParams } from "./datasets.ts";
 
-const COMMON = { tag: "Evaluation datasets", auth: "secret" } as const;
 const IMPORTS = `${DATASET}/imports` as const;
 const params = datasetParams.extend({ import_id: pathId("import") });
 
@@ -69,133 +69,126 @@ const importForm = z
   })
   .meta({ id: "DatasetImportUpload" });
 
-/** `/v2/evals/datasets/{dataset_id}/imports`: rows from files and from runs. */
-export function createImportOperations(deps: ApiDeps): Operation[] {
-  const { config, db, blobs, logger } = deps;
+async function store(
+  { blobs, config }: HandlerDeps,
+  orgId: string,
+  content: AsyncIterable<Uint8Array>,
+): Promise<string> {
   const maxBytes = config.MILLRACE_UPLOAD_LIMIT_BYTES;
-  const discard = async (key: string): Promise<void> => {
-    await blobs
-      .delete(key)
-      .catch((err: unknown) => logger.warn({ err, key }, "could not delete a blob; the daily clean-up will"));
-  };
-
-  async function store(orgId: string, content: AsyncIterable<Uint8Array>): Promise<string> {
-    try {
-      return (await blobs.put(orgId, content, { maxBytes })).key;
-    } catch (error) {
-      throw error instanceof BlobTooLarge ? tooLarge("file", maxBytes) : error;
-    }
-  }
-
-  async function begin(
-    given: Omit<NewImport, "on_error"> & { readonly on_error?: NewImport["on_error"] | undefined },
-  ): Promise<JsonAnswer> {
-    const row = { ...given, on_error: given.on_error ?? null };
-    const { org_id, import_id, dataset_id } = row;
-    const inserted = await db.orgTransaction(org_id, async (connection) => {
-      if (!(await insertImport(connection, row))) return false;
-      await wantStarts(connection, "import", [{ org_id, import_id }]);
-      return true;
-    });
-    // If the same request is repeated, the file of the first one is read.
-    if (!inserted && "blob_key" in row.source) await discard(row.source.blob_key);
-    const found = required(await db.org(org_id, (connection) => findImport(connection, import_id)), "import");
-    return {
-      status: 202,
-      body: presentImport(found),
-      headers: { Location: `/v2/evals/datasets/${dataset_id}/imports/${import_id}` },
-    };
-  }
-
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "createDatasetImport",
-      method: "POST",
-      path: IMPORTS,
-      summary: "Import rows into a dataset",
-      description: `Imports up to ${MAX_IMPORT_ROWS} rows from a file (as \`text\`, from a URL, or as multipart \`file\` with fields) or from runs of a flow. The import
-runs in the background and is applied atomically: either one new dataset version is created, or nothing changes. Runs of experiments and
-child runs are never imported. A row made from a run has the run ID as its external ID.`,
-      params: datasetParams,
-      body: importBody.optional(),
-      multipart: importForm,
-      bodyLimit: "run",
-      wideBody: true,
-      idempotent: "claim",
-      problems: ["bad_request"],
-      examples: {
-        csv: {
-          source: { type: "csv", text: "question,answer\nWhen do you open?,At nine.\n" },
-          mapping: { inputs: { "in-0": "question" }, expected_outputs: { "out-0": "answer" } },
-        },
-        runs: {
-          source: { type: "runs", filter: { project_id: "0197f0a0-0000-7000-8000-000000000000" }, limit: 100 },
-          mode: "upsert",
-          dry_run: true,
-        },
-      },
-      success: {
-        202: {
-          description: "Import accepted.",
-          schema: importSchema,
-          headers: { Location: "URL of the created resource." },
-          links: { getDatasetImport: linkTo("getDatasetImport", ["import_id"], ["dataset_id"]) },
-        },
-      },
-      async handler({ params: { dataset_id }, body, principal: { org_id }, ctx, newId }) {
-        await db.org(org_id, (connection) => requireDataset(connection, dataset_id));
-        const ids = { import_id: newId(), org_id, dataset_id };
-        if (body === undefined) {
-          const { files, fields } = await readMultipart(
-            ctx,
-            importForm,
-            { maxFileBytes: maxBytes },
-            {
-              take: async (file) => ({ key: await store(org_id, file.content), name: file.filename }),
-              undo: ({ key }: { key: string; name: string }) => discard(key),
-            },
-          );
-          const [file] = files;
-          const type = fields.type ?? typeOf(file?.name ?? "");
-          const source: ImportSource = { type, blob_key: file?.key ?? "" };
-          return await begin({ ...ids, ...fields, source, mapping: fields.mapping ?? null });
-        }
-        const source = await sourceOf(org_id, body.source);
-        return await begin({ ...ids, ...body, source, mapping: body.mapping ?? null });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getDatasetImport",
-      method: "GET",
-      path: `${IMPORTS}/{import_id}`,
-      summary: "Get a dataset import",
-      description:
-        "Returns an import with its counts and errors so far. An import runs in the background; poll until it reaches a final state.",
-      params,
-      success: { 200: { description: "The import.", schema: importSchema } },
-      async handler({ params: { dataset_id, import_id }, principal: { org_id } }) {
-        const found = await db.org(org_id, async (connection) => {
-          await requireDataset(connection, dataset_id);
-          return await findImport(connection, import_id);
-        });
-        if (found?.dataset_id !== dataset_id) throw notFound("import");
-        return { status: 200, body: presentImport(found) };
-      },
-    }),
-  ];
-
-  async function sourceOf(orgId: string, source: z.output<typeof importBody>["source"]): Promise<ImportSource> {
-    if (source.type === "runs") {
-      await requireProject(db, orgId, source.filter.project_id, "project");
-      return source;
-    }
-    if (source.url !== undefined) return { type: source.type, url: source.url };
-    const content = Readable.from([Buffer.from(source.text ?? "")]) as AsyncIterable<Uint8Array>;
-    return { type: source.type, blob_key: await store(orgId, content) };
+  try {
+    return (await blobs.put(orgId, content, { maxBytes })).key;
+  } catch (error) {
+    throw error instanceof BlobTooLarge ? tooLarge("file", maxBytes) : error;
   }
 }
+
+async function begin(
+  deps: HandlerDeps,
+  given: Omit<NewImport, "on_error"> & { readonly on_error?: NewImport["on_error"] | undefined },
+): Promise<JsonAnswer> {
+  const row = { ...given, on_error: given.on_error ?? null };
+  const { org_id, import_id, dataset_id } = row;
+  const inserted = await deps.db.orgTransaction(org_id, async (connection) => {
+    if (!(await insertImport(connection, row))) return false;
+    await wantStarts(connection, "import", [{ org_id, import_id }]);
+    return true;
+  });
+  // If the same request is repeated, the file of the first one is read.
+  if (!inserted && "blob_key" in row.source) await discardBlob(deps, row.source.blob_key);
+  const found = required(await deps.db.org(org_id, (connection) => findImport(connection, import_id)), "import");
+  return {
+    status: 202,
+    body: presentImport(found),
+    headers: { Location: `/v2/evals/datasets/${dataset_id}/imports/${import_id}` },
+  };
+}
+
+async function sourceOf(
+  deps: HandlerDeps,
+  orgId: string,
+  source: z.output<typeof importBody>["source"],
+): Promise<ImportSource> {
+  if (source.type === "runs") {
+    await requireProject(deps.db, orgId, source.filter.project_id, "project");
+    return source;
+  }
+  if (source.url !== undefined) return { type: source.type, url: source.url };
+  const content = Readable.from([Buffer.from(source.text ?? "")]) as AsyncIterable<Uint8Array>;
+  return { type: source.type, blob_key: await store(deps, orgId, content) };
+}
+
+const define = operationsOf({ tag: "Evaluation datasets", auth: "secret" });
+
+/** `/v2/evals/datasets/{dataset_id}/imports`: rows from files and from runs. */
+export const importOperations = [
+  define({
+    id: "createDatasetImport",
+    route: `POST ${IMPORTS}`,
+    summary: "Import rows into a dataset",
+    description: `Imports up to ${MAX_IMPORT_ROWS} rows from a file (as \`text\`, from a URL, or as multipart \`file\` with fields) or from runs of a flow. The import
+runs in the background and is applied atomically: either one new dataset version is created, or nothing changes. Runs of experiments and
+child runs are never imported. A row made from a run has the run ID as its external ID.`,
+    params: datasetParams,
+    body: importBody.optional(),
+    multipart: importForm,
+    bodyLimit: "run",
+    wideBody: true,
+    idempotent: "claim",
+    problems: ["bad_request"],
+    examples: {
+      csv: {
+        source: { type: "csv", text: "question,answer\nWhen do you open?,At nine.\n" },
+        mapping: { inputs: { "in-0": "question" }, expected_outputs: { "out-0": "answer" } },
+      },
+      runs: {
+        source: { type: "runs", filter: { project_id: "0197f0a0-0000-7000-8000-000000000000" }, limit: 100 },
+        mode: "upsert",
+        dry_run: true,
+      },
+    },
+    success: {
+      202: created("Import accepted.", importSchema, linksTo("getDatasetImport", ["import_id"], ["dataset_id"])),
+    },
+    async handler({ params: { dataset_id }, body, principal: { org_id }, ctx, newId }, deps) {
+      await deps.db.org(org_id, (connection) => requireDataset(connection, dataset_id));
+      const ids = { import_id: newId(), org_id, dataset_id };
+      if (body === undefined) {
+        const { files, fields } = await readMultipart(
+          ctx,
+          importForm,
+          { maxFileBytes: deps.config.MILLRACE_UPLOAD_LIMIT_BYTES },
+          {
+            take: async (file) => ({ key: await store(deps, org_id, file.content), name: file.filename }),
+            undo: ({ key }: { key: string; name: string }) => discardBlob(deps, key),
+          },
+        );
+        const [file] = files;
+        const type = fields.type ?? typeOf(file?.name ?? "");
+        const source: ImportSource = { type, blob_key: file?.key ?? "" };
+        return await begin(deps, { ...ids, ...fields, source, mapping: fields.mapping ?? null });
+      }
+      const source = await sourceOf(deps, org_id, body.source);
+      return await begin(deps, { ...ids, ...body, source, mapping: body.mapping ?? null });
+    },
+  }),
+  define({
+    id: "getDatasetImport",
+    route: `GET ${IMPORTS}/{import_id}`,
+    summary: "Get a dataset import",
+    description:
+      "Returns an import with its counts and errors so far. An import runs in the background; poll until it reaches a final state.",
+    params,
+    success: { 200: { description: "The import.", schema: importSchema } },
+    async handler({ params: { dataset_id, import_id }, principal: { org_id } }, { db }) {
+      const found = await db.org(org_id, async (connection) => {
+        await requireDataset(connection, dataset_id);
+        return await findImport(connection, import_id);
+      });
+      if (found?.dataset_id !== dataset_id) throw notFound("import");
+      return { status: 200, body: presentImport(found) };
+    },
+  }),
+];
 
 function typeOf(filename: string): FileType {
   const ending = filename.slice(filename.lastIndexOf(".") + 1).toLowerCase();

@@ -2,74 +2,65 @@ import { z } from "zod";
 import { alertSettingsSchema } from "../../domain/evals/alert.ts";
 import { changeAlert, requireMonitor } from "../../services/evals/monitors.ts";
 import type { MonitorDetail } from "../../stores/evals/monitors.ts";
-import type { ApiDeps } from "../deps.ts";
-import { ETAG, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { ETAG, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
+import { operationsOf } from "../http/operation.ts";
 import { alertSchema, presentAlert } from "./monitor-presenter.ts";
 import { MONITOR, monitorParams } from "./monitors.ts";
 
-const COMMON = { tag: "Monitors", auth: "secret" } as const;
 const changeBody = z.strictObject(alertSettingsSchema.shape).partial().meta({ id: "MonitorAlertChange" });
 
+const toResponse = (row: MonitorDetail) => tagged(presentAlert(row), revisionTag(row.revision));
+
+const define = operationsOf({ tag: "Monitors", auth: "secret" });
+
 /** `/v2/evals/monitors/{monitor_id}/alert`: when to report that scores of production runs have changed. */
-export function createMonitorAlertOperations(deps: ApiDeps): Operation[] {
-  const toResponse = (row: MonitorDetail) => tagged(presentAlert(row), revisionTag(row.revision));
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "getMonitorAlert",
-      method: "GET",
-      path: `${MONITOR}/alert`,
-      summary: "Get a monitor's alert",
-      description:
-        "Returns the alert's conditions, the last observed values and its state with the time of the last change.",
-      params: monitorParams,
-      success: { 200: { description: "The alert.", schema: alertSchema, headers: ETAG } },
-      async handler({ params: { monitor_id }, principal: { org_id } }) {
-        return toResponse(await deps.db.org(org_id, (connection) => requireMonitor(connection, monitor_id)));
+export const monitorAlertOperations = [
+  define({
+    id: "getMonitorAlert",
+    route: `GET ${MONITOR}/alert`,
+    summary: "Get a monitor's alert",
+    description:
+      "Returns the alert's conditions, the last observed values and its state with the time of the last change.",
+    params: monitorParams,
+    success: { 200: { description: "The alert.", schema: alertSchema, headers: ETAG } },
+    async handler({ params: { monitor_id }, principal: { org_id } }, deps) {
+      return toResponse(await deps.db.org(org_id, (connection) => requireMonitor(connection, monitor_id)));
+    },
+  }),
+  define({
+    id: "changeMonitorAlert",
+    route: `PATCH ${MONITOR}/alert`,
+    summary: "Change a monitor's alert",
+    description:
+      "Changes the alert; omitted fields keep their values. `conditions` replaces all conditions, which are then evaluated again. The events `evals.monitor.alert.triggered` and `evals.monitor.alert.resolved` report when the alert starts and ends.",
+    params: monitorParams,
+    headers: ifMatchHeaders,
+    body: changeBody,
+    examples: {
+      passRate: {
+        enabled: true,
+        conditions: [
+          {
+            evaluator_id: "0197f0a0-0000-7000-8000-000000000002",
+            metric: "pass_rate",
+            op: "lt",
+            threshold: 0.9,
+            recovery_threshold: 0.95,
+            window_seconds: 3600,
+            min_samples: 20,
+          },
+        ],
       },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "changeMonitorAlert",
-      method: "PATCH",
-      path: `${MONITOR}/alert`,
-      summary: "Change a monitor's alert",
-      description:
-        "Changes the alert; omitted fields keep their values. `conditions` replaces all conditions, which are then evaluated again. The events `evals.monitor.alert.triggered` and `evals.monitor.alert.resolved` report when the alert starts and ends.",
-      params: monitorParams,
-      headers: ifMatchHeaders,
-      body: changeBody,
-      examples: {
-        passRate: {
-          enabled: true,
-          conditions: [
-            {
-              evaluator_id: "0197f0a0-0000-7000-8000-000000000002",
-              metric: "pass_rate",
-              op: "lt",
-              threshold: 0.9,
-              recovery_threshold: 0.95,
-              window_seconds: 3600,
-              min_samples: 20,
-            },
-          ],
-        },
-        silence: { silenced_until: "2030-01-01T00:00:00Z" },
-      },
-      success: { 200: { description: "The updated alert.", schema: alertSchema, headers: ETAG } },
-      async handler({ params: { monitor_id }, headers, body, principal: { org_id }, audit }) {
-        const row = await changeAlert(
-          deps,
-          org_id,
-          monitor_id,
-          body,
-          ({ revision }) => requireMatch(headers["if-match"], revisionTag(revision)),
-          { audit, target: { type: "monitor", id: monitor_id }, view: ({ alert }) => alert },
-        );
-        return toResponse(row);
-      },
-    }),
-  ];
-}
+      silence: { silenced_until: "2030-01-01T00:00:00Z" },
+    },
+    success: { 200: { description: "The updated alert.", schema: alertSchema, headers: ETAG } },
+    async handler({ params: { monitor_id }, headers, body, principal: { org_id }, audit }, deps) {
+      const row = await changeAlert(deps, org_id, monitor_id, body, matchesRevision(headers), {
+        audit,
+        target: { type: "monitor", id: monitor_id },
+        view: ({ alert }) => alert,
+      });
+      return toResponse(row);
+    },
+  }),
+];

@@ -54,7 +54,7 @@ export function presentMonitor(row: MonitorDetail): z.infer<typeof monitorSchema
     ...row,
     ...presentMonitorSettings(row),
     status: statusOf(row),
-    stats: { eligible: row.eligible, sampled: row.sampled, scored: row.scored, errored: row.errored },
+    stats: row,
   });
 }
 
@@ -63,7 +63,6 @@ export function presentMonitorSettings(row: MonitorRow) {
   return asDeclared(settingsSchema, {
     ...row,
     evaluator_ids: row.evaluators.map(({ evaluator_id }) => evaluator_id),
-    evaluators: row.evaluators.map(({ evaluator_id, version }) => ({ evaluator_id, version })),
   });
 }
 
@@ -98,25 +97,11 @@ export const alertSchema = z
   .meta({ id: "MonitorAlert" });
 
 export function presentAlert({ alert, alert_state }: MonitorRow): z.infer<typeof alertSchema> {
-  const { severity, since, last_evaluated_at, observed } = alert_state;
-  return {
-    enabled: alert.enabled,
-    conditions: alert.conditions.map((condition) => ({ ...condition })),
-    combine: alert.combine,
-    no_data: alert.no_data,
-    renotify_seconds: alert.renotify_seconds,
-    silenced_until: alert.silenced_until,
-    state: {
-      severity,
-      since,
-      observed: observed.flatMap(({ value, samples, breached }, index) => {
-        const condition = alert.conditions[index];
-        if (condition === undefined) return [];
-        return [{ evaluator_id: condition.evaluator_id, metric: condition.metric, value, samples, breached }];
-      }),
-      last_evaluated_at,
-    },
-  };
+  const observed = alert_state.observed.flatMap((figures, index) => {
+    const condition = alert.conditions[index];
+    return condition === undefined ? [] : [{ ...condition, ...figures }];
+  });
+  return asDeclared(alertSchema, { ...alert, state: { ...alert_state, observed } });
 }
 
 const preview = z
@@ -139,24 +124,13 @@ export const sampledRunSchema = z
   .meta({ id: "SampledRun" });
 
 export function presentSampledRun(row: SampledRun): z.infer<typeof sampledRunSchema> {
-  return {
-    run_id: row.run_id,
+  return asDeclared(sampledRunSchema, {
+    ...row,
     date: row.ended_at,
-    flow_version: row.flow_version,
-    state: row.state,
     scored: row.scored_at !== null,
-    scores: row.scores.map((score) => ({
-      evaluator_id: score.evaluator_id,
-      evaluator_version: score.evaluator_version,
-      value: score.value as number | boolean | string | null,
-      passed: score.passed,
-      label: score.label,
-      reasoning: score.reasoning,
-      error: score.error && { code: score.error.code, message: score.error.message },
-    })),
     inputs_preview: previews(row.inputs),
     outputs_preview: row.outputs && previews(row.outputs),
-  };
+  });
 }
 
 function previews(values: Readonly<Record<string, StoredValue>>): Record<string, Json> {

@@ -6,14 +6,11 @@ import { timeText } from "../../domain/timestamps.ts";
 import { requireMonitor } from "../../services/evals/monitors.ts";
 import { scoreStats } from "../../services/evals/monitor-stats.ts";
 import { SAMPLE_VERDICTS, STAT_GROUPS, listSampledRuns } from "../../stores/evals/monitor-stats.ts";
-import type { ApiDeps } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 import { presentSampledRun, sampledRunSchema } from "./monitor-presenter.ts";
 import { MONITOR, monitorParams } from "./monitors.ts";
 
-const COMMON = { tag: "Monitors", auth: "secret" } as const;
 const DAY_MS = 86_400_000;
 const evaluator_id = z.uuid().toLowerCase().optional();
 
@@ -62,94 +59,85 @@ const scoreStatsSchema = z
   })
   .meta({ id: "MonitorScoreStats" });
 
+const define = operationsOf({ tag: "Monitors", auth: "secret" });
+
 /** `/v2/evals/monitors/{monitor_id}/score-stats` and `/sampled-runs`: results of the monitor. */
-export function createMonitorResultOperations({ db, reads }: ApiDeps): Operation[] {
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "getMonitorScoreStats",
-      method: "GET",
-      path: `${MONITOR}/score-stats`,
-      summary: "Get a monitor's score statistics",
-      description:
-        "Returns score statistics by the time the runs finished, in whole hours, days or weeks (UTC, weeks start on Monday). Without `evaluator_id` they cover all evaluators of the monitor.",
-      params: monitorParams,
-      query: z.object({
-        from: timeText.optional().describe("Start of the time range (RFC 3339). Default: one day before `to`."),
-        to: timeText.optional().describe("End of the time range (RFC 3339). Default: now."),
-        granularity: z.enum(Object.keys(GRANULARITIES) as [Granularity, ...Granularity[]]).default("hour"),
-        evaluator_id,
-        group_by: z
-          .enum(STAT_GROUPS)
-          .optional()
-          .describe("Returns a bucket per group, and the totals of each group in `groups`."),
-      }),
-      success: { 200: { description: "The statistics.", schema: scoreStatsSchema } },
-      async handler({ params: { monitor_id }, query, principal: { org_id } }) {
-        const to = query.to === undefined ? Date.now() : Date.parse(query.to);
-        const from = query.from === undefined ? to - DAY_MS : Date.parse(query.from);
-        return await db.org(org_id, async (connection) => {
-          const monitor = await requireMonitor(connection, monitor_id);
-          if (from >= to) throw invalid(["query", "from"], "Must be earlier than `to`");
-          const evaluator_ids =
-            query.evaluator_id === undefined
-              ? monitor.evaluators.map((each) => each.evaluator_id)
-              : [query.evaluator_id];
-          const { granularity, group_by = null } = query;
-          const stats = await scoreStats(connection, monitor_id, { from, to, granularity, evaluator_ids, group_by });
-          if (stats === null)
-            throw invalid(
-              ["query", "from"],
-              `At most ${MAX_BUCKETS} buckets: choose a shorter time range or longer buckets`,
-            );
-          const { buckets, groups, ...rest } = stats;
-          return { status: 200, body: { ...rest, buckets: [...buckets], groups: [...groups] } };
-        });
-      },
+export const monitorResultOperations = [
+  define({
+    id: "getMonitorScoreStats",
+    route: `GET ${MONITOR}/score-stats`,
+    summary: "Get a monitor's score statistics",
+    description:
+      "Returns score statistics by the time the runs finished, in whole hours, days or weeks (UTC, weeks start on Monday). Without `evaluator_id` they cover all evaluators of the monitor.",
+    params: monitorParams,
+    query: z.object({
+      from: timeText.optional().describe("Start of the time range (RFC 3339). Default: one day before `to`."),
+      to: timeText.optional().describe("End of the time range (RFC 3339). Default: now."),
+      granularity: z.enum(Object.keys(GRANULARITIES) as [Granularity, ...Granularity[]]).default("hour"),
+      evaluator_id,
+      group_by: z
+        .enum(STAT_GROUPS)
+        .optional()
+        .describe("Returns a bucket per group, and the totals of each group in `groups`."),
     }),
-    defineOperation({
-      ...COMMON,
-      id: "listMonitorSampledRuns",
-      method: "GET",
-      path: `${MONITOR}/sampled-runs`,
-      summary: "List a monitor's sampled runs",
-      description: "Lists the runs that the monitor sampled, until the run or the sample is purged.",
-      params: monitorParams,
-      query: listQuery.extend({
-        verdict: z
-          .enum(SAMPLE_VERDICTS)
-          .optional()
-          .describe(
-            "`failed`: at least one score failed; `error`: at least one score could not be made; `passed`: at least one passed and none failed.",
-          ),
-        evaluator_id: evaluator_id.describe(
-          "Filters runs by the scores of this evaluator. Each run is returned with all its scores.",
+    success: { 200: { description: "The statistics.", schema: scoreStatsSchema } },
+    async handler({ params: { monitor_id }, query, principal: { org_id } }, { db }) {
+      const to = query.to === undefined ? Date.now() : Date.parse(query.to);
+      const from = query.from === undefined ? to - DAY_MS : Date.parse(query.from);
+      return await db.org(org_id, async (connection) => {
+        const monitor = await requireMonitor(connection, monitor_id);
+        if (from >= to) throw invalid(["query", "from"], "Must be earlier than `to`");
+        const evaluator_ids =
+          query.evaluator_id === undefined ? monitor.evaluators.map((each) => each.evaluator_id) : [query.evaluator_id];
+        const { granularity, group_by = null } = query;
+        const stats = await scoreStats(connection, monitor_id, { from, to, granularity, evaluator_ids, group_by });
+        if (stats === null)
+          throw invalid(
+            ["query", "from"],
+            `At most ${MAX_BUCKETS} buckets: choose a shorter time range or longer buckets`,
+          );
+        const { buckets, groups, ...rest } = stats;
+        return { status: 200, body: { ...rest, buckets: [...buckets], groups: [...groups] } };
+      });
+    },
+  }),
+  define({
+    id: "listMonitorSampledRuns",
+    route: `GET ${MONITOR}/sampled-runs`,
+    summary: "List a monitor's sampled runs",
+    description: "Lists the runs that the monitor sampled, until the run or the sample is purged.",
+    params: monitorParams,
+    query: listQuery.extend({
+      verdict: z
+        .enum(SAMPLE_VERDICTS)
+        .optional()
+        .describe(
+          "`failed`: at least one score failed; `error`: at least one score could not be made; `passed`: at least one passed and none failed.",
         ),
-        min_score: z
-          .number()
-          .optional()
-          .describe("Only runs with a score of at least this value; booleans count as 1 and 0."),
-        max_score: z.number().optional(),
-      }),
-      success: { 200: { description: "A page of runs.", schema: pageOf(sampledRunSchema, "SampledRunPage") } },
-      async handler({ params: { monitor_id }, query, principal: { org_id } }) {
-        await db.org(org_id, (connection) => requireMonitor(connection, monitor_id));
-        const search = {
-          evaluator_id: query.evaluator_id ?? null,
-          verdict: query.verdict ?? null,
-          min_score: query.min_score ?? null,
-          max_score: query.max_score ?? null,
-        };
-        return listPage({
-          list: "monitor-sampled-runs",
-          orgId: org_id,
-          query,
-          filters: { monitor_id, ...search },
-          fetch: (keyset) => reads.org(org_id, (connection) => listSampledRuns(connection, monitor_id, search, keyset)),
-          idOf: (row) => row.run_id,
-          present: presentSampledRun,
-        });
-      },
+      evaluator_id: evaluator_id.describe(
+        "Filters runs by the scores of this evaluator. Each run is returned with all its scores.",
+      ),
+      min_score: z
+        .number()
+        .optional()
+        .describe("Only runs with a score of at least this value; booleans count as 1 and 0."),
+      max_score: z.number().optional(),
     }),
-  ];
-}
+    success: { 200: { description: "A page of runs.", schema: pageOf(sampledRunSchema) } },
+    async handler({ params: { monitor_id }, query, principal: { org_id } }, { db, reads }) {
+      await db.org(org_id, (connection) => requireMonitor(connection, monitor_id));
+      const search = {
+        evaluator_id: query.evaluator_id ?? null,
+        verdict: query.verdict ?? null,
+        min_score: query.min_score ?? null,
+        max_score: query.max_score ?? null,
+      };
+      return listPage("monitor-sampled-runs", org_id, query, {
+        filters: { monitor_id, ...search },
+        fetch: (keyset) => reads.org(org_id, (connection) => listSampledRuns(connection, monitor_id, search, keyset)),
+        idOf: (row) => row.run_id,
+        present: presentSampledRun,
+      });
+    },
+  }),
+];

@@ -13,17 +13,14 @@ import { auditAs } from "../../services/audit/audit.ts";
 import { countOthers } from "../../stores/count-others.ts";
 import { listMonitors } from "../../stores/evals/monitors.ts";
 import type { MonitorDetail } from "../../stores/evals/monitors.ts";
-import type { ApiDeps } from "../deps.ts";
-import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
+import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { created, operationsOf, linksTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { visibleText } from "../http/text-fields.ts";
 import { environmentName } from "../http/environment.ts";
 import { monitorSchema, presentMonitor, presentMonitorSettings } from "./monitor-presenter.ts";
 
-const COMMON = { tag: "Monitors", auth: "secret" } as const;
 const MONITORS = "/v2/evals/monitors";
 export const MONITOR = `${MONITORS}/{monitor_id}` as const;
 export const monitorParams = z.object({ monitor_id: pathId("monitor") });
@@ -89,134 +86,111 @@ const limitsSchema = z
 
 const auditOf = auditAs("monitor", presentMonitorSettings);
 
-/** `/v2/evals/monitors`: score production runs as they finish. */
-export function createMonitorOperations(deps: ApiDeps): Operation[] {
-  const { db, reads, config } = deps;
-  const toResponse = (row: MonitorDetail) => tagged(presentMonitor(row), revisionTag(row.revision));
+const toResponse = (row: MonitorDetail) => tagged(presentMonitor(row), revisionTag(row.revision));
 
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "getMonitorLimits",
-      method: "GET",
-      path: "/v2/evals/monitor-limits",
-      summary: "Get monitor limits and usage",
-      description: "Returns the installation's limits for monitors and the number of monitors in the organisation.",
-      success: { 200: { description: "The limits.", schema: limitsSchema } },
-      async handler({ principal: { org_id } }) {
-        const used = await db.org(org_id, (connection) => countOthers(connection, "eval_monitors", NO_ID));
-        return { status: 200, body: { ...monitorLimits(config), used } };
+const define = operationsOf({ tag: "Monitors", auth: "secret" });
+
+/** `/v2/evals/monitors`: score production runs as they finish. */
+export const monitorOperations = [
+  define({
+    id: "getMonitorLimits",
+    route: "GET /v2/evals/monitor-limits",
+    summary: "Get monitor limits and usage",
+    description: "Returns the installation's limits for monitors and the number of monitors in the organisation.",
+    success: { 200: { description: "The limits.", schema: limitsSchema } },
+    async handler({ principal: { org_id } }, { db, config }) {
+      const used = await db.org(org_id, (connection) => countOthers(connection, "eval_monitors", NO_ID));
+      return { status: 200, body: { ...monitorLimits(config), used } };
+    },
+  }),
+  define({
+    id: "listMonitors",
+    route: `GET ${MONITORS}`,
+    summary: "List monitors",
+    description: "Lists monitors, newest first, with the number of runs each has sampled and scored.",
+    query: listQuery.extend({ project_id: id.optional(), enabled: z.boolean().optional() }),
+    success: { 200: { description: "A page of monitors.", schema: pageOf(monitorSchema) } },
+    async handler({ query, principal: { org_id } }, { reads }) {
+      const search = { project_id: query.project_id ?? null, enabled: query.enabled ?? null };
+      return listPage("monitors", org_id, query, {
+        filters: search,
+        fetch: (keyset) => reads.org(org_id, (connection) => listMonitors(connection, search, keyset)),
+        idOf: (row) => row.monitor_id,
+        present: presentMonitor,
+      });
+    },
+  }),
+  define({
+    id: "createMonitor",
+    route: `POST ${MONITORS}`,
+    summary: "Create a monitor",
+    description:
+      "Creates a monitor. From now on, finished runs of the flow are sampled and scored by the current evaluator versions. Returns 409 at the monitor limit.",
+    body: createBody,
+    idempotent: true,
+    problems: ["not_found", "conflict"],
+    examples: {
+      plain: EXAMPLE,
+      filtered: {
+        ...EXAMPLE,
+        sampling_rate: 0.5,
+        max_per_hour: 200,
+        filter: { states: ["COMPLETED"], run_types: ["api"], tags: ["orders"] },
       },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "listMonitors",
-      method: "GET",
-      path: MONITORS,
-      summary: "List monitors",
-      description: "Lists monitors, newest first, with the number of runs each has sampled and scored.",
-      query: listQuery.extend({ project_id: id.optional(), enabled: z.boolean().optional() }),
-      success: { 200: { description: "A page of monitors.", schema: pageOf(monitorSchema, "MonitorPage") } },
-      async handler({ query, principal: { org_id } }) {
-        const search = { project_id: query.project_id ?? null, enabled: query.enabled ?? null };
-        return listPage({
-          list: "monitors",
-          orgId: org_id,
-          query,
-          filters: search,
-          fetch: (keyset) => reads.org(org_id, (connection) => listMonitors(connection, search, keyset)),
-          idOf: (row) => row.monitor_id,
-          present: presentMonitor,
-        });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "createMonitor",
-      method: "POST",
-      path: MONITORS,
-      summary: "Create a monitor",
-      description:
-        "Creates a monitor. From now on, finished runs of the flow are sampled and scored by the current evaluator versions. Returns 409 at the monitor limit.",
-      body: createBody,
-      idempotent: true,
-      problems: ["not_found", "conflict"],
-      examples: {
-        plain: EXAMPLE,
-        filtered: {
-          ...EXAMPLE,
-          sampling_rate: 0.5,
-          max_per_hour: 200,
-          filter: { states: ["COMPLETED"], run_types: ["api"], tags: ["orders"] },
-        },
-      },
-      success: {
-        201: {
-          description: "The monitor.",
-          schema: monitorSchema,
-          headers: { Location: "URL of the created resource.", ...ETAG },
-          links: { getMonitor: linkTo("getMonitor", ["monitor_id"]) },
-        },
-      },
-      async handler({ body: request, principal: { org_id }, newId, audit }) {
-        const monitorId = newId();
-        const monitor = await createMonitor(deps, org_id, monitorId, request, auditOf(audit, monitorId));
-        return asCreated(toResponse(monitor), `${MONITORS}/${monitorId}`);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getMonitor",
-      method: "GET",
-      path: MONITOR,
-      summary: "Get a monitor",
-      description: "Returns the monitor with the number of runs it has sampled and scored.",
-      params: monitorParams,
-      success: { 200: { description: "The monitor.", schema: monitorSchema, headers: ETAG } },
-      async handler({ params: { monitor_id }, principal: { org_id } }) {
-        return toResponse(await db.org(org_id, (connection) => requireMonitor(connection, monitor_id)));
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "changeMonitor",
-      method: "PATCH",
-      path: MONITOR,
-      summary: "Change a monitor",
-      description:
-        "Changes a monitor; omitted fields keep their values. Sending evaluators pins their current versions. A disabled monitor samples nothing. Removing an evaluator used by the alert returns 409.",
-      params: monitorParams,
-      headers: ifMatchHeaders,
-      body: changeBody,
-      problems: ["conflict"],
-      examples: { disable: { enabled: false }, rate: { sampling_rate: 0.25 } },
-      success: { 200: { description: "The updated monitor.", schema: monitorSchema, headers: ETAG } },
-      async handler({ params: { monitor_id }, headers, body, principal: { org_id }, audit }) {
-        const row = await changeMonitor(
-          deps,
-          org_id,
-          monitor_id,
-          body,
-          ({ revision }) => requireMatch(headers["if-match"], revisionTag(revision)),
-          auditOf(audit, monitor_id),
-        );
-        return toResponse(row);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "deleteMonitor",
-      method: "DELETE",
-      path: MONITOR,
-      summary: "Delete a monitor",
-      description:
-        "Deletes a monitor with its samples, its statistics and the scores that nothing else uses. The runs are kept.",
-      params: monitorParams,
-      success: { 204: { description: "Deleted." } },
-      async handler({ params: { monitor_id }, principal: { org_id }, audit }) {
-        await deleteMonitor(deps, org_id, monitor_id, auditOf(audit, monitor_id));
-        return { status: 204 };
-      },
-    }),
-  ];
-}
+    },
+    success: { 201: created("The monitor.", monitorSchema, linksTo("getMonitor", ["monitor_id"]), ETAG) },
+    async handler({ body: request, principal: { org_id }, newId, audit }, deps) {
+      const monitorId = newId();
+      const monitor = await createMonitor(deps, org_id, monitorId, request, auditOf(audit, monitorId));
+      return asCreated(toResponse(monitor), `${MONITORS}/${monitorId}`);
+    },
+  }),
+  define({
+    id: "getMonitor",
+    route: `GET ${MONITOR}`,
+    summary: "Get a monitor",
+    description: "Returns the monitor with the number of runs it has sampled and scored.",
+    params: monitorParams,
+    success: { 200: { description: "The monitor.", schema: monitorSchema, headers: ETAG } },
+    async handler({ params: { monitor_id }, principal: { org_id } }, { db }) {
+      return toResponse(await db.org(org_id, (connection) => requireMonitor(connection, monitor_id)));
+    },
+  }),
+  define({
+    id: "changeMonitor",
+    route: `PATCH ${MONITOR}`,
+    summary: "Change a monitor",
+    description:
+      "Changes a monitor; omitted fields keep their values. Sending evaluators pins their current versions. A disabled monitor samples nothing. Removing an evaluator used by the alert returns 409.",
+    params: monitorParams,
+    headers: ifMatchHeaders,
+    body: changeBody,
+    problems: ["conflict"],
+    examples: { disable: { enabled: false }, rate: { sampling_rate: 0.25 } },
+    success: { 200: { description: "The updated monitor.", schema: monitorSchema, headers: ETAG } },
+    async handler({ params: { monitor_id }, headers, body, principal: { org_id }, audit }, deps) {
+      const row = await changeMonitor(
+        deps,
+        org_id,
+        monitor_id,
+        body,
+        matchesRevision(headers),
+        auditOf(audit, monitor_id),
+      );
+      return toResponse(row);
+    },
+  }),
+  define({
+    id: "deleteMonitor",
+    route: `DELETE ${MONITOR}`,
+    summary: "Delete a monitor",
+    description:
+      "Deletes a monitor with its samples, its statistics and the scores that nothing else uses. The runs are kept.",
+    params: monitorParams,
+    success: { 204: { description: "Deleted." } },
+    async handler({ params: { monitor_id }, principal: { org_id }, audit }, deps) {
+      await deleteMonitor(deps, org_id, monitor_id, auditOf(audit, monitor_id));
+      return { status: 204 };
+    },
+  }),
+];

@@ -6,9 +6,7 @@ import { addedUp } from "../../services/evals/judge.ts";
 import type { Scored } from "../../services/evals/scorer.ts";
 import { findRowAnywhere } from "../../stores/evals/dataset-rows.ts";
 import type { EvaluatorRow } from "../../stores/evals/evaluators.ts";
-import type { ApiDeps } from "../deps.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 import { scoreResultSchema } from "./evaluator-presenter.ts";
 import { sampleInput, sampleOf } from "./sample-input.ts";
 
@@ -97,81 +95,77 @@ const SCORED: z.infer<typeof scoringSchema> = {
   usage: {},
 };
 
+const define = operationsOf({ tag: "Run scores", auth: "secret" });
+
 /** `/v2/evals/scorings`: evaluators' scores of outputs that were made elsewhere. */
-export function createScoringOperations({ db, scorer }: ApiDeps): Operation[] {
-  return [
-    defineOperation({
-      id: "scoreSamples",
-      method: "POST",
-      path: "/v2/evals/scorings",
-      tag: "Run scores",
-      summary: "Score external outputs",
-      description: `Scores up to ${MAX_SAMPLES} samples with up to ${MAX_EVALUATORS} evaluators. Nothing is stored: save the returned scores with your outputs.`,
-      auth: "secret",
-      body,
-      idempotent: true,
-      problems: ["not_found"],
-      examples: {
-        answers: {
-          evaluator_ids: [EVALUATOR],
-          samples: [
-            { external_id: "a-1", outputs: { answer: "We open at nine." }, expected_outputs: { answer: "nine" } },
-            { external_id: "a-2", outputs: {}, error: { code: "timeout", message: "No answer within 30 s" } },
-          ],
-        },
+export const scoringOperations = [
+  define({
+    id: "scoreSamples",
+    route: "POST /v2/evals/scorings",
+    summary: "Score external outputs",
+    description: `Scores up to ${MAX_SAMPLES} samples with up to ${MAX_EVALUATORS} evaluators. Nothing is stored: save the returned scores with your outputs.`,
+    body,
+    idempotent: true,
+    problems: ["not_found"],
+    examples: {
+      answers: {
+        evaluator_ids: [EVALUATOR],
+        samples: [
+          { external_id: "a-1", outputs: { answer: "We open at nine." }, expected_outputs: { answer: "nine" } },
+          { external_id: "a-2", outputs: {}, error: { code: "timeout", message: "No answer within 30 s" } },
+        ],
       },
-      success: {
-        200: { description: "The scores, in the order of the samples.", schema: scoringSchema, example: SCORED },
-      },
-      async handler({ body: { evaluator_ids, samples }, principal: { org_id }, signal }) {
-        const { evaluators, rows } = await db.org(org_id, async (connection) => {
-          const found: EvaluatorRow[] = [];
-          for (const each of new Set(evaluator_ids)) found.push(await requireEvaluator(connection, each));
-          const named = new Map<string, Awaited<ReturnType<typeof findRowAnywhere>>>();
-          for (const { row_id } of samples)
-            if (row_id !== undefined && !named.has(row_id))
-              named.set(row_id, await findRowAnywhere(connection, row_id));
-          return { evaluators: found, rows: named };
+    },
+    success: {
+      200: { description: "The scores, in the order of the samples.", schema: scoringSchema, example: SCORED },
+    },
+    async handler({ body: { evaluator_ids, samples }, principal: { org_id }, signal }, { db, scorer }) {
+      const { evaluators, rows } = await db.org(org_id, async (connection) => {
+        const found: EvaluatorRow[] = [];
+        for (const each of new Set(evaluator_ids)) found.push(await requireEvaluator(connection, each));
+        const named = new Map<string, Awaited<ReturnType<typeof findRowAnywhere>>>();
+        for (const { row_id } of samples)
+          if (row_id !== undefined && !named.has(row_id)) named.set(row_id, await findRowAnywhere(connection, row_id));
+        return { evaluators: found, rows: named };
+      });
+      const whole = samples.map(({ external_id: _external, row_id, ...sample }) => {
+        const row = row_id === undefined ? undefined : rows.get(row_id);
+        if (row === null) throw notFound("row");
+        const has = (values: object): boolean => Object.keys(values).length > 0;
+        return sampleOf({
+          ...sample,
+          inputs: row === undefined || has(sample.inputs) ? sample.inputs : row.inputs,
+          expected_outputs:
+            row === undefined || has(sample.expected_outputs) ? sample.expected_outputs : row.expected_outputs,
+          metadata: row === undefined || has(sample.metadata) ? sample.metadata : row.metadata,
         });
-        const whole = samples.map(({ external_id: _external, row_id, ...sample }) => {
-          const row = row_id === undefined ? undefined : rows.get(row_id);
-          if (row === null) throw notFound("row");
-          const has = (values: object): boolean => Object.keys(values).length > 0;
-          return sampleOf({
-            ...sample,
-            inputs: row === undefined || has(sample.inputs) ? sample.inputs : row.inputs,
-            expected_outputs:
-              row === undefined || has(sample.expected_outputs) ? sample.expected_outputs : row.expected_outputs,
-            metadata: row === undefined || has(sample.metadata) ? sample.metadata : row.metadata,
-          });
-        });
-        const scored = await scorer.score(org_id, evaluators, whole, signal);
-        const usages = scored.flat().flatMap(({ usage }) => (usage === null ? [] : [usage]));
-        return {
-          status: 200,
-          body: {
-            data: samples.map(({ external_id, row_id }, index) => ({
-              external_id: external_id ?? null,
-              row_id: row_id ?? null,
-              scores: evaluators.map(({ evaluator_id, version }, place) => ({
-                evaluator_id,
-                evaluator_version: version,
-                ...presentResult(scored[index]?.[place]),
-              })),
+      });
+      const scored = await scorer.score(org_id, evaluators, whole, signal);
+      const usages = scored.flat().flatMap(({ usage }) => (usage === null ? [] : [usage]));
+      return {
+        status: 200,
+        body: {
+          data: samples.map(({ external_id, row_id }, index) => ({
+            external_id: external_id ?? null,
+            row_id: row_id ?? null,
+            scores: evaluators.map(({ evaluator_id, version }, place) => ({
+              evaluator_id,
+              evaluator_version: version,
+              ...presentResult(scored[index]?.[place]),
             })),
-            per_evaluator: evaluators.map((evaluator, place) =>
-              summaryOf(
-                evaluator,
-                scored.flatMap((ofSample) => ofSample[place] ?? []),
-              ),
+          })),
+          per_evaluator: evaluators.map((evaluator, place) =>
+            summaryOf(
+              evaluator,
+              scored.flatMap((ofSample) => ofSample[place] ?? []),
             ),
-            usage: addedUp(usages) ?? {},
-          },
-        };
-      },
-    }),
-  ];
-}
+          ),
+          usage: addedUp(usages) ?? {},
+        },
+      };
+    },
+  }),
+];
 
 function presentResult(scored: Scored | undefined): z.infer<typeof scoreResultSchema> {
   const { value = null, passed = null, label = null, reasoning = null, error = null } = scored ?? {};

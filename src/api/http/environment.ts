@@ -34,3 +34,8 @@ export function requirePublicEnvironment(name: string | undefined): void {
   if (name === undefined || name === PRODUCTION) return;
   throw new Problem("forbidden", "A public API key can call only the environment production.");
 }
+
+/** What an operation may answer that finds the version of a flow. */
+export const VERSION_PROBLEMS = ["flow_version_not_found", "environment_not_found", "environment_empty"] as const;
+/** What an operation may answer that starts a run. */
+export const START_PROBLEMS = ["too_many_nested_runs", "too_many_concurrent_runs", "quota_exceeded"] as const;

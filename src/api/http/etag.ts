@@ -65,3 +65,9 @@ export function requireMatch(ifMatch: string | undefined, tag: string): void {
     },
   );
 }
+
+/** The check of a change: throws 412 if the request names another revision than the one that it finds. */
+export function matchesRevision(headers: z.output<typeof ifMatchHeaders>) {
+  return ({ revision }: { readonly revision: number }): void =>
+    requireMatch(headers["if-match"], revisionTag(revision));
+}

@@ -16,10 +16,10 @@ export const listQuery = z.object({
 });
 export type ListQuery = z.infer<typeof listQuery>;
 
-/** The shape of a page of `item`. */
+/** The shape of a page of `item`; its name in the document follows the name of `item`. */
 export function pageOf<Item extends z.ZodType>(
   item: Item,
-  id: string,
+  id = `${item.meta()?.id}Page`,
 ): z.ZodObject<{
   data: z.ZodArray<Item>;
   cursor: z.ZodNullable<z.ZodString>;
@@ -46,10 +46,6 @@ export interface Page<Item> {
 }
 
 export interface ListOptions<Row, Item> {
-  /** The name of the list: a cursor of one list is not valid in another. */
-  readonly list: string;
-  readonly orgId: string;
-  readonly query: ListQuery;
   /** All other filters of the list; undefined ones are ignored. */
   readonly filters?: Readonly<Record<string, unknown>>;
   readonly fetch: (page: Keyset) => Promise<Row[]>;
@@ -67,12 +63,17 @@ const PAGE_CHARS = 8 * 1024 * 1024;
 const UUID = new RegExp(`^${UUID_PATTERN}$`);
 
 /**
- * Returns one page of a list. It seeks to the cursor's ID, so that page 1000 costs what page 1 costs, and items that are added or deleted
- * meanwhile neither repeat nor hide others. Throws 400 for a bad cursor.
+ * Returns one page of a list; a cursor of a list with another name is not valid in it. It seeks to the cursor's ID, so that page 1000 costs
+ * what page 1 costs, and items that are added or deleted meanwhile neither repeat nor hide others. Throws 400 for a bad cursor.
  */
-export async function listPage<Row, Item>(options: ListOptions<Row, Item>): Promise<Page<Item>> {
-  const { query, fetch, idOf, present } = options;
-  const hash = hashFilters({ ...options.filters, list: options.list, org_id: options.orgId, order: query.order });
+export async function listPage<Row, Item>(
+  list: string,
+  orgId: string,
+  query: ListQuery,
+  options: ListOptions<Row, Item>,
+): Promise<Page<Item>> {
+  const { fetch, idOf, present } = options;
+  const hash = hashFilters({ ...options.filters, list, org_id: orgId, order: query.order });
   const from =
     query.cursor === undefined ? null : decodeCursor(query.cursor, hash, options.isId ?? ((text) => UUID.test(text)));
   const back = query.direction === "prev";

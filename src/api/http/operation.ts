@@ -6,6 +6,7 @@ import type { Principal, Role } from "../../domain/accounts/principal.ts";
 import type { AuditedRequest } from "../../domain/audit/audit.ts";
 import type { Audit } from "../../services/audit/audit.ts";
 import type { Db } from "../../stores/db.ts";
+import type { HandlerDeps } from "../deps.ts";
 
 /** What middleware knows of a request, for the log line and the error body. */
 export interface RequestState {
@@ -113,6 +114,16 @@ export interface Link {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
+/** The documented response of an operation that creates a resource. */
+export function created(
+  description: string,
+  schema: z.ZodType,
+  links: NonNullable<Success["links"]>,
+  headers: Success["headers"] = {},
+): Success {
+  return { description, schema, headers: { Location: "URL of the created resource.", ...headers }, links };
+}
+
 /** An operation that takes fields of the response, and of the request's path, under the same names. */
 export function linkTo(operationId: string, members: readonly string[], ofPath: readonly string[] = []): Link {
   const parameters = [
@@ -122,28 +133,43 @@ export function linkTo(operationId: string, members: readonly string[], ofPath: 
   return { operationId, parameters: Object.fromEntries(parameters) as Link["parameters"] };
 }
 
-/** An endpoint as ONE value: the route, the validation, the documentation and the code. */
+/** The same as the only link of a response, under the operation's name. */
+export function linksTo(
+  operationId: string,
+  members: readonly string[],
+  ofPath?: readonly string[],
+): Record<string, Link> {
+  return { [operationId]: linkTo(operationId, members, ofPath) };
+}
+
+type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
+type Path = `/${string}`;
+
+/**
+ * An endpoint as ONE value: the route, the validation, the documentation and the code. The code gets the dependencies with each request, so
+ * that an operation is described without them.
+ */
 export interface OperationDefinition<
   A extends Access,
   P extends z.ZodObject,
   Q extends z.ZodObject,
   H extends z.ZodObject,
   B,
+  D,
 > {
   /** The operationId: unique and stable. */
   readonly id: string;
-  readonly method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
-  /** With `{name}` for parameters. */
-  readonly path: `/${string}`;
-  readonly tag: string;
+  /** Method and path, with `{name}` for parameters. */
+  readonly route: `${Method} ${Path}`;
+  readonly tag?: string;
   readonly summary: string;
   readonly description: string;
-  readonly auth: A;
+  readonly auth?: A;
   /**
    * For `auth: "none"` with a check of its own: throws for callers that are not allowed, before the body is read. `count` counts one
    * request of a caller against the rate limit, and throws the 429.
    */
-  readonly admit?: (ctx: RequestContext, count: (caller: string) => Promise<void>) => Promise<void>;
+  admit?(ctx: RequestContext, count: (caller: string) => Promise<void>, deps: D): Promise<void>;
   /** For operations of published pages, whether callers send the handle of a visitor. */
   readonly visitor?: "required" | "optional";
   /** The lowest role that may call it; default viewer for GET, editor for the others. Does not apply to public keys. */
@@ -181,7 +207,7 @@ export interface OperationDefinition<
   /** Documented instead of problem+json, e.g. the errors of RFC 6749. */
   readonly failures?: Readonly<Record<number, Success>>;
   /** For URLs that people open in a browser: the page that is returned for an invalid request, instead of JSON. */
-  readonly invalidPage?: (ctx: RequestContext, problem: Problem) => ContentAnswer;
+  invalidPage?(ctx: RequestContext, problem: Problem, deps: D): ContentAnswer;
   /**
    * Whether an Idempotency-Key is honoured. true: the response is stored and replayed. "claim": the key fixes the ID that `newId()`
    * returns, and the handler runs every time (for streams, which find their run by that ID); for an operation with a multipart body, only
@@ -190,7 +216,7 @@ export interface OperationDefinition<
    */
   readonly idempotent?: boolean | "claim" | "run";
   /** The part of a body by which a request is compared with the first one with the same Idempotency-Key; default all of it. */
-  readonly sameness?: (body: z.output<NonNullable<B>>) => unknown;
+  sameness?(body: z.output<NonNullable<B>>): unknown;
   /**
    * When a success is recorded in the audit log; default "always" for everything but GET. "always" for a GET: it shows a secret or returns
    * a whole collection. "run": not recorded, because the record of the run or the draft names the caller. "never" for another method: it
@@ -203,19 +229,57 @@ export interface OperationDefinition<
   readonly confidential?: boolean;
   /** Named examples of the request body. */
   readonly examples?: Readonly<Record<string, unknown>>;
-  handler(request: OperationRequest<A, P, Q, H, B>): Promise<Answer>;
+  handler(request: OperationRequest<A, P, Q, H, B>, deps: D): Promise<Answer>;
 }
 
-/** An operation with any types, as the router, the pipeline and the document generator use it. */
-export type Operation = OperationDefinition<Access, z.ZodObject, z.ZodObject, z.ZodObject, z.ZodType | undefined>;
+type AnyDefinition = OperationDefinition<Access, z.ZodObject, z.ZodObject, z.ZodObject, z.ZodType | undefined, unknown>;
 
-/** Checks a definition's types against each other: a `body` for a GET, or a handler that reads an undeclared field, does not compile. */
-export function defineOperation<
-  const A extends Access,
-  P extends z.ZodObject = Empty,
-  Q extends z.ZodObject = Empty,
-  H extends z.ZodObject = Empty,
-  B extends z.ZodType | undefined = undefined,
->(definition: OperationDefinition<A, P, Q, H, B>): Operation {
-  return definition;
+/** An operation with any types, as the router, the pipeline and the document generator use it. */
+export interface Operation extends AnyDefinition {
+  readonly method: Method;
+  readonly path: Path;
+  readonly tag: string;
+  readonly auth: Access;
+  /** What its functions get as `deps`. */
+  readonly depsOf: (deps: HandlerDeps) => unknown;
+}
+
+/** What operations have in common; each may replace it. */
+interface Common<A extends Access> extends Pick<
+  AnyDefinition,
+  "role" | "visitor" | "audit" | "problems" | "looseQuery"
+> {
+  readonly tag: string;
+  readonly auth: A;
+  admit?(ctx: RequestContext, count: (caller: string) => Promise<void>, deps: HandlerDeps): Promise<void>;
+}
+
+/**
+ * Returns the function that defines operations with something in common. `build` makes what their handlers get besides the dependencies, once
+ * for the dependencies of a process. A definition's types are checked against each other: a `body` for a GET, or a handler that reads an
+ * undeclared field, does not compile.
+ */
+export function operationsOf<const CommonAccess extends Access, Parts extends object = Record<never, never>>(
+  common: Common<CommonAccess>,
+  build?: (deps: HandlerDeps) => Parts,
+) {
+  type D = HandlerDeps & Parts;
+  const built = new WeakMap<HandlerDeps, D>();
+  const depsOf = (deps: HandlerDeps): D => {
+    const made = built.get(deps) ?? ({ ...deps, ...build?.(deps) } as D);
+    built.set(deps, made);
+    return made;
+  };
+  return <
+    const A extends Access = CommonAccess,
+    P extends z.ZodObject = Empty,
+    Q extends z.ZodObject = Empty,
+    H extends z.ZodObject = Empty,
+    B extends z.ZodType | undefined = undefined,
+  >(
+    definition: OperationDefinition<A, P, Q, H, B, D>,
+  ): Operation => {
+    const [method, path] = definition.route.split(" ") as [Method, Path];
+    return { ...common, ...definition, method, path, depsOf };
+  };
 }

@@ -1,4 +1,4 @@
-import type { AnswerHeaders, JsonAnswer } from "./operation.ts";
+import type { AnswerHeaders, JsonAnswer, RequestContext } from "./operation.ts";
 
 /** A response as bytes, to be sent and to be stored for a replay. */
 export interface Rendered {
@@ -22,4 +22,17 @@ export function renderJson(answer: JsonAnswer): Rendered {
     body: JSON.stringify(body),
     ...(recoverable && { recoverable }),
   };
+}
+
+/** Writes a rendered response. */
+export function send(ctx: RequestContext, rendered: Rendered): void {
+  ctx.status = rendered.status;
+  for (const [name, value] of Object.entries(rendered.headers)) ctx.set(name, value);
+  if (rendered.body === undefined) {
+    ctx.body = null;
+    // Koa turns an empty body into a 204; keep the status of a 202 or 304.
+    ctx.status = rendered.status;
+  } else {
+    ctx.body = rendered.body;
+  }
 }

@@ -5,7 +5,7 @@ import { authenticate, authorise } from "../auth/authenticate.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import { scopeOf } from "../auth/operation-scope.ts";
 import { requireProjects } from "../auth/project-roles.ts";
-import type { CredentialLookup } from "../../services/accounts/credentials.ts";
+import type { HandlerDeps } from "../deps.ts";
 import { allowAnyOrigin } from "./cors.ts";
 import { MAX_JSON_VALUES, MAX_WIDE_JSON_VALUES } from "./json-guard.ts";
 import { requireHeld } from "./idempotency.ts";
@@ -14,16 +14,14 @@ import type { Answer, ContentAnswer, Operation, RequestContext } from "./operati
 import { renderProblem } from "./problem-answer.ts";
 import { linkAbort } from "../../platform/linked-abort.ts";
 import { nextSlice } from "../../platform/slices.ts";
-import type { Reads } from "../../services/system/reads.ts";
 import type { RateLimiter } from "../../services/rate-limiter.ts";
-import type { Database } from "../../stores/db.ts";
+import type { Db } from "../../stores/db.ts";
 import { boundaryOf, checkEncoding, isMultipart, mediaType, readBody, readJson } from "./read-json.ts";
 import { readMultipart } from "./read-multipart.ts";
 import type { UploadedFile } from "./read-multipart.ts";
-import { renderJson } from "./render.ts";
+import { renderJson, send } from "./render.ts";
 import type { Rendered } from "./render.ts";
 import { createRequestAudit } from "./request-audit.ts";
-import { send } from "./send.ts";
 import { turnOf } from "./turns.ts";
 import { validateRequest } from "./validate.ts";
 import type { RawRequest, ValidRequest } from "./validate.ts";
@@ -35,11 +33,7 @@ const READMIT_EVERY_MS = 1500;
 /** 404 is included for something in a project that the caller may no longer see, 410 for a page that was revoked. */
 const REFUSALS: readonly number[] = [401, 403, 404, 410];
 
-export interface ServeDeps {
-  readonly config: Config;
-  readonly db: Database;
-  readonly reads: Reads;
-  readonly credentials: CredentialLookup;
+export interface ServeDeps extends HandlerDeps {
   readonly idempotency: Idempotency;
   /** Undefined if no limit is configured. */
   readonly rateLimiter?: RateLimiter | undefined;
@@ -53,13 +47,14 @@ export function serveOperation(
   if (operation.multipart && operation.idempotent === true)
     throw new Error(`${operation.id}: a multipart body is not kept to be compared; use idempotent: "claim"`);
   if (operation.auth !== "none") scopeOf(operation);
+  const handlerDeps = operation.depsOf(deps);
   return async function serveOperation(ctx) {
     ctx.state.operationId = operation.id;
     const caller = operation.auth === "none" ? null : await admit(ctx, operation, deps);
-    await operation.admit?.(ctx, (id) => count(ctx, deps, id));
+    await operation.admit?.(ctx, (id) => count(ctx, deps, id), handlerDeps);
     const { body, rounded, bytes } = await readRequest(ctx, operation, deps.config);
     const raw = { params: ctx.params, query: ctx.query, headers: ctx.headers, body, rounded };
-    const valid = validOrPage(ctx, operation, raw);
+    const valid = validOrPage(ctx, operation, raw, handlerDeps);
     if ("content" in valid) return answer(ctx, valid);
     const principal = caller && (await requireProjects(deps.db, caller.principal, operation, valid));
     const signal = goneSignal(ctx);
@@ -68,14 +63,15 @@ export function serveOperation(
     const { audit, handOver, complete } = createRequestAudit(deps, operation, ctx, principal);
     const call = async (hold: KeyHold | null): Promise<Answer> => {
       const handle = async (): Promise<Answer> => {
-        const outcome = await operation.handler({
+        const request = {
           ...base,
           repeated: hold?.repeated ?? false,
           newId: idSource(hold),
-          requireHeld: (db) => requireHeld(db, hold),
+          requireHeld: (db: Db) => requireHeld(db, hold),
           audit,
           handOverAudit: handOver,
-        });
+        };
+        const outcome = await operation.handler(request, handlerDeps);
         await complete(outcome, valid.params);
         return outcome;
       };
@@ -111,11 +107,16 @@ export function serveOperation(
   };
 }
 
-function validOrPage(ctx: RequestContext, operation: Operation, raw: RawRequest): ValidRequest | ContentAnswer {
+function validOrPage(
+  ctx: RequestContext,
+  operation: Operation,
+  raw: RawRequest,
+  deps: unknown,
+): ValidRequest | ContentAnswer {
   try {
     return validateRequest(operation, raw);
   } catch (error) {
-    if (operation.invalidPage && error instanceof Problem) return operation.invalidPage(ctx, error);
+    if (operation.invalidPage && error instanceof Problem) return operation.invalidPage(ctx, error, deps);
     throw error;
   }
 }
@@ -225,7 +226,7 @@ function endOfStream(
     await nextSlice(ctx.state.principal?.org_id);
     if (ctx.res.closed) return clearInterval(timer);
     try {
-      if (operation.auth === "none") await operation.admit?.(ctx, async () => undefined);
+      if (operation.auth === "none") await operation.admit?.(ctx, async () => undefined, operation.depsOf(deps));
       else {
         const { principal } = await authenticate(deps, ctx);
         authorise(principal, operation);

@@ -1,11 +1,6 @@
-import type { CreateOperations } from "../deps.ts";
-import { createKnowledgeBaseOperations } from "./knowledge-bases.ts";
-import { createResourceOperations } from "./resources.ts";
-import { createSyncOperations } from "./syncs.ts";
+import { knowledgeBaseOperations } from "./knowledge-bases.ts";
+import { resourceOperations } from "./resources.ts";
+import { syncOperations } from "./syncs.ts";
 
 /** The operations of knowledge bases. */
-export const knowledge: CreateOperations = [
-  createKnowledgeBaseOperations,
-  createResourceOperations,
-  createSyncOperations,
-];
+export const knowledge = [...knowledgeBaseOperations, ...resourceOperations, ...syncOperations];

@@ -17,11 +17,10 @@ import { queryKnowledgeBase } from "../../services/knowledge/query.ts";
 import { deleteKnowledgeBase } from "../../services/knowledge/remove.ts";
 import { listKnowledgeBases } from "../../stores/knowledge/knowledge-bases.ts";
 import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
-import type { ApiDeps } from "../deps.ts";
-import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
+import type { HandlerDeps } from "../deps.ts";
+import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { created, operationsOf, linkTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import {
   knowledgeBaseSchema,
@@ -106,7 +105,6 @@ const changeBody = z
   })
   .meta({ id: "KnowledgeBaseChange" });
 
-const COMMON = { tag: "Knowledge bases", auth: "secret" } as const;
 const LINKS = {
   get: linkTo("getKnowledgeBase", ["knowledge_base_id"]),
   change: linkTo("changeKnowledgeBase", ["knowledge_base_id"]),
@@ -122,205 +120,171 @@ const SCHEMA_EXAMPLE = {
 
 const auditOf = auditAs("knowledge_base", presentKnowledgeBase);
 
-/** `/v2/knowledge-bases`: searchable collections of documents. */
-export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
-  const { db, reads, knowledge } = deps;
-  const follow = (org_id: string, id: string): Promise<void> =>
-    followSchedule(deps, syncSchedules(deps.config), { org_id, id });
-  const toResponse = async (base: KnowledgeBaseRow) => {
-    const { sync: schedule, ...shown } = presentKnowledgeBase(base);
-    const outlook = await syncOutlook(deps, base);
-    return tagged({ ...shown, sync: { ...schedule, ...outlook } }, revisionTag(base.revision));
-  };
+const follow = (deps: HandlerDeps, org_id: string, id: string): Promise<void> =>
+  followSchedule(deps, syncSchedules(deps.config), { org_id, id });
 
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "createKnowledgeBase",
-      method: "POST",
-      path: "/v2/knowledge-bases",
-      summary: "Create a knowledge base",
-      description:
-        "Creates a knowledge base. If `embedding_model` is omitted, the local model is used when installed; otherwise only keyword search is available.",
-      body: createBody,
-      idempotent: true,
-      examples: {
-        plain: { name: "Handbook" },
-        described: {
-          name: "Contracts",
-          description: "What we have signed",
-          indexing_params: { chunker_params: { chunk_size: 1000, chunk_overlap: 200, chunker_type: "sentence" } },
-          user_metadata_schema: SCHEMA_EXAMPLE,
-        },
-        bucket: {
-          name: "Files",
-          connection_id: "0197f0a0-0000-7000-8000-000000000000",
-          connection_source_ids: ["documents/handbook/"],
-        },
-        website: {
-          name: "Documentation",
-          website_sources: [{ source_type: "sitemap", original_search_term: "https://example.com/" }],
-          sync: { schedule_cron: "0 3 * * *" },
-        },
-      },
-      success: {
-        201: {
-          description: "The knowledge base.",
-          schema: shownKnowledgeBaseSchema,
-          headers: { Location: "URL of the created resource.", ...ETAG },
-          links: LINKS,
-        },
-      },
-      async handler({
-        body: {
-          indexing_params,
-          sync: { schedule_cron },
-          ...members
-        },
-        principal: { org_id },
-        newId,
-        audit,
-      }) {
-        const knowledge_base_id = newId();
-        const base = await createKnowledgeBase(
-          { database: db, knowledge },
-          { ...members, knowledge_base_id, org_id, schedule_cron },
-          indexing_params,
-          auditOf(audit, knowledge_base_id),
-        );
-        if (schedule_cron !== null) await follow(org_id, knowledge_base_id);
-        return asCreated(await toResponse(base), `/v2/knowledge-bases/${knowledge_base_id}`);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "listKnowledgeBases",
-      method: "GET",
-      path: "/v2/knowledge-bases",
-      summary: "List knowledge bases",
-      description: "Lists knowledge bases, newest first. Each item includes the number of its documents.",
-      query: listQuery,
-      success: {
-        200: { description: "A page of knowledge bases.", schema: pageOf(knowledgeBaseSchema, "KnowledgeBasePage") },
-      },
-      async handler({ query, principal: { org_id } }) {
-        return listPage({
-          list: "knowledge-bases",
-          orgId: org_id,
-          query,
-          fetch: (keyset) => reads.org(org_id, (connection) => listKnowledgeBases(connection, keyset)),
-          idOf: (base) => base.knowledge_base_id,
-          present: presentKnowledgeBase,
-        });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getKnowledgeBase",
-      method: "GET",
-      path: "/v2/knowledge-bases/{knowledge_base_id}",
-      summary: "Get a knowledge base",
-      description: "Returns the knowledge base with its settings, counts and the status of its last sync.",
-      params,
-      success: { 200: { description: "The knowledge base.", schema: shownKnowledgeBaseSchema, headers: ETAG } },
-      async handler({ params: { knowledge_base_id }, principal: { org_id } }) {
-        return toResponse(await db.org(org_id, (connection) => requireKnowledgeBase(connection, knowledge_base_id)));
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "changeKnowledgeBase",
-      method: "PATCH",
-      path: "/v2/knowledge-bases/{knowledge_base_id}",
-      summary: "Change a knowledge base",
-      description:
-        "Changes a knowledge base; omitted fields keep their values. Changing the embedding model or chunker sets `reindex_required`. Until a full sync reindexes the documents, search uses the old index. An empty knowledge base applies new settings immediately.",
-      params,
-      headers: ifMatchHeaders,
-      body: changeBody,
-      examples: {
-        rename: { name: "Handbook of 2026" },
-        chunks: { indexing_params: { chunker_params: { chunk_size: 800, chunk_overlap: 100 } } },
-        keywords: { indexing_params: { embedding_params: { embedding_model: null } } },
-      },
-      success: {
-        200: { description: "The updated knowledge base.", schema: shownKnowledgeBaseSchema, headers: ETAG },
-      },
-      async handler({ params: { knowledge_base_id }, headers, body, principal: { org_id }, audit }) {
-        const { indexing_params: settings, sync: schedule, ...members } = body;
-        const change = { ...members, schedule_cron: schedule?.schedule_cron };
-        const base = await changeKnowledgeBase(
-          { database: db, knowledge },
-          org_id,
-          knowledge_base_id,
-          change,
-          settings,
-          (found) => requireMatch(headers["if-match"], revisionTag(found.revision)),
-          auditOf(audit, knowledge_base_id),
-        );
-        if (schedule !== undefined) await follow(org_id, knowledge_base_id);
-        return toResponse(base);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "deleteKnowledgeBase",
-      method: "DELETE",
-      path: "/v2/knowledge-bases/{knowledge_base_id}",
-      summary: "Delete a knowledge base",
-      description:
-        "Deletes a knowledge base with all its documents. Returns 409 `in_use` if published flows search it; `used_by` lists up to 100 of their projects.",
-      params,
-      problems: ["in_use"],
-      success: { 204: { description: "Deleted. No later query finds anything in it." } },
-      async handler({ params: { knowledge_base_id }, principal: { org_id }, audit }) {
-        await deleteKnowledgeBase({ database: db }, org_id, knowledge_base_id, auditOf(audit, knowledge_base_id));
-        await follow(org_id, knowledge_base_id);
-        return { status: 204 };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getMetadataSchemas",
-      method: "GET",
-      path: "/v2/knowledge-bases/{knowledge_base_id}/metadata-schemas",
-      summary: "List filterable metadata fields",
-      description:
-        "Returns the fields that a query filter can use: declared fields, fields read from documents, and fields that every document has.",
-      params,
-      success: { 200: { description: "The fields, grouped by origin.", schema: metadataSchemasSchema } },
-      async handler({ params: { knowledge_base_id }, principal: { org_id } }) {
-        const base = await db.org(org_id, (connection) => requireKnowledgeBase(connection, knowledge_base_id));
-        return { status: 200, body: presentMetadataSchemas(base) };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "queryKnowledgeBase",
-      audit: "never",
-      method: "POST",
-      path: "/v2/knowledge-bases/{knowledge_base_id}/query",
-      summary: "Search a knowledge base",
-      description:
-        "Searches by meaning (`semantic`), by words (`keyword`, BM25) or by both (`hybrid`, with a score between 0 and 1). Without an embedding model, `semantic` is rejected and `hybrid` uses keyword search; `strategy_used` returns the strategy used.",
-      role: "viewer",
-      params,
-      body: knowledgeQuerySchema.meta({ id: "KnowledgeQuery" }),
-      examples: {
-        question: { query: "How long do refunds take?" },
-        words: { query: '"annual leave" -unpaid carr*', query_strategy: "keyword", top_k: 5, neighbors: 1 },
-        filtered: {
-          query: "notice period",
-          filter: { and: [{ field: "content_mime", op: "eq", value: "application/pdf" }] },
-          max_chunks_per_resource: 2,
-        },
-      },
-      problems: ["upstream_failed"],
-      success: { 200: { description: "The results, best first.", schema: knowledgeAnswerSchema } },
-      async handler({ params: { knowledge_base_id }, body, principal: { org_id } }) {
-        const base = await db.org(org_id, (connection) => requireKnowledgeBase(connection, knowledge_base_id));
-        return { status: 200, body: await queryKnowledgeBase(knowledge.deps, org_id, base, body) };
-      },
-    }),
-  ];
+async function toResponse(deps: HandlerDeps, base: KnowledgeBaseRow) {
+  const { sync: schedule, ...shown } = presentKnowledgeBase(base);
+  const outlook = await syncOutlook(deps, base);
+  return tagged({ ...shown, sync: { ...schedule, ...outlook } }, revisionTag(base.revision));
 }
+
+const define = operationsOf({ tag: "Knowledge bases", auth: "secret" });
+
+/** `/v2/knowledge-bases`: searchable collections of documents. */
+export const knowledgeBaseOperations = [
+  define({
+    id: "createKnowledgeBase",
+    route: "POST /v2/knowledge-bases",
+    summary: "Create a knowledge base",
+    description:
+      "Creates a knowledge base. If `embedding_model` is omitted, the local model is used when installed; otherwise only keyword search is available.",
+    body: createBody,
+    idempotent: true,
+    examples: {
+      plain: { name: "Handbook" },
+      described: {
+        name: "Contracts",
+        description: "What we have signed",
+        indexing_params: { chunker_params: { chunk_size: 1000, chunk_overlap: 200, chunker_type: "sentence" } },
+        user_metadata_schema: SCHEMA_EXAMPLE,
+      },
+      bucket: {
+        name: "Files",
+        connection_id: "0197f0a0-0000-7000-8000-000000000000",
+        connection_source_ids: ["documents/handbook/"],
+      },
+      website: {
+        name: "Documentation",
+        website_sources: [{ source_type: "sitemap", original_search_term: "https://example.com/" }],
+        sync: { schedule_cron: "0 3 * * *" },
+      },
+    },
+    success: { 201: created("The knowledge base.", shownKnowledgeBaseSchema, LINKS, ETAG) },
+    async handler({ body, principal: { org_id }, newId, audit }, deps) {
+      const { indexing_params, sync, ...members } = body;
+      const { schedule_cron } = sync;
+      const knowledge_base_id = newId();
+      const base = await createKnowledgeBase(
+        { database: deps.db, knowledge: deps.knowledge },
+        { ...members, knowledge_base_id, org_id, schedule_cron },
+        indexing_params,
+        auditOf(audit, knowledge_base_id),
+      );
+      if (schedule_cron !== null) await follow(deps, org_id, knowledge_base_id);
+      return asCreated(await toResponse(deps, base), `/v2/knowledge-bases/${knowledge_base_id}`);
+    },
+  }),
+  define({
+    id: "listKnowledgeBases",
+    route: "GET /v2/knowledge-bases",
+    summary: "List knowledge bases",
+    description: "Lists knowledge bases, newest first. Each item includes the number of its documents.",
+    query: listQuery,
+    success: { 200: { description: "A page of knowledge bases.", schema: pageOf(knowledgeBaseSchema) } },
+    async handler({ query, principal: { org_id } }, { reads }) {
+      return listPage("knowledge-bases", org_id, query, {
+        fetch: (keyset) => reads.org(org_id, (connection) => listKnowledgeBases(connection, keyset)),
+        idOf: (base) => base.knowledge_base_id,
+        present: presentKnowledgeBase,
+      });
+    },
+  }),
+  define({
+    id: "getKnowledgeBase",
+    route: "GET /v2/knowledge-bases/{knowledge_base_id}",
+    summary: "Get a knowledge base",
+    description: "Returns the knowledge base with its settings, counts and the status of its last sync.",
+    params,
+    success: { 200: { description: "The knowledge base.", schema: shownKnowledgeBaseSchema, headers: ETAG } },
+    async handler({ params: { knowledge_base_id }, principal: { org_id } }, deps) {
+      const base = await deps.db.org(org_id, (connection) => requireKnowledgeBase(connection, knowledge_base_id));
+      return toResponse(deps, base);
+    },
+  }),
+  define({
+    id: "changeKnowledgeBase",
+    route: "PATCH /v2/knowledge-bases/{knowledge_base_id}",
+    summary: "Change a knowledge base",
+    description:
+      "Changes a knowledge base; omitted fields keep their values. Changing the embedding model or chunker sets `reindex_required`. Until a full sync reindexes the documents, search uses the old index. An empty knowledge base applies new settings immediately.",
+    params,
+    headers: ifMatchHeaders,
+    body: changeBody,
+    examples: {
+      rename: { name: "Handbook of 2026" },
+      chunks: { indexing_params: { chunker_params: { chunk_size: 800, chunk_overlap: 100 } } },
+      keywords: { indexing_params: { embedding_params: { embedding_model: null } } },
+    },
+    success: { 200: { description: "The updated knowledge base.", schema: shownKnowledgeBaseSchema, headers: ETAG } },
+    async handler({ params: { knowledge_base_id }, headers, body, principal: { org_id }, audit }, deps) {
+      const { indexing_params: settings, sync: schedule, ...members } = body;
+      const change = { ...members, schedule_cron: schedule?.schedule_cron };
+      const base = await changeKnowledgeBase(
+        { database: deps.db, knowledge: deps.knowledge },
+        org_id,
+        knowledge_base_id,
+        change,
+        settings,
+        matchesRevision(headers),
+        auditOf(audit, knowledge_base_id),
+      );
+      if (schedule !== undefined) await follow(deps, org_id, knowledge_base_id);
+      return toResponse(deps, base);
+    },
+  }),
+  define({
+    id: "deleteKnowledgeBase",
+    route: "DELETE /v2/knowledge-bases/{knowledge_base_id}",
+    summary: "Delete a knowledge base",
+    description:
+      "Deletes a knowledge base with all its documents. Returns 409 `in_use` if published flows search it; `used_by` lists up to 100 of their projects.",
+    params,
+    problems: ["in_use"],
+    success: { 204: { description: "Deleted. No later query finds anything in it." } },
+    async handler({ params: { knowledge_base_id }, principal: { org_id }, audit }, deps) {
+      await deleteKnowledgeBase({ database: deps.db }, org_id, knowledge_base_id, auditOf(audit, knowledge_base_id));
+      await follow(deps, org_id, knowledge_base_id);
+      return { status: 204 };
+    },
+  }),
+  define({
+    id: "getMetadataSchemas",
+    route: "GET /v2/knowledge-bases/{knowledge_base_id}/metadata-schemas",
+    summary: "List filterable metadata fields",
+    description:
+      "Returns the fields that a query filter can use: declared fields, fields read from documents, and fields that every document has.",
+    params,
+    success: { 200: { description: "The fields, grouped by origin.", schema: metadataSchemasSchema } },
+    async handler({ params: { knowledge_base_id }, principal: { org_id } }, { db }) {
+      const base = await db.org(org_id, (connection) => requireKnowledgeBase(connection, knowledge_base_id));
+      return { status: 200, body: presentMetadataSchemas(base) };
+    },
+  }),
+  define({
+    id: "queryKnowledgeBase",
+    audit: "never",
+    route: "POST /v2/knowledge-bases/{knowledge_base_id}/query",
+    summary: "Search a knowledge base",
+    description:
+      "Searches by meaning (`semantic`), by words (`keyword`, BM25) or by both (`hybrid`, with a score between 0 and 1). Without an embedding model, `semantic` is rejected and `hybrid` uses keyword search; `strategy_used` returns the strategy used.",
+    role: "viewer",
+    params,
+    body: knowledgeQuerySchema.meta({ id: "KnowledgeQuery" }),
+    examples: {
+      question: { query: "How long do refunds take?" },
+      words: { query: '"annual leave" -unpaid carr*', query_strategy: "keyword", top_k: 5, neighbors: 1 },
+      filtered: {
+        query: "notice period",
+        filter: { and: [{ field: "content_mime", op: "eq", value: "application/pdf" }] },
+        max_chunks_per_resource: 2,
+      },
+    },
+    problems: ["upstream_failed"],
+    success: { 200: { description: "The results, best first.", schema: knowledgeAnswerSchema } },
+    async handler({ params: { knowledge_base_id }, body, principal: { org_id } }, { db, knowledge }) {
+      const base = await db.org(org_id, (connection) => requireKnowledgeBase(connection, knowledge_base_id));
+      return { status: 200, body: await queryKnowledgeBase(knowledge.deps, org_id, base, body) };
+    },
+  }),
+];

@@ -42,9 +42,4 @@ export const resourceSchema = z
 export type ResourceView = z.infer<typeof resourceSchema>;
 
 /** Shows a resource. */
-export function presentResource(resource: ResourceRow): ResourceView {
-  return asDeclared(resourceSchema, {
-    ...resource,
-    error: resource.error && { code: resource.error.code, message: resource.error.message },
-  });
-}
+export const presentResource = (resource: ResourceRow): ResourceView => asDeclared(resourceSchema, resource);

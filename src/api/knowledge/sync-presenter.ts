@@ -40,16 +40,8 @@ export const syncSchema = z
 
 /** Shows a sync as an item of a list, without errors. */
 export function presentSync(sync: SyncRow, errors?: readonly SyncItemError[]): z.infer<typeof syncSchema> {
-  const { added, updated, deleted, unchanged, failed, error } = sync;
-  return asDeclared(syncSchema, {
-    ...sync,
-    cancel_requested: sync.cancel_requested_at !== null,
-    counts: { added, updated, deleted, unchanged, failed },
-    error: error && { code: error.code, message: error.message },
-    ...(errors && {
-      errors: errors.map(({ address, resource_id, code, message }) => ({ address, resource_id, code, message })),
-    }),
-  });
+  const cancel_requested = sync.cancel_requested_at !== null;
+  return asDeclared(syncSchema, { ...sync, cancel_requested, counts: sync, ...(errors && { errors }) });
 }
 
 export const syncItemSchema = z
@@ -65,7 +57,4 @@ export const syncItemSchema = z
   })
   .meta({ id: "KnowledgeBaseSyncItem" });
 
-export function presentSyncItem(item: SyncItemRow): z.infer<typeof syncItemSchema> {
-  const { item_id, address, resource_id, outcome, error } = item;
-  return { item_id, address, resource_id, outcome, error: error && { code: error.code, message: error.message } };
-}
+export const presentSyncItem = (item: SyncItemRow) => asDeclared(syncItemSchema, item);

@@ -12,14 +12,13 @@ import {
   titleConversation,
 } from "../../stores/models/conversations.ts";
 import type { ConversationRow, TurnRow } from "../../stores/models/conversations.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { Database } from "../../stores/db.ts";
+import { asDeclared } from "../http/as-declared.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { visibleText } from "../http/text-fields.ts";
 
-const COMMON = { tag: "Models", auth: "secret" } as const;
 const PATH = "/v2/projects/{project_id}/conversations";
 /** Most conversations deleted with one statement. */
 const BATCH = 500;
@@ -55,170 +54,127 @@ const turnSchema = z
   })
   .meta({ id: "ConversationTurn" });
 
-const presentConversation = ({
-  conversation_id,
-  user_id,
-  title,
-  page_id,
-  turns,
-  created_at,
-  updated_at,
-}: ConversationRow) => ({
-  conversation_id,
-  user_id,
-  title,
-  page_id,
-  turns,
-  created_at,
-  updated_at,
-});
+const presentConversation = (row: ConversationRow) => asDeclared(conversationSchema, row);
+const presentTurn = ({ said: [question, answer], ...turn }: TurnRow) =>
+  asDeclared(turnSchema, { ...turn, question, answer });
 
-const presentTurn = ({ turn_id, run_id, path, said: [question, answer], created_at }: TurnRow) => ({
-  turn_id,
-  run_id,
-  path,
-  question,
-  answer,
-  created_at,
-});
+/** Deletes all conversations of a project. The last entry in the audit log has their number. */
+async function removeAll(db: Database, audit: Audit, orgId: string, projectId: string): Promise<void> {
+  const { project_id } = await requireProject(db, orgId, projectId, "project");
+  for (let total = 0; ;) {
+    const before = total;
+    const removed = await db.orgTransaction(orgId, async (connection) => {
+      const count = await deleteConversations(connection, project_id, null, BATCH);
+      const target = { type: "project", id: project_id };
+      if (count < BATCH) await audit(connection, { target, before: { project_id, conversations: before + count } });
+      return count;
+    });
+    total += removed;
+    if (removed < BATCH) return;
+  }
+}
+
+const define = operationsOf({ tag: "Models", auth: "secret" });
 
 /** `/v2/projects/{project_id}/conversations`: the memory of models, and the titles of conversations. */
-export function createConversationOperations(deps: ApiDeps): Operation[] {
-  const { db, reads } = deps;
-
-  /** Deletes all conversations of a project. The last entry in the audit log has their number. */
-  async function removeAll(audit: Audit, orgId: string, projectId: string): Promise<void> {
-    const { project_id } = await requireProject(db, orgId, projectId, "project");
-    for (let total = 0; ;) {
-      const before = total;
-      const removed = await db.orgTransaction(orgId, async (connection) => {
-        const count = await deleteConversations(connection, project_id, null, BATCH);
-        const target = { type: "project", id: project_id };
-        if (count < BATCH) await audit(connection, { target, before: { project_id, conversations: before + count } });
-        return count;
+export const conversationOperations = [
+  define({
+    id: "listConversations",
+    route: `GET ${PATH}`,
+    summary: "List a flow's conversations",
+    description:
+      "Lists the conversations that the flow's models remember, that have a title or that visitors of a page have, newest first, without their turns.",
+    params,
+    query: listQuery.extend({
+      user: visibleText(255)
+        .optional()
+        .describe("Only conversations of this user, whose `user_id` begins with this text and a hyphen."),
+    }),
+    success: { 200: { description: "A page of conversations.", schema: pageOf(conversationSchema) } },
+    async handler({ params: path, query, principal: { org_id } }, { db, reads }) {
+      const { project_id } = await requireProject(db, org_id, path.project_id, "project");
+      return listPage("conversations", org_id, query, {
+        filters: { project_id, user: query.user },
+        fetch: (keyset) =>
+          reads.org(org_id, (connection) => listConversations(connection, project_id, query.user, keyset)),
+        idOf: ({ conversation_id }) => conversation_id,
+        present: presentConversation,
       });
-      total += removed;
-      if (removed < BATCH) return;
-    }
-  }
-
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "listConversations",
-      method: "GET",
-      path: PATH,
-      summary: "List a flow's conversations",
-      description:
-        "Lists the conversations that the flow's models remember, that have a title or that visitors of a page have, newest first, without their turns.",
-      params,
-      query: listQuery.extend({
-        user: visibleText(255)
-          .optional()
-          .describe("Only conversations of this user, whose `user_id` begins with this text and a hyphen."),
-      }),
-      success: {
-        200: { description: "A page of conversations.", schema: pageOf(conversationSchema, "ConversationPage") },
-      },
-      async handler({ params: path, query, principal: { org_id } }) {
-        const { project_id } = await requireProject(db, org_id, path.project_id, "project");
-        return listPage({
-          list: "conversations",
-          orgId: org_id,
-          query,
-          filters: { project_id, user: query.user },
-          fetch: (keyset) =>
-            reads.org(org_id, (connection) => listConversations(connection, project_id, query.user, keyset)),
-          idOf: ({ conversation_id }) => conversation_id,
-          present: presentConversation,
-        });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "deleteConversations",
-      method: "DELETE",
-      path: PATH,
-      summary: "Delete all conversations",
-      description: "Deletes every conversation of the flow. Later runs remember nothing of them.",
-      params,
-      success: { 204: { description: "Deleted." } },
-      async handler({ params: path, principal: { org_id }, audit }) {
-        await removeAll(audit, org_id, path.project_id);
-        return { status: 204 };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getConversation",
-      method: "GET",
-      path: `${PATH}/{user_id}`,
-      summary: "List a conversation's turns",
-      description: "Lists the turns, oldest first, as models receive them.",
-      params: userParams,
-      query: listQuery,
-      success: { 200: { description: "A page of turns.", schema: pageOf(turnSchema, "ConversationTurnPage") } },
-      async handler({ params: path, query, principal: { org_id } }) {
-        const { project_id } = await requireProject(db, org_id, path.project_id, "project");
-        const found = await db.org(org_id, (connection) => findConversation(connection, project_id, path.user_id));
-        if (found === null) throw notFound("conversation");
-        return listPage({
-          list: "conversation turns",
-          orgId: org_id,
-          query,
-          filters: { conversation_id: found },
-          fetch: (keyset) => reads.org(org_id, (connection) => listTurns(connection, found, keyset)),
-          idOf: ({ turn_id }) => turn_id,
-          present: presentTurn,
-        });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "changeConversation",
-      method: "PATCH",
-      path: `${PATH}/{user_id}`,
-      summary: "Change a conversation",
-      description:
-        "Sets the title of a `user_id`'s conversation. If the flow's models remember nothing of it yet, the conversation is created.",
-      params: userParams,
-      body: z
-        .strictObject({ title: visibleText(TITLE_CHARS).nullable().describe("`null` removes the title.") })
-        .meta({ id: "ConversationChange" }),
-      examples: { title: { title: "Where is my parcel?" } },
-      success: { 200: { description: "The conversation.", schema: conversationSchema } },
-      async handler({ params: { project_id, user_id }, body: { title }, principal: { org_id }, newId, audit }) {
-        await requireProject(db, org_id, project_id, "project");
-        const changed = await db.orgTransaction(org_id, async (connection) => {
-          const of = { org_id, project_id, user_id };
-          const { before, after } = await titleConversation(connection, of, newId(), title);
-          const target = { type: "user", id: user_id };
-          // What people write is not recorded, only that it was set.
-          const titled = (text: string | null) => ({ project_id, has_title: text !== null });
-          await audit(connection, { target, before: titled(before), after: titled(title) });
-          return after;
-        });
-        return { status: 200, body: presentConversation(changed) };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "deleteConversation",
-      method: "DELETE",
-      path: `${PATH}/{user_id}`,
-      summary: "Delete a conversation",
-      description:
-        "Deletes the conversation of one `user_id`: its title, what models remember of it, and the documents uploaded for that `user_id`. Its runs stay. That user's next run starts a new conversation.",
-      params: userParams,
-      success: { 204: { description: "Deleted." } },
-      async handler({ params: path, principal: { org_id }, audit }) {
-        const { project_id } = await requireProject(db, org_id, path.project_id, "project");
-        const { user_id } = path;
+    },
+  }),
+  define({
+    id: "deleteConversations",
+    route: `DELETE ${PATH}`,
+    summary: "Delete all conversations",
+    description: "Deletes every conversation of the flow. Later runs remember nothing of them.",
+    params,
+    success: { 204: { description: "Deleted." } },
+    async handler({ params: path, principal: { org_id }, audit }, { db }) {
+      await removeAll(db, audit, org_id, path.project_id);
+      return { status: 204 };
+    },
+  }),
+  define({
+    id: "getConversation",
+    route: `GET ${PATH}/{user_id}`,
+    summary: "List a conversation's turns",
+    description: "Lists the turns, oldest first, as models receive them.",
+    params: userParams,
+    query: listQuery,
+    success: { 200: { description: "A page of turns.", schema: pageOf(turnSchema) } },
+    async handler({ params: path, query, principal: { org_id } }, { db, reads }) {
+      const { project_id } = await requireProject(db, org_id, path.project_id, "project");
+      const found = await db.org(org_id, (connection) => findConversation(connection, project_id, path.user_id));
+      if (found === null) throw notFound("conversation");
+      return listPage("conversation turns", org_id, query, {
+        filters: { conversation_id: found },
+        fetch: (keyset) => reads.org(org_id, (connection) => listTurns(connection, found, keyset)),
+        idOf: ({ turn_id }) => turn_id,
+        present: presentTurn,
+      });
+    },
+  }),
+  define({
+    id: "changeConversation",
+    route: `PATCH ${PATH}/{user_id}`,
+    summary: "Change a conversation",
+    description:
+      "Sets the title of a `user_id`'s conversation. If the flow's models remember nothing of it yet, the conversation is created.",
+    params: userParams,
+    body: z
+      .strictObject({ title: visibleText(TITLE_CHARS).nullable().describe("`null` removes the title.") })
+      .meta({ id: "ConversationChange" }),
+    examples: { title: { title: "Where is my parcel?" } },
+    success: { 200: { description: "The conversation.", schema: conversationSchema } },
+    async handler({ params: { project_id, user_id }, body: { title }, principal: { org_id }, newId, audit }, { db }) {
+      await requireProject(db, org_id, project_id, "project");
+      const changed = await db.orgTransaction(org_id, async (connection) => {
+        const of = { org_id, project_id, user_id };
+        const { before, after } = await titleConversation(connection, of, newId(), title);
         const target = { type: "user", id: user_id };
-        if (!(await removeConversation(deps, { org_id, project_id, user_id }, audit, target)))
-          throw notFound("conversation");
-        return { status: 204 };
-      },
-    }),
-  ];
-}
+        // What people write is not recorded, only that it was set.
+        const titled = (text: string | null) => ({ project_id, has_title: text !== null });
+        await audit(connection, { target, before: titled(before), after: titled(title) });
+        return after;
+      });
+      return { status: 200, body: presentConversation(changed) };
+    },
+  }),
+  define({
+    id: "deleteConversation",
+    route: `DELETE ${PATH}/{user_id}`,
+    summary: "Delete a conversation",
+    description:
+      "Deletes the conversation of one `user_id`: its title, what models remember of it, and the documents uploaded for that `user_id`. Its runs stay. That user's next run starts a new conversation.",
+    params: userParams,
+    success: { 204: { description: "Deleted." } },
+    async handler({ params: path, principal: { org_id }, audit }, deps) {
+      const { project_id } = await requireProject(deps.db, org_id, path.project_id, "project");
+      const { user_id } = path;
+      const target = { type: "user", id: user_id };
+      if (!(await removeConversation(deps, { org_id, project_id, user_id }, audit, target)))
+        throw notFound("conversation");
+      return { status: 204 };
+    },
+  }),
+];

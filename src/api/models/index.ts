@@ -1,7 +1,6 @@
-import type { CreateOperations } from "../deps.ts";
-import { createSettingsOperations } from "./settings.ts";
-import { createConversationOperations } from "./conversations.ts";
-import { createUsageOperations } from "./usage.ts";
+import { settingsOperations } from "./settings.ts";
+import { conversationOperations } from "./conversations.ts";
+import { usageOperations } from "./usage.ts";
 
 /** The operations of models. */
-export const models: CreateOperations = [createSettingsOperations, createConversationOperations, createUsageOperations];
+export const models = [...settingsOperations, ...conversationOperations, ...usageOperations];

@@ -2,10 +2,8 @@ import { z } from "zod";
 import { changeSettings } from "../../services/models/settings.ts";
 import { getSettings } from "../../stores/models/settings.ts";
 import type { OrganisationSettings } from "../../stores/models/settings.ts";
-import type { ApiDeps } from "../deps.ts";
 import { ETAG, contentTag, ifMatchHeaders, requireMatch, tagged } from "../http/etag.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 
 const settingsSchema = z
   .object({
@@ -38,55 +36,50 @@ const changeBody = z
   })
   .meta({ id: "SettingsChange" });
 
-const COMMON = { tag: "Models", auth: "secret" } as const;
+const toResponse = ({ default_connection_id, default_model }: OrganisationSettings) => {
+  const body = { default_connection_id, default_model };
+  return tagged(body, contentTag(body));
+};
+
+const define = operationsOf({ tag: "Models", auth: "secret" });
 
 /** `/v2/settings`: defaults for the organisation's model nodes. */
-export function createSettingsOperations({ db }: ApiDeps): Operation[] {
-  const toResponse = ({ default_connection_id, default_model }: OrganisationSettings) => {
-    const body = { default_connection_id, default_model };
-    return tagged(body, contentTag(body));
-  };
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "getSettings",
-      method: "GET",
-      path: "/v2/settings",
-      summary: "Get the organisation's settings",
-      description: "Returns the default connection and model, which nodes use if they name none.",
-      success: { 200: { description: "The settings.", schema: settingsSchema, headers: ETAG } },
-      async handler({ principal: { org_id } }) {
-        return toResponse(await db.org(org_id, getSettings));
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "changeSettings",
-      method: "PATCH",
-      path: "/v2/settings",
-      summary: "Change the organisation's settings",
-      description:
-        "Sets the default connection and model. Omitted fields keep their values; `null` clears a value. Nodes use the values that are set when they call their model.",
-      role: "admin",
-      headers: ifMatchHeaders,
-      body: changeBody,
-      examples: {
-        both: { default_connection_id: "0197f0a0-0000-7000-8000-000000000000", default_model: "gpt-4.1-mini" },
-        model: { default_model: "gpt-4.1-mini" },
-        none: { default_connection_id: null, default_model: null },
-      },
-      problems: ["not_found"],
-      success: { 200: { description: "The updated settings.", schema: settingsSchema, headers: ETAG } },
-      async handler({ headers, body, principal: { org_id }, audit }) {
-        const changed = await changeSettings(
-          db,
-          org_id,
-          body,
-          (found) => requireMatch(headers["if-match"], toResponse(found).headers.ETag),
-          { audit, view: (row) => toResponse(row).body },
-        );
-        return toResponse(changed);
-      },
-    }),
-  ];
-}
+export const settingsOperations = [
+  define({
+    id: "getSettings",
+    route: "GET /v2/settings",
+    summary: "Get the organisation's settings",
+    description: "Returns the default connection and model, which nodes use if they name none.",
+    success: { 200: { description: "The settings.", schema: settingsSchema, headers: ETAG } },
+    async handler({ principal: { org_id } }, { db }) {
+      return toResponse(await db.org(org_id, getSettings));
+    },
+  }),
+  define({
+    id: "changeSettings",
+    route: "PATCH /v2/settings",
+    summary: "Change the organisation's settings",
+    description:
+      "Sets the default connection and model. Omitted fields keep their values; `null` clears a value. Nodes use the values that are set when they call their model.",
+    role: "admin",
+    headers: ifMatchHeaders,
+    body: changeBody,
+    examples: {
+      both: { default_connection_id: "0197f0a0-0000-7000-8000-000000000000", default_model: "gpt-4.1-mini" },
+      model: { default_model: "gpt-4.1-mini" },
+      none: { default_connection_id: null, default_model: null },
+    },
+    problems: ["not_found"],
+    success: { 200: { description: "The updated settings.", schema: settingsSchema, headers: ETAG } },
+    async handler({ headers, body, principal: { org_id }, audit }, { db }) {
+      const changed = await changeSettings(
+        db,
+        org_id,
+        body,
+        (found) => requireMatch(headers["if-match"], toResponse(found).headers.ETag),
+        { audit, view: (row) => toResponse(row).body },
+      );
+      return toResponse(changed);
+    },
+  }),
+];

@@ -9,6 +9,7 @@ import type { PageDoor } from "../../services/pages/page-door.ts";
 import type { PageRow } from "../../stores/pages/pages.ts";
 import type { VisitorRow } from "../../stores/pages/visitors.ts";
 import { isOwnOrigin } from "../auth/session-cookie.ts";
+import type { HandlerDeps } from "../deps.ts";
 import { clientAddress } from "../http/client-address.ts";
 import type { RequestContext, RequestState } from "../http/operation.ts";
 import { requestOf } from "../http/request-audit.ts";
@@ -33,41 +34,37 @@ const BELOW_PAGE = /^\/f\/([^/]+)\//;
 const ALLOWED = "Authorization, Content-Type, Accept, Idempotency-Key, Last-Event-ID, X-Request-Id";
 const EXPOSED = "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy";
 
-/** Checks that come before the body of a request is read; each runs again while a stream is open. */
-export interface Admission {
-  /** For operations that need no handle: throws 403, 404, 410 and 429. */
-  readonly anyone: (ctx: RequestContext) => Promise<void>;
-  /** For all others: throws 401, too. */
-  readonly visitors: (ctx: RequestContext) => Promise<void>;
+type Door = Pick<HandlerDeps, "config" | "pages">;
+
+async function admit(ctx: RequestContext, { config, pages: door }: Door): Promise<Arrival> {
+  const network = networkOf(clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES));
+  // A stream is admitted again and again, but is one request.
+  if (!arrivals.has(ctx)) await door.countRequest(network);
+  const page = await door.open(tokenIn(ctx.path) ?? "");
+  await turnOf(page.org_id);
+  const origin = ctx.get("Origin");
+  if (origin !== "" && !isOwnOrigin(config, ctx, origin) && !page.origins.includes(origin))
+    throw new Problem("forbidden", "This page cannot be used from the web origin of the request.");
+  const handle = /^Bearer +(\S+)$/i.exec(ctx.get("Authorization").slice(0, 200))?.[1];
+  const visitor = handle === undefined ? null : await door.visitor(page, handle);
+  const arrival = { page, network, visitor };
+  arrivals.set(ctx, arrival);
+  return arrival;
 }
 
-export function createAdmission(config: Config, door: PageDoor): Admission {
-  async function admit(ctx: RequestContext): Promise<Arrival> {
-    const network = networkOf(clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES));
-    // A stream is admitted again and again, but is one request.
-    if (!arrivals.has(ctx)) await door.countRequest(network);
-    const page = await door.open(tokenIn(ctx.path) ?? "");
-    await turnOf(page.org_id);
-    const origin = ctx.get("Origin");
-    if (origin !== "" && !isOwnOrigin(config, ctx, origin) && !page.origins.includes(origin))
-      throw new Problem("forbidden", "This page cannot be used from the web origin of the request.");
-    const handle = /^Bearer +(\S+)$/i.exec(ctx.get("Authorization").slice(0, 200))?.[1];
-    const visitor = handle === undefined ? null : await door.visitor(page, handle);
-    const arrival = { page, network, visitor };
-    arrivals.set(ctx, arrival);
-    return arrival;
-  }
-  return {
-    async anyone(ctx) {
-      await admit(ctx);
-    },
-    async visitors(ctx) {
-      const { visitor } = await admit(ctx);
-      if (visitor !== null) return;
-      const detail = "Send the handle of a visitor, which POST /f/{token}/visitors returns, as bearer token.";
-      throw new Problem("unauthorized", detail, { headers: { "WWW-Authenticate": 'Bearer realm="page"' } });
-    },
-  };
+// Both come before the body of a request is read, and again while a stream is open.
+
+/** For operations that need no handle: throws 403, 404, 410 and 429. */
+export async function admitAnyone(ctx: RequestContext, _count: unknown, door: Door): Promise<void> {
+  await admit(ctx, door);
+}
+
+/** For all others: throws 401, too. */
+export async function admitVisitors(ctx: RequestContext, _count: unknown, door: Door): Promise<void> {
+  const { visitor } = await admit(ctx, door);
+  if (visitor !== null) return;
+  const detail = "Send the handle of a visitor, which POST /f/{token}/visitors returns, as bearer token.";
+  throw new Problem("unauthorized", detail, { headers: { "WWW-Authenticate": 'Bearer realm="page"' } });
 }
 
 /** The admitted request of an operation that needs no handle. */

@@ -1,15 +1,14 @@
-import type { CreateOperations } from "../deps.ts";
-import { createPageOperations } from "./pages.ts";
-import { createPageGateOperations } from "./page-gate.ts";
-import { createPageRunOperations } from "./page-runs.ts";
-import { createPageDocumentOperations } from "./page-documents.ts";
-import { createPageConversationOperations } from "./page-conversations.ts";
+import { pageOperations } from "./pages.ts";
+import { pageGateOperations } from "./page-gate.ts";
+import { pageRunOperations } from "./page-runs.ts";
+import { pageDocumentOperations } from "./page-documents.ts";
+import { pageConversationOperations } from "./page-conversations.ts";
 
 /** The operations of published pages. */
-export const pages: CreateOperations = [
-  createPageOperations,
-  createPageGateOperations,
-  createPageRunOperations,
-  createPageDocumentOperations,
-  createPageConversationOperations,
+export const pages = [
+  ...pageOperations,
+  ...pageGateOperations,
+  ...pageRunOperations,
+  ...pageDocumentOperations,
+  ...pageConversationOperations,
 ];

@@ -4,14 +4,11 @@ import type { ChatEnds } from "../../domain/pages/chat-ends.ts";
 import { PAGE_KINDS, TITLE_CHARS } from "../../domain/pages/page.ts";
 import { createPageFlows, flowForVisitor } from "../../services/pages/pages.ts";
 import type { PageRow } from "../../stores/pages/pages.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
-import { createUploadReceiver, uploadNodes } from "../documents/receive-upload.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
-import { arrivalOf, createAdmission } from "./admission.ts";
+import { uploadNodes, uploadRules } from "../documents/receive-upload.ts";
+import { operationsOf } from "../http/operation.ts";
+import { admitAnyone, arrivalOf } from "./admission.ts";
 import { PAGE_PROBLEMS, pageToken } from "./page-params.ts";
 
-const COMMON = { tag: "Pages", auth: "none", audit: "run" } as const;
 const jsonSchema = z.record(z.string(), z.unknown());
 
 const publicPageSchema = z
@@ -50,13 +47,8 @@ const enterBody = z
   .strictObject({ password: z.string().max(1000).optional().describe("Required if the page has a password.") })
   .meta({ id: "PageEntry" });
 
-/** `/f/{token}/page` and `/f/{token}/visitors`: what a page shows, and how a browser gets its handle. */
-export function createPageGateOperations(deps: ApiDeps, services: ApiServices): Operation[] {
-  const { config, db } = deps;
-  const { flows, pages: door } = services;
-  const { anyone } = createAdmission(config, door);
-  const uploads = createUploadReceiver(deps, services);
-  const maxInputBytes = config.MILLRACE_INPUT_LIMIT_BYTES;
+const define = operationsOf({ tag: "Pages", auth: "none", audit: "run", admit: admitAnyone }, (deps) => {
+  const { config, db, flows, maxInputBytes } = deps;
   const flowOf = createPageFlows(db, flows, maxInputBytes);
 
   async function show(page: PageRow): Promise<Omit<PublicPage, "kind" | "look" | "needs_password">> {
@@ -64,7 +56,7 @@ export function createPageGateOperations(deps: ApiDeps, services: ApiServices): 
     const io = await flowOf(page);
     const ends = page.kind === "chat" ? chatEnds(io) : null;
     const documents = uploadNodes(plan).map((node) => {
-      const rules = uploads.rules(node);
+      const rules = uploadRules(config, node);
       const accept = rules.media?.types ?? rules.accept;
       return {
         node_id: node.id,
@@ -82,60 +74,57 @@ export function createPageGateOperations(deps: ApiDeps, services: ApiServices): 
     return { inputs: io.inputs, outputs: io.outputs, chat: endsOf(ends), documents, limits };
   }
 
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "showPage",
-      method: "GET",
-      path: "/f/{token}/page",
-      summary: "Get what a page shows",
-      description:
-        "Returns what a published page shows. Needs no credential; if the page has a password, everything but its look needs the handle of a visitor.",
-      admit: anyone,
-      visitor: "optional",
-      params: pageToken,
-      problems: PAGE_PROBLEMS,
-      success: { 200: { description: "The page.", schema: publicPageSchema } },
-      async handler({ ctx }) {
-        const { page, visitor } = arrivalOf(ctx);
-        const { name, colour, welcome } = page.look;
-        const needs_password = page.password_hash !== null && visitor === null;
-        const head = { kind: page.kind, look: { name, colour, welcome }, needs_password };
-        const nothing = { inputs: null, outputs: null, chat: null, documents: null, limits: null };
-        return { status: 200, body: { ...head, ...(needs_password ? nothing : await show(page)) } };
+  return { show };
+});
+
+/** `/f/{token}/page` and `/f/{token}/visitors`: what a page shows, and how a browser gets its handle. */
+export const pageGateOperations = [
+  define({
+    id: "showPage",
+    route: "GET /f/{token}/page",
+    summary: "Get what a page shows",
+    description:
+      "Returns what a published page shows. Needs no credential; if the page has a password, everything but its look needs the handle of a visitor.",
+    visitor: "optional",
+    params: pageToken,
+    problems: PAGE_PROBLEMS,
+    success: { 200: { description: "The page.", schema: publicPageSchema } },
+    async handler({ ctx }, { show }) {
+      const { page, visitor } = arrivalOf(ctx);
+      const { name, colour, welcome } = page.look;
+      const needs_password = page.password_hash !== null && visitor === null;
+      const head = { kind: page.kind, look: { name, colour, welcome }, needs_password };
+      const nothing = { inputs: null, outputs: null, chat: null, documents: null, limits: null };
+      return { status: 200, body: { ...head, ...(needs_password ? nothing : await show(page)) } };
+    },
+  }),
+  define({
+    id: "enterPage",
+    route: "POST /f/{token}/visitors",
+    summary: "Create a visitor of a page",
+    description:
+      "Returns a new handle, by which the page knows a browser: send it as `Authorization: Bearer <handle>`. Keep it in the browser. Anyone who has it sees what this visitor has written. It expires when it has not been used for 90 days, when the page's password changes, and with the page. A wrong password returns 401.",
+    params: pageToken,
+    body: enterBody.prefault({}),
+    examples: { open: {}, closed: { password: "tulip-and-harbour" } },
+    problems: PAGE_PROBLEMS,
+    success: {
+      201: {
+        description: "The handle.",
+        schema: z
+          .object({
+            visitor: z.string().describe("The handle: a secret of this browser."),
+            expires_at: z.iso.datetime().describe("When it expires unless it is used."),
+          })
+          .meta({ id: "PageVisitor" }),
       },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "enterPage",
-      method: "POST",
-      path: "/f/{token}/visitors",
-      summary: "Create a visitor of a page",
-      description:
-        "Returns a new handle, by which the page knows a browser: send it as `Authorization: Bearer <handle>`. Keep it in the browser. Anyone who has it sees what this visitor has written. It expires when it has not been used for 90 days, when the page's password changes, and with the page. A wrong password returns 401.",
-      admit: anyone,
-      params: pageToken,
-      body: enterBody.prefault({}),
-      examples: { open: {}, closed: { password: "tulip-and-harbour" } },
-      problems: PAGE_PROBLEMS,
-      success: {
-        201: {
-          description: "The handle.",
-          schema: z
-            .object({
-              visitor: z.string().describe("The handle: a secret of this browser."),
-              expires_at: z.iso.datetime().describe("When it expires unless it is used."),
-            })
-            .meta({ id: "PageVisitor" }),
-        },
-      },
-      async handler({ body: { password }, ctx }) {
-        const { page, network } = arrivalOf(ctx);
-        return { status: 201, body: await door.enter(page, password, network) };
-      },
-    }),
-  ];
-}
+    },
+    async handler({ body: { password }, ctx }, { pages }) {
+      const { page, network } = arrivalOf(ctx);
+      return { status: 201, body: await pages.enter(page, password, network) };
+    },
+  }),
+];
 
 /** A version that no longer fits a chat has no ends: the page then says that it does not work. */
 function endsOf(ends: ReturnType<typeof chatEnds> | null): ChatEnds | null {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { PAGE_KINDS, PAGE_STATUSES, pageStatus } from "../../domain/pages/page.ts";
 import type { PageRow } from "../../stores/pages/pages.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 const lookSchema = z
   .object({
@@ -43,23 +44,6 @@ export type PageView = z.infer<typeof pageSchema>;
 
 /** `url` is the page's address. */
 export function presentPage(page: PageRow, url: string): PageView {
-  const { page_id, project_id, kind, environment, look, origins, expires_at, rate_limits, visitor_pauses } = page;
-  return {
-    page_id,
-    project_id,
-    kind,
-    environment,
-    url,
-    status: pageStatus(page, Date.now()),
-    look: { name: look.name, colour: look.colour, welcome: look.welcome },
-    origins: [...origins],
-    expires_at,
-    has_password: page.password_hash !== null,
-    rate_limits: { page: rate_limits.page, visitor: rate_limits.visitor, network: rate_limits.network },
-    visitor_pauses: [...visitor_pauses],
-    created_by: page.created_by,
-    created_at: page.created_at,
-    updated_at: page.updated_at,
-    revoked_at: page.revoked_at,
-  };
+  const status = pageStatus(page, Date.now());
+  return asDeclared(pageSchema, { ...page, url, status, has_password: page.password_hash !== null });
 }

@@ -8,6 +8,7 @@ import type { PageRow } from "../../stores/pages/pages.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { VisitorRow } from "../../stores/pages/visitors.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 /** Longest shown input, in characters. */
 const INPUT_CHARS = 2000;
@@ -85,34 +86,23 @@ export function mayVisitorsAnswer(page: PageRow, { path, assignees }: Pick<Pause
 
 export function presentPageFrame(run: PresentablePageRun): PageFrame {
   const { row, page, visitor, outputs, citations, pauses } = run;
-  return {
-    run_id: row.run_id,
+  return asDeclared(pageFrameSchema, {
+    ...row,
     conversation_id: conversationOf(visitor.visitor_id, row.user_id) ?? "",
-    state: row.state,
-    outputs: { ...outputs },
+    outputs,
     citations: citations.flatMap(presentCitation),
     progress: { completed: row.completed_nodes + row.skipped_nodes, total: row.total_nodes },
     pauses: pauses.map((pause) => presentPagePause(page, pause)),
     error: visitorError(row.error),
-    created_at: row.created_at,
-    finished_at: row.finished_at,
-  };
+  });
 }
 
 function presentPagePause(page: PageRow, pause: PauseRow): z.infer<typeof pagePauseSchema> {
   const { pause_id, kind, expires_at } = pause;
   if (!mayVisitorsAnswer(page, pause))
     return { pause_id, kind, answerable: false, message: null, data: null, form: null, actions: [], expires_at };
-  return {
-    pause_id,
-    kind,
-    answerable: true,
-    message: pause.message,
-    data: pause.data,
-    form: isObject(pause.form) ? pause.form : null,
-    actions: pause.actions.map(({ id, label }) => (label === undefined ? { id } : { id, label })),
-    expires_at,
-  };
+  const form = isObject(pause.form) ? pause.form : null;
+  return asDeclared(pagePauseSchema, { ...pause, form, answerable: true });
 }
 
 /** Without the IDs of the organisation's documents. An address that is not one of the web is left out, because readers follow it. */

@@ -11,17 +11,16 @@ import { changePage, createPage, createPageFlows, pagePath, revokePage } from ".
 import { requireProject } from "../../services/projects/projects.ts";
 import { findPage, listPages } from "../../stores/pages/pages.ts";
 import type { PageRow } from "../../stores/pages/pages.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
+import type { HandlerDeps } from "../deps.ts";
 import { baseUrl } from "../http/base-url.ts";
-import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
+import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation, RequestContext } from "../http/operation.ts";
+import { created, operationsOf, linkTo } from "../http/operation.ts";
+import type { RequestContext } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { pageSchema, presentPage } from "./page-presenter.ts";
 
 const PATH = "/v2/projects/{project_id}/pages";
-const COMMON = { tag: "Pages", auth: "secret" } as const;
 const projectParams = z.object({ project_id: pathId("project") });
 const params = projectParams.extend({ page_id: pathId("page") });
 const MOST_ORIGINS = 50;
@@ -73,180 +72,170 @@ function requireFuture(time: string | null | undefined): void {
   if (time != null && hasExpired(time)) throw invalid(["body", "expires_at"], "Must be in the future");
 }
 
-/** `/v2/projects/{project_id}/pages`: pages for people without an account. */
-export function createPageOperations(deps: ApiDeps, { flows, pages: door, passwords }: ApiServices): Operation[] {
-  const { db, reads, config, secrets } = deps;
-  const flowOf = createPageFlows(db, flows, config.MILLRACE_INPUT_LIMIT_BYTES);
-  const services = { db, secrets, door, flowOf };
-  const viewIn =
-    (ctx: RequestContext) =>
-    (page: PageRow): ReturnType<typeof presentPage> => {
-      const path = pagePath(secrets, page);
-      return presentPage(page, path === null ? "" : baseUrl(config, ctx) + path);
-    };
-  const toResponse = (ctx: RequestContext, page: PageRow) => tagged(viewIn(ctx)(page), revisionTag(page.revision));
-  /** The URL is not recorded: the log has more readers than the page. */
-  const recorded = (page: PageRow) => ({ ...presentPage(page, ""), url: undefined });
-  const hashed = (orgId: string, text: string) => passwords.take(orgId, () => hashPassword(text));
+/** The URL is not recorded: the log has more readers than the page. */
+const recorded = (page: PageRow) => ({ ...presentPage(page, ""), url: undefined });
 
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "createPage",
-      method: "POST",
-      path: PATH,
-      role: "admin",
-      summary: "Publish a page",
-      description: `Publishes a page at an unguessable URL, on which people without an account run the flow: as a form, or as a chat. The page runs the version of its environment, never a draft, and reaches nothing but this flow. Every visitor sees only their own runs, conversations and documents.
+const viewIn =
+  ({ secrets, config }: HandlerDeps, ctx: RequestContext) =>
+  (page: PageRow): ReturnType<typeof presentPage> => {
+    const path = pagePath(secrets, page);
+    return presentPage(page, path === null ? "" : baseUrl(config, ctx) + path);
+  };
+const toResponse = (deps: HandlerDeps, ctx: RequestContext, page: PageRow) =>
+  tagged(viewIn(deps, ctx)(page), revisionTag(page.revision));
+const hashed = ({ passwords }: HandlerDeps, orgId: string, text: string) =>
+  passwords.take(orgId, () => hashPassword(text));
+
+const define = operationsOf({ tag: "Pages", auth: "secret" }, ({ db, flows, maxInputBytes, secrets, pages: door }) => ({
+  services: { db, secrets, door, flowOf: createPageFlows(db, flows, maxInputBytes) },
+}));
+
+/** `/v2/projects/{project_id}/pages`: pages for people without an account. */
+export const pageOperations = [
+  define({
+    id: "createPage",
+    route: `POST ${PATH}`,
+    role: "admin",
+    summary: "Publish a page",
+    description: `Publishes a page at an unguessable URL, on which people without an account run the flow: as a form, or as a chat. The page runs the version of its environment, never a draft, and reaches nothing but this flow. Every visitor sees only their own runs, conversations and documents.
 
 A chat needs a flow with one text input and one output (other inputs need defaults); otherwise the response is 422.`,
-      params: projectParams,
-      body: createBody,
-      idempotent: true,
-      confidential: true,
-      examples: {
-        form: { kind: "form" },
-        chat: {
-          kind: "chat",
-          look: { name: "Ask our handbook", colour: "#1f6feb", welcome: "What would you like to know?" },
-          origins: ["https://shop.example"],
-          rate_limits: { visitor: 5 },
-        },
-        closed: { kind: "form", password: "tulip-and-harbour", expires_at: "2030-01-01T00:00:00Z" },
+    params: projectParams,
+    body: createBody,
+    idempotent: true,
+    confidential: true,
+    examples: {
+      form: { kind: "form" },
+      chat: {
+        kind: "chat",
+        look: { name: "Ask our handbook", colour: "#1f6feb", welcome: "What would you like to know?" },
+        origins: ["https://shop.example"],
+        rate_limits: { visitor: 5 },
       },
-      problems: ["environment_not_found", "environment_empty", "conflict"],
-      success: {
-        201: {
-          description: "The page.",
-          schema: pageSchema,
-          headers: { Location: "URL of the created resource.", ...ETAG },
-          links: {
-            get: linkTo("getPage", ["project_id", "page_id"]),
-            revoke: linkTo("revokePage", ["project_id", "page_id"]),
-          },
+      closed: { kind: "form", password: "tulip-and-harbour", expires_at: "2030-01-01T00:00:00Z" },
+    },
+    problems: ["environment_not_found", "environment_empty", "conflict"],
+    success: {
+      201: created(
+        "The page.",
+        pageSchema,
+        {
+          get: linkTo("getPage", ["project_id", "page_id"]),
+          revoke: linkTo("revokePage", ["project_id", "page_id"]),
         },
-      },
-      async handler({ params: { project_id }, body, principal: { org_id, id }, newId, requireHeld, audit, ctx }) {
-        requireFuture(body.expires_at);
-        const project = await requireProject(db, org_id, project_id, "project");
-        const { password: text, look, ...fields } = body;
-        const page_id = newId();
-        const page = {
-          ...fields,
-          page_id,
-          org_id,
-          project_id,
-          look: pageLook.parse({ name: project.name.slice(0, 100), ...look }),
-          password_hash: text === undefined ? null : await hashed(org_id, text),
-          created_by: id,
-        };
-        const audited = {
+        ETAG,
+      ),
+    },
+    async handler({ params: { project_id }, body, principal: { org_id, id }, newId, requireHeld, audit, ctx }, deps) {
+      requireFuture(body.expires_at);
+      const project = await requireProject(deps.db, org_id, project_id, "project");
+      const { password: text, look, ...fields } = body;
+      const page_id = newId();
+      const page = {
+        ...fields,
+        page_id,
+        org_id,
+        project_id,
+        look: pageLook.parse({ name: project.name.slice(0, 100), ...look }),
+        password_hash: text === undefined ? null : await hashed(deps, org_id, text),
+        created_by: id,
+      };
+      const audited = {
+        audit,
+        target: { type: "page", id: page_id },
+        view: recorded,
+        secrets: text === undefined ? [] : ["password"],
+      };
+      const created = await createPage(deps.services, page, requireHeld, audited);
+      return asCreated(toResponse(deps, ctx, created), `/v2/projects/${project_id}/pages/${page_id}`);
+    },
+  }),
+  define({
+    id: "listPages",
+    route: `GET ${PATH}`,
+    summary: "List a project's pages",
+    description: "Lists the published pages of a project, newest first, revoked ones too.",
+    params: projectParams,
+    query: listQuery.extend({ status: z.enum(PAGE_STATUSES).optional() }),
+    success: { 200: { description: "A page of pages.", schema: pageOf(pageSchema, "PageList") } },
+    async handler({ params: { project_id }, query, principal: { org_id }, ctx }, deps) {
+      await requireProject(deps.db, org_id, project_id, "project");
+      return listPage("pages", org_id, query, {
+        filters: { project_id, status: query.status },
+        fetch: (keyset) =>
+          deps.reads.org(org_id, (connection) => listPages(connection, project_id, query.status, keyset)),
+        idOf: ({ page_id }) => page_id,
+        present: viewIn(deps, ctx),
+      });
+    },
+  }),
+  define({
+    id: "getPage",
+    route: `GET ${PATH}/{page_id}`,
+    summary: "Get a page",
+    description: "Returns a published page with its URL.",
+    params,
+    success: { 200: { description: "The page.", schema: pageSchema, headers: ETAG } },
+    async handler({ params: { project_id, page_id }, principal: { org_id }, ctx }, deps) {
+      const found = await deps.db.org(org_id, (connection) => findPage(connection, project_id, page_id));
+      return toResponse(deps, ctx, required(found, "page"));
+    },
+  }),
+  define({
+    id: "changePage",
+    route: `PATCH ${PATH}/{page_id}`,
+    role: "admin",
+    summary: "Change a page",
+    description:
+      "Changes a published page. Omitted fields keep their values. Every process applies the change within 5 seconds. Returns 409 for a revoked page.",
+    params,
+    headers: ifMatchHeaders,
+    body: changeBody,
+    examples: {
+      look: { look: { colour: "#0a7d33" } },
+      end: { expires_at: "2030-01-01T00:00:00Z" },
+      open: { password: null },
+    },
+    problems: ["environment_not_found", "environment_empty", "conflict"],
+    success: { 200: { description: "The updated page.", schema: pageSchema, headers: ETAG } },
+    async handler({ params: { project_id, page_id }, headers, body, principal: { org_id }, audit, ctx }, deps) {
+      requireFuture(body.expires_at);
+      const { password: text, look, rate_limits, ...fields } = body;
+      const password_hash = text == null ? text : await hashed(deps, org_id, text);
+      const changed = await changePage(
+        deps.services,
+        { org_id, project_id, page_id },
+        (page) =>
+          stated({
+            ...fields,
+            password_hash,
+            look: look && patched(pageLook, "look", page.look, look),
+            rate_limits: rate_limits && patched(pageRates, "rate_limits", page.rate_limits, rate_limits),
+          }),
+        matchesRevision(headers),
+        {
           audit,
           target: { type: "page", id: page_id },
           view: recorded,
           secrets: text === undefined ? [] : ["password"],
-        };
-        const created = await createPage(services, page, requireHeld, audited);
-        return asCreated(toResponse(ctx, created), `/v2/projects/${project_id}/pages/${page_id}`);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "listPages",
-      method: "GET",
-      path: PATH,
-      summary: "List a project's pages",
-      description: "Lists the published pages of a project, newest first, revoked ones too.",
-      params: projectParams,
-      query: listQuery.extend({ status: z.enum(PAGE_STATUSES).optional() }),
-      success: { 200: { description: "A page of pages.", schema: pageOf(pageSchema, "PageList") } },
-      async handler({ params: { project_id }, query, principal: { org_id }, ctx }) {
-        await requireProject(db, org_id, project_id, "project");
-        return listPage({
-          list: "pages",
-          orgId: org_id,
-          query,
-          filters: { project_id, status: query.status },
-          fetch: (keyset) => reads.org(org_id, (connection) => listPages(connection, project_id, query.status, keyset)),
-          idOf: ({ page_id }) => page_id,
-          present: viewIn(ctx),
-        });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getPage",
-      method: "GET",
-      path: `${PATH}/{page_id}`,
-      summary: "Get a page",
-      description: "Returns a published page with its URL.",
-      params,
-      success: { 200: { description: "The page.", schema: pageSchema, headers: ETAG } },
-      async handler({ params: { project_id, page_id }, principal: { org_id }, ctx }) {
-        const found = await db.org(org_id, (connection) => findPage(connection, project_id, page_id));
-        return toResponse(ctx, required(found, "page"));
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "changePage",
-      method: "PATCH",
-      path: `${PATH}/{page_id}`,
-      role: "admin",
-      summary: "Change a page",
-      description:
-        "Changes a published page. Omitted fields keep their values. Every process applies the change within 5 seconds. Returns 409 for a revoked page.",
-      params,
-      headers: ifMatchHeaders,
-      body: changeBody,
-      examples: {
-        look: { look: { colour: "#0a7d33" } },
-        end: { expires_at: "2030-01-01T00:00:00Z" },
-        open: { password: null },
-      },
-      problems: ["environment_not_found", "environment_empty", "conflict"],
-      success: { 200: { description: "The updated page.", schema: pageSchema, headers: ETAG } },
-      async handler({ params: { project_id, page_id }, headers, body, principal: { org_id }, audit, ctx }) {
-        requireFuture(body.expires_at);
-        const { password: text, look, rate_limits, ...fields } = body;
-        const password_hash = text == null ? text : await hashed(org_id, text);
-        const changed = await changePage(
-          services,
-          { org_id, project_id, page_id },
-          (page) =>
-            stated({
-              ...fields,
-              password_hash,
-              look: look && patched(pageLook, "look", page.look, look),
-              rate_limits: rate_limits && patched(pageRates, "rate_limits", page.rate_limits, rate_limits),
-            }),
-          (page) => requireMatch(headers["if-match"], revisionTag(page.revision)),
-          {
-            audit,
-            target: { type: "page", id: page_id },
-            view: recorded,
-            secrets: text === undefined ? [] : ["password"],
-          },
-        );
-        return toResponse(ctx, changed);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "revokePage",
-      method: "DELETE",
-      path: `${PATH}/{page_id}`,
-      role: "admin",
-      summary: "Revoke a page",
-      description:
-        "Revokes a page permanently. Within 5 seconds its URL returns 410 and its open streams end. Its runs stay, and the page stays in the list.",
-      params,
-      success: { 204: { description: "Revoked." } },
-      async handler({ params: { project_id, page_id }, principal: { org_id }, audit }) {
-        const audited = { audit, target: { type: "page", id: page_id }, view: recorded };
-        await revokePage({ db, door }, { org_id, project_id, page_id }, audited);
-        return { status: 204 };
-      },
-    }),
-  ];
-}
+        },
+      );
+      return toResponse(deps, ctx, changed);
+    },
+  }),
+  define({
+    id: "revokePage",
+    route: `DELETE ${PATH}/{page_id}`,
+    role: "admin",
+    summary: "Revoke a page",
+    description:
+      "Revokes a page permanently. Within 5 seconds its URL returns 410 and its open streams end. Its runs stay, and the page stays in the list.",
+    params,
+    success: { 204: { description: "Revoked." } },
+    async handler({ params: { project_id, page_id }, principal: { org_id }, audit }, { db, pages: door }) {
+      const audited = { audit, target: { type: "page", id: page_id }, view: recorded };
+      await revokePage({ db, door }, { org_id, project_id, page_id }, audited);
+      return { status: 204 };
+    },
+  }),
+];

@@ -107,22 +107,17 @@ export const reviewWithDifferenceSchema = reviewSchema
   .extend({ difference: differenceSchema.describe("What an approval would change in the environment now.") })
   .meta({ id: "EnvironmentReviewWithDifference" });
 
-export function presentPromotion(promotion: Promotion): z.infer<typeof promotionSchema> {
-  return asDeclared(promotionSchema, promotion);
-}
+export const presentPromotion = (promotion: Promotion) => asDeclared(promotionSchema, promotion);
 
 export function presentEnvironment(environment: Environment): z.infer<typeof environmentSchema> {
   const { promotion } = environment;
   return asDeclared(environmentSchema, {
     ...environment,
     connections: promotion?.connections ?? {},
-    promotion: promotion && presentPromotion(promotion),
   });
 }
 
-export function presentReview(review: EnvironmentReview): z.infer<typeof reviewSchema> {
-  return asDeclared(reviewSchema, review);
-}
+export const presentReview = (review: EnvironmentReview) => asDeclared(reviewSchema, review);
 
 export const presentDifference = (difference: EnvironmentDifference): z.infer<typeof differenceSchema> =>
   asDeclared(differenceSchema, difference);

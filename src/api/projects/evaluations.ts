@@ -9,9 +9,7 @@ import { NodeFailure } from "../../domain/runs/failure.ts";
 import { beginning } from "../../domain/marks.ts";
 import { ChildPoolError } from "../../platform/children/child-pool.ts";
 import { requireVisibleProject } from "../../services/projects/projects.ts";
-import type { ApiDeps } from "../deps.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 
 /** Longest result that is returned as a whole (characters of JSON). */
 const MAX_RESULT_CHARS = 100_000;
@@ -53,45 +51,42 @@ const resultSchema = z
   })
   .meta({ id: "EvaluatedExpression" });
 
+const define = operationsOf({ tag: "Flows", auth: "secret" });
+
 /** `/v2/flows/evaluate`: what an expression returns for given values, for previews in editors. */
-export function createEvaluationOperations({ db, evaluation }: Pick<ApiDeps, "db" | "evaluation">): Operation[] {
-  return [
-    defineOperation({
-      tag: "Flows",
-      auth: "secret",
-      id: "evaluateExpression",
-      audit: "never",
-      method: "POST",
-      path: "/v2/flows/evaluate",
-      summary: "Evaluate an expression",
-      description:
-        "Evaluates a Liquid template or a CEL expression with the values in the request, by the rules and limits of a run. An expression that fails is a 200 with `error`. Nothing is executed or stored.",
-      role: "viewer",
-      wideBody: true,
-      body,
-      examples: {
-        template: { language: "liquid", source: "Good morning, {{ in-0 }}!", nodes: { "in-0": "Ada" } },
-        expression: { language: "cel", source: 'size(nodes["in-0"]) > 2', nodes: { "in-0": "Ada" } },
-      },
-      success: { 200: { description: "The result or the error.", schema: resultSchema } },
-      problems: ["not_found", "service_unavailable"],
-      async handler({ body: { project_id, language, source, run = NO_RUN, ...values }, principal }) {
-        if (project_id !== undefined) await requireVisibleProject(db, principal, project_id);
-        try {
-          const scope = { ...values, run } as Scope;
-          const [value = null] = await evaluation.sources(principal.org_id, [{ language, source }], scope);
-          return { status: 200, body: { value: shortened(value), error: null } };
-        } catch (error) {
-          if (error instanceof NodeFailure)
-            return { status: 200, body: { value: null, error: { code: error.code, message: error.message } } };
-          if (!(error instanceof ChildPoolError)) throw error;
-          const headers = { "Retry-After": "1" };
-          throw new Problem("service_unavailable", "Too many evaluations at the same time. Retry.", { headers });
-        }
-      },
-    }),
-  ];
-}
+export const evaluationOperations = [
+  define({
+    id: "evaluateExpression",
+    audit: "never",
+    route: "POST /v2/flows/evaluate",
+    summary: "Evaluate an expression",
+    description:
+      "Evaluates a Liquid template or a CEL expression with the values in the request, by the rules and limits of a run. An expression that fails is a 200 with `error`. Nothing is executed or stored.",
+    role: "viewer",
+    wideBody: true,
+    body,
+    examples: {
+      template: { language: "liquid", source: "Good morning, {{ in-0 }}!", nodes: { "in-0": "Ada" } },
+      expression: { language: "cel", source: 'size(nodes["in-0"]) > 2', nodes: { "in-0": "Ada" } },
+    },
+    success: { 200: { description: "The result or the error.", schema: resultSchema } },
+    problems: ["not_found", "service_unavailable"],
+    async handler({ body: { project_id, language, source, run = NO_RUN, ...values }, principal }, { db, evaluation }) {
+      if (project_id !== undefined) await requireVisibleProject(db, principal, project_id);
+      try {
+        const scope = { ...values, run } as Scope;
+        const [value = null] = await evaluation.sources(principal.org_id, [{ language, source }], scope);
+        return { status: 200, body: { value: shortened(value), error: null } };
+      } catch (error) {
+        if (error instanceof NodeFailure)
+          return { status: 200, body: { value: null, error: { code: error.code, message: error.message } } };
+        if (!(error instanceof ChildPoolError)) throw error;
+        const headers = { "Retry-After": "1" };
+        throw new Problem("service_unavailable", "Too many evaluations at the same time. Retry.", { headers });
+      }
+    },
+  }),
+];
 
 function shortened(value: Json): Json {
   const text = typeof value === "string" ? value : JSON.stringify(value);

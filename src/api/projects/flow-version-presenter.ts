@@ -31,9 +31,7 @@ export const flowVersionWithFlowSchema = flowVersionSchema
   .extend({ flow: flowSchema })
   .meta({ id: "FlowVersionWithFlow" });
 
-export function presentFlowVersion(version: FlowVersionHead): z.infer<typeof flowVersionSchema> {
-  return asDeclared(flowVersionSchema, version);
-}
+export const presentFlowVersion = (version: FlowVersionHead) => asDeclared(flowVersionSchema, version);
 
 export function presentFlowVersionWithFlow(
   version: FlowVersion,

@@ -2,96 +2,137 @@ import { z } from "zod";
 import { flowJsonSchema } from "../../domain/flow/definition/flow-schema.ts";
 import { nodeCatalogue } from "../../domain/flow/definition/node-catalogue.ts";
 import { requireVisibleProject } from "../../services/projects/projects.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
 import { contentTag, ETAG, ifNoneMatchHeaders, isCurrent } from "../http/etag.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 import { flowCheckSchema } from "./flow-io-presenter.ts";
 import { flowSchema } from "./flow-version-presenter.ts";
-import { nodeKindsSchema } from "./node-kind-presenter.ts";
 import { EXAMPLE_FLOW } from "./example-flow.ts";
+import { NODE_KINDS } from "../../domain/flow/kinds.ts";
+import { NODE_GROUPS } from "../../domain/flow/nodes/spec.ts";
 
-const COMMON = { tag: "Flows", auth: "secret" } as const;
+const jsonSchema = z.record(z.string(), z.unknown());
+
+/** The description of a node type, for editors. */
+const nodeKindSchema = z
+  .object({
+    type: z.enum(NODE_KINDS),
+    title: z.string().describe("Name of the node type for people."),
+    group: z.enum(NODE_GROUPS).describe("Group of the node type in a palette. The list is ordered by group."),
+    icon: z.string().describe("Name of an icon. Show a neutral icon for an unknown name."),
+    help: z.string().describe("What the node type does, in one line."),
+    input: z
+      .boolean()
+      .describe(
+        "Whether the node gets its value from a run's inputs or uploads. Such nodes are allowed only at the top level of a flow.",
+      ),
+    target: z.boolean().describe("Whether edges may lead to nodes of this type."),
+    config: jsonSchema.describe(
+      "JSON Schema 2020-12 of `config`. `x-language` (`liquid`, `cel`, `javascript`): the language of a text, and of each text within the value. `x-reference` (`connection`, `knowledge_base`, `project`, `skill`, `provider`, `action`): what the ID names. `x-advanced`: few flows set the field. `x-secret`: the value is a credential. `x-flow`: the nested flow.",
+    ),
+    handles: z
+      .array(
+        z.object({
+          handle: z.string(),
+          each: z
+            .string()
+            .optional()
+            .describe("One handle for each entry of this list in `config`; `{id}` is the ID of the entry."),
+          when: z
+            .record(z.string(), z.unknown())
+            .optional()
+            .describe("Values that fields of the node must have for the handle to exist."),
+        }),
+      )
+      .describe("Handles from which edges can leave the node."),
+    retry: z
+      .object({
+        max_attempts: z.int(),
+        initial_interval_ms: z.int(),
+        backoff: z.number(),
+        max_interval_ms: z.int(),
+      })
+      .describe("Default of `retry`. With one attempt, nodes of this type are not retried unless a node sets `retry`."),
+    timeout_ms: z.int().nullable().describe("Default of `timeout_ms`; `null` if attempts have no time limit."),
+    example: z.record(z.string(), z.unknown()).describe("An example of `config`, without the nested flow."),
+    output: jsonSchema.describe("JSON Schema 2020-12 of the value of a node with the example's `config`."),
+  })
+  .meta({ id: "NodeKind" });
+
+const nodeKindsSchema = z.object({ data: z.array(nodeKindSchema) }).meta({ id: "NodeKinds" });
+
+const schema = flowJsonSchema();
+const kinds = { data: nodeCatalogue() };
+const kindsTag = contentTag(kinds);
+
+const define = operationsOf({ tag: "Flows", auth: "secret" });
 
 /** `/v2/flows`: validate a flow before it is deployed. Nothing is executed or stored. */
-export function createFlowOperations(deps: ApiDeps, { checkFlow }: ApiServices): Operation[] {
-  const { db } = deps;
-  const schema = flowJsonSchema();
-  const kinds = { data: nodeCatalogue() };
-  const kindsTag = contentTag(kinds);
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "validateFlow",
-      audit: "never",
-      method: "POST",
-      path: "/v2/flows/validate",
-      summary: "Validate a flow",
-      description:
-        "Checks a flow and returns all problems together. With `expand=scope`, also returns what the expressions of each node can read, nested flows included, and for each edge whether it fits. Nothing is executed or stored.",
-      role: "viewer",
-      wideBody: true,
-      query: z.object({
-        expand: z.enum(["scope"]).optional().describe("`scope` adds the values that each node can read."),
-      }),
-      body: z
-        .strictObject({
-          flow: flowSchema,
-          project_id: z
-            .uuid()
-            .toLowerCase()
-            .optional()
-            .describe(
-              "ID of the project that the flow is for. If you send it, a flow that calls itself is reported as a warning. A key that is restricted to projects must send one of them",
-            ),
-        })
-        .meta({ id: "FlowValidate" }),
-      examples: { flow: { flow: EXAMPLE_FLOW } },
-      success: { 200: { description: "The result of the validation.", schema: flowCheckSchema } },
-      problems: ["not_found"],
-      async handler({ query, body, principal }) {
-        if (body.project_id !== undefined) await requireVisibleProject(db, principal, body.project_id);
-        const options = { scope: query.expand === "scope" };
-        const { valid, problems, scope } = await checkFlow(principal, body.flow, body.project_id, options);
-        return { status: 200, body: { valid, problems, ...(scope && { scope }) } };
-      },
+export const flowOperations = [
+  define({
+    id: "validateFlow",
+    audit: "never",
+    route: "POST /v2/flows/validate",
+    summary: "Validate a flow",
+    description:
+      "Checks a flow and returns all problems together. With `expand=scope`, also returns what the expressions of each node can read, nested flows included, and for each edge whether it fits. Nothing is executed or stored.",
+    role: "viewer",
+    wideBody: true,
+    query: z.object({
+      expand: z.enum(["scope"]).optional().describe("`scope` adds the values that each node can read."),
     }),
-    defineOperation({
-      ...COMMON,
-      id: "getFlowSchema",
-      method: "GET",
-      path: "/v2/flows/schema",
-      summary: "Get the JSON Schema of the flow format",
-      description:
-        "Returns the flow format as JSON Schema 2020-12, for editors. Some rules of `validateFlow` cannot be expressed in it.",
-      success: {
-        200: {
-          description: "A JSON Schema (2020-12).",
-          content: { "application/schema+json": z.record(z.string(), z.unknown()) },
-        },
+    body: z
+      .strictObject({
+        flow: flowSchema,
+        project_id: z
+          .uuid()
+          .toLowerCase()
+          .optional()
+          .describe(
+            "ID of the project that the flow is for. If you send it, a flow that calls itself is reported as a warning. A key that is restricted to projects must send one of them",
+          ),
+      })
+      .meta({ id: "FlowValidate" }),
+    examples: { flow: { flow: EXAMPLE_FLOW } },
+    success: { 200: { description: "The result of the validation.", schema: flowCheckSchema } },
+    problems: ["not_found"],
+    async handler({ query, body, principal }, { db, checkFlow }) {
+      if (body.project_id !== undefined) await requireVisibleProject(db, principal, body.project_id);
+      const options = { scope: query.expand === "scope" };
+      const { valid, problems, scope } = await checkFlow(principal, body.flow, body.project_id, options);
+      return { status: 200, body: { valid, problems, ...(scope && { scope }) } };
+    },
+  }),
+  define({
+    id: "getFlowSchema",
+    route: "GET /v2/flows/schema",
+    summary: "Get the JSON Schema of the flow format",
+    description:
+      "Returns the flow format as JSON Schema 2020-12, for editors. Some rules of `validateFlow` cannot be expressed in it.",
+    success: {
+      200: {
+        description: "A JSON Schema (2020-12).",
+        content: { "application/schema+json": z.record(z.string(), z.unknown()) },
       },
-      async handler() {
-        return { status: 200, type: "application/schema+json", content: JSON.stringify(schema) };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "listNodeKinds",
-      method: "GET",
-      path: "/v2/flows/node-kinds",
-      summary: "List the node types",
-      description:
-        "Lists for flow editors what each node type does, the schema of its configuration, its handles and its defaults. The list changes only with the installed release: cache it and send `If-None-Match`.",
-      headers: ifNoneMatchHeaders,
-      success: {
-        200: { description: "The node types.", schema: nodeKindsSchema, headers: ETAG },
-        304: { description: "The cached list is current.", headers: ETAG },
-      },
-      async handler({ headers }) {
-        const caching = { ETag: kindsTag, "Cache-Control": "private, no-cache" };
-        if (isCurrent(headers["if-none-match"], kindsTag)) return { status: 304, headers: caching };
-        return { status: 200, body: kinds, headers: caching };
-      },
-    }),
-  ];
-}
+    },
+    async handler() {
+      return { status: 200, type: "application/schema+json", content: JSON.stringify(schema) };
+    },
+  }),
+  define({
+    id: "listNodeKinds",
+    route: "GET /v2/flows/node-kinds",
+    summary: "List the node types",
+    description:
+      "Lists for flow editors what each node type does, the schema of its configuration, its handles and its defaults. The list changes only with the installed release: cache it and send `If-None-Match`.",
+    headers: ifNoneMatchHeaders,
+    success: {
+      200: { description: "The node types.", schema: nodeKindsSchema, headers: ETAG },
+      304: { description: "The cached list is current.", headers: ETAG },
+    },
+    async handler({ headers }) {
+      const caching = { ETag: kindsTag, "Cache-Control": "private, no-cache" };
+      if (isCurrent(headers["if-none-match"], kindsTag)) return { status: 304, headers: caching };
+      return { status: 200, body: kinds, headers: caching };
+    },
+  }),
+];

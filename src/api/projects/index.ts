@@ -1,21 +1,20 @@
-import type { CreateOperations } from "../deps.ts";
-import { createProjectOperations } from "./projects.ts";
-import { createFlowVersionOperations } from "./flow-versions.ts";
-import { createDraftOperations } from "./drafts.ts";
-import { createEnvironmentOperations } from "./environments.ts";
-import { createEnvironmentReviewOperations } from "./environment-reviews.ts";
-import { createFlowIoOperations } from "./flow-io.ts";
-import { createFlowOperations } from "./flows.ts";
-import { createEvaluationOperations } from "./evaluations.ts";
+import { projectOperations } from "./projects.ts";
+import { flowVersionOperations } from "./flow-versions.ts";
+import { draftOperations } from "./drafts.ts";
+import { environmentOperations } from "./environments.ts";
+import { environmentReviewOperations } from "./environment-reviews.ts";
+import { flowIoOperations } from "./flow-io.ts";
+import { flowOperations } from "./flows.ts";
+import { evaluationOperations } from "./evaluations.ts";
 
 /** The operations of projects. */
-export const projects: CreateOperations = [
-  createProjectOperations,
-  createFlowVersionOperations,
-  createDraftOperations,
-  createEnvironmentOperations,
-  createEnvironmentReviewOperations,
-  createFlowIoOperations,
-  createFlowOperations,
-  createEvaluationOperations,
+export const projects = [
+  ...projectOperations,
+  ...flowVersionOperations,
+  ...draftOperations,
+  ...environmentOperations,
+  ...environmentReviewOperations,
+  ...flowIoOperations,
+  ...flowOperations,
+  ...evaluationOperations,
 ];

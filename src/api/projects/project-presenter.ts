@@ -25,6 +25,4 @@ export const projectWithUsersSchema = projectSchema
   })
   .meta({ id: "ProjectWithUsers" });
 
-export function presentProject(project: Project): z.infer<typeof projectSchema> {
-  return asDeclared(projectSchema, project);
-}
+export const presentProject = (project: Project) => asDeclared(projectSchema, project);

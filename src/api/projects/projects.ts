@@ -13,13 +13,11 @@ import type { Project } from "../../stores/projects/projects.ts";
 import { projectActivity } from "../../stores/projects/project-activity.ts";
 import { changeLocked } from "../../services/change.ts";
 import { deleteProject } from "../../services/projects/delete-project.ts";
-import { deployFlow, flowLimits, requireValidFlow } from "../../services/projects/deploy-flow.ts";
+import { deployFlow, requireValidFlow } from "../../services/projects/deploy-flow.ts";
 import { listUsers } from "../../services/projects/flow-references.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
-import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
+import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { created, operationsOf, linkTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { flowSchema } from "./flow-version-presenter.ts";
 import { lastDays, listedProjectSchema, presentActivity } from "./project-activity.ts";
@@ -47,187 +45,163 @@ const LINKS = {
   versions: linkTo("createFlowVersion", ["project_id"]),
 };
 
-const COMMON = { tag: "Projects", auth: "secret" } as const;
+const toResponse = (project: Project) => tagged(presentProject(project), revisionTag(project.revision));
+
+const define = operationsOf({ tag: "Projects", auth: "secret" });
 
 /** `/v2/projects`. */
-export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): Operation[] {
-  const { db, reads, config, runs: starter, feed, observer, logger, evaluation } = deps;
-  const control = { db, starter, feed, observer, logger };
-  const limits = flowLimits(config);
-  const toResponse = (project: Project) => tagged(presentProject(project), revisionTag(project.revision));
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "createProject",
-      method: "POST",
-      path: "/v2/projects",
-      summary: "Create a project",
-      description:
-        "Creates a project, which holds a flow and its versions. If you send `flow`, it is deployed as version 1, and published unless `publish` is false. Returns the project.",
-      body: createBody,
-      wideBody: true,
-      idempotent: true,
-      examples: { flow: { name: "Greeter", flow: EXAMPLE_FLOW }, empty: { name: "Greeter" } },
-      success: {
-        201: {
-          description: "The project.",
-          schema: projectSchema,
-          headers: { Location: "URL of the created resource.", ...ETAG },
-          links: LINKS,
-        },
-      },
-      async handler({ body, principal, newId, audit }) {
-        const { org_id } = principal;
-        const flow = body.flow && (await requireValidFlow(evaluation, org_id, body.flow, limits));
-        const project_id = newId();
-        const project = await db.orgTransaction(org_id, async (connection) => {
-          const created = await insertProject(connection, {
-            project_id,
-            org_id,
-            name: body.name,
-            description: body.description,
-            created_by: principal.id,
-          });
-          if (created && flow) {
-            const deployment = {
-              projectId: project_id,
-              flow,
-              notes: "",
-              publish: body.publish,
-              deployer: principal,
-            };
-            await deployFlow(connection, deployment);
-          }
-          const found = await findProject(connection, project_id);
-          if (found)
-            await audit(connection, { target: { type: "project", id: project_id }, after: presentProject(found) });
-          return found;
+export const projectOperations = [
+  define({
+    id: "createProject",
+    route: "POST /v2/projects",
+    summary: "Create a project",
+    description:
+      "Creates a project, which holds a flow and its versions. If you send `flow`, it is deployed as version 1, and published unless `publish` is false. Returns the project.",
+    body: createBody,
+    wideBody: true,
+    idempotent: true,
+    examples: { flow: { name: "Greeter", flow: EXAMPLE_FLOW }, empty: { name: "Greeter" } },
+    success: { 201: created("The project.", projectSchema, LINKS, ETAG) },
+    async handler({ body, principal, newId, audit }, { evaluation, limits, db }) {
+      const { org_id } = principal;
+      const flow = body.flow && (await requireValidFlow(evaluation, org_id, body.flow, limits));
+      const project_id = newId();
+      const project = await db.orgTransaction(org_id, async (connection) => {
+        const created = await insertProject(connection, {
+          project_id,
+          org_id,
+          name: body.name,
+          description: body.description,
+          created_by: principal.id,
         });
-        if (!project) throw notFound("project");
-        return asCreated(toResponse(project), `/v2/projects/${project_id}`);
-      },
+        if (created && flow) {
+          const deployment = {
+            projectId: project_id,
+            flow,
+            notes: "",
+            publish: body.publish,
+            deployer: principal,
+          };
+          await deployFlow(connection, deployment);
+        }
+        const found = await findProject(connection, project_id);
+        if (found)
+          await audit(connection, { target: { type: "project", id: project_id }, after: presentProject(found) });
+        return found;
+      });
+      if (!project) throw notFound("project");
+      return asCreated(toResponse(project), `/v2/projects/${project_id}`);
+    },
+  }),
+  define({
+    id: "listProjects",
+    route: "GET /v2/projects",
+    summary: "List projects",
+    description:
+      "Lists projects, newest first, without their flows. Members see only the projects they have a role in. With `expand=activity`, each project has its draft, its last run and its runs a day.",
+    query: listQuery.extend({
+      expand: z.enum(["activity"]).optional().describe("`activity` adds what happens in each project."),
     }),
-    defineOperation({
-      ...COMMON,
-      id: "listProjects",
-      method: "GET",
-      path: "/v2/projects",
-      summary: "List projects",
-      description:
-        "Lists projects, newest first, without their flows. Members see only the projects they have a role in. With `expand=activity`, each project has its draft, its last run and its runs a day.",
-      query: listQuery.extend({
-        expand: z.enum(["activity"]).optional().describe("`activity` adds what happens in each project."),
-      }),
-      success: { 200: { description: "A page of projects.", schema: pageOf(listedProjectSchema, "ProjectPage") } },
-      async handler({ query, principal }) {
-        const { org_id } = principal;
-        const days = query.expand === "activity" ? lastDays(Date.now()) : null;
-        return listPage({
-          list: "projects",
-          orgId: org_id,
-          query,
-          fetch: (keyset) =>
-            reads.org(org_id, async (connection) => {
-              const projects = await listProjects(connection, keyset, visibleProjects(principal));
-              if (days === null) return projects.map((project) => ({ project, activity: undefined }));
-              const ids = projects.map(({ project_id }) => project_id);
-              const found = await projectActivity(connection, org_id, ids, days);
-              const byId = new Map(found.map((each) => [each.project_id, each]));
-              return projects.map((project) => ({ project, activity: byId.get(project.project_id) }));
-            }),
-          idOf: ({ project }) => project.project_id,
-          present: ({ project, activity }) => ({
-            ...presentProject(project),
-            ...(activity && days && { activity: presentActivity(activity, days) }),
+    success: { 200: { description: "A page of projects.", schema: pageOf(listedProjectSchema, "ProjectPage") } },
+    async handler({ query, principal }, { reads }) {
+      const { org_id } = principal;
+      const days = query.expand === "activity" ? lastDays(Date.now()) : null;
+      return listPage("projects", org_id, query, {
+        fetch: (keyset) =>
+          reads.org(org_id, async (connection) => {
+            const projects = await listProjects(connection, keyset, visibleProjects(principal));
+            if (days === null) return projects.map((project) => ({ project, activity: undefined }));
+            const ids = projects.map(({ project_id }) => project_id);
+            const found = await projectActivity(connection, org_id, ids, days);
+            const byId = new Map(found.map((each) => [each.project_id, each]));
+            return projects.map((project) => ({ project, activity: byId.get(project.project_id) }));
           }),
-        });
-      },
+        idOf: ({ project }) => project.project_id,
+        present: ({ project, activity }) => ({
+          ...presentProject(project),
+          ...(activity && days && { activity: presentActivity(activity, days) }),
+        }),
+      });
+    },
+  }),
+  define({
+    id: "getProject",
+    route: "GET /v2/projects/{project_id}",
+    summary: "Get a project",
+    description:
+      "Returns a project with the numbers of its published and its latest version. With `expand=used_by`, also the projects whose published flow calls it.",
+    params,
+    query: z.object({
+      expand: z
+        .enum(["used_by"])
+        .optional()
+        .describe("`used_by` adds the projects whose published flow calls this one."),
     }),
-    defineOperation({
-      ...COMMON,
-      id: "getProject",
-      method: "GET",
-      path: "/v2/projects/{project_id}",
-      summary: "Get a project",
-      description:
-        "Returns a project with the numbers of its published and its latest version. With `expand=used_by`, also the projects whose published flow calls it.",
-      params,
-      query: z.object({
-        expand: z
-          .enum(["used_by"])
-          .optional()
-          .describe("`used_by` adds the projects whose published flow calls this one."),
-      }),
-      success: { 200: { description: "The project.", schema: projectWithUsersSchema, headers: ETAG } },
-      async handler({ params: { project_id }, query, principal }) {
-        const [project, users] = await db.org(principal.org_id, async (connection) => [
-          await findProject(connection, project_id),
-          query.expand === "used_by" ? await listUsers(connection, "project", project_id) : null,
-        ]);
-        if (!project) throw notFound("project");
-        const { body, ...response } = toResponse(project);
-        const visible = visibleProjects(principal);
-        const used_by = users?.filter((user) => isWithin(visible, user.project_id));
-        return { ...response, body: { ...body, ...(used_by && { used_by }) } };
-      },
+    success: { 200: { description: "The project.", schema: projectWithUsersSchema, headers: ETAG } },
+    async handler({ params: { project_id }, query, principal }, { db }) {
+      const [project, users] = await db.org(principal.org_id, async (connection) => [
+        await findProject(connection, project_id),
+        query.expand === "used_by" ? await listUsers(connection, "project", project_id) : null,
+      ]);
+      if (!project) throw notFound("project");
+      const { body, ...response } = toResponse(project);
+      const visible = visibleProjects(principal);
+      const used_by = users?.filter((user) => isWithin(visible, user.project_id));
+      return { ...response, body: { ...body, ...(used_by && { used_by }) } };
+    },
+  }),
+  define({
+    id: "changeProject",
+    route: "PATCH /v2/projects/{project_id}",
+    summary: "Change a project",
+    description:
+      "Changes a project's name or description. Omitted fields keep their values. To change the flow, deploy a new version.",
+    params,
+    headers: ifMatchHeaders,
+    body: changeBody,
+    examples: { rename: { name: "Greeter of guests" } },
+    success: { 200: { description: "The updated project.", schema: projectSchema, headers: ETAG } },
+    async handler({ params: { project_id }, headers, body, principal, audit }, { db, flows }) {
+      const project = await changeLocked(db, principal.org_id, {
+        async lock(connection) {
+          return required(await lockProject(connection, project_id), "project");
+        },
+        requireMatch: matchesRevision(headers),
+        audited: { audit, target: { type: "project", id: project_id }, view: presentProject },
+        async write(connection, found) {
+          if (body.name === undefined && body.description === undefined) return found;
+          return updateProject(connection, project_id, {
+            name: body.name ?? null,
+            description: body.description ?? null,
+          });
+        },
+      });
+      if (!project) throw notFound("project");
+      flows.invalidate(principal.org_id, project_id);
+      return toResponse(project);
+    },
+  }),
+  define({
+    id: "deleteProject",
+    route: "DELETE /v2/projects/{project_id}",
+    summary: "Delete a project",
+    description:
+      "Deletes a project with all its versions, triggers and monitors. Returns 409 `in_use` if another project's published flow calls it; `used_by` lists up to 100 callers. Returns 409 `runs_open` if the project has unfinished runs, unless you send `cancel_runs=true`.",
+    params,
+    query: z.object({
+      cancel_runs: z
+        .boolean()
+        .default(false)
+        .describe("`true` cancels the project's unfinished runs; `false` refuses the deletion while there are any."),
     }),
-    defineOperation({
-      ...COMMON,
-      id: "changeProject",
-      method: "PATCH",
-      path: "/v2/projects/{project_id}",
-      summary: "Change a project",
-      description:
-        "Changes a project's name or description. Omitted fields keep their values. To change the flow, deploy a new version.",
-      params,
-      headers: ifMatchHeaders,
-      body: changeBody,
-      examples: { rename: { name: "Greeter of guests" } },
-      success: { 200: { description: "The updated project.", schema: projectSchema, headers: ETAG } },
-      async handler({ params: { project_id }, headers, body, principal, audit }) {
-        const project = await changeLocked(db, principal.org_id, {
-          async lock(connection) {
-            return required(await lockProject(connection, project_id), "project");
-          },
-          requireMatch: ({ revision }) => requireMatch(headers["if-match"], revisionTag(revision)),
-          audited: { audit, target: { type: "project", id: project_id }, view: presentProject },
-          async write(connection, found) {
-            if (body.name === undefined && body.description === undefined) return found;
-            return updateProject(connection, project_id, {
-              name: body.name ?? null,
-              description: body.description ?? null,
-            });
-          },
-        });
-        if (!project) throw notFound("project");
-        flows.invalidate(principal.org_id, project_id);
-        return toResponse(project);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "deleteProject",
-      method: "DELETE",
-      path: "/v2/projects/{project_id}",
-      summary: "Delete a project",
-      description:
-        "Deletes a project with all its versions, triggers and monitors. Returns 409 `in_use` if another project's published flow calls it; `used_by` lists up to 100 callers. Returns 409 `runs_open` if the project has unfinished runs, unless you send `cancel_runs=true`.",
-      params,
-      query: z.object({
-        cancel_runs: z
-          .boolean()
-          .default(false)
-          .describe("`true` cancels the project's unfinished runs; `false` refuses the deletion while there are any."),
-      }),
-      problems: ["in_use", "runs_open"],
-      success: { 204: { description: "Deleted." } },
-      async handler({ params: { project_id }, query, principal, audit }) {
-        const { org_id: orgId } = principal;
-        const audited = { audit, target: { type: "project", id: project_id }, view: presentProject };
-        await deleteProject(control, { orgId, projectId: project_id, cancelRuns: query.cancel_runs, audited });
-        flows.invalidate(principal.org_id, project_id);
-        return { status: 204 };
-      },
-    }),
-  ];
-}
+    problems: ["in_use", "runs_open"],
+    success: { 204: { description: "Deleted." } },
+    async handler({ params: { project_id }, query, principal, audit }, deps) {
+      const { org_id: orgId } = principal;
+      const audited = { audit, target: { type: "project", id: project_id }, view: presentProject };
+      await deleteProject(deps, { orgId, projectId: project_id, cancelRuns: query.cancel_runs, audited });
+      deps.flows.invalidate(principal.org_id, project_id);
+      return { status: 204 };
+    },
+  }),
+];

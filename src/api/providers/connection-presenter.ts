@@ -21,6 +21,4 @@ export const connectionSchema = z
   })
   .meta({ id: "Connection" });
 
-export function presentConnection(connection: ConnectionRow): z.infer<typeof connectionSchema> {
-  return asDeclared(connectionSchema, connection);
-}
+export const presentConnection = (connection: ConnectionRow) => asDeclared(connectionSchema, connection);

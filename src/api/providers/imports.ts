@@ -7,9 +7,7 @@ import { deleteProvider, importDocument } from "../../services/providers/import-
 import { importServer } from "../../services/providers/import-server.ts";
 import { requireProvider } from "../../services/providers/providers.ts";
 import { refuseWhileUsed } from "../../services/projects/flow-references.ts";
-import type { ApiDeps } from "../deps.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { created, operationsOf, linkTo } from "../http/operation.ts";
 import { presentProvider, providerSchema } from "./provider-presenter.ts";
 
 const address = z.url({ protocol: /^https?$/ }).max(2000);
@@ -130,120 +128,109 @@ export const importedSchema = providerSchema
   })
   .meta({ id: "ImportedProvider" });
 
-const COMMON = { tag: "Providers and actions", auth: "secret" } as const;
+const define = operationsOf({ tag: "Providers and actions", auth: "secret" });
 
 /** Operations on providers that organisations import. */
-export function createProviderImportOperations(deps: ApiDeps): Operation[] {
-  const { db } = deps;
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "importProvider",
-      method: "POST",
-      path: "/v2/providers",
-      summary: "Import a provider",
-      description:
-        "Imports a provider; each operation of an OpenAPI document or tool of an MCP server becomes an action. References within a document are followed, including circular ones; external references are rejected.\n\nImporting with the same `provider_id` or URL replaces the earlier import; `import` lists the changes. A matching title alone returns 409. Returns 409 `in_use` if the import would remove an action that a published flow uses, unless you send `force`. Returns 409 `tools_changed` if an imported MCP server has changed or new tools, until an admin sends `accept_changes`. Connections keep the URLs they were created with. Only admins can send `connection`, `accept_changes` and `trust_annotations`.",
-      body: importBody,
-      wideBody: true,
-      idempotent: true,
-      confidential: true,
-      examples: {
-        renewed: {
-          mcp: { url: "https://mcp.example.com/mcp" },
-          connection_id: "0197f0a0-0000-7000-8000-000000000000",
-        },
-        document: {
-          openapi: {
-            openapi: "3.1.0",
-            info: { title: "Shop", version: "1" },
-            servers: [{ url: "https://api.example.com" }],
-            paths: { "/orders": { get: { operationId: "listOrders", responses: { 200: { description: "Orders" } } } } },
-          },
-        },
-        preview: {
-          openapi: {
-            openapi: "3.1.0",
-            info: { title: "Shop", version: "2" },
-            servers: [{ url: "https://api.example.com" }],
-            paths: { "/carts": { get: { operationId: "listCarts", responses: { 200: { description: "Carts" } } } } },
-          },
-          provider_id: "shop",
-          dry_run: true,
-        },
-        server: {
-          mcp: { url: "https://mcp.example.com/mcp" },
-          connection: { scheme: "bearer", credential: { token: "..." } },
+export const providerImportOperations = [
+  define({
+    id: "importProvider",
+    route: "POST /v2/providers",
+    summary: "Import a provider",
+    description:
+      "Imports a provider; each operation of an OpenAPI document or tool of an MCP server becomes an action. References within a document are followed, including circular ones; external references are rejected.\n\nImporting with the same `provider_id` or URL replaces the earlier import; `import` lists the changes. A matching title alone returns 409. Returns 409 `in_use` if the import would remove an action that a published flow uses, unless you send `force`. Returns 409 `tools_changed` if an imported MCP server has changed or new tools, until an admin sends `accept_changes`. Connections keep the URLs they were created with. Only admins can send `connection`, `accept_changes` and `trust_annotations`.",
+    body: importBody,
+    wideBody: true,
+    idempotent: true,
+    confidential: true,
+    examples: {
+      renewed: {
+        mcp: { url: "https://mcp.example.com/mcp" },
+        connection_id: "0197f0a0-0000-7000-8000-000000000000",
+      },
+      document: {
+        openapi: {
+          openapi: "3.1.0",
+          info: { title: "Shop", version: "1" },
+          servers: [{ url: "https://api.example.com" }],
+          paths: { "/orders": { get: { operationId: "listOrders", responses: { 200: { description: "Orders" } } } } },
         },
       },
-      problems: ["not_found", "conflict", "in_use", "tools_changed", "service_unavailable"],
-      success: {
-        201: {
-          description: "The new provider.",
-          schema: importedSchema,
-          headers: { Location: "URL of the created resource." },
-          links: { actions: linkTo("listActions", ["provider_id"]) },
+      preview: {
+        openapi: {
+          openapi: "3.1.0",
+          info: { title: "Shop", version: "2" },
+          servers: [{ url: "https://api.example.com" }],
+          paths: { "/carts": { get: { operationId: "listCarts", responses: { 200: { description: "Carts" } } } } },
         },
-        200: {
-          description: "The replaced provider or, for a dry run, the changes.",
-          schema: z.union([importedSchema, previewSchema]),
-        },
+        provider_id: "shop",
+        dry_run: true,
       },
-      async handler({ body, principal, newId, audit, handOverAudit }) {
-        const { mcp, openapi, connection, accept_changes, trust_annotations } = body;
-        const needsAdmin = connection ? "create a connection" : accept_changes ? "accept changed tools" : null;
-        const reason = needsAdmin ?? (trust_annotations === true ? "trust a server" : null);
-        if (reason !== null && !roleAllows(principal.role, "admin"))
-          throw new Problem("forbidden", `To ${reason} you need the role admin; your role is ${principal.role}.`);
-        const { org_id } = principal;
-        const { provider_id, name, dry_run, force } = body;
-        const common = { org_id, provider_id, name, dry_run, force };
-        const { connection_id, ...made } = mcp
-          ? await importServer(deps, {
-              ...common,
-              url: mcp.url,
-              connection,
-              connection_id: body.connection_id,
-              accept_changes,
-              trust_annotations: trust_annotations ?? null,
-              created_by: principal.id,
-              import_id: newId(),
-              audited: handOverAudit(),
-            })
-          : { connection_id: null, ...(await importDocument(deps, { ...common, openapi, audit })) };
-        const { added, changed: others, removed, used_by, differences, operations } = made;
-        if (!made.stored) return { status: 200, body: { added, changed: others, removed, used_by, differences } };
-        const provider = await db.org(org_id, (connection) => requireProvider(connection, made.provider_id));
-        const view = {
-          ...presentProvider(provider),
-          import: { operations, added, changed: others, removed },
-          ...(connection_id === null ? {} : { connection_id }),
-        };
-        if (!made.created) return { status: 200, body: view };
-        return { status: 201, body: view, headers: { Location: `/v2/providers/${provider.provider_id}` } };
+      server: {
+        mcp: { url: "https://mcp.example.com/mcp" },
+        connection: { scheme: "bearer", credential: { token: "..." } },
       },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "deleteProvider",
-      method: "DELETE",
-      path: "/v2/providers/{provider_id}",
-      summary: "Delete an imported provider",
-      description:
-        "Deletes an imported provider. Returns 409 `in_use` if published flows or connections use it. Built-in providers cannot be deleted.",
-      params: z.object({ provider_id: z.string().min(1).max(200) }),
-      problems: ["in_use", "conflict"],
-      success: { 204: { description: "Deleted." } },
-      async handler({ params: { provider_id }, principal: { org_id }, audit }) {
-        await deleteProvider(
-          db,
-          org_id,
-          provider_id,
-          (connection) => refuseWhileUsed(connection, "provider", provider_id),
-          { audit, target: { type: "provider", id: provider_id }, view: presentProvider },
-        );
-        return { status: 204 };
+    },
+    problems: ["not_found", "conflict", "in_use", "tools_changed", "service_unavailable"],
+    success: {
+      201: created("The new provider.", importedSchema, { actions: linkTo("listActions", ["provider_id"]) }),
+      200: {
+        description: "The replaced provider or, for a dry run, the changes.",
+        schema: z.union([importedSchema, previewSchema]),
       },
-    }),
-  ];
-}
+    },
+    async handler({ body, principal, newId, audit, handOverAudit }, deps) {
+      const { db } = deps;
+      const { mcp, openapi, connection, accept_changes, trust_annotations } = body;
+      const needsAdmin = connection ? "create a connection" : accept_changes ? "accept changed tools" : null;
+      const reason = needsAdmin ?? (trust_annotations === true ? "trust a server" : null);
+      if (reason !== null && !roleAllows(principal.role, "admin"))
+        throw new Problem("forbidden", `To ${reason} you need the role admin; your role is ${principal.role}.`);
+      const { org_id } = principal;
+      const { provider_id, name, dry_run, force } = body;
+      const common = { org_id, provider_id, name, dry_run, force };
+      const { connection_id, ...made } = mcp
+        ? await importServer(deps, {
+            ...common,
+            url: mcp.url,
+            connection,
+            connection_id: body.connection_id,
+            accept_changes,
+            trust_annotations: trust_annotations ?? null,
+            created_by: principal.id,
+            import_id: newId(),
+            audited: handOverAudit(),
+          })
+        : { connection_id: null, ...(await importDocument(deps, { ...common, openapi, audit })) };
+      const { added, changed: others, removed, used_by, differences, operations } = made;
+      if (!made.stored) return { status: 200, body: { added, changed: others, removed, used_by, differences } };
+      const provider = await db.org(org_id, (connection) => requireProvider(connection, made.provider_id));
+      const view = {
+        ...presentProvider(provider),
+        import: { operations, added, changed: others, removed },
+        ...(connection_id === null ? {} : { connection_id }),
+      };
+      if (!made.created) return { status: 200, body: view };
+      return { status: 201, body: view, headers: { Location: `/v2/providers/${provider.provider_id}` } };
+    },
+  }),
+  define({
+    id: "deleteProvider",
+    route: "DELETE /v2/providers/{provider_id}",
+    summary: "Delete an imported provider",
+    description:
+      "Deletes an imported provider. Returns 409 `in_use` if published flows or connections use it. Built-in providers cannot be deleted.",
+    params: z.object({ provider_id: z.string().min(1).max(200) }),
+    problems: ["in_use", "conflict"],
+    success: { 204: { description: "Deleted." } },
+    async handler({ params: { provider_id }, principal: { org_id }, audit }, { db }) {
+      await deleteProvider(
+        db,
+        org_id,
+        provider_id,
+        (connection) => refuseWhileUsed(connection, "provider", provider_id),
+        { audit, target: { type: "provider", id: provider_id }, view: presentProvider },
+      );
+      return { status: 204 };
+    },
+  }),
+];

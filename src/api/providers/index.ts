@@ -1,13 +1,13 @@
-import type { CreateOperations } from "../deps.ts";
-import { createProviderOperations } from "./providers.ts";
-import { createProviderImportOperations } from "./imports.ts";
-import { createActionRunOperations } from "./action-runs.ts";
-import { createConnectionOperations } from "./connections.ts";
+import type { Config } from "../../config.ts";
+import { providerOperations } from "./providers.ts";
+import { providerImportOperations } from "./imports.ts";
+import { actionRunOperations } from "./action-runs.ts";
+import { connectionOperations } from "./connections.ts";
 
 /** The operations of providers, their actions and connections. */
-export const providers: CreateOperations = [
-  createProviderOperations,
-  createProviderImportOperations,
-  createActionRunOperations,
-  createConnectionOperations,
+export const providers = (config: Config) => [
+  ...providerOperations,
+  ...providerImportOperations,
+  ...actionRunOperations(config),
+  ...connectionOperations,
 ];

@@ -10,12 +10,11 @@ import {
   requireProvider,
   searchActions,
 } from "../../services/providers/providers.ts";
+import type { Database } from "../../stores/db.ts";
 import type { Keyset } from "../../stores/keyset.ts";
-import type { ApiDeps } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import type { ListQuery, Page } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf, linkTo } from "../http/operation.ts";
 import {
   actionSchema,
   presentAction,
@@ -33,136 +32,122 @@ const triggerParams = params.extend({ trigger_id: id });
 // Sorted by ID, because all providers come with a release or an import at the same time.
 const byId = listQuery.extend({ order: z.enum(["asc", "desc"]).default("asc").describe("Sort order by ID.") });
 
-const COMMON = { tag: "Providers and actions", auth: "secret" } as const;
+const requireIn = (db: Database, orgId: string, providerId: string): Promise<Provider> =>
+  db.org(orgId, (connection) => requireProvider(connection, providerId));
+
+const define = operationsOf({ tag: "Providers and actions", auth: "secret" });
 
 /** `/v2/providers`: the services that actions, triggers and connections belong to. */
-export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
-  const require = (orgId: string, providerId: string): Promise<Provider> =>
-    db.org(orgId, (connection) => requireProvider(connection, providerId));
-
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "listProviders",
-      method: "GET",
-      path: "/v2/providers",
-      summary: "List providers",
-      description: "Lists the built-in providers and the ones the organisation has imported, by ID.",
-      query: byId,
-      success: { 200: { description: "A page of providers.", schema: pageOf(providerSchema, "ProviderPage") } },
-      async handler({ query, principal: { org_id } }) {
-        const all = await db.org(org_id, listProviders);
-        const idOf = (each: Provider): string => each.provider_id;
-        const fetch = async (page: Keyset) => pageOfSorted(all, idOf, page);
-        return pageById("providers", org_id, query, fetch, idOf, presentProvider);
-      },
+export const providerOperations = [
+  define({
+    id: "listProviders",
+    route: "GET /v2/providers",
+    summary: "List providers",
+    description: "Lists the built-in providers and the ones the organisation has imported, by ID.",
+    query: byId,
+    success: { 200: { description: "A page of providers.", schema: pageOf(providerSchema) } },
+    async handler({ query, principal: { org_id } }, { db }) {
+      const all = await db.org(org_id, listProviders);
+      const idOf = (each: Provider): string => each.provider_id;
+      const fetch = async (page: Keyset) => pageOfSorted(all, idOf, page);
+      return pageById("providers", org_id, query, fetch, idOf, presentProvider);
+    },
+  }),
+  define({
+    id: "getProvider",
+    route: "GET /v2/providers/{provider_id}",
+    summary: "Get a provider",
+    description: "Returns the provider with the credentials it accepts.",
+    params,
+    success: { 200: { description: "The provider.", schema: providerSchema } },
+    async handler({ params: { provider_id }, principal: { org_id } }, { db }) {
+      return { status: 200, body: presentProvider(await requireIn(db, org_id, provider_id)) };
+    },
+  }),
+  define({
+    id: "listActions",
+    route: "GET /v2/providers/{provider_id}/actions",
+    summary: "List or search a provider's actions",
+    description: "Lists the provider's actions by name. `query` searches IDs, names and descriptions.",
+    params,
+    query: byId.extend({
+      query: z
+        .string()
+        .trim()
+        .min(1)
+        .max(200)
+        .optional()
+        .describe(
+          "Words that must occur in the action's ID, name or description. Best matches come first, on one page.",
+        ),
     }),
-    defineOperation({
-      ...COMMON,
-      id: "getProvider",
-      method: "GET",
-      path: "/v2/providers/{provider_id}",
-      summary: "Get a provider",
-      description: "Returns the provider with the credentials it accepts.",
-      params,
-      success: { 200: { description: "The provider.", schema: providerSchema } },
-      async handler({ params: { provider_id }, principal: { org_id } }) {
-        return { status: 200, body: presentProvider(await require(org_id, provider_id)) };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "listActions",
-      method: "GET",
-      path: "/v2/providers/{provider_id}/actions",
-      summary: "List or search a provider's actions",
-      description: "Lists the provider's actions by name. `query` searches IDs, names and descriptions.",
-      params,
-      query: byId.extend({
-        query: z
-          .string()
-          .trim()
-          .min(1)
-          .max(200)
-          .optional()
-          .describe(
-            "Words that must occur in the action's ID, name or description. Best matches come first, on one page.",
-          ),
-      }),
-      success: { 200: { description: "A page of actions.", schema: pageOf(actionSchema, "ActionPage") } },
-      async handler({ params: { provider_id }, query, principal: { org_id } }) {
-        const provider = await require(org_id, provider_id);
-        const present = (action: Action) => presentAction(provider_id, action);
-        const words = query.query;
-        if (words !== undefined) {
-          const { actions, more } = await db.org(org_id, (connection) =>
-            searchActions(connection, provider, words, query.page_size),
-          );
-          return { status: 200, body: { data: actions.map(present), cursor: null, has_more: more } };
-        }
-        const fetch = (page: Keyset) => reads.org(org_id, (connection) => listActions(connection, provider, page));
-        return pageById(`actions of ${provider_id}`, org_id, query, fetch, (each) => each.action_id, present);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getAction",
-      method: "GET",
-      path: "/v2/providers/{provider_id}/actions/{action_id}",
-      summary: "Get an action",
-      description: "Returns the action with the JSON Schemas of its inputs and outputs.",
-      params: actionParams,
-      success: {
-        200: {
-          description: "The action.",
-          schema: actionSchema,
-          links: { run: linkTo("runAction", ["provider_id", "action_id"]) },
-        },
-      },
-      async handler({ params: { provider_id, action_id }, principal: { org_id } }) {
-        const action = await db.org(org_id, async (connection) =>
-          requireAction(connection, await requireProvider(connection, provider_id), action_id),
+    success: { 200: { description: "A page of actions.", schema: pageOf(actionSchema) } },
+    async handler({ params: { provider_id }, query, principal: { org_id } }, { db, reads }) {
+      const provider = await requireIn(db, org_id, provider_id);
+      const present = (action: Action) => presentAction(provider_id, action);
+      const words = query.query;
+      if (words !== undefined) {
+        const { actions, more } = await db.org(org_id, (connection) =>
+          searchActions(connection, provider, words, query.page_size),
         );
-        return { status: 200, body: presentAction(provider_id, action) };
+        return { status: 200, body: { data: actions.map(present), cursor: null, has_more: more } };
+      }
+      const fetch = (page: Keyset) => reads.org(org_id, (connection) => listActions(connection, provider, page));
+      return pageById(`actions of ${provider_id}`, org_id, query, fetch, (each) => each.action_id, present);
+    },
+  }),
+  define({
+    id: "getAction",
+    route: "GET /v2/providers/{provider_id}/actions/{action_id}",
+    summary: "Get an action",
+    description: "Returns the action with the JSON Schemas of its inputs and outputs.",
+    params: actionParams,
+    success: {
+      200: {
+        description: "The action.",
+        schema: actionSchema,
+        links: { run: linkTo("runAction", ["provider_id", "action_id"]) },
       },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "listProviderTriggers",
-      method: "GET",
-      path: "/v2/providers/{provider_id}/triggers",
-      summary: "List a provider's triggers",
-      description: "Lists the provider's events that can start runs.",
-      params,
-      query: byId,
-      success: { 200: { description: "A page of triggers.", schema: pageOf(triggerSchema, "ProviderTriggerPage") } },
-      async handler({ params: { provider_id }, query, principal: { org_id } }) {
-        const { triggers } = await require(org_id, provider_id);
-        const idOf = (each: Trigger): string => each.trigger_id;
-        const fetch = async (page: Keyset) => pageOfSorted(triggers, idOf, page);
-        return pageById(`triggers of ${provider_id}`, org_id, query, fetch, idOf, (trigger) =>
-          presentTrigger(provider_id, trigger),
-        );
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getProviderTrigger",
-      method: "GET",
-      path: "/v2/providers/{provider_id}/triggers/{trigger_id}",
-      summary: "Get a trigger",
-      description: "Returns the trigger with the JSON Schemas of its configuration and payload, and a sample payload.",
-      params: triggerParams,
-      success: { 200: { description: "The trigger.", schema: triggerSchema } },
-      async handler({ params: { provider_id, trigger_id }, principal: { org_id } }) {
-        const { triggers } = await require(org_id, provider_id);
-        const trigger = triggers.find((each) => each.trigger_id === trigger_id);
-        if (trigger === undefined) throw notFound("trigger");
-        return { status: 200, body: presentTrigger(provider_id, trigger) };
-      },
-    }),
-  ];
-}
+    },
+    async handler({ params: { provider_id, action_id }, principal: { org_id } }, { db }) {
+      const action = await db.org(org_id, async (connection) =>
+        requireAction(connection, await requireProvider(connection, provider_id), action_id),
+      );
+      return { status: 200, body: presentAction(provider_id, action) };
+    },
+  }),
+  define({
+    id: "listProviderTriggers",
+    route: "GET /v2/providers/{provider_id}/triggers",
+    summary: "List a provider's triggers",
+    description: "Lists the provider's events that can start runs.",
+    params,
+    query: byId,
+    success: { 200: { description: "A page of triggers.", schema: pageOf(triggerSchema) } },
+    async handler({ params: { provider_id }, query, principal: { org_id } }, { db }) {
+      const { triggers } = await requireIn(db, org_id, provider_id);
+      const idOf = (each: Trigger): string => each.trigger_id;
+      const fetch = async (page: Keyset) => pageOfSorted(triggers, idOf, page);
+      return pageById(`triggers of ${provider_id}`, org_id, query, fetch, idOf, (trigger) =>
+        presentTrigger(provider_id, trigger),
+      );
+    },
+  }),
+  define({
+    id: "getProviderTrigger",
+    route: "GET /v2/providers/{provider_id}/triggers/{trigger_id}",
+    summary: "Get a trigger",
+    description: "Returns the trigger with the JSON Schemas of its configuration and payload, and a sample payload.",
+    params: triggerParams,
+    success: { 200: { description: "The trigger.", schema: triggerSchema } },
+    async handler({ params: { provider_id, trigger_id }, principal: { org_id } }, { db }) {
+      const { triggers } = await requireIn(db, org_id, provider_id);
+      const trigger = triggers.find((each) => each.trigger_id === trigger_id);
+      if (trigger === undefined) throw notFound("trigger");
+      return { status: 200, body: presentTrigger(provider_id, trigger) };
+    },
+  }),
+];
 
 /** A page ordered by ID. */
 async function pageById<Item, Shown>(
@@ -175,5 +160,5 @@ async function pageById<Item, Shown>(
 ): Promise<Page<Shown>> {
   const isId = (text: string): boolean => text.length <= 200;
   const rows = async (page: Keyset): Promise<Item[]> => [...(await fetch(page))];
-  return listPage({ list, orgId, query, fetch: rows, idOf, present, isId });
+  return listPage(list, orgId, query, { fetch: rows, idOf, present, isId });
 }

@@ -3,13 +3,12 @@ import { noSuchVersion, notFound } from "../../domain/errors.ts";
 import { jsonValueSchema } from "../../domain/json-schema.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
+import type { HandlerDeps } from "../deps.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { StartedBy } from "../../services/triggers/chain.ts";
 import { environmentMember, requireOneVersion, requirePublicEnvironment } from "../http/environment.ts";
 import { pathId } from "../http/path-id.ts";
 import { userHandle } from "../http/text-fields.ts";
-import { flowLimits } from "../../services/projects/deploy-flow.ts";
 import { freezeDraft } from "../../services/projects/drafts.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
 import { DRAFT_IN_QUERY, versionMember } from "./run-request.ts";
@@ -68,46 +67,41 @@ export interface CalledRun {
  * The steps that begin every inference call: find the flow, check the inputs, create the run. Throws 404 for an unknown flow or version,
  * and 422 for invalid inputs.
  */
-export function createFlowCall(
-  { config, db, evaluation }: Pick<ApiDeps, "config" | "db" | "evaluation">,
-  { flows, runService }: Pick<ApiServices, "flows" | "runService">,
-): (call: FlowCall) => Promise<CalledRun> {
-  const ofInputs = { db, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES };
-  const drafts = { db, evaluation, limits: flowLimits(config) };
-  return async ({ params, query, body, principal, run_id, started_by, repeated, asynchronous = false }) => {
-    const { org_id } = principal;
-    const isPublic = principal.access === "public";
-    if (params.org_id !== org_id) throw notFound("flow");
-    // A version or a limit that has changed since then does not affect a run that already exists.
-    const known = repeated ? await db.org(org_id, (connection) => getRun(connection, run_id)) : null;
-    if (known && isPublic && !(await flows.wasPublished(known))) throw noSuchVersion();
-    if (known) return { row: known, replayed: true };
-    requireOneVersion("query", { ...query, draft: query.run_draft });
-    if (isPublic) requirePublicEnvironment(query.environment);
-    const find = isPublic ? flows.getPublished : flows.get;
-    const { project, version, plan, environment } = query.run_draft
-      ? await freezeDraft(drafts, principal, params.flow_id, DRAFT_IN_QUERY)
-      : await find(org_id, params.flow_id, query.version, query.environment);
-    const { project_id } = project;
-    const user_id = body.user_id || null;
-    const { inputs, ignored } = await requireInputs(ofInputs, { org_id, project_id, user_id, plan }, body);
-    const row = await runService.create(
-      {
-        org_id,
-        run_id,
-        project_id,
-        version,
-        plan,
-        environment,
-        inputs,
-        ignored_inputs: ignored,
-        user_id,
-        run_type: query.run_draft ? "draft" : "api",
-        started_by,
-        ...ranBy(principal),
-      },
-      { repeated: false, asynchronous },
-    );
-    return { row, replayed: false };
-  };
+export async function callFlow(deps: HandlerDeps, call: FlowCall): Promise<CalledRun> {
+  const { db, flows, runService } = deps;
+  const { params, query, body, principal, run_id, started_by, repeated, asynchronous = false } = call;
+  const { org_id } = principal;
+  const isPublic = principal.access === "public";
+  if (params.org_id !== org_id) throw notFound("flow");
+  // A version or a limit that has changed since then does not affect a run that already exists.
+  const known = repeated ? await db.org(org_id, (connection) => getRun(connection, run_id)) : null;
+  if (known && isPublic && !(await flows.wasPublished(known))) throw noSuchVersion();
+  if (known) return { row: known, replayed: true };
+  requireOneVersion("query", { ...query, draft: query.run_draft });
+  if (isPublic) requirePublicEnvironment(query.environment);
+  const find = isPublic ? flows.getPublished : flows.get;
+  const { project, version, plan, environment } = query.run_draft
+    ? await freezeDraft(deps, principal, params.flow_id, DRAFT_IN_QUERY)
+    : await find(org_id, params.flow_id, query.version, query.environment);
+  const { project_id } = project;
+  const user_id = body.user_id || null;
+  const { inputs, ignored } = await requireInputs(deps, { org_id, project_id, user_id, plan }, body);
+  const row = await runService.create(
+    {
+      org_id,
+      run_id,
+      project_id,
+      version,
+      plan,
+      environment,
+      inputs,
+      ignored_inputs: ignored,
+      user_id,
+      run_type: query.run_draft ? "draft" : "api",
+      started_by,
+      ...ranBy(principal),
+    },
+    { repeated: false, asynchronous },
+  );
+  return { row, replayed: false };
 }

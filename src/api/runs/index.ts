@@ -1,25 +1,25 @@
-import type { CreateOperations } from "../deps.ts";
-import { createInferenceOperations } from "./inference.ts";
-import { createStreamOperations } from "./stream.ts";
-import { createFeedbackOperations } from "./feedback.ts";
-import { createToolOperations } from "./tools.ts";
-import { createRunOperations } from "./runs.ts";
-import { createRunNodeOperations } from "./run-nodes.ts";
-import { createRunControlOperations } from "./run-control.ts";
-import { createRunJobOperations } from "./run-jobs.ts";
-import { createPauseOperations } from "./pauses.ts";
-import { createRunStatisticsOperations } from "./run-statistics.ts";
+import type { Config } from "../../config.ts";
+import { inferenceOperations } from "./inference.ts";
+import { streamOperations } from "./stream.ts";
+import { feedbackOperations } from "./feedback.ts";
+import { toolOperations } from "./tools.ts";
+import { runOperations } from "./runs.ts";
+import { runNodeOperations } from "./run-nodes.ts";
+import { runControlOperations } from "./run-control.ts";
+import { runJobOperations } from "./run-jobs.ts";
+import { pauseOperations } from "./pauses.ts";
+import { runStatisticsOperations } from "./run-statistics.ts";
 
 /** The operations of runs. */
-export const runs: CreateOperations = [
-  createInferenceOperations,
-  createStreamOperations,
-  createFeedbackOperations,
-  createToolOperations,
-  createRunOperations,
-  createRunNodeOperations,
-  createRunControlOperations,
-  createRunJobOperations,
-  createPauseOperations,
-  createRunStatisticsOperations,
+export const runs = (config: Config) => [
+  ...inferenceOperations(config),
+  ...streamOperations(config),
+  ...feedbackOperations,
+  ...toolOperations,
+  ...runOperations(config),
+  ...runNodeOperations,
+  ...runControlOperations,
+  ...runJobOperations,
+  ...pauseOperations,
+  ...runStatisticsOperations,
 ];

@@ -49,18 +49,9 @@ export const pauseSchema = flowPauseSchema
 export type PauseView = z.infer<typeof pauseSchema>;
 
 export function presentPause(pause: PauseRow): PauseView {
-  const { assignees } = pause;
-  return {
-    ...presentFlowPause(pause),
-    assignees: assignees && { users: [...assignees.users], roles: [...assignees.roles] },
-  };
+  return asDeclared(pauseSchema, { ...pause, form: pause.form as PauseView["form"] });
 }
 
 export function presentFlowPause(pause: PauseRow): FlowPauseView {
-  return asDeclared(flowPauseSchema, {
-    ...pause,
-    form: pause.form as FlowPauseView["form"],
-    actions: pause.actions.map(({ id, label }) => (label === undefined ? { id } : { id, label })),
-    received: pause.received.map(({ by, action, at }) => ({ by, action, at })),
-  });
+  return asDeclared(flowPauseSchema, { ...pause, form: pause.form as FlowPauseView["form"] });
 }

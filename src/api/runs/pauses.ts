@@ -10,10 +10,9 @@ import type { Db } from "../../stores/db.ts";
 import { readNodeNames } from "../../stores/runs/node-names.ts";
 import { findPause, listOrganisationPauses } from "../../stores/runs/pause-lists.ts";
 import type { ListedPauseRow } from "../../stores/runs/pause-lists.ts";
-import type { ApiDeps } from "../deps.ts";
+import { asDeclared } from "../http/as-declared.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { pauseSchema, presentPause } from "./pause-presenter.ts";
 
@@ -34,91 +33,84 @@ const listedPauseSchema = pauseSchema
   })
   .meta({ id: "ListedPause" });
 
-const COMMON = { tag: "Runs", auth: "secret", method: "GET" } as const;
+const define = operationsOf({ tag: "Runs", auth: "secret" });
 
 /** `/v2/pauses`: approvals, over all runs of the organisation. */
-export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "listPauses",
-      path: "/v2/pauses",
-      summary: "List pauses",
-      description:
-        "Lists pauses across all runs, sorted by the time they were opened. `status=waiting` lists the pauses that can still be answered.",
-      query: listQuery.extend({
-        status: z.enum(["waiting", "resolved", "expired", "cancelled"]).optional(),
-        project_id: z.uuid().toLowerCase().optional(),
-        assignee: z
-          .union([z.literal("me"), z.uuid().toLowerCase()])
-          .optional()
-          .describe(
-            "Only pauses whose `assignees` name this user by ID, email address or role. `me` is the calling user; an API key that sends `me` gets 422.",
-          ),
-        may_answer: z
-          .boolean()
-          .default(false)
-          .describe(
-            "Only pauses the caller can answer now: assigned to the caller, or without assignees. API keys see only pauses without assignees.",
-          ),
-      }),
-      success: { 200: { description: "A page of pauses.", schema: pageOf(listedPauseSchema, "PausePage") } },
-      async handler({ query, principal }) {
-        const { org_id } = principal;
-        const { status, project_id, assignee, may_answer } = query;
-        const { me, whose } = await db.org(org_id, async (connection) => {
-          const caller = await personOf(connection, principal);
-          return {
-            me: caller,
-            whose: assignee === undefined ? undefined : await assigned(connection, assignee, caller),
-          };
-        });
-        // An unknown user, and a caller who may decide nothing, have no pauses.
-        const isEmpty = whose === null || (may_answer && !roleAllows(highestRole(principal), "editor"));
-        const filter = {
-          status,
-          project_id,
-          among: projectsWith(principal, may_answer ? "editor" : "viewer"),
-          assignee: whose ?? undefined,
-          answerable: may_answer ? { by: answererOf(principal), person: me } : undefined,
+export const pauseOperations = [
+  define({
+    id: "listPauses",
+    route: "GET /v2/pauses",
+    summary: "List pauses",
+    description:
+      "Lists pauses across all runs, sorted by the time they were opened. `status=waiting` lists the pauses that can still be answered.",
+    query: listQuery.extend({
+      status: z.enum(["waiting", "resolved", "expired", "cancelled"]).optional(),
+      project_id: z.uuid().toLowerCase().optional(),
+      assignee: z
+        .union([z.literal("me"), z.uuid().toLowerCase()])
+        .optional()
+        .describe(
+          "Only pauses whose `assignees` name this user by ID, email address or role. `me` is the calling user; an API key that sends `me` gets 422.",
+        ),
+      may_answer: z
+        .boolean()
+        .default(false)
+        .describe(
+          "Only pauses the caller can answer now: assigned to the caller, or without assignees. API keys see only pauses without assignees.",
+        ),
+    }),
+    success: { 200: { description: "A page of pauses.", schema: pageOf(listedPauseSchema, "PausePage") } },
+    async handler({ query, principal }, { db, reads }) {
+      const { org_id } = principal;
+      const { status, project_id, assignee, may_answer } = query;
+      const { me, whose } = await db.org(org_id, async (connection) => {
+        const caller = await personOf(connection, principal);
+        return {
+          me: caller,
+          whose: assignee === undefined ? undefined : await assigned(connection, assignee, caller),
         };
-        return listPage({
-          list: "pauses",
-          orgId: org_id,
-          query,
-          filters: { status, project_id, assignee: assignee === "me" ? me?.user_id : assignee, may_answer },
-          fetch: (keyset) =>
-            isEmpty
-              ? Promise.resolve([])
-              : reads.org(org_id, async (connection) =>
-                  named(connection, await listOrganisationPauses(connection, filter, keyset)),
-                ),
-          idOf: (pause) => pause.pause_id,
-          present: (pause) => present(pause, principal, me),
-        });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getPause",
-      path: "/v2/pauses/{pause_id}",
-      summary: "Get a pause",
-      description: "Returns the pause with its question, the possible actions and the answers received.",
-      params: z.object({ pause_id: pathId("pause") }),
-      success: { 200: { description: "The pause.", schema: listedPauseSchema } },
-      async handler({ params: { pause_id }, principal }) {
-        const { org_id } = principal;
-        const { pause, me } = await db.org(org_id, async (connection) => {
-          const found = await findPause(connection, pause_id);
-          const [pause] = found ? await named(connection, [found]) : [];
-          return { pause, me: await personOf(connection, principal) };
-        });
-        if (!pause) throw notFound("pause");
-        return { status: 200, body: present(pause, principal, me) };
-      },
-    }),
-  ];
-}
+      });
+      // An unknown user, and a caller who may decide nothing, have no pauses.
+      const isEmpty = whose === null || (may_answer && !roleAllows(highestRole(principal), "editor"));
+      const filter = {
+        status,
+        project_id,
+        among: projectsWith(principal, may_answer ? "editor" : "viewer"),
+        assignee: whose ?? undefined,
+        answerable: may_answer ? { by: answererOf(principal), person: me } : undefined,
+      };
+      return listPage("pauses", org_id, query, {
+        filters: { status, project_id, assignee: assignee === "me" ? me?.user_id : assignee, may_answer },
+        fetch: (keyset) =>
+          isEmpty
+            ? Promise.resolve([])
+            : reads.org(org_id, async (connection) =>
+                named(connection, await listOrganisationPauses(connection, filter, keyset)),
+              ),
+        idOf: (pause) => pause.pause_id,
+        present: (pause) => present(pause, principal, me),
+      });
+    },
+  }),
+  define({
+    id: "getPause",
+    route: "GET /v2/pauses/{pause_id}",
+    summary: "Get a pause",
+    description: "Returns the pause with its question, the possible actions and the answers received.",
+    params: z.object({ pause_id: pathId("pause") }),
+    success: { 200: { description: "The pause.", schema: listedPauseSchema } },
+    async handler({ params: { pause_id }, principal }, { db }) {
+      const { org_id } = principal;
+      const { pause, me } = await db.org(org_id, async (connection) => {
+        const found = await findPause(connection, pause_id);
+        const [pause] = found ? await named(connection, [found]) : [];
+        return { pause, me: await personOf(connection, principal) };
+      });
+      if (!pause) throw notFound("pause");
+      return { status: 200, body: present(pause, principal, me) };
+    },
+  }),
+];
 
 /** The user that a filter names; null if the user does not exist. Throws 422 for an API key's "me". */
 async function assigned(db: Db, assignee: string, me: Person | null): Promise<Person | null> {
@@ -138,14 +130,7 @@ async function named(db: Db, pauses: readonly ListedPauseRow[]): Promise<NamedPa
 }
 
 function present(pause: NamedPause, principal: Principal, me: Person | null): z.infer<typeof listedPauseSchema> {
-  const { run_id, project_id, node_name, resolution } = pause;
-  const presented = resolution && {
-    action: resolution.action,
-    by: resolution.by,
-    at: resolution.at,
-    comment: resolution.comment,
-  };
-  const there = asIn(principal, project_id);
+  const there = asIn(principal, pause.project_id);
   const may_answer = mayAnswer(pause, there, me && { ...me, role: there.role });
-  return { ...presentPause(pause), run_id, project_id, node_name, may_answer, resolution: presented };
+  return asDeclared(listedPauseSchema, { ...pause, ...presentPause(pause), may_answer });
 }

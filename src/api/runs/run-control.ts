@@ -4,9 +4,8 @@ import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
 import { invalid } from "../../domain/errors.ts";
 import { answerPause } from "../../services/runs/answer-pause.ts";
 import { cancelRun } from "../../services/runs/cancel-run.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import type { HandlerDeps } from "../deps.ts";
+import { operationsOf } from "../http/operation.ts";
 import { runSchema } from "./run-presenter.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import { notResumable, resumeRun } from "../../services/runs/resume-run.ts";
@@ -16,8 +15,7 @@ import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { requireRun } from "../../services/runs/require-run.ts";
 import { viewRun } from "./run-views.ts";
 import { RUN_LINKS, runParams } from "./runs.ts";
-
-const COMMON = { tag: "Runs", auth: "secret" } as const;
+import { START_PROBLEMS, VERSION_PROBLEMS } from "../http/environment.ts";
 
 const cancelBody = z
   .strictObject({
@@ -64,47 +62,40 @@ const OF_RUN = ["from", "from_node", "version", "flow_version", "inputs"] as con
   keyof ResumeBody
 >;
 
+const define = operationsOf({ tag: "Runs", auth: "secret" });
+
 /** `/v2/runs/{run_id}/cancel` and `/resume`. */
-export function createRunControlOperations(deps: ApiDeps, services: ApiServices): Operation[] {
-  const { config, db, runs: starter, feed, observer, logger, evaluation, plans } = deps;
-  const maxInputBytes = config.MILLRACE_INPUT_LIMIT_BYTES;
-  const control = { db, starter, feed, observer, logger, evaluation, plans, maxInputBytes };
-  const resuming = { ...deps, ...services, maxInputBytes };
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "cancelRun",
-      method: "POST",
-      path: "/v2/runs/{run_id}/cancel",
-      summary: "Cancel a run",
-      description:
-        "Requests a graceful cancel. Within seconds running nodes are signalled, child runs are cancelled and no further node starts. A run that has not started (`run_at`) is cancelled immediately.",
-      params: runParams,
-      body: cancelBody.prefault({}),
-      idempotent: true,
-      problems: ["run_already_finished"],
-      examples: { graceful: { reason: "No longer needed" }, terminate: { mode: "terminate" } },
-      success: {
-        200: { description: "The run was already cancelled.", schema: runSchema },
-        202: { description: "Cancellation requested.", schema: runSchema, links: RUN_LINKS },
-      },
-      async handler({ params: { run_id }, body, principal: { org_id } }) {
-        const { run, already } = await cancelRun(control, {
-          org_id,
-          run_id,
-          reason: body.reason ?? null,
-          mode: body.mode,
-        });
-        return { status: already ? 200 : 202, body: await viewRun(deps, run) };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "resumeRun",
-      method: "POST",
-      path: "/v2/runs/{run_id}/resume",
-      summary: "Answer a pause or resume a finished run",
-      description: `To answer a pause, send \`{pause_id, action, data, comment}\`. An action takes effect once \`required_approvals\`
+export const runControlOperations = [
+  define({
+    id: "cancelRun",
+    route: "POST /v2/runs/{run_id}/cancel",
+    summary: "Cancel a run",
+    description:
+      "Requests a graceful cancel. Within seconds running nodes are signalled, child runs are cancelled and no further node starts. A run that has not started (`run_at`) is cancelled immediately.",
+    params: runParams,
+    body: cancelBody.prefault({}),
+    idempotent: true,
+    problems: ["run_already_finished"],
+    examples: { graceful: { reason: "No longer needed" }, terminate: { mode: "terminate" } },
+    success: {
+      200: { description: "The run was already cancelled.", schema: runSchema },
+      202: { description: "Cancellation requested.", schema: runSchema, links: RUN_LINKS },
+    },
+    async handler({ params: { run_id }, body, principal: { org_id } }, deps) {
+      const { run, already } = await cancelRun(deps, {
+        org_id,
+        run_id,
+        reason: body.reason ?? null,
+        mode: body.mode,
+      });
+      return { status: already ? 200 : 202, body: await viewRun(deps, run) };
+    },
+  }),
+  define({
+    id: "resumeRun",
+    route: "POST /v2/runs/{run_id}/resume",
+    summary: "Answer a pause or resume a finished run",
+    description: `To answer a pause, send \`{pause_id, action, data, comment}\`. An action takes effect once \`required_approvals\`
 different principals have chosen it; one \`reject\` is enough. If the pause has \`assignees\`, only assignees can
 answer (403 \`not_an_assignee\`): admins who are not assignees and API keys cannot. Data that does not match the
 pause's form returns 422, and the pause stays open. To approve a tool call with other arguments, send \`data\` in
@@ -119,63 +110,58 @@ continues: answered steps and finished tool calls are not repeated.
 
 To run any finished run again from a node, also a completed one, send \`{from_node, flow_version, inputs}\`.
 Reused nodes are marked \`reused\` in the new run.`,
-      params: runParams,
-      body: resumeBody,
-      bodyLimit: "run",
-      wideBody: true,
-      idempotent: true,
-      problems: [
-        "flow_version_not_found",
-        "environment_not_found",
-        "environment_empty",
-        "run_not_resumable",
-        "pause_already_resolved",
-        "pause_already_answered",
-        "not_an_assignee",
-        "pause_expired",
-        "too_many_nested_runs",
-        "too_many_concurrent_runs",
-        "too_many_new_runs",
-        "quota_exceeded",
-      ],
-      examples: {
-        approve: { action: "approve", comment: "Looks right" },
-        edited: { action: "approve", data: { tool: "order", arguments: { item: "hat" } } },
-        form: { pause_id: "0197f0a0-0000-7000-8000-000000000000", action: "approve", data: { amount: 12 } },
-        failed: { from: "failed" },
-        fork: { from_node: "llm-0", inputs: { "in-0": "Ada" } },
-        repaired: { from: "http-0", version: -1, inputs: { "in-0": "Ada" } },
+    params: runParams,
+    body: resumeBody,
+    bodyLimit: "run",
+    wideBody: true,
+    idempotent: true,
+    problems: [
+      ...VERSION_PROBLEMS,
+      ...START_PROBLEMS,
+      "run_not_resumable",
+      "pause_already_resolved",
+      "pause_already_answered",
+      "not_an_assignee",
+      "pause_expired",
+      "too_many_new_runs",
+    ],
+    examples: {
+      approve: { action: "approve", comment: "Looks right" },
+      edited: { action: "approve", data: { tool: "order", arguments: { item: "hat" } } },
+      form: { pause_id: "0197f0a0-0000-7000-8000-000000000000", action: "approve", data: { amount: 12 } },
+      failed: { from: "failed" },
+      fork: { from_node: "llm-0", inputs: { "in-0": "Ada" } },
+      repaired: { from: "http-0", version: -1, inputs: { "in-0": "Ada" } },
+    },
+    textsIn: ["inputs"],
+    success: {
+      202: {
+        description: "The run whose pause was answered, or the new run.",
+        schema: runSchema,
+        headers: { Location: "URL of that run." },
+        links: RUN_LINKS,
       },
-      textsIn: ["inputs"],
-      success: {
-        202: {
-          description: "The run whose pause was answered, or the new run.",
-          schema: runSchema,
-          headers: { Location: "URL of that run." },
-          links: RUN_LINKS,
-        },
-      },
-      async handler({ params: { run_id }, body, principal, newId, repeated, ctx }) {
-        const run = await requireRun(db, principal.org_id, run_id);
-        const named = OF_RUN.filter((member) => body[member] !== undefined);
-        const answering = OF_PAUSE.some((member) => body[member] !== undefined);
-        if (named[0] !== undefined && answering) {
-          throw invalid(["body", named[0]], "from, version and inputs are not allowed when the run is paused");
-        }
-        const ended = run.state === "FAILED" || run.state === "CANCELLED";
-        if (named.length > 0 || (ended && !answering)) {
-          const request = goingOn(run, body);
-          const started_by = callerOfRequest(deps.secrets, principal.org_id, ctx.headers);
-          const identity = { run_id: newId(), repeated, principal, started_by };
-          const resumed = await resumeRun(resuming, run, request, identity);
-          return answered(deps, resumed);
-        }
-        await answerPause(control, run, body, principal);
-        return answered(deps, await requireRun(db, principal.org_id, run_id));
-      },
-    }),
-  ];
-}
+    },
+    async handler({ params: { run_id }, body, principal, newId, repeated, ctx }, deps) {
+      const run = await requireRun(deps.db, principal.org_id, run_id);
+      const named = OF_RUN.filter((member) => body[member] !== undefined);
+      const answering = OF_PAUSE.some((member) => body[member] !== undefined);
+      if (named[0] !== undefined && answering) {
+        throw invalid(["body", named[0]], "from, version and inputs are not allowed when the run is paused");
+      }
+      const ended = run.state === "FAILED" || run.state === "CANCELLED";
+      if (named.length > 0 || (ended && !answering)) {
+        const request = goingOn(run, body);
+        const started_by = callerOfRequest(deps.secrets, principal.org_id, ctx.headers);
+        const identity = { run_id: newId(), repeated, principal, started_by };
+        const resumed = await resumeRun(deps, run, request, identity);
+        return answered(deps, resumed);
+      }
+      await answerPause(deps, run, body, principal);
+      return answered(deps, await requireRun(deps.db, principal.org_id, run_id));
+    },
+  }),
+];
 
 /** Throws 409 if the run cannot be resumed in this way, and 422 if the request does not say from where. */
 function goingOn(run: RunRow, body: ResumeBody): ResumeRequest {
@@ -195,6 +181,6 @@ function goingOn(run: RunRow, body: ResumeBody): ResumeRequest {
   return { from: begin, place, version: version ?? flow_version, inputs };
 }
 
-async function answered(deps: ApiDeps, run: RunRow) {
+async function answered(deps: HandlerDeps, run: RunRow) {
   return { status: 202, body: await viewRun(deps, run), headers: { Location: `/v2/runs/${run.run_id}` } };
 }

@@ -3,14 +3,12 @@ import { MAX_JOB_ERRORS, MAX_JOB_RUNS, RUN_JOB_ACTIONS, RUN_JOB_STATES } from ".
 import { abortRunJob, countRunsOf, createRunJob, requireRunJob } from "../../services/runs/run-jobs.ts";
 import { listRunJobs } from "../../stores/runs/run-jobs.ts";
 import type { RunJobRow } from "../../stores/runs/run-jobs.ts";
-import type { ApiDeps } from "../deps.ts";
+import { asDeclared } from "../http/as-declared.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { created, operationsOf, linkTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { runFilters } from "./run-filters.ts";
 
-const COMMON = { tag: "Runs", auth: "secret" } as const;
 const JOB = "/v2/run-jobs/{job_id}" as const;
 const params = z.object({ job_id: pathId("job") });
 
@@ -67,130 +65,102 @@ const jobSchema = z
   })
   .meta({ id: "RunJob" });
 
-/** `/v2/run-jobs`: apply an action to every run that a filter matches. */
-export function createRunJobOperations(deps: ApiDeps): Operation[] {
-  const { config, db, reads } = deps;
-  const stuckAfterMs = config.MILLRACE_STUCK_AFTER_MS;
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "createRunJob",
-      method: "POST",
-      path: "/v2/run-jobs",
-      summary: "Cancel, resume or rerun many runs",
-      description: `Starts a background job on the runs that match now, oldest first, up to ${MAX_JOB_RUNS}. Send \`dry_run\` to count them first.
-When the limit of concurrent runs is reached, the job waits.`,
-      body,
-      idempotent: true,
-      createdId: "job_id",
-      examples: {
-        count: {
-          action: "replay",
-          filter: { state: ["FAILED"], created_after: "2026-01-31T12:00:00Z" },
-          dry_run: true,
-        },
-        cancel: { action: "cancel", filter: { project_id: "0197f0a0-0000-7000-8000-000000000000" } },
-        repaired: { action: "resume", filter: { state: ["FAILED"], tag: "orders" }, version: -1 },
-      },
-      success: {
-        200: { description: "Only for a dry run: the number of matching runs.", schema: previewSchema },
-        202: {
-          description: "The job.",
-          schema: jobSchema,
-          headers: { Location: "URL of the created resource." },
-          links: {
-            getRunJob: linkTo("getRunJob", ["job_id"]),
-            abortRunJob: linkTo("abortRunJob", ["job_id"]),
-          },
-        },
-      },
-      async handler({ body: { action: asked, filter, version, dry_run }, principal, newId }) {
-        const { org_id } = principal;
-        if (dry_run) {
-          const found = await countRunsOf({ db, stuckAfterMs }, org_id, { action: asked, filter });
-          return { status: 200, body: { action: asked, counts: { matched: found } }, unchanged: true };
-        }
-        const job = await createRunJob(
-          { ...deps, stuckAfterMs },
-          {
-            job_id: newId(),
-            org_id,
-            action: asked,
-            filter,
-            version: version ?? null,
-            created_by_type: principal.type,
-            created_by_id: principal.id,
-          },
-        );
-        return { status: 202, body: present(job), headers: { Location: `/v2/run-jobs/${job.job_id}` } };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "listRunJobs",
-      method: "GET",
-      path: "/v2/run-jobs",
-      summary: "List run jobs",
-      description: "Lists jobs on runs, newest first, with their progress.",
-      query: listQuery,
-      success: { 200: { description: "A page of jobs.", schema: pageOf(jobSchema, "RunJobPage") } },
-      async handler({ query, principal: { org_id } }) {
-        return listPage({
-          list: "run_jobs",
-          orgId: org_id,
-          query,
-          fetch: (keyset) => reads.org(org_id, (connection) => listRunJobs(connection, keyset)),
-          idOf: ({ job_id }) => job_id,
-          present,
-        });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getRunJob",
-      method: "GET",
-      path: JOB,
-      summary: "Get a run job",
-      description: "Returns the job. A job runs in the background; poll until it reaches a final state.",
-      params,
-      success: { 200: { description: "The job.", schema: jobSchema } },
-      async handler({ params: { job_id }, principal: { org_id } }) {
-        return { status: 200, body: present(await requireRunJob(db, org_id, job_id)) };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "abortRunJob",
-      method: "POST",
-      path: `${JOB}/abort`,
-      summary: "Abort a run job",
-      description: "Stops the job before its next run. Finished work is kept.",
-      params,
-      idempotent: true,
-      problems: ["conflict"],
-      success: { 202: { description: "Abort requested; the job will be ABORTED.", schema: jobSchema } },
-      async handler({ params: { job_id }, principal: { org_id } }) {
-        return { status: 202, body: present(await abortRunJob(db, org_id, job_id)) };
-      },
-    }),
-  ];
-}
-
-function present(job: RunJobRow): z.input<typeof jobSchema> {
-  const { job_id, filter, version, state, abort, errors, created_at, finished_at } = job;
-  const { done, skipped, failed } = job;
-  const { state: states, run_id: runs, ...narrow } = filter;
-  return {
-    job_id,
-    action: job.action,
-    filter: { ...narrow, ...(states && { state: [...states] }), ...(runs && { run_id: [...runs] }) },
-    version,
-    state,
-    abort_requested: abort,
-    counts: { matched: job.matched, done, skipped, failed },
-    errors: [...errors],
+const present = (job: RunJobRow) =>
+  asDeclared(jobSchema, {
+    ...job,
+    abort_requested: job.abort,
+    counts: job,
     created_by: `${job.created_by_type}:${job.created_by_id}`,
-    created_at,
-    finished_at,
-  };
-}
+  });
+
+const define = operationsOf({ tag: "Runs", auth: "secret" });
+
+/** `/v2/run-jobs`: apply an action to every run that a filter matches. */
+export const runJobOperations = [
+  define({
+    id: "createRunJob",
+    route: "POST /v2/run-jobs",
+    summary: "Cancel, resume or rerun many runs",
+    description: `Starts a background job on the runs that match now, oldest first, up to ${MAX_JOB_RUNS}. Send \`dry_run\` to count them first.
+When the limit of concurrent runs is reached, the job waits.`,
+    body,
+    idempotent: true,
+    createdId: "job_id",
+    examples: {
+      count: {
+        action: "replay",
+        filter: { state: ["FAILED"], created_after: "2026-01-31T12:00:00Z" },
+        dry_run: true,
+      },
+      cancel: { action: "cancel", filter: { project_id: "0197f0a0-0000-7000-8000-000000000000" } },
+      repaired: { action: "resume", filter: { state: ["FAILED"], tag: "orders" }, version: -1 },
+    },
+    success: {
+      200: { description: "Only for a dry run: the number of matching runs.", schema: previewSchema },
+      202: created("The job.", jobSchema, {
+        getRunJob: linkTo("getRunJob", ["job_id"]),
+        abortRunJob: linkTo("abortRunJob", ["job_id"]),
+      }),
+    },
+    async handler({ body: { action: asked, filter, version, dry_run }, principal, newId }, deps) {
+      const { org_id } = principal;
+      const stuckAfterMs = deps.config.MILLRACE_STUCK_AFTER_MS;
+      if (dry_run) {
+        const found = await countRunsOf({ ...deps, stuckAfterMs }, org_id, { action: asked, filter });
+        return { status: 200, body: { action: asked, counts: { matched: found } }, unchanged: true };
+      }
+      const job = await createRunJob(
+        { ...deps, stuckAfterMs },
+        {
+          job_id: newId(),
+          org_id,
+          action: asked,
+          filter,
+          version: version ?? null,
+          created_by_type: principal.type,
+          created_by_id: principal.id,
+        },
+      );
+      return { status: 202, body: present(job), headers: { Location: `/v2/run-jobs/${job.job_id}` } };
+    },
+  }),
+  define({
+    id: "listRunJobs",
+    route: "GET /v2/run-jobs",
+    summary: "List run jobs",
+    description: "Lists jobs on runs, newest first, with their progress.",
+    query: listQuery,
+    success: { 200: { description: "A page of jobs.", schema: pageOf(jobSchema) } },
+    async handler({ query, principal: { org_id } }, { reads }) {
+      return listPage("run_jobs", org_id, query, {
+        fetch: (keyset) => reads.org(org_id, (connection) => listRunJobs(connection, keyset)),
+        idOf: ({ job_id }) => job_id,
+        present,
+      });
+    },
+  }),
+  define({
+    id: "getRunJob",
+    route: `GET ${JOB}`,
+    summary: "Get a run job",
+    description: "Returns the job. A job runs in the background; poll until it reaches a final state.",
+    params,
+    success: { 200: { description: "The job.", schema: jobSchema } },
+    async handler({ params: { job_id }, principal: { org_id } }, { db }) {
+      return { status: 200, body: present(await requireRunJob(db, org_id, job_id)) };
+    },
+  }),
+  define({
+    id: "abortRunJob",
+    route: `POST ${JOB}/abort`,
+    summary: "Abort a run job",
+    description: "Stops the job before its next run. Finished work is kept.",
+    params,
+    idempotent: true,
+    problems: ["conflict"],
+    success: { 202: { description: "Abort requested; the job will be ABORTED.", schema: jobSchema } },
+    async handler({ params: { job_id }, principal: { org_id } }, { db }) {
+      return { status: 202, body: present(await abortRunJob(db, org_id, job_id)) };
+    },
+  }),
+];

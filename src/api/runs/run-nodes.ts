@@ -7,9 +7,7 @@ import { requireRun } from "../../services/runs/require-run.ts";
 import { listModelCalls } from "../../stores/runs/node-model-calls.ts";
 import { citationsAt, getNodeRun } from "../../stores/runs/node-runs.ts";
 import type { NodeRunDetailRow } from "../../stores/runs/node-runs.ts";
-import type { ApiDeps } from "../deps.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 import { nodeRunSchema } from "./node-run-presenter.ts";
 import { viewNodeRows } from "./node-run-views.ts";
 import { runParams } from "./runs.ts";
@@ -61,77 +59,72 @@ const nodeValuePageSchema = z
   })
   .meta({ id: "NodeValuePage" });
 
-const COMMON = { tag: "Runs", auth: "secret" } as const;
+const define = operationsOf({ tag: "Runs", auth: "secret" });
 
 /** `/v2/runs/{run_id}/node`: one node of a run, and its values page by page. */
-export function createRunNodeOperations({ db, blobs }: ApiDeps): Operation[] {
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "getRunNode",
-      method: "GET",
-      path: "/v2/runs/{run_id}/node",
-      summary: "Get a node of a run",
-      description:
-        "Returns the node with its attempts, model calls and citations. An agent's steps and tool calls are recorded as nodes: `llm-0/steps[0]`, `llm-0/tools[3]`.",
-      params: runParams,
-      query: z.object({ path: pathQuery }),
-      success: { 200: { description: "The node.", schema: nodeDetailSchema } },
-      async handler({ params: { run_id }, query: { path }, principal: { org_id } }) {
-        await requireRun(db, org_id, run_id);
-        const body = await db.org(org_id, async (connection) => {
-          const row = required(await getNodeRun(connection, run_id, path), "node");
-          const nodes = await viewNodeRows(connection, run_id, [row]);
-          const model_calls = await listModelCalls(connection, run_id, path);
-          const citations = await citationsAt(connection, run_id, path);
-          return nodes.map((node) => ({ ...node, model_calls, citations, long_values: longValuesOf(row) }))[0];
-        });
-        return { status: 200, body };
-      },
+export const runNodeOperations = [
+  define({
+    id: "getRunNode",
+    route: "GET /v2/runs/{run_id}/node",
+    summary: "Get a node of a run",
+    description:
+      "Returns the node with its attempts, model calls and citations. An agent's steps and tool calls are recorded as nodes: `llm-0/steps[0]`, `llm-0/tools[3]`.",
+    params: runParams,
+    query: z.object({ path: pathQuery }),
+    success: { 200: { description: "The node.", schema: nodeDetailSchema } },
+    async handler({ params: { run_id }, query: { path }, principal: { org_id } }, { db }) {
+      await requireRun(db, org_id, run_id);
+      const body = await db.org(org_id, async (connection) => {
+        const row = required(await getNodeRun(connection, run_id, path), "node");
+        const nodes = await viewNodeRows(connection, run_id, [row]);
+        const model_calls = await listModelCalls(connection, run_id, path);
+        const citations = await citationsAt(connection, run_id, path);
+        return nodes.map((node) => ({ ...node, model_calls, citations, long_values: longValuesOf(row) }))[0];
+      });
+      return { status: 200, body };
+    },
+  }),
+  define({
+    id: "getRunNodeValue",
+    route: "GET /v2/runs/{run_id}/node/value",
+    summary: "Read a node's input or output in pages",
+    description:
+      "Returns the JSON text of a node's inputs or output in pages, however long it is. `offset` and the page size are bytes of UTF-8; a page never splits a character. Continue from `next_offset` until it is `null`, and join the texts of all pages. Values that the flow redacts are masked. Returns 404 if the value is not stored: for runs from older Millrace versions, or after its document was deleted.",
+    params: runParams,
+    query: z.object({
+      path: pathQuery,
+      member: z.enum(NODE_VALUES).default("output").describe("`inputs` or `output`."),
+      offset: z.coerce
+        .number()
+        .int()
+        .min(0)
+        .max(Number.MAX_SAFE_INTEGER)
+        .default(0)
+        .describe("Position of the page's first byte."),
+      limit: z.coerce
+        .number()
+        .int()
+        .min(MIN_PAGE_BYTES)
+        .max(MAX_PAGE_BYTES)
+        .default(PAGE_BYTES)
+        .describe("Maximum bytes per page. A page is a few bytes shorter if it would split a character."),
     }),
-    defineOperation({
-      ...COMMON,
-      id: "getRunNodeValue",
-      method: "GET",
-      path: "/v2/runs/{run_id}/node/value",
-      summary: "Read a node's input or output in pages",
-      description:
-        "Returns the JSON text of a node's inputs or output in pages, however long it is. `offset` and the page size are bytes of UTF-8; a page never splits a character. Continue from `next_offset` until it is `null`, and join the texts of all pages. Values that the flow redacts are masked. Returns 404 if the value is not stored: for runs from older Millrace versions, or after its document was deleted.",
-      params: runParams,
-      query: z.object({
-        path: pathQuery,
-        member: z.enum(NODE_VALUES).default("output").describe("`inputs` or `output`."),
-        offset: z.coerce
-          .number()
-          .int()
-          .min(0)
-          .max(Number.MAX_SAFE_INTEGER)
-          .default(0)
-          .describe("Position of the page's first byte."),
-        limit: z.coerce
-          .number()
-          .int()
-          .min(MIN_PAGE_BYTES)
-          .max(MAX_PAGE_BYTES)
-          .default(PAGE_BYTES)
-          .describe("Maximum bytes per page. A page is a few bytes shorter if it would split a character."),
-      }),
-      success: {
-        200: {
-          description: "A page of the value.",
-          schema: nodeValuePageSchema,
-          example: { text: '"Dear Ada, ', offset: 0, next_offset: 11, size: 250_000 },
-        },
+    success: {
+      200: {
+        description: "A page of the value.",
+        schema: nodeValuePageSchema,
+        example: { text: '"Dear Ada, ', offset: 0, next_offset: 11, size: 250_000 },
       },
-      async handler({ params: { run_id }, query: { path, member, offset, limit }, principal: { org_id } }) {
-        await requireRun(db, org_id, run_id);
-        const row = required(await db.org(org_id, (connection) => getNodeRun(connection, run_id, path)), "node");
-        const value = valueOf(row, member);
-        return { status: 200, body: await readPage(blobs, value, { offset, limit }) };
-      },
-    }),
-  ];
-}
+    },
+    async handler({ params: { run_id }, query, principal: { org_id } }, { db, blobs }) {
+      const { path, member, offset, limit } = query;
+      await requireRun(db, org_id, run_id);
+      const row = required(await db.org(org_id, (connection) => getNodeRun(connection, run_id, path)), "node");
+      const value = valueOf(row, member);
+      return { status: 200, body: await readPage(blobs, value, { offset, limit }) };
+    },
+  }),
+];
 
 function longValuesOf({ long_values }: NodeRunDetailRow): NodeValue[] {
   return NODE_VALUES.filter((member) => long_values?.[member] !== undefined);

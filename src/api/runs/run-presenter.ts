@@ -138,7 +138,6 @@ export interface PresentableRun {
 export function presentRun({ row, inputs, outputs, pauses, retrying, nameOf }: PresentableRun): RunView {
   const nameAt = (path: string | null): string | null => (path === null ? null : nameOf({ ...row, path }));
   const error = presentRunError(row.error);
-  const { resumed_from } = row;
   return asDeclared(runSchema, {
     ...row,
     inputs,
@@ -146,8 +145,7 @@ export function presentRun({ row, inputs, outputs, pauses, retrying, nameOf }: P
     error: error && { ...error, node_name: nameAt(error.path) },
     pauses: pauses.map(presentPause),
     waiting_for: retrying && { ...presentWaiting(retrying), node_name: nameAt(retrying.path) },
-    progress_data: presentProgress(row),
-    resumed_from: resumed_from && asDeclared(runSchema.shape.resumed_from.unwrap(), resumed_from),
+    progress_data: row,
     usage: presentUsage(row.usage),
     latency_ms: latencyOf(row),
     queued_ms: queuedOf(row),
@@ -165,9 +163,7 @@ function presentWaiting(node: RetryingNode): Omit<z.infer<typeof waitingForSchem
   };
 }
 
-export function presentProgress(row: Pick<RunListRow, keyof ProgressView>): ProgressView {
-  return asDeclared(progressSchema, row);
-}
+export const presentProgress = (row: Pick<RunListRow, keyof ProgressView>) => asDeclared(progressSchema, row);
 
 /** Duration of a run in milliseconds, from its start to its end; null before its end. */
 export function latencyOf({ started_at, finished_at }: Pick<RunListRow, "started_at" | "finished_at">): number | null {

@@ -4,9 +4,7 @@ import { timestampAt } from "../../domain/timestamps.ts";
 import { firstIdOf } from "../../domain/uuid.ts";
 import { ID_LEADS_MS } from "../../stores/runs/run-lists.ts";
 import { bucketRuns, openRunsByState, runLatencies } from "../../stores/runs/run-statistics.ts";
-import type { ApiDeps } from "../deps.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 
 const BUCKETS = 24;
 const HOUR_MS = 3_600_000;
@@ -40,54 +38,51 @@ const statisticsSchema = z
   })
   .meta({ id: "RunStatistics" });
 
+const define = operationsOf({ tag: "Runs", auth: "secret" });
+
 /** `/v2/run-statistics`: figures about the organisation's runs. */
-export function createRunStatisticsOperations({ reads }: ApiDeps): Operation[] {
-  return [
-    defineOperation({
-      id: "getRunStatistics",
-      method: "GET",
-      path: "/v2/run-statistics",
-      tag: "Runs",
-      summary: "Count runs over time",
-      description:
-        "Counts runs created in the last `hours`, by state, with latency percentiles. Covers only projects the caller can see.",
-      auth: "secret",
-      query: z.object({
-        hours: z.int().min(1).max(720).default(24).describe("Length of the time range in hours, up to now."),
-      }),
-      success: { 200: { description: "The counts.", schema: statisticsSchema } },
-      async handler({ query: { hours }, principal }) {
-        const { org_id } = principal;
-        const among = visibleProjects(principal);
-        const to = Date.now();
-        const since = to - hours * HOUR_MS;
-        const window = { firstId: firstIdOf(since - ID_LEADS_MS), from: timestampAt(since), among };
-        const seconds = (hours * 3600) / BUCKETS;
-        const [buckets, { p50_ms, p95_ms }, live] = await reads.org(org_id, async (connection) => [
-          await bucketRuns(connection, { ...window, seconds, buckets: BUCKETS }),
-          await runLatencies(connection, window),
-          await openRunsByState(connection, among),
-        ]);
-        const sum = (of: keyof typeof counts): number => buckets.reduce((all, bucket) => all + bucket[of], 0);
-        const totals = {
-          completed: sum("completed"),
-          failed: sum("failed"),
-          cancelled: sum("cancelled"),
-          open: sum("open"),
-          paused: sum("paused"),
-        };
-        const ended = totals.completed + totals.failed;
-        const body = {
-          from: window.from,
-          to: timestampAt(to),
-          buckets,
-          totals,
-          failure_rate: ended === 0 ? null : totals.failed / ended,
-          latency: { p50_ms, p95_ms },
-          live,
-        };
-        return { status: 200, body };
-      },
+export const runStatisticsOperations = [
+  define({
+    id: "getRunStatistics",
+    route: "GET /v2/run-statistics",
+    summary: "Count runs over time",
+    description:
+      "Counts runs created in the last `hours`, by state, with latency percentiles. Covers only projects the caller can see.",
+    query: z.object({
+      hours: z.int().min(1).max(720).default(24).describe("Length of the time range in hours, up to now."),
     }),
-  ];
-}
+    success: { 200: { description: "The counts.", schema: statisticsSchema } },
+    async handler({ query: { hours }, principal }, { reads }) {
+      const { org_id } = principal;
+      const among = visibleProjects(principal);
+      const to = Date.now();
+      const since = to - hours * HOUR_MS;
+      const window = { firstId: firstIdOf(since - ID_LEADS_MS), from: timestampAt(since), among };
+      const seconds = (hours * 3600) / BUCKETS;
+      const [buckets, { p50_ms, p95_ms }, live] = await reads.org(org_id, async (connection) => [
+        await bucketRuns(connection, { ...window, seconds, buckets: BUCKETS }),
+        await runLatencies(connection, window),
+        await openRunsByState(connection, among),
+      ]);
+      const sum = (of: keyof typeof counts): number => buckets.reduce((all, bucket) => all + bucket[of], 0);
+      const totals = {
+        completed: sum("completed"),
+        failed: sum("failed"),
+        cancelled: sum("cancelled"),
+        open: sum("open"),
+        paused: sum("paused"),
+      };
+      const ended = totals.completed + totals.failed;
+      const body = {
+        from: window.from,
+        to: timestampAt(to),
+        buckets,
+        totals,
+        failure_rate: ended === 0 ? null : totals.failed / ended,
+        latency: { p50_ms, p95_ms },
+        live,
+      };
+      return { status: 200, body };
+    },
+  }),
+];

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Config } from "../../config.ts";
 import { isWithin } from "../../domain/accounts/kept-rights.ts";
 import { visibleProjects } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
@@ -9,12 +10,11 @@ import { isTerminal } from "../../domain/runs/run.ts";
 import { listRuns } from "../../stores/runs/run-lists.ts";
 import { getRun, projectsOfRuns } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
+import type { HandlerDeps } from "../deps.ts";
 import { EVENT_STREAM, SSE_COMMENT, answerStream, serverSentEvent } from "../http/event-stream.ts";
 import { followEvents } from "./follow-events.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { created, operationsOf, linkTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { outputsByNode } from "./partial-outputs.ts";
 import { viewNodes } from "./node-run-views.ts";
@@ -26,13 +26,11 @@ import { partOfRun } from "../../services/runs/part-of-run.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
 import { runFilters } from "./run-filters.ts";
 import { DRAFT_IN_BODY, waitMs, waitSeconds } from "./run-request.ts";
+import { START_PROBLEMS, VERSION_PROBLEMS } from "../http/environment.ts";
 import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
-import { flowLimits } from "../../services/projects/deploy-flow.ts";
 import { freezeDraft } from "../../services/projects/drafts.ts";
 import { requireRun } from "../../services/runs/require-run.ts";
 import { viewListedRun, viewRun, withDetails } from "./run-views.ts";
-
-const COMMON = { tag: "Runs", auth: "secret" } as const;
 
 export const runParams = z.object({ run_id: pathId("run") });
 export const RUN_LINKS = {
@@ -41,162 +39,140 @@ export const RUN_LINKS = {
   resume: linkTo("resumeRun", ["run_id"]),
 };
 
+async function create(
+  deps: HandlerDeps,
+  body: RunCreate,
+  { principal, run_id, repeated, started_by }: NewRunIdentity,
+): Promise<RunRow> {
+  const { org_id } = principal;
+  const { project, version, plan, environment } = body.draft
+    ? await freezeDraft(deps, principal, flowOf(body), DRAFT_IN_BODY)
+    : await deps.flows.get(org_id, flowOf(body), body.version, body.environment);
+  const { project_id } = project;
+  const user_id = body.user_id ?? null;
+  const { until, pinned } = body;
+  const isPart = until !== undefined || pinned !== undefined;
+  const part = isPart ? await partOfRun(deps.blobs, org_id, plan, { until, pinned: pinned ?? {} }) : null;
+  const { inputs } = await requireInputs(
+    deps,
+    { org_id, project_id, user_id, plan: part?.plan ?? plan, reused: part?.reuse ?? {} },
+    { ...body.inputs, ...part?.inputs },
+    { loc: ["body", "inputs"], reserved: [] },
+  );
+  const pinned_from = await sourcesOf(deps, principal, body.pinned_from);
+  const run_at = requireFuture(body.run_at, repeated);
+  return deps.runService.create(
+    {
+      org_id,
+      run_id,
+      project_id,
+      version,
+      plan,
+      environment,
+      inputs,
+      user_id,
+      metadata: body.metadata,
+      tags: body.tags,
+      run_type: body.draft ? "draft" : "api",
+      started_by,
+      ...ranBy(principal),
+      ...(part && { reuse: part.reuse, pinned_from }),
+      ...(run_at !== undefined && { run_at }),
+      ...(body.timeout_seconds !== undefined && { timeout_seconds: body.timeout_seconds }),
+    },
+    { repeated, asynchronous: body.mode === "async" },
+  );
+}
+
+/** The different runs that pinned values were copied from. Throws 404 unless the caller may see each of them. */
+async function sourcesOf({ db }: HandlerDeps, principal: Principal, from: RunCreate["pinned_from"]): Promise<string[]> {
+  const runIds = [...new Set(Object.values(from ?? {}))];
+  if (runIds.length === 0) return runIds;
+  const among = visibleProjects(principal);
+  const projects = await db.org(principal.org_id, (connection) => projectsOfRuns(connection, runIds));
+  const isVisible = (project_id: string | undefined) => project_id !== undefined && isWithin(among, project_id);
+  if (!runIds.every((runId) => isVisible(projects.get(runId)))) throw notFound("run");
+  return runIds;
+}
+
+const define = operationsOf({ tag: "Runs", auth: "secret" });
+
 /** `/v2/runs`: create, list and get. */
-export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiServices): Operation[] {
-  const { config, db, reads, secrets, evaluation, blobs } = deps;
-  const limits = flowLimits(config);
-
-  async function create(body: RunCreate, { principal, run_id, repeated, started_by }: NewRunIdentity): Promise<RunRow> {
-    const { org_id } = principal;
-    const { project, version, plan, environment } = body.draft
-      ? await freezeDraft({ db, evaluation, limits }, principal, flowOf(body), DRAFT_IN_BODY)
-      : await flows.get(org_id, flowOf(body), body.version, body.environment);
-    const { project_id } = project;
-    const user_id = body.user_id ?? null;
-    const { until, pinned } = body;
-    const isPart = until !== undefined || pinned !== undefined;
-    const part = isPart ? await partOfRun(blobs, org_id, plan, { until, pinned: pinned ?? {} }) : null;
-    const { inputs } = await requireInputs(
-      { db, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES },
-      { org_id, project_id, user_id, plan: part?.plan ?? plan, reused: part?.reuse ?? {} },
-      { ...body.inputs, ...part?.inputs },
-      { loc: ["body", "inputs"], reserved: [] },
-    );
-    const pinned_from = await sourcesOf(principal, body.pinned_from);
-    const run_at = requireFuture(body.run_at, repeated);
-    return runService.create(
-      {
-        org_id,
-        run_id,
-        project_id,
-        version,
-        plan,
-        environment,
-        inputs,
-        user_id,
-        metadata: body.metadata,
-        tags: body.tags,
-        run_type: body.draft ? "draft" : "api",
-        started_by,
-        ...ranBy(principal),
-        ...(part && { reuse: part.reuse, pinned_from }),
-        ...(run_at !== undefined && { run_at }),
-        ...(body.timeout_seconds !== undefined && { timeout_seconds: body.timeout_seconds }),
+export const runOperations = (settings: Config) => [
+  define({
+    id: "createRun",
+    audit: "run",
+    route: "POST /v2/runs",
+    summary: "Run a flow",
+    description:
+      'Starts a run of a project\'s flow. Returns 201 immediately. With `mode: "sync"` it returns when the run finishes, pauses, or `wait_seconds` have passed. A failed run also returns 201.',
+    body: createRunBody(settings),
+    bodyLimit: "run",
+    wideBody: true,
+    idempotent: true,
+    problems: [...VERSION_PROBLEMS, ...START_PROBLEMS, "not_found", "too_many_new_runs"],
+    examples: {
+      async: { project_id: "0197f0a0-0000-7000-8000-000000000000", inputs: { "in-0": "Ada" } },
+      sync: {
+        flow_id: "0197f0a0-0000-7000-8000-000000000000",
+        inputs: { "in-0": "Ada" },
+        mode: "sync",
+        wait_seconds: 30,
+        user_id: "ada-1",
+        metadata: { order: 17 },
+        tags: ["orders"],
       },
-      { repeated, asynchronous: body.mode === "async" },
-    );
-  }
-
-  /** The different runs that pinned values were copied from. Throws 404 unless the caller may see each of them. */
-  async function sourcesOf(principal: Principal, from: RunCreate["pinned_from"]): Promise<string[]> {
-    const runIds = [...new Set(Object.values(from ?? {}))];
-    if (runIds.length === 0) return runIds;
-    const among = visibleProjects(principal);
-    const projects = await db.org(principal.org_id, (connection) => projectsOfRuns(connection, runIds));
-    const isVisible = (project_id: string | undefined) => project_id !== undefined && isWithin(among, project_id);
-    if (!runIds.every((runId) => isVisible(projects.get(runId)))) throw notFound("run");
-    return runIds;
-  }
-
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "createRun",
-      audit: "run",
-      method: "POST",
-      path: "/v2/runs",
-      summary: "Run a flow",
-      description:
-        'Starts a run of a project\'s flow. Returns 201 immediately. With `mode: "sync"` it returns when the run finishes, pauses, or `wait_seconds` have passed. A failed run also returns 201.',
-      body: createRunBody(config),
-      bodyLimit: "run",
-      wideBody: true,
-      idempotent: true,
-      problems: [
-        "not_found",
-        "flow_version_not_found",
-        "environment_not_found",
-        "environment_empty",
-        "too_many_nested_runs",
-        "too_many_concurrent_runs",
-        "too_many_new_runs",
-        "quota_exceeded",
-      ],
-      examples: {
-        async: { project_id: "0197f0a0-0000-7000-8000-000000000000", inputs: { "in-0": "Ada" } },
-        sync: {
-          flow_id: "0197f0a0-0000-7000-8000-000000000000",
-          inputs: { "in-0": "Ada" },
-          mode: "sync",
-          wait_seconds: 30,
-          user_id: "ada-1",
-          metadata: { order: 17 },
-          tags: ["orders"],
+      draft: { project_id: "0197f0a0-0000-7000-8000-000000000000", draft: true, inputs: { "in-0": "Ada" } },
+    },
+    textsIn: ["inputs"],
+    success: { 201: created("The run.", runSchema, RUN_LINKS) },
+    async handler({ body, principal, newId, repeated, signal, ctx }, deps) {
+      const { db, secrets, config, runService } = deps;
+      const { org_id } = principal;
+      const run_id = newId();
+      // A draft that has changed since then does not affect a run that already exists.
+      const known = repeated && body.draft ? await db.org(org_id, (connection) => getRun(connection, run_id)) : null;
+      const started_by = callerOfRequest(secrets, org_id, ctx.headers);
+      const row = known ?? (await create(deps, body, { principal, run_id, repeated, started_by }));
+      const wait = waitMs(config, body.wait_seconds);
+      const run = body.mode === "sync" ? await runService.settled(row, wait, signal, !repeated) : row;
+      return { status: 201, body: await viewRun(deps, run), headers: { Location: `/v2/runs/${run.run_id}` } };
+    },
+  }),
+  define({
+    id: "listRuns",
+    route: "GET /v2/runs",
+    summary: "List runs",
+    description: "Lists runs, newest first. Long values are truncated; get the run for its full outputs.",
+    query: listQuery.extend(runFilters),
+    success: { 200: { description: "A page of runs.", schema: pageOf(runSchema) } },
+    async handler({ query, principal }, { config, reads }) {
+      const { org_id } = principal;
+      const among = visibleProjects(principal);
+      const { page_size: _size, cursor: _cursor, direction: _direction, order: _order, state, ...narrow } = query;
+      const filter = {
+        ...narrow,
+        states: state,
+        stuck: query.stuck === undefined ? undefined : { is: query.stuck, afterMs: config.MILLRACE_STUCK_AFTER_MS },
+      };
+      return listPage("runs", org_id, query, {
+        filters: { ...filter, states: state && [...new Set(state)].toSorted() },
+        fetch: async (keyset) => {
+          const rows = await reads.org(org_id, (connection) =>
+            listRuns(connection, org_id, { ...filter, among }, keyset),
+          );
+          return withDetails(reads, org_id, rows);
         },
-        draft: { project_id: "0197f0a0-0000-7000-8000-000000000000", draft: true, inputs: { "in-0": "Ada" } },
-      },
-      textsIn: ["inputs"],
-      success: {
-        201: {
-          description: "The run.",
-          schema: runSchema,
-          headers: { Location: "URL of the created resource." },
-          links: RUN_LINKS,
-        },
-      },
-      async handler({ body, principal, newId, repeated, signal, ctx }) {
-        const { org_id } = principal;
-        const run_id = newId();
-        // A draft that has changed since then does not affect a run that already exists.
-        const known = repeated && body.draft ? await db.org(org_id, (connection) => getRun(connection, run_id)) : null;
-        const started_by = callerOfRequest(secrets, org_id, ctx.headers);
-        const row = known ?? (await create(body, { principal, run_id, repeated, started_by }));
-        const wait = waitMs(config, body.wait_seconds);
-        const run = body.mode === "sync" ? await runService.settled(row, wait, signal, !repeated) : row;
-        return { status: 201, body: await viewRun(deps, run), headers: { Location: `/v2/runs/${run.run_id}` } };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "listRuns",
-      method: "GET",
-      path: "/v2/runs",
-      summary: "List runs",
-      description: "Lists runs, newest first. Long values are truncated; get the run for its full outputs.",
-      query: listQuery.extend(runFilters),
-      success: { 200: { description: "A page of runs.", schema: pageOf(runSchema, "RunPage") } },
-      async handler({ query, principal }) {
-        const { org_id } = principal;
-        const among = visibleProjects(principal);
-        const { page_size: _size, cursor: _cursor, direction: _direction, order: _order, state, ...narrow } = query;
-        const filter = {
-          ...narrow,
-          states: state,
-          stuck: query.stuck === undefined ? undefined : { is: query.stuck, afterMs: config.MILLRACE_STUCK_AFTER_MS },
-        };
-        return listPage({
-          list: "runs",
-          orgId: org_id,
-          query,
-          filters: { ...filter, states: state && [...new Set(state)].toSorted() },
-          fetch: async (keyset) => {
-            const rows = await reads.org(org_id, (connection) =>
-              listRuns(connection, org_id, { ...filter, among }, keyset),
-            );
-            return withDetails(reads, org_id, rows);
-          },
-          idOf: ({ row }) => row.run_id,
-          present: viewListedRun,
-        });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getRun",
-      method: "GET",
-      path: "/v2/runs/{run_id}",
-      summary: "Get or stream a run",
-      description: `Returns a run. With \`Accept: text/event-stream\` it streams the run's events until the run finishes: \`run.state\`,
+        idOf: ({ row }) => row.run_id,
+        present: viewListedRun,
+      });
+    },
+  }),
+  define({
+    id: "getRun",
+    route: "GET /v2/runs/{run_id}",
+    summary: "Get or stream a run",
+    description: `Returns a run. With \`Accept: text/event-stream\` it streams the run's events until the run finishes: \`run.state\`,
 \`node.started\`, \`node.retrying\`, \`node.finished\`, \`run.paused\`, \`run.finished\`.
 
 Event IDs are consecutive numbers; send the last one as \`Last-Event-ID\` to continue after it. If the client has
@@ -207,54 +183,54 @@ attempt, step, offset, text, outputs}\`; \`outputs\` are the IDs of the outputs 
 units) to skip text you already have for that attempt and step. A higher attempt, or a higher step of the same
 attempt, starts the node's text again. The complete text is in the node's record; some time after the run
 finishes it is only there.`,
-      params: runParams,
-      query: z.object({
-        expand: z.enum(["nodes"]).optional().describe("`nodes` adds the record of each node."),
-        node_values: z
-          .boolean()
-          .default(true)
-          .describe(
-            "Only with `expand=nodes`. `false` returns `inputs` and `output` of nodes as `null` and up to 10000 nodes instead of 2000. Read the values of one node at `/node`.",
-          ),
-        wait_seconds: waitSeconds.default(0).describe("Seconds to wait for the run to finish or pause."),
-      }),
-      headers: z.object({
-        "last-event-id": z
-          .int()
-          .min(0)
-          .max(2_147_483_647)
-          .default(0)
-          .describe("Event streams only: the ID of the last event received."),
-      }),
-      success: {
-        200: {
-          description: "The run, or a stream of its events.",
-          schema: runWithNodesSchema,
-          content: { [EVENT_STREAM]: runEventSchema },
-        },
-        204: { description: "Event streams only: the run has finished and the client has received its last event." },
-      },
-      async handler({ params: { run_id }, query, headers, principal: { org_id }, ctx, signal, streamSignal }) {
-        let row = await requireRun(db, org_id, run_id);
-        if (ctx.accepts("application/json", EVENT_STREAM) === EVENT_STREAM) {
-          const after = headers["last-event-id"];
-          if (isTerminal(row.state) && after >= row.event_seq) return { status: 204 };
-          const { plan } = await deps.plans.get(row);
-          const follow = { after, withTexts: hasTexts(plan), signal: streamSignal() };
-          return answerStream(EVENT_STREAM, events(deps, runService, { ...row, streams: outputsByNode(plan) }, follow));
-        }
-        if (query.wait_seconds > 0) row = await runService.settled(row, waitMs(config, query.wait_seconds), signal);
-        const view = { ...(await viewRun(deps, row)), citations: Array.isArray(row.citations) ? row.citations : [] };
-        if (query.expand !== "nodes") return { status: 200, body: view };
-        return { status: 200, body: { ...view, ...(await viewNodes(db, row, query.node_values)) } };
-      },
+    params: runParams,
+    query: z.object({
+      expand: z.enum(["nodes"]).optional().describe("`nodes` adds the record of each node."),
+      node_values: z
+        .boolean()
+        .default(true)
+        .describe(
+          "Only with `expand=nodes`. `false` returns `inputs` and `output` of nodes as `null` and up to 10000 nodes instead of 2000. Read the values of one node at `/node`.",
+        ),
+      wait_seconds: waitSeconds.default(0).describe("Seconds to wait for the run to finish or pause."),
     }),
-  ];
-}
+    headers: z.object({
+      "last-event-id": z
+        .int()
+        .min(0)
+        .max(2_147_483_647)
+        .default(0)
+        .describe("Event streams only: the ID of the last event received."),
+    }),
+    success: {
+      200: {
+        description: "The run, or a stream of its events.",
+        schema: runWithNodesSchema,
+        content: { [EVENT_STREAM]: runEventSchema },
+      },
+      204: { description: "Event streams only: the run has finished and the client has received its last event." },
+    },
+    async handler({ params: { run_id }, query, headers, principal: { org_id }, ctx, signal, streamSignal }, deps) {
+      const { db, runService, config } = deps;
+      let row = await requireRun(db, org_id, run_id);
+      if (ctx.accepts("application/json", EVENT_STREAM) === EVENT_STREAM) {
+        const after = headers["last-event-id"];
+        if (isTerminal(row.state) && after >= row.event_seq) return { status: 204 };
+        const { plan } = await deps.plans.get(row);
+        const follow = { after, withTexts: hasTexts(plan), signal: streamSignal() };
+        return answerStream(EVENT_STREAM, events(deps, runService, { ...row, streams: outputsByNode(plan) }, follow));
+      }
+      if (query.wait_seconds > 0) row = await runService.settled(row, waitMs(config, query.wait_seconds), signal);
+      const view = { ...(await viewRun(deps, row)), citations: Array.isArray(row.citations) ? row.citations : [] };
+      if (query.expand !== "nodes") return { status: 200, body: view };
+      return { status: 200, body: { ...view, ...(await viewNodes(db, row, query.node_values)) } };
+    },
+  }),
+];
 
 async function* events(
-  { db, config }: Pick<ApiDeps, "db" | "config">,
-  { waiter, texts }: ApiServices["runService"],
+  { db, config }: Pick<HandlerDeps, "db" | "config">,
+  { waiter, texts }: HandlerDeps["runService"],
   run: { readonly org_id: string; readonly run_id: string; readonly streams: ReturnType<typeof outputsByNode> },
   follow: Parameters<typeof followEvents>[2],
 ): AsyncGenerator<string, void> {

@@ -20,17 +20,15 @@ import {
   RpcRefused,
 } from "../../domain/runs/tool-protocol.ts";
 import { isUuid } from "../../domain/uuid.ts";
-import { flowLimits } from "../../services/projects/deploy-flow.ts";
-import type { WantedTools } from "../../services/projects/flow-tools.ts";
+import type { FlowTools, WantedTools } from "../../services/projects/flow-tools.ts";
 import { createFlowTools } from "../../services/projects/flow-tools.ts";
 import { VERSION } from "../../version.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
 import { answerStream, EVENT_STREAM } from "../http/event-stream.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation, RequestContext } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
+import type { RequestContext } from "../http/operation.ts";
 import { requireOrigin } from "../http/require-origin.ts";
 import { environmentName, requirePublicEnvironment } from "../http/environment.ts";
-import { createToolCalls } from "./tool-calls.ts";
+import { beginCall, callEvents, settledCall } from "./tool-calls.ts";
 import type { ToolCall } from "./tool-calls.ts";
 
 const MAX_FLOWS = 100;
@@ -70,41 +68,39 @@ const getRunTool: JsonObject = {
   annotations: { readOnlyHint: true, openWorldHint: false },
 };
 
+/** Waits that a notification may end, keyed by session and request. */
+const waits = new Map<string, AbortController>();
+
+/** Registers a wait that a notification may end, until the response is sent. */
+function cancellable(key: string, { res }: RequestContext): AbortSignal {
+  const controller = new AbortController();
+  waits.set(key, controller);
+  res.once("close", () => {
+    if (waits.get(key) === controller) waits.delete(key);
+  });
+  return controller.signal;
+}
+
+async function listTools(tools: FlowTools, principal: Principal, wanted: WantedTools, cursor: Json | undefined) {
+  const beyond = cursor === undefined ? null : Buffer.from(asText(cursor), "base64url").toString();
+  if (beyond !== null && !isUuid(beyond)) throw new RpcRefused(INVALID_PARAMS, "The cursor is not valid");
+  const page = await tools.page(principal.org_id, wanted, beyond);
+  if (page.next !== null) return { tools: page.tools, nextCursor: Buffer.from(page.next).toString("base64url") };
+  return { tools: [...page.tools, getRunTool] };
+}
+
+const define = operationsOf({ tag: "Run Flow", auth: "public" }, ({ db, limits }) => ({
+  tools: createFlowTools(db, limits),
+}));
+
 /** `POST /mcp`: published flows as tools of the Model Context Protocol, over Streamable HTTP. */
-export function createToolOperations(deps: ApiDeps, services: ApiServices): Operation[] {
-  const { config, db } = deps;
-  const tools = createFlowTools(db, flowLimits(config));
-  const calls = createToolCalls(deps, services, tools);
-  /** Waits that a notification may end, keyed by session and request. */
-  const waits = new Map<string, AbortController>();
-
-  async function listTools(principal: Principal, wanted: WantedTools, cursor: Json | undefined) {
-    const beyond = cursor === undefined ? null : Buffer.from(asText(cursor), "base64url").toString();
-    if (beyond !== null && !isUuid(beyond)) throw new RpcRefused(INVALID_PARAMS, "The cursor is not valid");
-    const page = await tools.page(principal.org_id, wanted, beyond);
-    if (page.next !== null) return { tools: page.tools, nextCursor: Buffer.from(page.next).toString("base64url") };
-    return { tools: [...page.tools, getRunTool] };
-  }
-
-  /** Registers a wait that a notification may end, until the response is sent. */
-  function cancellable(key: string, { res }: RequestContext): AbortSignal {
-    const controller = new AbortController();
-    waits.set(key, controller);
-    res.once("close", () => {
-      if (waits.get(key) === controller) waits.delete(key);
-    });
-    return controller.signal;
-  }
-
-  return [
-    defineOperation({
-      id: "callMcp",
-      audit: "run",
-      method: "POST",
-      path: "/mcp",
-      tag: "Run Flow",
-      summary: "Call flows as MCP tools",
-      description: `Serves the published flows as tools of an MCP server over Streamable HTTP: \`initialize\`, \`ping\`, \`tools/list\` and \`tools/call\`. With
+export const toolOperations = [
+  define({
+    id: "callMcp",
+    audit: "run",
+    route: "POST /mcp",
+    summary: "Call flows as MCP tools",
+    description: `Serves the published flows as tools of an MCP server over Streamable HTTP: \`initialize\`, \`ping\`, \`tools/list\` and \`tools/call\`. With
 \`flow_id\` in the URL only these flows are tools; public keys must send it. With \`environment\` the tools are the flows
 that have a version in that environment.
 
@@ -115,113 +111,111 @@ streams server-sent events to clients that accept them, with progress if request
 
 \`notifications/cancelled\` and disconnecting end the wait but never the run. \`GET\` and \`DELETE\` return 405: there is no stream to get and
 no session to delete.`,
-      auth: "public",
-      query: z.object({
-        flow_id: z
-          .array(z.uuid().toLowerCase())
-          .max(MAX_FLOWS)
-          .optional()
-          .describe("Only these flows. Repeat the parameter for several."),
-        environment: environmentName.default(PRODUCTION),
-      }),
-      headers: z.object({
-        "mcp-protocol-version": z
-          .string()
-          .max(40)
-          .optional()
-          .describe(`One of ${MCP_VERSIONS.join(", ")}.`),
-        "mcp-session-id": z.string().max(200).optional().describe("The protocol version that `initialize` returned."),
-      }),
-      body: message,
-      textsIn: ["params", "arguments"],
-      bodyLimit: "run",
-      wideBody: true,
-      idempotent: "claim",
-      // A client that retries a call uses another ID and progress token, so they do not identify the call.
-      sameness: ({ method, params: { _meta, ...params } = {} }) => {
-        const { progressToken: _token, ...meta } = isObject(_meta) ? _meta : {};
-        return { method, params, meta };
-      },
-      problems: [
-        "bad_request",
-        "not_found",
-        "environment_not_found",
-        "environment_empty",
-        "too_many_concurrent_runs",
-        "quota_exceeded",
-        "service_unavailable",
-      ],
-      examples: {
-        list: { jsonrpc: "2.0", id: 1, method: "tools/list" },
-        call: { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "greet", arguments: { "in-0": "Ada" } } },
-      },
-      success: {
-        200: {
-          description: "The response to a request, or a stream of server-sent events that ends with that response.",
-          schema: answer,
-          content: { [EVENT_STREAM]: answer },
-          headers: { "Mcp-Session-Id": "Returned by `initialize`; send it with all later requests." },
-        },
-        202: { description: "The notification was accepted." },
-      },
-      async handler({ query, headers, body, principal, newId, repeated, signal, streamSignal, ctx }) {
-        requireOrigin(config, ctx, principal);
-        const version = headers["mcp-protocol-version"];
-        if (version !== undefined && !MCP_VERSIONS.some((each) => each === version))
-          throw new Problem("bad_request", `The protocol version must be one of ${MCP_VERSIONS.join(", ")}.`);
-        const wanted = { flows: query.flow_id ?? null, environment: query.environment };
-        if (principal.access === "public") requirePublicEnvironment(query.environment);
-        if (wanted.flows === null && principal.access === "public")
-          throw new Problem("forbidden", "With a public key the URL must name the flows: POST /mcp?flow_id=<id>.");
-        const { id, method, params = {} } = body;
-        const session = `${principal.id} ${headers["mcp-session-id"] ?? ""}`;
-        if (id === undefined || method === undefined) {
-          if (method === "notifications/cancelled") waits.get(`${session} ${asText(params["requestId"])}`)?.abort();
-          return { status: 202 };
-        }
-        try {
-          switch (method) {
-            case "initialize": {
-              const result = {
-                protocolVersion: agreedVersion(params["protocolVersion"]),
-                capabilities: { tools: {} },
-                serverInfo: { name: "millrace", title: "Millrace", version: VERSION },
-                instructions: "Each tool runs a deployed flow.",
-              };
-              return { status: 200, body: rpcResult(id, result), headers: { "Mcp-Session-Id": randomUUID() } };
-            }
-            case "ping":
-              return { status: 200, body: rpcResult(id, {}) };
-            case "tools/list": {
-              const page = await listTools(principal, wanted, params["cursor"]);
-              return { status: 200, body: rpcResult(id, page) };
-            }
-            case "tools/call": {
-              const cancelled = cancellable(`${session} ${id}`, ctx);
-              const { depth, ...read } = readCall(params);
-              const caller = callerOfRequest(deps.secrets, principal.org_id, ctx.headers);
-              // The header is reliable; the message counts only if a proxy has dropped the header.
-              const started_by = caller === undefined || caller === "unknown" ? (depth ?? caller) : caller;
-              const call = { ...read, started_by, id, principal, wanted, repeated, gone: signal };
-              const whole: ToolCall = { ...call, run_id: newId(), cancelled };
-              const run = await calls.begin(whole);
-              if ("result" in run) return { status: 200, body: rpcResult(id, run.result) };
-              const replay: Record<string, string> = run.replayed ? { "Idempotent-Replayed": "true" } : {};
-              if (accepts(ctx.headers.accept))
-                return answerStream(EVENT_STREAM, calls.events({ ...whole, gone: streamSignal() }, run), replay);
-              return { status: 200, body: rpcResult(id, await calls.settled(whole, run)), headers: replay };
-            }
-            default:
-              return { status: 200, body: rpcError(id, METHOD_NOT_FOUND, `Unknown method: ${method}`) };
-          }
-        } catch (error) {
-          if (!(error instanceof RpcRefused)) throw error;
-          return { status: 200, body: rpcError(id, error.code, error.message) };
-        }
-      },
+    query: z.object({
+      flow_id: z
+        .array(z.uuid().toLowerCase())
+        .max(MAX_FLOWS)
+        .optional()
+        .describe("Only these flows. Repeat the parameter for several."),
+      environment: environmentName.default(PRODUCTION),
     }),
-  ];
-}
+    headers: z.object({
+      "mcp-protocol-version": z
+        .string()
+        .max(40)
+        .optional()
+        .describe(`One of ${MCP_VERSIONS.join(", ")}.`),
+      "mcp-session-id": z.string().max(200).optional().describe("The protocol version that `initialize` returned."),
+    }),
+    body: message,
+    textsIn: ["params", "arguments"],
+    bodyLimit: "run",
+    wideBody: true,
+    idempotent: "claim",
+    // A client that retries a call uses another ID and progress token, so they do not identify the call.
+    sameness: ({ method, params: { _meta, ...params } = {} }) => {
+      const { progressToken: _token, ...meta } = isObject(_meta) ? _meta : {};
+      return { method, params, meta };
+    },
+    problems: [
+      "bad_request",
+      "not_found",
+      "environment_not_found",
+      "environment_empty",
+      "too_many_concurrent_runs",
+      "quota_exceeded",
+      "service_unavailable",
+    ],
+    examples: {
+      list: { jsonrpc: "2.0", id: 1, method: "tools/list" },
+      call: { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "greet", arguments: { "in-0": "Ada" } } },
+    },
+    success: {
+      200: {
+        description: "The response to a request, or a stream of server-sent events that ends with that response.",
+        schema: answer,
+        content: { [EVENT_STREAM]: answer },
+        headers: { "Mcp-Session-Id": "Returned by `initialize`; send it with all later requests." },
+      },
+      202: { description: "The notification was accepted." },
+    },
+    async handler({ query, headers, body, principal, newId, repeated, signal, streamSignal, ctx }, deps) {
+      requireOrigin(deps.config, ctx, principal);
+      const version = headers["mcp-protocol-version"];
+      if (version !== undefined && !MCP_VERSIONS.some((each) => each === version))
+        throw new Problem("bad_request", `The protocol version must be one of ${MCP_VERSIONS.join(", ")}.`);
+      const wanted = { flows: query.flow_id ?? null, environment: query.environment };
+      if (principal.access === "public") requirePublicEnvironment(query.environment);
+      if (wanted.flows === null && principal.access === "public")
+        throw new Problem("forbidden", "With a public key the URL must name the flows: POST /mcp?flow_id=<id>.");
+      const { id, method, params = {} } = body;
+      const session = `${principal.id} ${headers["mcp-session-id"] ?? ""}`;
+      if (id === undefined || method === undefined) {
+        if (method === "notifications/cancelled") waits.get(`${session} ${asText(params["requestId"])}`)?.abort();
+        return { status: 202 };
+      }
+      try {
+        switch (method) {
+          case "initialize": {
+            const result = {
+              protocolVersion: agreedVersion(params["protocolVersion"]),
+              capabilities: { tools: {} },
+              serverInfo: { name: "millrace", title: "Millrace", version: VERSION },
+              instructions: "Each tool runs a deployed flow.",
+            };
+            return { status: 200, body: rpcResult(id, result), headers: { "Mcp-Session-Id": randomUUID() } };
+          }
+          case "ping":
+            return { status: 200, body: rpcResult(id, {}) };
+          case "tools/list": {
+            const page = await listTools(deps.tools, principal, wanted, params["cursor"]);
+            return { status: 200, body: rpcResult(id, page) };
+          }
+          case "tools/call": {
+            const cancelled = cancellable(`${session} ${id}`, ctx);
+            const { depth, ...read } = readCall(params);
+            const caller = callerOfRequest(deps.secrets, principal.org_id, ctx.headers);
+            // The header is reliable; the message counts only if a proxy has dropped the header.
+            const started_by = caller === undefined || caller === "unknown" ? (depth ?? caller) : caller;
+            const call = { ...read, started_by, id, principal, wanted, repeated, gone: signal };
+            const whole: ToolCall = { ...call, run_id: newId(), cancelled };
+            const run = await beginCall(deps, deps.tools, whole);
+            if ("result" in run) return { status: 200, body: rpcResult(id, run.result) };
+            const replay: Record<string, string> = run.replayed ? { "Idempotent-Replayed": "true" } : {};
+            if (accepts(ctx.headers.accept))
+              return answerStream(EVENT_STREAM, callEvents(deps, { ...whole, gone: streamSignal() }, run), replay);
+            return { status: 200, body: rpcResult(id, await settledCall(deps, whole, run)), headers: replay };
+          }
+          default:
+            return { status: 200, body: rpcError(id, METHOD_NOT_FOUND, `Unknown method: ${method}`) };
+        }
+      } catch (error) {
+        if (!(error instanceof RpcRefused)) throw error;
+        return { status: 200, body: rpcError(id, error.code, error.message) };
+      }
+    },
+  }),
+];
 
 /** Clients have to accept both types; events carry more information. */
 function accepts(header: string | undefined): boolean {

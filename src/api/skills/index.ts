@@ -1,6 +1,5 @@
-import type { CreateOperations } from "../deps.ts";
-import { createSkillOperations } from "./skills.ts";
-import { createSkillVersionOperations } from "./skill-versions.ts";
+import { skillOperations } from "./skills.ts";
+import { skillVersionOperations } from "./skill-versions.ts";
 
 /** The operations of skills. */
-export const skills: CreateOperations = [createSkillOperations, createSkillVersionOperations];
+export const skills = [...skillOperations, ...skillVersionOperations];

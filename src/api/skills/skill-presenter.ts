@@ -57,9 +57,7 @@ export const skillVersionWithFilesSchema = skillVersionSchema
   })
   .meta({ id: "SkillVersionWithFiles" });
 
-export function presentSkill(skill: SkillRow): z.infer<typeof skillSchema> {
-  return asDeclared(skillSchema, skill);
-}
+export const presentSkill = (skill: SkillRow) => asDeclared(skillSchema, skill);
 
 export function presentSkillVersion(version: SkillVersionRow): z.infer<typeof skillVersionSchema> {
   return asDeclared(skillVersionSchema, { ...version, file_count: version.files.length });

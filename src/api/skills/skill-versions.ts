@@ -4,11 +4,9 @@ import { readVersionName } from "../../domain/skills/reference.ts";
 import { openSkill } from "../../services/skills/load-skill.ts";
 import { createSkillVersion, requireSkill } from "../../services/skills/skills.ts";
 import { findSkillVersion, listSkillVersions } from "../../stores/skills/skills.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
 import { fileNameHeader } from "../http/file-name-header.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { created, operationsOf, linkTo } from "../http/operation.ts";
 import { pathId, pathSkillVersion } from "../http/path-id.ts";
 import {
   presentFiles,
@@ -19,126 +17,107 @@ import {
 import { SKILL_EXAMPLES, ZIP, readSkill, skillBody, skillForm } from "./skill-upload.ts";
 import { UPLOAD } from "./skills.ts";
 
-const COMMON = { tag: "Skills", auth: "secret" } as const;
 const PATH = "/v2/skills/{skill_id}/versions";
 const params = z.object({ skill_id: pathId("skill") });
 
 const LINKS = { get: linkTo("getSkillVersion", ["skill_id", "version"]) };
 
+const define = operationsOf({ tag: "Skills", auth: "secret" });
+
 /** `/v2/skills/{skill_id}/versions`: the versions of a skill. */
-export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServices): Operation[] {
-  const { db, blobs } = deps;
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "listSkillVersions",
-      method: "GET",
-      path: PATH,
-      summary: "List a skill's versions",
-      description: "Lists the versions of a skill, newest first, without their files. Versions never change.",
-      params,
-      query: listQuery,
-      success: {
-        200: { description: "A page of versions.", schema: pageOf(skillVersionSchema, "SkillVersionPage") },
-      },
-      async handler({ params: { skill_id }, query, principal: { org_id } }) {
-        return db.org(org_id, async (connection) => {
-          await requireSkill(connection, skill_id);
-          return listPage({
-            list: "skill-versions",
-            orgId: org_id,
-            query,
-            filters: { skill_id },
-            fetch: (keyset) => listSkillVersions(connection, skill_id, keyset),
-            idOf: ({ version }) => String(version),
-            isId: (text) => /^[1-9]\d{0,8}$/.test(text),
-            present: presentSkillVersion,
-          });
+export const skillVersionOperations = [
+  define({
+    id: "listSkillVersions",
+    route: `GET ${PATH}`,
+    summary: "List a skill's versions",
+    description: "Lists the versions of a skill, newest first, without their files. Versions never change.",
+    params,
+    query: listQuery,
+    success: { 200: { description: "A page of versions.", schema: pageOf(skillVersionSchema) } },
+    async handler({ params: { skill_id }, query, principal: { org_id } }, { db }) {
+      return db.org(org_id, async (connection) => {
+        await requireSkill(connection, skill_id);
+        return listPage("skill-versions", org_id, query, {
+          filters: { skill_id },
+          fetch: (keyset) => listSkillVersions(connection, skill_id, keyset),
+          idOf: ({ version }) => String(version),
+          isId: (text) => /^[1-9]\d{0,8}$/.test(text),
+          present: presentSkillVersion,
         });
+      });
+    },
+  }),
+  define({
+    id: "createSkillVersion",
+    route: `POST ${PATH}`,
+    summary: "Add a version to a skill",
+    description: `Creates a new version of a skill. Versions are immutable and numbered from 1. Files identical to an earlier version return that version (200). The default version does not change; set it with \`PATCH /v2/skills/{skill_id}\`.\n\n${UPLOAD}`,
+    params,
+    body: skillBody.optional(),
+    multipart: skillForm,
+    bytes: ZIP,
+    bodyLimit: "run",
+    idempotent: "claim",
+    examples: SKILL_EXAMPLES,
+    problems: ["bad_request", "quota_exceeded"],
+    success: {
+      200: {
+        description: "An earlier version has identical files; it is returned.",
+        schema: skillVersionSchema,
+        links: LINKS,
       },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "createSkillVersion",
-      method: "POST",
-      path: PATH,
-      summary: "Add a version to a skill",
-      description: `Creates a new version of a skill. Versions are immutable and numbered from 1. Files identical to an earlier version return that version (200). The default version does not change; set it with \`PATCH /v2/skills/{skill_id}\`.\n\n${UPLOAD}`,
-      params,
-      body: skillBody.optional(),
-      multipart: skillForm,
-      bytes: ZIP,
-      bodyLimit: "run",
-      idempotent: "claim",
-      examples: SKILL_EXAMPLES,
-      problems: ["bad_request", "quota_exceeded"],
-      success: {
-        200: {
-          description: "An earlier version has identical files; it is returned.",
-          schema: skillVersionSchema,
-          links: LINKS,
-        },
-        201: {
-          description: "The new version.",
-          schema: skillVersionSchema,
-          headers: { Location: "URL of the created resource." },
-          links: LINKS,
-        },
+      201: created("The new version.", skillVersionSchema, LINKS),
+    },
+    async handler({ params: { skill_id }, body, ctx, principal: { org_id, id }, audit }, deps) {
+      await deps.db.org(org_id, (connection) => requireSkill(connection, skill_id));
+      const bundle = await readSkill(ctx, body);
+      const { row, created } = await createSkillVersion(deps, { org_id, skill_id, created_by: id }, bundle, {
+        audit,
+        target: { type: "skill", id: skill_id },
+        view: presentSkillVersion,
+      });
+      const answer = presentSkillVersion(row);
+      if (!created) return { status: 200, body: answer };
+      return { status: 201, body: answer, headers: { Location: `/v2/skills/${skill_id}/versions/${row.version}` } };
+    },
+  }),
+  define({
+    id: "getSkillVersion",
+    route: `GET ${PATH}/{version}`,
+    summary: "Get or download a version of a skill",
+    description:
+      "Returns a version with its instructions and its list of files. With `Accept: application/zip` it returns the files as an archive, in a folder with the skill's name.",
+    params: params.extend({ version: pathSkillVersion() }),
+    success: {
+      200: {
+        description: "The version, or the archive of its files.",
+        schema: skillVersionWithFilesSchema,
+        content: { [ZIP]: null },
+        headers: { ETag: "The content hash. Sent with the archive only." },
       },
-      async handler({ params: { skill_id }, body, ctx, principal: { org_id, id }, audit }) {
-        await db.org(org_id, (connection) => requireSkill(connection, skill_id));
-        const bundle = await readSkill(ctx, body);
-        const { row, created } = await createSkillVersion(
-          { ...deps, quotas },
-          { org_id, skill_id, created_by: id },
-          bundle,
-          { audit, target: { type: "skill", id: skill_id }, view: presentSkillVersion },
-        );
-        const answer = presentSkillVersion(row);
-        if (!created) return { status: 200, body: answer };
-        return { status: 201, body: answer, headers: { Location: `/v2/skills/${skill_id}/versions/${row.version}` } };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getSkillVersion",
-      method: "GET",
-      path: `${PATH}/{version}`,
-      summary: "Get or download a version of a skill",
-      description:
-        "Returns a version with its instructions and its list of files. With `Accept: application/zip` it returns the files as an archive, in a folder with the skill's name.",
-      params: params.extend({ version: pathSkillVersion() }),
-      success: {
-        200: {
-          description: "The version, or the archive of its files.",
-          schema: skillVersionWithFilesSchema,
-          content: { [ZIP]: null },
-          headers: { ETag: "The content hash. Sent with the archive only." },
-        },
-      },
-      async handler({ params: { skill_id, version }, ctx, principal: { org_id } }) {
-        const row = await db.org(org_id, async (connection) => {
-          await requireSkill(connection, skill_id);
-          return findSkillVersion(connection, skill_id, readVersionName(version));
-        });
-        if (row === null) throw notFound("skill version");
-        if (ctx.accepts("application/json", ZIP) === ZIP) {
-          const { stream, size } = await blobs.openRead(row.blob_key);
-          return {
-            status: 200,
-            type: ZIP,
-            content: stream,
-            headers: {
-              "Content-Length": String(size),
-              "Content-Disposition": fileNameHeader(`${row.name}-${row.version}.zip`),
-              ETag: `"${row.content_hash}"`,
-            },
-          };
-        }
-        const skill = openSkill(blobs, row);
-        const instructions = await skill.instructions();
-        return { status: 200, body: { ...presentSkillVersion(row), instructions, files: presentFiles(skill.files) } };
-      },
-    }),
-  ];
-}
+    },
+    async handler({ params: { skill_id, version }, ctx, principal: { org_id } }, { db, blobs }) {
+      const row = await db.org(org_id, async (connection) => {
+        await requireSkill(connection, skill_id);
+        return findSkillVersion(connection, skill_id, readVersionName(version));
+      });
+      if (row === null) throw notFound("skill version");
+      if (ctx.accepts("application/json", ZIP) === ZIP) {
+        const { stream, size } = await blobs.openRead(row.blob_key);
+        return {
+          status: 200,
+          type: ZIP,
+          content: stream,
+          headers: {
+            "Content-Length": String(size),
+            "Content-Disposition": fileNameHeader(`${row.name}-${row.version}.zip`),
+            ETag: `"${row.content_hash}"`,
+          },
+        };
+      }
+      const skill = openSkill(blobs, row);
+      const instructions = await skill.instructions();
+      return { status: 200, body: { ...presentSkillVersion(row), instructions, files: presentFiles(skill.files) } };
+    },
+  }),
+];

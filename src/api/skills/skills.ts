@@ -3,17 +3,14 @@ import { auditAs } from "../../services/audit/audit.ts";
 import { changeDefaultVersion, createSkill, deleteSkill, requireSkill } from "../../services/skills/skills.ts";
 import { listSkills } from "../../stores/skills/skills.ts";
 import type { SkillRow } from "../../stores/skills/skills.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
-import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
+import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { created, operationsOf, linkTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { listUsers } from "../../services/projects/flow-references.ts";
 import { presentSkill, skillSchema, skillWithUsersSchema } from "./skill-presenter.ts";
 import { SKILL_EXAMPLES, ZIP, readSkill, skillBody, skillForm } from "./skill-upload.ts";
 
-const COMMON = { tag: "Skills", auth: "secret" } as const;
 const params = z.object({ skill_id: pathId("skill") });
 
 const changeBody = z.strictObject({ default_version: z.int().min(1).optional() }).meta({ id: "SkillChange" });
@@ -31,125 +28,104 @@ export const UPLOAD =
 
 const auditOf = auditAs("skill", presentSkill);
 
-/** `/v2/skills`: instructions and files for models. */
-export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): Operation[] {
-  const { db, reads } = deps;
-  const toResponse = (skill: SkillRow) => tagged(presentSkill(skill), revisionTag(skill.revision));
+const toResponse = (skill: SkillRow) => tagged(presentSkill(skill), revisionTag(skill.revision));
 
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "createSkill",
-      method: "POST",
-      path: "/v2/skills",
-      summary: "Create a skill",
-      description: `Creates a skill with version 1. ${UPLOAD}`,
-      body: skillBody.optional(),
-      multipart: skillForm,
-      bytes: ZIP,
-      bodyLimit: "run",
-      idempotent: "claim",
-      examples: SKILL_EXAMPLES,
-      problems: ["bad_request", "name_taken", "quota_exceeded"],
-      success: {
-        201: {
-          description: "The skill with its version 1.",
-          schema: skillSchema,
-          headers: { Location: "URL of the created resource.", ...ETAG },
-          links: LINKS,
-        },
-      },
-      async handler({ body, ctx, principal: { org_id, id }, newId, audit }) {
-        const skill_id = newId();
-        const bundle = await readSkill(ctx, body);
-        const { row, created } = await createSkill(
-          { ...deps, quotas },
-          { org_id, skill_id, created_by: id },
-          bundle,
+const define = operationsOf({ tag: "Skills", auth: "secret" });
+
+/** `/v2/skills`: instructions and files for models. */
+export const skillOperations = [
+  define({
+    id: "createSkill",
+    route: "POST /v2/skills",
+    summary: "Create a skill",
+    description: `Creates a skill with version 1. ${UPLOAD}`,
+    body: skillBody.optional(),
+    multipart: skillForm,
+    bytes: ZIP,
+    bodyLimit: "run",
+    idempotent: "claim",
+    examples: SKILL_EXAMPLES,
+    problems: ["bad_request", "name_taken", "quota_exceeded"],
+    success: { 201: created("The skill with its version 1.", skillSchema, LINKS, ETAG) },
+    async handler({ body, ctx, principal: { org_id, id }, newId, audit }, deps) {
+      const skill_id = newId();
+      const bundle = await readSkill(ctx, body);
+      const { row, created } = await createSkill(
+        deps,
+        { org_id, skill_id, created_by: id },
+        bundle,
+        auditOf(audit, skill_id),
+      );
+      const answer = asCreated(toResponse(row), `/v2/skills/${row.skill_id}`);
+      return created ? answer : { ...answer, headers: { ...answer.headers, "Idempotent-Replayed": "true" } };
+    },
+  }),
+  define({
+    id: "listSkills",
+    route: "GET /v2/skills",
+    summary: "List skills",
+    description: "Lists skills, newest first, without their files.",
+    query: listQuery,
+    success: { 200: { description: "A page of skills.", schema: pageOf(skillSchema) } },
+    async handler({ query, principal: { org_id } }, { reads }) {
+      return listPage("skills", org_id, query, {
+        fetch: (keyset) => reads.org(org_id, (connection) => listSkills(connection, keyset)),
+        idOf: (skill) => skill.skill_id,
+        present: presentSkill,
+      });
+    },
+  }),
+  define({
+    id: "getSkill",
+    route: "GET /v2/skills/{skill_id}",
+    summary: "Get a skill",
+    description: "Returns the skill with its version numbers and the projects that use it.",
+    params,
+    success: { 200: { description: "The skill.", schema: skillWithUsersSchema, headers: ETAG } },
+    async handler({ params: { skill_id }, principal: { org_id } }, { db }) {
+      const [skill, used_by] = await db.org(org_id, async (connection) => [
+        await requireSkill(connection, skill_id),
+        await listUsers(connection, "skill", skill_id),
+      ]);
+      const { body, ...answer } = toResponse(skill);
+      return { ...answer, body: { ...body, used_by } };
+    },
+  }),
+  define({
+    id: "changeSkill",
+    route: "PATCH /v2/skills/{skill_id}",
+    summary: "Set a skill's default version",
+    description: "Sets the version that flows use when they name none. They use it from their next run.",
+    params,
+    headers: ifMatchHeaders,
+    body: changeBody,
+    examples: { first: { default_version: 1 } },
+    success: { 200: { description: "The updated skill.", schema: skillSchema, headers: ETAG } },
+    async handler({ params: { skill_id }, headers, body: { default_version }, principal: { org_id }, audit }, { db }) {
+      return toResponse(
+        await changeDefaultVersion(
+          db,
+          org_id,
+          skill_id,
+          default_version,
+          matchesRevision(headers),
           auditOf(audit, skill_id),
-        );
-        const answer = asCreated(toResponse(row), `/v2/skills/${row.skill_id}`);
-        return created ? answer : { ...answer, headers: { ...answer.headers, "Idempotent-Replayed": "true" } };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "listSkills",
-      method: "GET",
-      path: "/v2/skills",
-      summary: "List skills",
-      description: "Lists skills, newest first, without their files.",
-      query: listQuery,
-      success: { 200: { description: "A page of skills.", schema: pageOf(skillSchema, "SkillPage") } },
-      async handler({ query, principal: { org_id } }) {
-        return listPage({
-          list: "skills",
-          orgId: org_id,
-          query,
-          fetch: (keyset) => reads.org(org_id, (connection) => listSkills(connection, keyset)),
-          idOf: (skill) => skill.skill_id,
-          present: presentSkill,
-        });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getSkill",
-      method: "GET",
-      path: "/v2/skills/{skill_id}",
-      summary: "Get a skill",
-      description: "Returns the skill with its version numbers and the projects that use it.",
-      params,
-      success: { 200: { description: "The skill.", schema: skillWithUsersSchema, headers: ETAG } },
-      async handler({ params: { skill_id }, principal: { org_id } }) {
-        const [skill, used_by] = await db.org(org_id, async (connection) => [
-          await requireSkill(connection, skill_id),
-          await listUsers(connection, "skill", skill_id),
-        ]);
-        const { body, ...answer } = toResponse(skill);
-        return { ...answer, body: { ...body, used_by } };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "changeSkill",
-      method: "PATCH",
-      path: "/v2/skills/{skill_id}",
-      summary: "Set a skill's default version",
-      description: "Sets the version that flows use when they name none. They use it from their next run.",
-      params,
-      headers: ifMatchHeaders,
-      body: changeBody,
-      examples: { first: { default_version: 1 } },
-      success: { 200: { description: "The updated skill.", schema: skillSchema, headers: ETAG } },
-      async handler({ params: { skill_id }, headers, body: { default_version }, principal: { org_id }, audit }) {
-        return toResponse(
-          await changeDefaultVersion(
-            db,
-            org_id,
-            skill_id,
-            default_version,
-            (skill) => requireMatch(headers["if-match"], revisionTag(skill.revision)),
-            auditOf(audit, skill_id),
-          ),
-        );
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "deleteSkill",
-      method: "DELETE",
-      path: "/v2/skills/{skill_id}",
-      summary: "Delete a skill",
-      description:
-        "Deletes a skill with all its versions. Returns 409 `in_use` if published flows use it; `used_by` lists up to 100 of their projects.",
-      params,
-      problems: ["in_use"],
-      success: { 204: { description: "Deleted." } },
-      async handler({ params: { skill_id }, principal: { org_id }, audit }) {
-        await deleteSkill(deps, org_id, skill_id, auditOf(audit, skill_id));
-        return { status: 204 };
-      },
-    }),
-  ];
-}
+        ),
+      );
+    },
+  }),
+  define({
+    id: "deleteSkill",
+    route: "DELETE /v2/skills/{skill_id}",
+    summary: "Delete a skill",
+    description:
+      "Deletes a skill with all its versions. Returns 409 `in_use` if published flows use it; `used_by` lists up to 100 of their projects.",
+    params,
+    problems: ["in_use"],
+    success: { 204: { description: "Deleted." } },
+    async handler({ params: { skill_id }, principal: { org_id }, audit }, deps) {
+      await deleteSkill(deps, org_id, skill_id, auditOf(audit, skill_id));
+      return { status: 204 };
+    },
+  }),
+];

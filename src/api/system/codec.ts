@@ -8,9 +8,9 @@ import { createPayloadReader, UnreadablePayloadAt } from "../../services/system/
 import type { PayloadCaller, RawPayload } from "../../services/system/read-payloads.ts";
 import { unauthorized } from "../auth/authenticate.ts";
 import { sessionSecret } from "../auth/session-cookie.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation, RequestContext, RequestState } from "../http/operation.ts";
+import type { HandlerDeps } from "../deps.ts";
+import { operationsOf } from "../http/operation.ts";
+import type { RequestContext, RequestState } from "../http/operation.ts";
 import { requestOf } from "../http/request-audit.ts";
 
 const PATH = "/temporal/codec";
@@ -30,63 +30,58 @@ const payloadsSchema = z
   .meta({ id: "TemporalPayloads", description: "Payloads in Temporal's JSON format." });
 type PayloadJson = z.infer<typeof payloadSchema>;
 
-/** `/temporal/codec`: Temporal's UI and command line use it to decrypt payloads. */
-export function createCodecOperations(
-  { config, db, logger, payloads }: ApiDeps,
-  { credentials }: ApiServices,
-): Operation[] {
-  // Created only when needed, because there are no dependencies when operations are only described.
-  const reader = (): ReturnType<typeof createPayloadReader> => createPayloadReader({ db, logger }, payloads);
-  const admitted = new WeakMap<RequestContext, PayloadCaller>();
+const admitted = new WeakMap<RequestContext, PayloadCaller>();
 
-  /** Throws 401, 429, and 403 if the caller is not an admin. */
-  async function admit(ctx: RequestContext, count: (caller: string) => Promise<void>): Promise<void> {
-    const { authorization } = ctx.headers;
-    const token = config.MILLRACE_CODEC_TOKEN;
-    const from = requestOf(config, ctx);
-    if (token !== undefined && carriesToken(authorization, token)) {
-      await count("codec token");
-      admitted.set(ctx, { ...from, org_id: null, actor_type: "system", actor_id: null, session_id: null });
-      return;
-    }
-    const principal = await principalOf(ctx);
-    if (principal === null)
-      throw unauthorized(
-        "Send MILLRACE_CODEC_TOKEN, or the credential of an admin, as bearer token.",
-        authorization !== undefined,
-      );
-    ctx.state.principal = principal;
-    await count(principal.id);
-    if (principal.access === "public" || !roleAllows(principal.role, "admin"))
-      throw new Problem("forbidden", "This requires the role admin.");
-    if (principal.limits !== undefined) throw new Problem("key_restricted", "A restricted key cannot decrypt.");
-    const { org_id, type, id, session_id = null } = principal;
-    admitted.set(ctx, { ...from, org_id, actor_type: type, actor_id: id, session_id });
+function callerOf(ctx: RequestContext): PayloadCaller {
+  const caller = admitted.get(ctx);
+  if (caller === undefined) throw new Error("the caller is admitted before the body is read");
+  return caller;
+}
+const example = { payloads: [{ metadata: { encoding: "anNvbi9wbGFpbg==" }, data: "ImhlbGxvIg==" }] };
+
+type Door = Pick<HandlerDeps, "config" | "credentials">;
+
+/** Throws 401, 429, and 403 if the caller is not an admin. */
+async function admit(ctx: RequestContext, count: (caller: string) => Promise<void>, door: Door): Promise<void> {
+  const { config } = door;
+  const { authorization } = ctx.headers;
+  const token = config.MILLRACE_CODEC_TOKEN;
+  const from = requestOf(config, ctx);
+  if (token !== undefined && carriesToken(authorization, token)) {
+    await count("codec token");
+    admitted.set(ctx, { ...from, org_id: null, actor_type: "system", actor_id: null, session_id: null });
+    return;
   }
+  const principal = await principalOf(ctx, door);
+  if (principal === null)
+    throw unauthorized(
+      "Send MILLRACE_CODEC_TOKEN, or the credential of an admin, as bearer token.",
+      authorization !== undefined,
+    );
+  ctx.state.principal = principal;
+  await count(principal.id);
+  if (principal.access === "public" || !roleAllows(principal.role, "admin"))
+    throw new Problem("forbidden", "This requires the role admin.");
+  if (principal.limits !== undefined) throw new Problem("key_restricted", "A restricted key cannot decrypt.");
+  const { org_id, type, id, session_id = null } = principal;
+  admitted.set(ctx, { ...from, org_id, actor_type: type, actor_id: id, session_id });
+}
 
-  function callerOf(ctx: RequestContext): PayloadCaller {
-    const caller = admitted.get(ctx);
-    if (caller === undefined) throw new Error("the caller is admitted before the body is read");
-    return caller;
-  }
+/** Authenticates by the Authorization header, or by the console's session for pages of the configured origin. */
+async function principalOf(ctx: RequestContext, { config, credentials }: Door) {
+  const { authorization } = ctx.headers;
+  const bearer = /^Bearer +(\S+)$/i.exec((authorization ?? "").slice(0, 4096))?.[1];
+  if (authorization !== undefined) return bearer === undefined ? null : credentials.find(bearer);
+  const session = isFromUi(config, ctx) ? sessionSecret(config, ctx) : undefined;
+  return session === undefined ? null : credentials.findSession(session);
+}
 
-  /** Authenticates by the Authorization header, or by the console's session for pages of the configured origin. */
-  async function principalOf(ctx: RequestContext) {
-    const { authorization } = ctx.headers;
-    const bearer = /^Bearer +(\S+)$/i.exec((authorization ?? "").slice(0, 4096))?.[1];
-    if (authorization !== undefined) return bearer === undefined ? null : credentials.find(bearer);
-    const session = isFromUi(config, ctx) ? sessionSecret(config, ctx) : undefined;
-    return session === undefined ? null : credentials.findSession(session);
-  }
-
-  const common = {
-    method: "POST",
+const define = operationsOf(
+  {
     tag: "Service",
     auth: "none",
-    admit,
     looseQuery: true,
-    body: payloadsSchema,
-    looseBody: true,
+    admit,
     problems: [
       "unauthorized",
       "forbidden",
@@ -95,44 +90,51 @@ export function createCodecOperations(
       "rate_limited",
       "service_unavailable",
     ],
-  } as const;
-  const example = { payloads: [{ metadata: { encoding: "anNvbi9wbGFpbg==" }, data: "ImhlbGxvIg==" }] };
+  },
+  ({ config, db, logger, payloads, credentials }) => ({
+    config,
+    credentials,
+    reader: createPayloadReader({ db, logger }, payloads),
+  }),
+);
 
-  return [
-    defineOperation({
-      ...common,
-      id: "decodePayloads",
-      path: `${PATH}/decode`,
-      summary: "Decrypt workflow payloads",
-      description: `Decrypts payloads for Temporal's UI and command line (remote codec). With \`MILLRACE_CODEC_TOKEN\` as bearer credential it decrypts everything. With an admin's credential, or an admin's session in a page of \`MILLRACE_TEMPORAL_UI_ORIGIN\`, it decrypts payloads of the organisation's runs and returns all others unchanged. The audit log of a run's organisation gets one entry for each caller, run and minute. At most ${MAX_PAYLOADS} payloads.`,
-      examples: { plain: example },
-      success: { 200: { description: "The payloads in the same order.", schema: payloadsSchema, example } },
-      async handler({ body, ctx }) {
-        try {
-          const opened = await reader().decode(body.payloads.map(fromJson), callerOf(ctx));
-          return { status: 200, body: { payloads: opened.map(toJson) } };
-        } catch (error) {
-          if (error instanceof UnreadablePayloadAt) throw invalid(["body", "payloads", error.at], error.message);
-          throw error;
-        }
-      },
-    }),
-    defineOperation({
-      ...common,
-      id: "encodePayloads",
-      path: `${PATH}/encode`,
-      summary: "Encrypt workflow payloads",
-      description: `Encrypts payloads of workflows that are started or signalled by hand. Needs \`MILLRACE_CODEC_TOKEN\` as bearer credential. At most ${MAX_PAYLOADS} payloads.`,
-      examples: { plain: example },
-      success: { 200: { description: "The payloads in the same order.", schema: payloadsSchema, example } },
-      async handler({ body, ctx }) {
-        if (callerOf(ctx).org_id !== null) throw new Problem("forbidden", "Only MILLRACE_CODEC_TOKEN can encrypt.");
-        const sealed = await reader().encode(body.payloads.map(fromJson));
-        return { status: 200, body: { payloads: sealed.map(toJson) } };
-      },
-    }),
-  ];
-}
+/** `/temporal/codec`: Temporal's UI and command line use it to decrypt payloads. */
+export const codecOperations = [
+  define({
+    id: "decodePayloads",
+    route: `POST ${PATH}/decode`,
+    summary: "Decrypt workflow payloads",
+    description: `Decrypts payloads for Temporal's UI and command line (remote codec). With \`MILLRACE_CODEC_TOKEN\` as bearer credential it decrypts everything. With an admin's credential, or an admin's session in a page of \`MILLRACE_TEMPORAL_UI_ORIGIN\`, it decrypts payloads of the organisation's runs and returns all others unchanged. The audit log of a run's organisation gets one entry for each caller, run and minute. At most ${MAX_PAYLOADS} payloads.`,
+    body: payloadsSchema,
+    looseBody: true,
+    examples: { plain: example },
+    success: { 200: { description: "The payloads in the same order.", schema: payloadsSchema, example } },
+    async handler({ body, ctx }, { reader }) {
+      try {
+        const opened = await reader.decode(body.payloads.map(fromJson), callerOf(ctx));
+        return { status: 200, body: { payloads: opened.map(toJson) } };
+      } catch (error) {
+        if (error instanceof UnreadablePayloadAt) throw invalid(["body", "payloads", error.at], error.message);
+        throw error;
+      }
+    },
+  }),
+  define({
+    id: "encodePayloads",
+    route: `POST ${PATH}/encode`,
+    summary: "Encrypt workflow payloads",
+    description: `Encrypts payloads of workflows that are started or signalled by hand. Needs \`MILLRACE_CODEC_TOKEN\` as bearer credential. At most ${MAX_PAYLOADS} payloads.`,
+    body: payloadsSchema,
+    looseBody: true,
+    examples: { plain: example },
+    success: { 200: { description: "The payloads in the same order.", schema: payloadsSchema, example } },
+    async handler({ body, ctx }, { reader }) {
+      if (callerOf(ctx).org_id !== null) throw new Problem("forbidden", "Only MILLRACE_CODEC_TOKEN can encrypt.");
+      const sealed = await reader.encode(body.payloads.map(fromJson));
+      return { status: 200, body: { payloads: sealed.map(toJson) } };
+    },
+  }),
+];
 
 /** Lets pages of Temporal's UI, at the one configured origin, read the responses. */
 export function codecCors(config: Config): Middleware<RequestState> {

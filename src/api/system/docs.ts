@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { z } from "zod";
-import { defineOperation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { consolePage } from "./console.ts";
 
@@ -12,9 +12,10 @@ const NOT_BUILT = `<!doctype html>
 </html>
 `;
 
+const define = operationsOf({ tag: "Service", auth: "none" });
+
 /** `/openapi.json` and `/docs`, the console page that shows it; it loads nothing from other origins. */
-export function createDocsOperations(document: () => unknown): Operation[] {
-  const common = { method: "GET", tag: "Service", auth: "none" } as const;
+export function docsOperations(document: () => unknown): Operation[] {
   let served: { readonly text: string; readonly zipped: Buffer; readonly etag: string } | undefined;
 
   function serve() {
@@ -24,10 +25,9 @@ export function createDocsOperations(document: () => unknown): Operation[] {
   }
 
   return [
-    defineOperation({
-      ...common,
+    define({
       id: "getOpenApi",
-      path: "/openapi.json",
+      route: "GET /openapi.json",
       summary: "Get this document",
       description:
         "Returns this OpenAPI 3.1 document. It is generated from the schemas that validate requests and responses.",
@@ -43,10 +43,9 @@ export function createDocsOperations(document: () => unknown): Operation[] {
         return { status: 200, type, content: zipped, headers: { ...caching, "Content-Encoding": "gzip" } };
       },
     }),
-    defineOperation({
-      ...common,
+    define({
       id: "getRoot",
-      path: "/",
+      route: "GET /",
       summary: "Redirect to the API reference",
       description: "Redirects a browser to `/docs`, the API reference.",
       looseQuery: true,
@@ -55,10 +54,9 @@ export function createDocsOperations(document: () => unknown): Operation[] {
         return { status: 302, headers: { Location: "/docs" } };
       },
     }),
-    defineOperation({
-      ...common,
+    define({
       id: "getDocs",
-      path: "/docs",
+      route: "GET /docs",
       summary: "Get the API reference",
       description:
         "Returns a page generated from this document. It loads nothing from other hosts. `/docs#createRun` shows one operation.",

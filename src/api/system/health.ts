@@ -2,9 +2,7 @@ import { z } from "zod";
 import { Problem, notFound } from "../../domain/errors.ts";
 import { carriesToken } from "../../platform/metrics-token.ts";
 import { checkReadiness } from "../../platform/readiness.ts";
-import type { ApiDeps } from "../deps.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 
 const healthSchema = z.object({ status: z.literal("ok") }).meta({ id: "Health" });
 const part = z.enum(["ok", "unavailable"]);
@@ -28,72 +26,66 @@ const readinessSchema = z
 
 const STOPPING = "This process is stopping: send requests to another process.";
 
-/** `/healthz`, `/readyz` and `/metrics`. */
-export function createHealthOperations({ config, readiness, stopping, metrics, logger }: ApiDeps): Operation[] {
-  // Probes add their own parameters.
-  const common = { method: "GET", tag: "Service", auth: "none", looseQuery: true } as const;
+const define = operationsOf({ tag: "Service", auth: "none", looseQuery: true });
 
-  return [
-    defineOperation({
-      ...common,
-      id: "getHealth",
-      path: "/healthz",
-      summary: "Check liveness",
-      description: "Returns 200 while the process is up. For liveness probes: it does not check Postgres or Temporal.",
-      success: { 200: { description: "Process is up.", schema: healthSchema } },
-      async handler() {
-        return { status: 200, body: { status: "ok" } };
+/** `/healthz`, `/readyz` and `/metrics`. */
+export const healthOperations = [
+  define({
+    id: "getHealth",
+    route: "GET /healthz",
+    summary: "Check liveness",
+    description: "Returns 200 while the process is up. For liveness probes: it does not check Postgres or Temporal.",
+    success: { 200: { description: "Process is up.", schema: healthSchema } },
+    async handler() {
+      return { status: 200, body: { status: "ok" } };
+    },
+  }),
+  define({
+    id: "getReadiness",
+    route: "GET /readyz",
+    summary: "Check readiness",
+    description:
+      "Returns 200 while requests are accepted. For load balancers. Returns 503 if Postgres does not respond, if its schema does not match this version, or once the process has been asked to stop; it then serves requests for another `MILLRACE_DRAIN_MS`. Without Temporal, requests are still accepted and `status` is `degraded`.",
+    success: { 200: { description: "Requests are accepted.", schema: readinessSchema } },
+    failures: {
+      503: {
+        description: "Postgres does not respond or cannot be used, or the process is stopping.",
+        schema: readinessSchema,
       },
-    }),
-    defineOperation({
-      ...common,
-      id: "getReadiness",
-      path: "/readyz",
-      summary: "Check readiness",
-      description:
-        "Returns 200 while requests are accepted. For load balancers. Returns 503 if Postgres does not respond, if its schema does not match this version, or once the process has been asked to stop; it then serves requests for another `MILLRACE_DRAIN_MS`. Without Temporal, requests are still accepted and `status` is `degraded`.",
-      success: { 200: { description: "Requests are accepted.", schema: readinessSchema } },
-      failures: {
-        503: {
-          description: "Postgres does not respond or cannot be used, or the process is stopping.",
-          schema: readinessSchema,
-        },
-      },
-      async handler() {
-        const {
-          ready,
-          parts,
-          advice = stopping?.aborted ? STOPPING : undefined,
-        } = await checkReadiness(readiness, logger);
-        // Every part except Temporal is needed to accept a request.
-        const accepts =
-          !stopping?.aborted && Object.entries(parts).every(([name, state]) => name === "temporal" || state === "ok");
-        if (!accepts)
-          return {
-            status: 503,
-            body: { status: "unavailable", ...parts, ...(advice === undefined ? {} : { advice }) },
-          };
-        return { status: 200, body: { status: ready ? "ready" : "degraded", ...parts } };
-      },
-    }),
-    defineOperation({
-      ...common,
-      id: "getMetrics",
-      path: "/metrics",
-      summary: "Get Prometheus metrics",
-      description:
-        "Returns metrics in the Prometheus text format. Needs `MILLRACE_METRICS_TOKEN` as bearer credential; returns 404 if none is configured. `MILLRACE_METRICS_PORT` serves them on a separate port.",
-      problems: ["not_found", "unauthorized"],
-      success: { 200: { description: "The metrics.", content: { "text/plain": null } } },
-      async handler({ ctx }) {
-        const token = config.MILLRACE_METRICS_TOKEN;
-        if (token === undefined) throw notFound("resource");
-        if (!carriesToken(ctx.headers.authorization, token)) {
-          const headers = { "WWW-Authenticate": 'Bearer realm="millrace metrics"' };
-          throw new Problem("unauthorized", "Send MILLRACE_METRICS_TOKEN as bearer token.", { headers });
-        }
-        return { status: 200, type: metrics.contentType, content: await metrics.render() };
-      },
-    }),
-  ];
-}
+    },
+    async handler(_request, { stopping, readiness, logger }) {
+      const {
+        ready,
+        parts,
+        advice = stopping?.aborted ? STOPPING : undefined,
+      } = await checkReadiness(readiness, logger);
+      // Every part except Temporal is needed to accept a request.
+      const accepts =
+        !stopping?.aborted && Object.entries(parts).every(([name, state]) => name === "temporal" || state === "ok");
+      if (!accepts)
+        return {
+          status: 503,
+          body: { status: "unavailable", ...parts, ...(advice === undefined ? {} : { advice }) },
+        };
+      return { status: 200, body: { status: ready ? "ready" : "degraded", ...parts } };
+    },
+  }),
+  define({
+    id: "getMetrics",
+    route: "GET /metrics",
+    summary: "Get Prometheus metrics",
+    description:
+      "Returns metrics in the Prometheus text format. Needs `MILLRACE_METRICS_TOKEN` as bearer credential; returns 404 if none is configured. `MILLRACE_METRICS_PORT` serves them on a separate port.",
+    problems: ["not_found", "unauthorized"],
+    success: { 200: { description: "The metrics.", content: { "text/plain": null } } },
+    async handler({ ctx }, { config, metrics }) {
+      const token = config.MILLRACE_METRICS_TOKEN;
+      if (token === undefined) throw notFound("resource");
+      if (!carriesToken(ctx.headers.authorization, token)) {
+        const headers = { "WWW-Authenticate": 'Bearer realm="millrace metrics"' };
+        throw new Problem("unauthorized", "Send MILLRACE_METRICS_TOKEN as bearer token.", { headers });
+      }
+      return { status: 200, type: metrics.contentType, content: await metrics.render() };
+    },
+  }),
+];

@@ -1,13 +1,7 @@
-import type { CreateOperations } from "../deps.ts";
-import { createLimitsOperations } from "./limits.ts";
-import { createQueueOperations } from "./queues.ts";
-import { createCodecOperations } from "./codec.ts";
-import { createHealthOperations } from "./health.ts";
+import { limitsOperations } from "./limits.ts";
+import { queueOperations } from "./queues.ts";
+import { codecOperations } from "./codec.ts";
+import { healthOperations } from "./health.ts";
 
 /** The operations of the service itself. */
-export const system: CreateOperations = [
-  createLimitsOperations,
-  createQueueOperations,
-  createCodecOperations,
-  createHealthOperations,
-];
+export const system = [...limitsOperations, ...queueOperations, ...codecOperations, ...healthOperations];

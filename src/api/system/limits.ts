@@ -1,8 +1,7 @@
 import { z } from "zod";
-import type { ApiDeps } from "../deps.ts";
+import type { Config } from "../../config.ts";
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES, MAX_WIDE_JSON_VALUES } from "../http/json-guard.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 import { MAX_PATH_CHARS, MAX_SKILL_BYTES, MAX_SKILL_FILES } from "../../domain/skills/bundle.ts";
 import { MAX_FRONT_MATTER_CHARS } from "../../domain/skills/front-matter.ts";
 import { MAX_SUBSCRIPTIONS } from "../../domain/webhooks/webhook.ts";
@@ -49,52 +48,50 @@ const limitsSchema = z
   })
   .meta({ id: "Limits" });
 
+const limitsOf = (config: Config): z.infer<typeof limitsSchema> => ({
+  json_body_bytes: config.MILLRACE_JSON_LIMIT_BYTES,
+  run_body_bytes: config.MILLRACE_RUN_BODY_LIMIT_BYTES,
+  json_depth: MAX_JSON_DEPTH,
+  json_values: MAX_JSON_VALUES,
+  wide_json_values: MAX_WIDE_JSON_VALUES,
+  upload_bytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,
+  input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES,
+  nodes_per_flow: config.MILLRACE_MAX_NODES,
+  iterations_per_run: config.MILLRACE_MAX_ITERATIONS,
+  sync_wait_seconds: config.MILLRACE_SYNC_WAIT_MS / 1000,
+  run_timeout_seconds: config.MILLRACE_RUN_TIMEOUT_SECONDS,
+  max_run_timeout_seconds: config.MILLRACE_MAX_RUN_TIMEOUT_SECONDS,
+  requests_per_minute: config.MILLRACE_RATE_LIMIT ?? null,
+  concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS ?? null,
+  webhook_subscriptions: MAX_SUBSCRIPTIONS,
+  triggers: config.MILLRACE_MAX_TRIGGERS,
+  schedule_seconds: config.MILLRACE_MIN_SCHEDULE_SECONDS,
+  event_retention_seconds: Math.floor(config.MILLRACE_EVENT_RETENTION_MS / 1000),
+  monitors: config.MILLRACE_MAX_MONITORS,
+  evaluators_per_monitor: config.MILLRACE_MAX_MONITOR_EVALUATORS,
+  monitor_window_seconds: config.MILLRACE_MONITOR_MIN_WINDOW_SECONDS,
+  monitored_runs_per_hour: config.MILLRACE_MONITOR_RUNS_PER_HOUR,
+  monitor_retention_days: config.MILLRACE_MONITOR_RETENTION_DAYS,
+  skill_files: MAX_SKILL_FILES,
+  skill_bytes: MAX_SKILL_BYTES,
+  skill_path_chars: MAX_PATH_CHARS,
+  skill_front_matter_chars: MAX_FRONT_MATTER_CHARS,
+  page_size: 200,
+  idempotency_seconds: 86_400,
+});
+
+const define = operationsOf({ tag: "Service", auth: "secret" });
+
 /** `/v2/limits`. */
-export function createLimitsOperations({ config }: ApiDeps): Operation[] {
-  const limits: z.infer<typeof limitsSchema> = {
-    json_body_bytes: config.MILLRACE_JSON_LIMIT_BYTES,
-    run_body_bytes: config.MILLRACE_RUN_BODY_LIMIT_BYTES,
-    json_depth: MAX_JSON_DEPTH,
-    json_values: MAX_JSON_VALUES,
-    wide_json_values: MAX_WIDE_JSON_VALUES,
-    upload_bytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,
-    input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES,
-    nodes_per_flow: config.MILLRACE_MAX_NODES,
-    iterations_per_run: config.MILLRACE_MAX_ITERATIONS,
-    sync_wait_seconds: config.MILLRACE_SYNC_WAIT_MS / 1000,
-    run_timeout_seconds: config.MILLRACE_RUN_TIMEOUT_SECONDS,
-    max_run_timeout_seconds: config.MILLRACE_MAX_RUN_TIMEOUT_SECONDS,
-    requests_per_minute: config.MILLRACE_RATE_LIMIT ?? null,
-    concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS ?? null,
-    webhook_subscriptions: MAX_SUBSCRIPTIONS,
-    triggers: config.MILLRACE_MAX_TRIGGERS,
-    schedule_seconds: config.MILLRACE_MIN_SCHEDULE_SECONDS,
-    event_retention_seconds: Math.floor(config.MILLRACE_EVENT_RETENTION_MS / 1000),
-    monitors: config.MILLRACE_MAX_MONITORS,
-    evaluators_per_monitor: config.MILLRACE_MAX_MONITOR_EVALUATORS,
-    monitor_window_seconds: config.MILLRACE_MONITOR_MIN_WINDOW_SECONDS,
-    monitored_runs_per_hour: config.MILLRACE_MONITOR_RUNS_PER_HOUR,
-    monitor_retention_days: config.MILLRACE_MONITOR_RETENTION_DAYS,
-    skill_files: MAX_SKILL_FILES,
-    skill_bytes: MAX_SKILL_BYTES,
-    skill_path_chars: MAX_PATH_CHARS,
-    skill_front_matter_chars: MAX_FRONT_MATTER_CHARS,
-    page_size: 200,
-    idempotency_seconds: 86_400,
-  };
-  return [
-    defineOperation({
-      id: "getLimits",
-      method: "GET",
-      path: "/v2/limits",
-      tag: "Service",
-      summary: "Get the limits of this installation",
-      description: "Returns the limits of requests, flows and runs. `null` means that a limit is off.",
-      auth: "secret",
-      success: { 200: { description: "The limits.", schema: limitsSchema } },
-      async handler() {
-        return { status: 200, body: limits };
-      },
-    }),
-  ];
-}
+export const limitsOperations = [
+  define({
+    id: "getLimits",
+    route: "GET /v2/limits",
+    summary: "Get the limits of this installation",
+    description: "Returns the limits of requests, flows and runs. `null` means that a limit is off.",
+    success: { 200: { description: "The limits.", schema: limitsSchema } },
+    async handler(_request, { config }) {
+      return { status: 200, body: limitsOf(config) };
+    },
+  }),
+];

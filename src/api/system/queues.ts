@@ -1,8 +1,6 @@
 import { z } from "zod";
 import type { QueueStats } from "../../temporal/queues.ts";
-import type { ApiDeps } from "../deps.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 
 /** One process asks Temporal at most once in this time (ms), however many requests it gets. */
 const FRESH_MS = 2000;
@@ -30,30 +28,28 @@ const queueSchema = z
   .meta({ id: "TaskQueue" });
 const queuesSchema = z.object({ at: z.iso.datetime(), queues: z.array(queueSchema) }).meta({ id: "TaskQueues" });
 
-/** `/v2/queues`: tasks that wait for workers. */
-export function createQueueOperations({ describeQueues }: ApiDeps): Operation[] {
-  const read = sharedFor(FRESH_MS, async () => ({
+const define = operationsOf({ tag: "Service", auth: "secret" }, ({ describeQueues }) => ({
+  read: sharedFor(FRESH_MS, async () => ({
     at: new Date().toISOString(),
     queues: (await describeQueues()).map(presentQueue),
-  }));
-  return [
-    defineOperation({
-      id: "listQueues",
-      method: "GET",
-      path: "/v2/queues",
-      tag: "Service",
-      summary: "List task queues",
-      description:
-        "Lists the installation's task queues, which all organisations share, with the number of waiting tasks and of workers.",
-      auth: "secret",
-      role: "admin",
-      success: { 200: { description: "The task queues.", schema: queuesSchema } },
-      async handler() {
-        return { status: 200, body: await read() };
-      },
-    }),
-  ];
-}
+  })),
+}));
+
+/** `/v2/queues`: tasks that wait for workers. */
+export const queueOperations = [
+  define({
+    id: "listQueues",
+    route: "GET /v2/queues",
+    summary: "List task queues",
+    description:
+      "Lists the installation's task queues, which all organisations share, with the number of waiting tasks and of workers.",
+    role: "admin",
+    success: { 200: { description: "The task queues.", schema: queuesSchema } },
+    async handler(_request, { read }) {
+      return { status: 200, body: await read() };
+    },
+  }),
+];
 
 function presentQueue({ queue, type, pollers, backlog, backlog_age_seconds }: QueueStats): z.infer<typeof queueSchema> {
   return { queue, type, workers: pollers, backlog, backlog_age_seconds };

@@ -11,14 +11,12 @@ import { repeatFiring } from "../../services/triggers/receive.ts";
 import { requireTrigger } from "../../services/triggers/triggers.ts";
 import { findFiring, listFirings } from "../../stores/triggers/firings.ts";
 import type { FiringRow } from "../../stores/triggers/firings.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
+import { asDeclared } from "../http/as-declared.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf, linkTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
-import { startingRuns } from "./starting-runs.ts";
+import { START_PROBLEMS } from "../http/environment.ts";
 
-const COMMON = { tag: "Triggers", auth: "secret" } as const;
 const FIRINGS = "/v2/triggers/{id}/firings";
 const params = z.object({ id: pathId("trigger") });
 const firingParams = params.extend({ firing_id: pathId("firing") });
@@ -53,105 +51,82 @@ export const firingSchema = z
   .meta({ id: "TriggerFiring" });
 
 function present(firing: FiringRow, reader: Principal, isListed: boolean): z.infer<typeof firingSchema> {
-  const { run_id, trigger_id, state, error, payload, repeat_of, run_state, created_at } = firing;
+  const { run_id, state, payload, run_state } = firing;
   const payload_omitted = isListed && payload !== null && JSON.stringify(payload).length > LISTED_PAYLOAD_CHARS;
   const shown = payload === null || payload_omitted ? null : payload;
-  return {
+  return asDeclared(firingSchema, {
+    ...firing,
     firing_id: run_id,
-    trigger_id,
-    state,
-    error,
     payload: shown === null || seesSecrets(reader) ? shown : maskLiterals(shown),
     payload_omitted,
-    repeat_of,
     run_id: state === "started" || run_state !== null ? run_id : null,
-    run_state,
-    created_at,
-  };
+  });
 }
+
+const define = operationsOf({ tag: "Triggers", auth: "secret" });
 
 /** `/v2/triggers/{id}/firings`: the firings of a trigger, with their outcome. */
-export function createFiringOperations(deps: ApiDeps, services: ApiServices): Operation[] {
-  const { db, reads, secrets } = deps;
-  const starting = startingRuns(deps, services);
-
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "listTriggerFirings",
-      method: "GET",
-      path: FIRINGS,
-      summary: "List a trigger's firings",
-      description:
-        "Lists the times the trigger fired, newest first, also when it started no run. Firings are kept as long as events.",
-      params,
-      query: listQuery.extend({ state: z.enum(FIRING_STATES).optional() }),
-      success: { 200: { description: "A page of firings.", schema: pageOf(firingSchema, "TriggerFiringPage") } },
-      async handler({ params: { id }, query, principal }) {
-        const { org_id } = principal;
-        await db.org(org_id, (connection) => requireTrigger(connection, id));
-        const { state } = query;
-        return listPage({
-          list: "trigger-firings",
-          orgId: org_id,
-          query,
-          filters: { id, state },
-          fetch: (keyset) => reads.org(org_id, (connection) => listFirings(connection, id, state ?? null, keyset)),
-          idOf: ({ run_id }) => run_id,
-          present: (firing) => present(firing, principal, true),
-        });
+export const firingOperations = [
+  define({
+    id: "listTriggerFirings",
+    route: `GET ${FIRINGS}`,
+    summary: "List a trigger's firings",
+    description:
+      "Lists the times the trigger fired, newest first, also when it started no run. Firings are kept as long as events.",
+    params,
+    query: listQuery.extend({ state: z.enum(FIRING_STATES).optional() }),
+    success: { 200: { description: "A page of firings.", schema: pageOf(firingSchema) } },
+    async handler({ params: { id }, query, principal }, { db, reads }) {
+      const { org_id } = principal;
+      await db.org(org_id, (connection) => requireTrigger(connection, id));
+      const { state } = query;
+      return listPage("trigger-firings", org_id, query, {
+        filters: { id, state },
+        fetch: (keyset) => reads.org(org_id, (connection) => listFirings(connection, id, state ?? null, keyset)),
+        idOf: ({ run_id }) => run_id,
+        present: (firing) => present(firing, principal, true),
+      });
+    },
+  }),
+  define({
+    id: "getTriggerFiring",
+    route: `GET ${FIRINGS}/{firing_id}`,
+    summary: "Get a trigger's firing",
+    description: "Returns the firing with its whole payload.",
+    params: firingParams,
+    success: { 200: { description: "The firing.", schema: firingSchema } },
+    async handler({ params: { id, firing_id }, principal }, { db }) {
+      const firing = await db.org(principal.org_id, async (connection) => {
+        await requireTrigger(connection, id);
+        return required(await findFiring(connection, id, firing_id), "firing");
+      });
+      return { status: 200, body: present(firing, principal, false) };
+    },
+  }),
+  define({
+    id: "repeatTriggerFiring",
+    route: `POST ${FIRINGS}/{firing_id}/repeat`,
+    summary: "Fire a trigger again",
+    description:
+      "Starts a run of the published flow with the payload of an earlier firing and the trigger's current expressions. Works for disabled triggers. It is recorded as a new firing. If the expressions or the flow reject the payload, the call returns 422 and the new firing is `failed`.",
+    params: firingParams,
+    idempotent: true,
+    problems: [...START_PROBLEMS, "conflict", "service_unavailable"],
+    success: {
+      202: {
+        description: "The run was accepted.",
+        schema: z.object({ firing_id: z.uuid(), run_id: z.uuid() }).meta({ id: "TriggerFiringRepeated" }),
+        headers: { Location: "URL of the run." },
+        links: { get: linkTo("getRun", ["run_id"]) },
       },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getTriggerFiring",
-      method: "GET",
-      path: `${FIRINGS}/{firing_id}`,
-      summary: "Get a trigger's firing",
-      description: "Returns the firing with its whole payload.",
-      params: firingParams,
-      success: { 200: { description: "The firing.", schema: firingSchema } },
-      async handler({ params: { id, firing_id }, principal }) {
-        const firing = await db.org(principal.org_id, async (connection) => {
-          await requireTrigger(connection, id);
-          return required(await findFiring(connection, id, firing_id), "firing");
-        });
-        return { status: 200, body: present(firing, principal, false) };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "repeatTriggerFiring",
-      method: "POST",
-      path: `${FIRINGS}/{firing_id}/repeat`,
-      summary: "Fire a trigger again",
-      description:
-        "Starts a run of the published flow with the payload of an earlier firing and the trigger's current expressions. Works for disabled triggers. It is recorded as a new firing. If the expressions or the flow reject the payload, the call returns 422 and the new firing is `failed`.",
-      params: firingParams,
-      idempotent: true,
-      problems: [
-        "conflict",
-        "too_many_nested_runs",
-        "too_many_concurrent_runs",
-        "quota_exceeded",
-        "service_unavailable",
-      ],
-      success: {
-        202: {
-          description: "The run was accepted.",
-          schema: z.object({ firing_id: z.uuid(), run_id: z.uuid() }).meta({ id: "TriggerFiringRepeated" }),
-          headers: { Location: "URL of the run." },
-          links: { get: linkTo("getRun", ["run_id"]) },
-        },
-      },
-      async handler({ params: { id, firing_id }, principal, newId, ctx }) {
-        const { org_id } = principal;
-        const trigger = await db.org(org_id, (connection) => requireTrigger(connection, id));
-        const run_id = newId();
-        const caller = callerOfRequest(secrets, org_id, ctx.headers);
-        await repeatFiring(starting, trigger, { firing_id, run_id, caller, key_id: keyOf(principal) });
-        return { status: 202, body: { firing_id: run_id, run_id }, headers: { Location: `/v2/runs/${run_id}` } };
-      },
-    }),
-  ];
-}
+    },
+    async handler({ params: { id, firing_id }, principal, newId, ctx }, { db, secrets, starting }) {
+      const { org_id } = principal;
+      const trigger = await db.org(org_id, (connection) => requireTrigger(connection, id));
+      const run_id = newId();
+      const caller = callerOfRequest(secrets, org_id, ctx.headers);
+      await repeatFiring(starting, trigger, { firing_id, run_id, caller, key_id: keyOf(principal) });
+      return { status: 202, body: { firing_id: run_id, run_id }, headers: { Location: `/v2/runs/${run_id}` } };
+    },
+  }),
+];

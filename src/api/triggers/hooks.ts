@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { notFound, Problem } from "../../domain/errors.ts";
+import { notFound, Problem, invalid, ValidationProblem } from "../../domain/errors.ts";
 import { challengeOf } from "../../domain/triggers/handshake.ts";
 import type { HandshakeRequest } from "../../domain/triggers/handshake.ts";
 import { receiveWebhook } from "../../services/triggers/receive.ts";
@@ -7,107 +7,159 @@ import { hashAddress } from "../../services/triggers/triggers.ts";
 import { secretContext } from "../../stores/secrets/sealed.ts";
 import { findTriggerByAddress } from "../../stores/triggers/triggers.ts";
 import type { TriggerOf } from "../../stores/triggers/triggers.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
-import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf } from "../http/operation.ts";
 import { createRateLimiter } from "../../services/rate-limiter.ts";
-import { readHookBody } from "./hook-body.ts";
-import { startingRuns } from "./starting-runs.ts";
+import { START_PROBLEMS } from "../http/environment.ts";
+import type { IncomingMessage } from "node:http";
+import { isUtf8 } from "node:buffer";
+import type { Json } from "../../domain/json.ts";
+import { MAX_JSON_VALUES, MAX_WIDE_JSON_VALUES, unstorableIssue } from "../http/json-guard.ts";
+import { checkEncoding, mediaType, readBytes, readJson } from "../http/read-json.ts";
+
+const FORM = "application/x-www-form-urlencoded";
+const TEXT = /^(?:text\/[\w.+-]+|application\/(?:xml|[\w.+-]+\+xml))$/;
+/** The accepted content types, for the sender of another one. */
+const WANTED = `application/json, ${FORM}, text/* or XML`;
+const PERCENT = 0x25;
+
+/**
+ * The body of a request to a trigger: JSON unchanged, the fields of a form, or any text as text. Throws Problems: 413, 415 for any other
+ * type, and 422 for a body that is not of its declared type.
+ */
+async function readHookBody(req: IncomingMessage, limit: number): Promise<{ bytes: Buffer; body: Json }> {
+  const type = mediaType(req);
+  if (type !== FORM && !TEXT.test(type)) {
+    const options = { limit, maxValues: MAX_WIDE_JSON_VALUES, wanted: WANTED };
+    const { value, bytes } = await readJson(req, options);
+    return { bytes, body: (value ?? null) as Json };
+  }
+  checkEncoding(req);
+  const bytes = await readBytes(req, limit);
+  if (!isUtf8(bytes)) throw invalid(["body"], "The body is not valid UTF-8");
+  const text = bytes.toString("utf8");
+  return { bytes, body: type === FORM ? fieldsOf(text) : storable(text) };
+}
+
+/** A text for each name, or a list for a repeated name. */
+function fieldsOf(text: string): Json {
+  if (text.split("&", MAX_JSON_VALUES + 1).length > MAX_JSON_VALUES)
+    throw invalid(["body"], `A form can have at most ${MAX_JSON_VALUES} fields`);
+  if (!isUtf8(unescaped(text))) throw invalid(["body"], "The percent-encoded text of the form is not valid UTF-8");
+  const fields = new Map<string, Json>();
+  for (const [name, given] of new URLSearchParams(text)) {
+    if (name === "__proto__") throw invalid(["body", name], "This field name is not allowed");
+    const value = storable(given);
+    const before = fields.get(storable(name));
+    fields.set(name, before === undefined ? value : [before, value].flat());
+  }
+  return Object.fromEntries(fields);
+}
+
+/** Decodes the percent encoding of a form's bytes. */
+function unescaped(text: string): Uint8Array {
+  const bytes = Buffer.from(text);
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++, length++) {
+    const digits = bytes[at] === PERCENT ? bytes.toString("latin1", at + 1, at + 3) : "";
+    const isEscape = /^[\da-f]{2}$/i.test(digits);
+    bytes[length] = isEscape ? Number.parseInt(digits, 16) : (bytes[at] ?? 0);
+    if (isEscape) at += 2;
+  }
+  return bytes.subarray(0, length);
+}
+
+/**
+ * The text unchanged. The sender gets an error if it cannot be stored, in a form as in JSON, so that nothing is dropped silently. Throws
+ * 422.
+ */
+function storable(text: string): string {
+  const issue = unstorableIssue(text, ["body"]);
+  if (issue !== null) throw new ValidationProblem([issue]);
+  return text;
+}
 
 /** Longest body of a request to a trigger (bytes). */
 const MAX_BODY_BYTES = 1024 * 1024;
 const PLAIN = "text/plain; charset=utf-8";
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
-/** `/hooks/{token}`: the URLs of inbound webhooks. */
-export function createHookOperations(deps: ApiDeps, services: ApiServices): Operation[] {
-  const { config, db, secrets } = deps;
+const define = operationsOf({ tag: "Triggers", auth: "none" }, ({ config, db, secrets }) => {
   const limiter = createRateLimiter(db, { name: "hooks", points: config.MILLRACE_HOOK_RATE_LIMIT, seconds: 60 });
-  const starting = { ...startingRuns(deps, services), secrets };
+  return {
+    /** The trigger of a URL, if it currently accepts requests. Throws 404 and 429. */
+    async triggerAt(token: string): Promise<TriggerOf<"webhook">> {
+      const trigger = TOKEN.test(token)
+        ? await db.system((connection) => findTriggerByAddress(connection, hashAddress(token)))
+        : null;
+      if (trigger === null) throw notFound("trigger");
+      await limiter.take(trigger.id);
+      return trigger;
+    },
+    challengeFor(trigger: TriggerOf<"webhook">, request: HandshakeRequest): string | null {
+      const { handshake } = trigger.config;
+      if (handshake === undefined || !trigger.enabled) return null;
+      const secret =
+        trigger.secret === null ? "" : secrets.open(trigger.secret, secretContext("triggers", trigger.id, "secret"));
+      return challengeOf(handshake, secret, request);
+    },
+  };
+});
 
-  /** The trigger of a URL, if it currently accepts requests. Throws 404 and 429. */
-  async function triggerAt(token: string): Promise<TriggerOf<"webhook">> {
-    const trigger = TOKEN.test(token)
-      ? await db.system((connection) => findTriggerByAddress(connection, hashAddress(token)))
-      : null;
-    if (trigger === null) throw notFound("trigger");
-    await limiter.take(trigger.id);
-    return trigger;
-  }
-  function challengeFor(trigger: TriggerOf<"webhook">, request: HandshakeRequest): string | null {
-    const { handshake } = trigger.config;
-    if (handshake === undefined || !trigger.enabled) return null;
-    const secret =
-      trigger.secret === null ? "" : secrets.open(trigger.secret, secretContext("triggers", trigger.id, "secret"));
-    return challengeOf(handshake, secret, request);
-  }
-
-  return [
-    defineOperation({
-      id: "receiveWebhook",
-      audit: "run",
-      method: "POST",
-      path: "/hooks/{token}",
-      tag: "Triggers",
-      summary: "Start a run through an inbound webhook",
-      description: `Starts a run with the request as its payload. The URL is the credential, in addition to the signature that the trigger requires. A repeated delivery returns the run that the first one started. Accepts up to ${MAX_BODY_BYTES} bytes of JSON, form fields or text. A verification request of the trigger's \`handshake\` gets its challenge back and starts no run.`,
-      auth: "none",
-      params: z.object({ token: z.string().max(1000).describe("The secret part of the webhook's URL.") }),
-      looseQuery: true,
-      bytes: "application/json",
-      examples: { order: { order: { id: 17 } } },
-      problems: [
-        "bad_request",
-        "unauthorized",
-        "conflict",
-        "too_many_nested_runs",
-        "payload_too_large",
-        "unsupported_media_type",
-        "too_many_concurrent_runs",
-        "quota_exceeded",
-        "rate_limited",
-        "service_unavailable",
-      ],
-      success: {
-        200: { description: "The challenge of the verification request.", content: { "text/plain": z.string() } },
-        202: {
-          description: "The run was accepted.",
-          schema: z.object({ run_id: z.uuid() }).meta({ id: "RunAccepted" }),
-        },
-      },
-      async handler({ params: { token }, ctx }) {
-        const trigger = await triggerAt(token);
-        const { bytes, body } = await readHookBody(ctx.req, MAX_BODY_BYTES);
-        const query = firsts(ctx.query);
-        const challenge = challengeFor(trigger, { method: "POST", query, body });
-        if (challenge !== null) return { status: 200, type: PLAIN, content: challenge };
-        const request = { headers: firsts(ctx.headers), query, bytes, body };
-        const { run_id, repeated } = await receiveWebhook(starting, trigger, request);
-        return { status: 202, body: { run_id }, headers: repeated ? { "Idempotent-Replayed": "true" } : {} };
-      },
-    }),
-    defineOperation({
-      id: "answerHandshake",
-      method: "GET",
-      path: "/hooks/{token}",
-      tag: "Triggers",
-      summary: "Answer a webhook verification request",
-      description:
-        "Returns the challenge that the sender sends to verify the URL. For triggers whose `handshake` uses GET (`meta`). Starts no run.",
-      auth: "none",
-      params: z.object({ token: z.string().max(1000).describe("The secret part of the webhook's URL.") }),
-      looseQuery: true,
-      problems: ["forbidden", "rate_limited", "service_unavailable"],
-      success: { 200: { description: "The challenge.", content: { "text/plain": z.string() } } },
-      async handler({ params: { token }, ctx }) {
-        const trigger = await triggerAt(token);
-        const challenge = challengeFor(trigger, { method: "GET", query: firsts(ctx.query), body: null });
-        if (challenge === null) throw new Problem("forbidden", "The trigger does not support this kind of handshake.");
-        return { status: 200, type: PLAIN, content: challenge };
-      },
-    }),
-  ];
-}
+/** `/hooks/{token}`: the URLs of inbound webhooks. */
+export const hookOperations = [
+  define({
+    id: "receiveWebhook",
+    audit: "run",
+    route: "POST /hooks/{token}",
+    summary: "Start a run through an inbound webhook",
+    description: `Starts a run with the request as its payload. The URL is the credential, in addition to the signature that the trigger requires. A repeated delivery returns the run that the first one started. Accepts up to ${MAX_BODY_BYTES} bytes of JSON, form fields or text. A verification request of the trigger's \`handshake\` gets its challenge back and starts no run.`,
+    params: z.object({ token: z.string().max(1000).describe("The secret part of the webhook's URL.") }),
+    looseQuery: true,
+    bytes: "application/json",
+    examples: { order: { order: { id: 17 } } },
+    problems: [
+      ...START_PROBLEMS,
+      "bad_request",
+      "unauthorized",
+      "conflict",
+      "payload_too_large",
+      "unsupported_media_type",
+      "rate_limited",
+      "service_unavailable",
+    ],
+    success: {
+      200: { description: "The challenge of the verification request.", content: { "text/plain": z.string() } },
+      202: { description: "The run was accepted.", schema: z.object({ run_id: z.uuid() }).meta({ id: "RunAccepted" }) },
+    },
+    async handler({ params: { token }, ctx }, { triggerAt, challengeFor, starting, secrets }) {
+      const trigger = await triggerAt(token);
+      const { bytes, body } = await readHookBody(ctx.req, MAX_BODY_BYTES);
+      const query = firsts(ctx.query);
+      const challenge = challengeFor(trigger, { method: "POST", query, body });
+      if (challenge !== null) return { status: 200, type: PLAIN, content: challenge };
+      const request = { headers: firsts(ctx.headers), query, bytes, body };
+      const { run_id, repeated } = await receiveWebhook({ ...starting, secrets }, trigger, request);
+      return { status: 202, body: { run_id }, headers: repeated ? { "Idempotent-Replayed": "true" } : {} };
+    },
+  }),
+  define({
+    id: "answerHandshake",
+    route: "GET /hooks/{token}",
+    summary: "Answer a webhook verification request",
+    description:
+      "Returns the challenge that the sender sends to verify the URL. For triggers whose `handshake` uses GET (`meta`). Starts no run.",
+    params: z.object({ token: z.string().max(1000).describe("The secret part of the webhook's URL.") }),
+    looseQuery: true,
+    problems: ["forbidden", "rate_limited", "service_unavailable"],
+    success: { 200: { description: "The challenge.", content: { "text/plain": z.string() } } },
+    async handler({ params: { token }, ctx }, { triggerAt, challengeFor }) {
+      const trigger = await triggerAt(token);
+      const challenge = challengeFor(trigger, { method: "GET", query: firsts(ctx.query), body: null });
+      if (challenge === null) throw new Problem("forbidden", "The trigger does not support this kind of handshake.");
+      return { status: 200, type: PLAIN, content: challenge };
+    },
+  }),
+];
 
 /** One text per name: the first if there are several. */
 function firsts(given: Readonly<Record<string, string | readonly string[] | undefined>>): Record<string, string> {

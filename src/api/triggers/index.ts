@@ -1,7 +1,6 @@
-import type { CreateOperations } from "../deps.ts";
-import { createTriggerOperations } from "./triggers.ts";
-import { createFiringOperations } from "./firings.ts";
-import { createHookOperations } from "./hooks.ts";
+import { triggerOperations } from "./triggers.ts";
+import { firingOperations } from "./firings.ts";
+import { hookOperations } from "./hooks.ts";
 
 /** The operations of triggers. */
-export const triggers: CreateOperations = [createTriggerOperations, createFiringOperations, createHookOperations];
+export const triggers = [...triggerOperations, ...firingOperations, ...hookOperations];

@@ -18,17 +18,15 @@ import {
 } from "../../services/triggers/triggers.ts";
 import { listTriggers } from "../../stores/triggers/triggers.ts";
 import type { TriggerDetail, TriggerRow } from "../../stores/triggers/triggers.ts";
-import type { ApiDeps, ApiServices } from "../deps.ts";
+import type { HandlerDeps } from "../deps.ts";
 import { baseUrl } from "../http/base-url.ts";
-import { ETAG, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
+import { ETAG, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { toValidationIssues } from "../../domain/issues.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf, linkTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { PRODUCTION } from "../../domain/projects/environments.ts";
 import { environmentName } from "../http/environment.ts";
-import { startingRuns } from "./starting-runs.ts";
 import {
   createdTriggerSchema,
   presentTrigger,
@@ -38,7 +36,6 @@ import {
 } from "./trigger-presenter.ts";
 import type { Audit, RowAudit } from "../../services/audit/audit.ts";
 
-const COMMON = { tag: "Triggers", auth: "secret" } as const;
 const MAX_INPUTS = 50;
 const params = z.object({ id: pathId("trigger") });
 
@@ -82,208 +79,193 @@ const changeBody = z
 
 const PROJECT = "0197f0a0-0000-7000-8000-000000000000";
 
-/** `/v2/triggers`: rules that start runs automatically. */
-export function createTriggerOperations(deps: ApiDeps, services: ApiServices): Operation[] {
-  const { config: settings, db, reads } = deps;
-  const toResponse = async (trigger: TriggerDetail, reader: Principal) =>
-    tagged({ ...presentTrigger(trigger, reader), ...(await outlookOf(deps, trigger)) }, revisionTag(trigger.revision));
-  const starting = startingRuns(deps, services);
-
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "createTrigger",
-      method: "POST",
-      path: "/v2/triggers",
-      summary: "Create a trigger",
-      description: `Creates a trigger, which starts runs of a project's published flow. ${TRIGGER_TYPES.map(({ trigger_id, description }) => `\`${trigger_id}\`: ${description}`).join(" ")}`,
-      body: createBody,
-      idempotent: true,
-      confidential: true,
-      problems: ["not_found", "conflict"],
-      examples: {
-        schedule: {
-          project_id: PROJECT,
-          provider_id: "millrace",
-          trigger_id: "schedule",
-          config: { cron: "0 9 * * mon-fri", time_zone: "Europe/Berlin" },
-          inputs: { "in-0": "payload.scheduled_at" },
-        },
-        webhook: {
-          project_id: PROJECT,
-          provider_id: "millrace",
-          trigger_id: "webhook",
-          config: { verification: "github", secret: "the secret set at GitHub" },
-          inputs: { "in-0": "payload.body.repository.full_name" },
-        },
-        run_event: {
-          project_id: PROJECT,
-          provider_id: "millrace",
-          trigger_id: "run_event",
-          config: { states: ["FAILED"] },
-          inputs: { "in-0": "payload.error.message" },
-        },
-        changed: {
-          project_id: PROJECT,
-          provider_id: "http",
-          trigger_id: "http.changed",
-          config: { url: "https://example.com/status.json", every_minutes: 10, json_path: "$.state" },
-          inputs: { "in-0": "payload.value" },
-        },
-        rows: {
-          project_id: PROJECT,
-          provider_id: "postgres",
-          trigger_id: "postgres.new_rows",
-          config: { connection_id: PROJECT, table: "shop.orders", column: "id" },
-          inputs: { "in-0": "payload.row.note" },
-        },
-      },
-      success: {
-        201: {
-          description: "The trigger. For an inbound webhook it includes the webhook's URL.",
-          schema: createdTriggerSchema,
-          headers: { Location: "URL of the trigger in this API.", ...ETAG },
-          links: { get: linkTo("getTrigger", ["id"]) },
-        },
-      },
-      async handler({ body, principal, newId, requireHeld, ctx, audit }) {
-        const type = findTriggerType(body.provider_id, body.trigger_id);
-        if (type === undefined) throw unknownType();
-        const id = newId();
-        const { trigger, token } = await createTrigger(deps, {
-          id,
-          org_id: principal.org_id,
-          project_id: body.project_id,
-          environment: body.environment,
-          type,
-          config: readConfig(type, body.config, principal),
-          inputs: body.inputs,
-          enabled: body.enabled,
-          setBy: principal,
-          requireHeld,
-          audited: auditOf(audit, id, principal, body.config),
-        });
-        const address = token === null ? null : `${baseUrl(settings, ctx)}/hooks/${token}`;
-        const answer = await toResponse(trigger, principal);
-        return {
-          status: 201,
-          body: { ...answer.body, address },
-          headers: { ...answer.headers, Location: `/v2/triggers/${trigger.id}` },
-        };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "listTriggers",
-      method: "GET",
-      path: "/v2/triggers",
-      summary: "List triggers",
-      description: "Lists triggers, newest first. Disabled triggers are included.",
-      query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional() }),
-      success: { 200: { description: "A page of triggers.", schema: pageOf(triggerSchema, "ProjectTriggerPage") } },
-      async handler({ query, principal }) {
-        const { org_id } = principal;
-        const { project_id } = query;
-        return listPage({
-          list: "triggers",
-          orgId: org_id,
-          query,
-          filters: { project_id },
-          fetch: (keyset) =>
-            reads.org(org_id, (connection) =>
-              listTriggers(connection, project_id ?? null, keyset, visibleProjects(principal)),
-            ),
-          idOf: ({ id }) => id,
-          present: (trigger) => presentTrigger(trigger, asIn(principal, trigger.project_id)),
-        });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getTrigger",
-      method: "GET",
-      path: "/v2/triggers/{id}",
-      summary: "Get a trigger",
-      description: "Returns the trigger with the time it last fired and the error of that time, if any.",
-      params,
-      success: { 200: { description: "The trigger.", schema: triggerDetailSchema, headers: ETAG } },
-      async handler({ params: { id }, principal }) {
-        const trigger = await db.org(principal.org_id, (connection) => requireTrigger(connection, id));
-        return toResponse(trigger, principal);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "changeTrigger",
-      method: "PATCH",
-      path: "/v2/triggers/{id}",
-      summary: "Change, disable or enable a trigger",
-      description:
-        "Changes, disables or enables a trigger. Omitted fields keep their values. Changes apply from the next time the trigger fires.",
-      params,
-      headers: ifMatchHeaders,
-      body: changeBody,
-      confidential: true,
-      examples: { disable: { enabled: false }, inputs: { inputs: { "in-0": "payload.body.id" } } },
-      success: { 200: { description: "The updated trigger.", schema: triggerDetailSchema, headers: ETAG } },
-      async handler({ params: { id }, headers, body, principal, audit }) {
-        const changed = await changeTrigger(
-          deps,
-          principal,
-          id,
-          body,
-          (type, whole) => readConfig(type, whole, principal),
-          ({ revision }) => requireMatch(headers["if-match"], revisionTag(revision)),
-          auditOf(audit, id, principal, body.config),
-        );
-        return toResponse(changed, principal);
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "testTrigger",
-      method: "POST",
-      path: "/v2/triggers/{id}/test",
-      summary: "Test a trigger",
-      description:
-        "Starts a run with the given payload, or a sample. Works for disabled triggers. Returns 422 if the expressions or the flow reject the payload.",
-      params,
-      body: z
-        .strictObject({ payload: jsonObjectSchema.optional().describe("The value of `payload` in expressions.") })
-        .meta({ id: "ProjectTriggerTest" }),
-      idempotent: true,
-      examples: { sample: {}, own: { payload: { body: { order: { id: 17 } }, headers: {}, query: {} } } },
-      problems: ["too_many_concurrent_runs", "quota_exceeded", "service_unavailable"],
-      success: {
-        202: {
-          description: "The run was accepted.",
-          schema: z.object({ run_id: z.uuid(), payload: jsonObjectSchema }).meta({ id: "ProjectTriggerTested" }),
-          headers: { Location: "URL of the run." },
-        },
-      },
-      async handler({ params: { id }, body, principal, newId }) {
-        const trigger = await db.org(principal.org_id, (connection) => requireTrigger(connection, id));
-        const asked = { run_id: newId(), payload: body.payload, key_id: keyOf(principal) };
-        const tested = await testTrigger(starting, trigger, asked);
-        return { status: 202, body: tested, headers: { Location: `/v2/runs/${tested.run_id}` } };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "deleteTrigger",
-      method: "DELETE",
-      path: "/v2/triggers/{id}",
-      summary: "Delete a trigger",
-      description: "Deletes the trigger. It starts no more runs; its runs in progress continue.",
-      params,
-      success: { 204: { description: "Deleted." } },
-      async handler({ params: { id }, principal, audit }) {
-        await deleteTrigger(deps, principal.org_id, id, auditOf(audit, id, principal));
-        return { status: 204 };
-      },
-    }),
-  ];
+async function toResponse(deps: HandlerDeps, trigger: TriggerDetail, reader: Principal) {
+  const shown = { ...presentTrigger(trigger, reader), ...(await outlookOf(deps, trigger)) };
+  return tagged(shown, revisionTag(trigger.revision));
 }
+
+const define = operationsOf({ tag: "Triggers", auth: "secret" });
+
+/** `/v2/triggers`: rules that start runs automatically. */
+export const triggerOperations = [
+  define({
+    id: "createTrigger",
+    route: "POST /v2/triggers",
+    summary: "Create a trigger",
+    description: `Creates a trigger, which starts runs of a project's published flow. ${TRIGGER_TYPES.map(({ trigger_id, description }) => `\`${trigger_id}\`: ${description}`).join(" ")}`,
+    body: createBody,
+    idempotent: true,
+    confidential: true,
+    problems: ["not_found", "conflict"],
+    examples: {
+      schedule: {
+        project_id: PROJECT,
+        provider_id: "millrace",
+        trigger_id: "schedule",
+        config: { cron: "0 9 * * mon-fri", time_zone: "Europe/Berlin" },
+        inputs: { "in-0": "payload.scheduled_at" },
+      },
+      webhook: {
+        project_id: PROJECT,
+        provider_id: "millrace",
+        trigger_id: "webhook",
+        config: { verification: "github", secret: "the secret set at GitHub" },
+        inputs: { "in-0": "payload.body.repository.full_name" },
+      },
+      run_event: {
+        project_id: PROJECT,
+        provider_id: "millrace",
+        trigger_id: "run_event",
+        config: { states: ["FAILED"] },
+        inputs: { "in-0": "payload.error.message" },
+      },
+      changed: {
+        project_id: PROJECT,
+        provider_id: "http",
+        trigger_id: "http.changed",
+        config: { url: "https://example.com/status.json", every_minutes: 10, json_path: "$.state" },
+        inputs: { "in-0": "payload.value" },
+      },
+      rows: {
+        project_id: PROJECT,
+        provider_id: "postgres",
+        trigger_id: "postgres.new_rows",
+        config: { connection_id: PROJECT, table: "shop.orders", column: "id" },
+        inputs: { "in-0": "payload.row.note" },
+      },
+    },
+    success: {
+      201: {
+        description: "The trigger. For an inbound webhook it includes the webhook's URL.",
+        schema: createdTriggerSchema,
+        headers: { Location: "URL of the trigger in this API.", ...ETAG },
+        links: { get: linkTo("getTrigger", ["id"]) },
+      },
+    },
+    async handler({ body, principal, newId, requireHeld, ctx, audit }, deps) {
+      const type = findTriggerType(body.provider_id, body.trigger_id);
+      if (type === undefined) throw unknownType();
+      const id = newId();
+      const { trigger, token } = await createTrigger(deps, {
+        id,
+        org_id: principal.org_id,
+        project_id: body.project_id,
+        environment: body.environment,
+        type,
+        config: readConfig(type, body.config, principal),
+        inputs: body.inputs,
+        enabled: body.enabled,
+        setBy: principal,
+        requireHeld,
+        audited: auditOf(audit, id, principal, body.config),
+      });
+      const address = token === null ? null : `${baseUrl(deps.config, ctx)}/hooks/${token}`;
+      const answer = await toResponse(deps, trigger, principal);
+      return {
+        status: 201,
+        body: { ...answer.body, address },
+        headers: { ...answer.headers, Location: `/v2/triggers/${trigger.id}` },
+      };
+    },
+  }),
+  define({
+    id: "listTriggers",
+    route: "GET /v2/triggers",
+    summary: "List triggers",
+    description: "Lists triggers, newest first. Disabled triggers are included.",
+    query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional() }),
+    success: { 200: { description: "A page of triggers.", schema: pageOf(triggerSchema) } },
+    async handler({ query, principal }, { reads }) {
+      const { org_id } = principal;
+      const { project_id } = query;
+      return listPage("triggers", org_id, query, {
+        filters: { project_id },
+        fetch: (keyset) =>
+          reads.org(org_id, (connection) =>
+            listTriggers(connection, project_id ?? null, keyset, visibleProjects(principal)),
+          ),
+        idOf: ({ id }) => id,
+        present: (trigger) => presentTrigger(trigger, asIn(principal, trigger.project_id)),
+      });
+    },
+  }),
+  define({
+    id: "getTrigger",
+    route: "GET /v2/triggers/{id}",
+    summary: "Get a trigger",
+    description: "Returns the trigger with the time it last fired and the error of that time, if any.",
+    params,
+    success: { 200: { description: "The trigger.", schema: triggerDetailSchema, headers: ETAG } },
+    async handler({ params: { id }, principal }, deps) {
+      const trigger = await deps.db.org(principal.org_id, (connection) => requireTrigger(connection, id));
+      return toResponse(deps, trigger, principal);
+    },
+  }),
+  define({
+    id: "changeTrigger",
+    route: "PATCH /v2/triggers/{id}",
+    summary: "Change, disable or enable a trigger",
+    description:
+      "Changes, disables or enables a trigger. Omitted fields keep their values. Changes apply from the next time the trigger fires.",
+    params,
+    headers: ifMatchHeaders,
+    body: changeBody,
+    confidential: true,
+    examples: { disable: { enabled: false }, inputs: { inputs: { "in-0": "payload.body.id" } } },
+    success: { 200: { description: "The updated trigger.", schema: triggerDetailSchema, headers: ETAG } },
+    async handler({ params: { id }, headers, body, principal, audit }, deps) {
+      const changed = await changeTrigger(
+        deps,
+        principal,
+        id,
+        body,
+        (type, whole) => readConfig(type, whole, principal),
+        matchesRevision(headers),
+        auditOf(audit, id, principal, body.config),
+      );
+      return toResponse(deps, changed, principal);
+    },
+  }),
+  define({
+    id: "testTrigger",
+    route: "POST /v2/triggers/{id}/test",
+    summary: "Test a trigger",
+    description:
+      "Starts a run with the given payload, or a sample. Works for disabled triggers. Returns 422 if the expressions or the flow reject the payload.",
+    params,
+    body: z
+      .strictObject({ payload: jsonObjectSchema.optional().describe("The value of `payload` in expressions.") })
+      .meta({ id: "ProjectTriggerTest" }),
+    idempotent: true,
+    examples: { sample: {}, own: { payload: { body: { order: { id: 17 } }, headers: {}, query: {} } } },
+    problems: ["too_many_concurrent_runs", "quota_exceeded", "service_unavailable"],
+    success: {
+      202: {
+        description: "The run was accepted.",
+        schema: z.object({ run_id: z.uuid(), payload: jsonObjectSchema }).meta({ id: "ProjectTriggerTested" }),
+        headers: { Location: "URL of the run." },
+      },
+    },
+    async handler({ params: { id }, body, principal, newId }, { db, starting }) {
+      const trigger = await db.org(principal.org_id, (connection) => requireTrigger(connection, id));
+      const asked = { run_id: newId(), payload: body.payload, key_id: keyOf(principal) };
+      const tested = await testTrigger(starting, trigger, asked);
+      return { status: 202, body: tested, headers: { Location: `/v2/runs/${tested.run_id}` } };
+    },
+  }),
+  define({
+    id: "deleteTrigger",
+    route: "DELETE /v2/triggers/{id}",
+    summary: "Delete a trigger",
+    description: "Deletes the trigger. It starts no more runs; its runs in progress continue.",
+    params,
+    success: { 204: { description: "Deleted." } },
+    async handler({ params: { id }, principal, audit }, deps) {
+      await deleteTrigger(deps, principal.org_id, id, auditOf(audit, id, principal));
+      return { status: 204 };
+    },
+  }),
+];
 
 function auditOf(audit: Audit, id: string, principal: Principal, config?: JsonObject): RowAudit<TriggerRow> {
   const view = (trigger: TriggerRow) => presentTriggerSettings(trigger, asViewer(principal));

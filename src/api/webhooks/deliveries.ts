@@ -17,10 +17,8 @@ import {
 } from "../../stores/webhooks/deliveries.ts";
 import type { DeliveryFilter, WebhookDelivery } from "../../stores/webhooks/deliveries.ts";
 import { insertReplay } from "../../stores/webhooks/replays.ts";
-import type { ApiDeps } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation, linkTo } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf, linkTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import {
   presentDelivery,
@@ -63,166 +61,145 @@ const replayBody = z
   })
   .meta({ id: "WebhookReplayCreate" });
 
-const COMMON = { tag: "Webhooks", auth: "secret" } as const;
 const LINKS = { get: linkTo("getWebhookDelivery", ["subscription_id", "delivery_id"]) };
 
+const define = operationsOf({ tag: "Webhooks", auth: "secret" });
+
 /** Deliveries of webhook subscriptions, their attempts and redelivery. */
-export function createWebhookDeliveryOperations({ db, reads, config }: ApiDeps): Operation[] {
-  return [
-    defineOperation({
-      ...COMMON,
-      id: "testWebhookSubscription",
-      method: "POST",
-      path: "/v2/webhooks/subscriptions/{subscription_id}/test",
-      summary: "Send a test event to a webhook",
-      description: `Sends an event of type \`${TEST_EVENT_TYPE}\`, which is signed and retried like any other event.`,
-      params: subscriptionParams,
-      idempotent: true,
-      problems: ["subscription_disabled"],
-      success: { 202: { description: "The delivery of the test event.", schema: webhookDeliverySchema, links: LINKS } },
-      async handler({ params: { subscription_id }, principal: { org_id }, newId }) {
-        const delivery_id = newId();
-        const delivery = await db.orgTransaction(org_id, async (connection) => {
-          await lockEnabled(connection, subscription_id);
-          const made = await findDelivery(connection, subscription_id, delivery_id);
-          if (made) return made;
-          const event_id = uuidv7();
-          const data = { subscription_id, message: "A test of this webhook subscription." };
-          await insertEvent(connection, { event_id, org_id, type: TEST_EVENT_TYPE, data }, true);
-          const addressed = { delivery_id, org_id, subscription_id, event_id, event_type: TEST_EVENT_TYPE };
-          await insertDeliveries(connection, [addressed]);
-          return requireDelivery(connection, subscription_id, delivery_id);
+export const webhookDeliveryOperations = [
+  define({
+    id: "testWebhookSubscription",
+    route: "POST /v2/webhooks/subscriptions/{subscription_id}/test",
+    summary: "Send a test event to a webhook",
+    description: `Sends an event of type \`${TEST_EVENT_TYPE}\`, which is signed and retried like any other event.`,
+    params: subscriptionParams,
+    idempotent: true,
+    problems: ["subscription_disabled"],
+    success: { 202: { description: "The delivery of the test event.", schema: webhookDeliverySchema, links: LINKS } },
+    async handler({ params: { subscription_id }, principal: { org_id }, newId }, { db }) {
+      const delivery_id = newId();
+      const delivery = await db.orgTransaction(org_id, async (connection) => {
+        await lockEnabled(connection, subscription_id);
+        const made = await findDelivery(connection, subscription_id, delivery_id);
+        if (made) return made;
+        const event_id = uuidv7();
+        const data = { subscription_id, message: "A test of this webhook subscription." };
+        await insertEvent(connection, { event_id, org_id, type: TEST_EVENT_TYPE, data }, true);
+        const addressed = { delivery_id, org_id, subscription_id, event_id, event_type: TEST_EVENT_TYPE };
+        await insertDeliveries(connection, [addressed]);
+        return requireDelivery(connection, subscription_id, delivery_id);
+      });
+      return { status: 202, body: presentDelivery(delivery) };
+    },
+  }),
+  define({
+    id: "listWebhookDeliveries",
+    route: "GET /v2/webhooks/subscriptions/{subscription_id}/deliveries",
+    summary: "List webhook deliveries",
+    description: "Lists deliveries, newest first, one per event, with the outcome of the last attempt.",
+    params: subscriptionParams,
+    query: listQuery.extend(filters),
+    success: { 200: { description: "A page of deliveries.", schema: pageOf(webhookDeliverySchema) } },
+    async handler({ params: { subscription_id }, query, principal: { org_id } }, { db, reads }) {
+      await db.org(org_id, (connection) => requireSubscription(connection, subscription_id));
+      const event_id = EVENT_ID.exec(query.event ?? "")?.[1]?.toLowerCase() ?? null;
+      const filter: DeliveryFilter = {
+        status: query.status ?? null,
+        event_id,
+        event_type: event_id === null ? (query.event ?? null) : null,
+        since: query.since ?? null,
+      };
+      return listPage("webhook-deliveries", org_id, query, {
+        filters: { ...filter, subscription_id },
+        fetch: (keyset) =>
+          reads.org(org_id, (connection) => listDeliveries(connection, subscription_id, filter, keyset)),
+        idOf: (delivery) => delivery.delivery_id,
+        present: presentDelivery,
+      });
+    },
+  }),
+  define({
+    id: "getWebhookDelivery",
+    route: "GET /v2/webhooks/subscriptions/{subscription_id}/deliveries/{delivery_id}",
+    summary: "Get a webhook delivery",
+    description:
+      "Returns the delivery with the event and every attempt: its time, status and the beginning of the response.",
+    params: deliveryParams,
+    success: { 200: { description: "The delivery, its attempts and the event.", schema: webhookDeliveryDetailSchema } },
+    async handler({ params: { subscription_id, delivery_id }, principal }, { db, config }) {
+      const body = await db.org(principal.org_id, async (connection) => {
+        const { url: receiver } = await requireSubscription(connection, subscription_id);
+        const delivery = await requireDelivery(connection, subscription_id, delivery_id);
+        const attempts = await listAttempts(connection, delivery_id);
+        const event = await findEvent(connection, delivery.event_id);
+        // The event and the delivery were purged meanwhile, because their retention has expired.
+        if (!event) throw notFound(DELIVERY);
+        return presentDeliveryDetail(delivery, attempts, event, {
+          baseUrl: config.MILLRACE_PUBLIC_URL ?? "",
+          reader: principal,
+          receiver,
         });
-        return { status: 202, body: presentDelivery(delivery) };
+      });
+      return { status: 200, body };
+    },
+  }),
+  define({
+    id: "retryWebhookDelivery",
+    route: "POST /v2/webhooks/subscriptions/{subscription_id}/deliveries/{delivery_id}/retry",
+    summary: "Redeliver an event",
+    description:
+      "Sends the delivery again immediately and restarts the retry schedule. Works for delivered events too.",
+    params: deliveryParams,
+    idempotent: true,
+    problems: ["subscription_disabled"],
+    success: { 202: { description: "The updated delivery.", schema: webhookDeliverySchema, links: LINKS } },
+    async handler({ params: { subscription_id, delivery_id }, principal }, { db }) {
+      const delivery = await db.orgTransaction(principal.org_id, async (connection) => {
+        await requireSubscription(connection, subscription_id);
+        await requireDelivery(connection, subscription_id, delivery_id);
+        await lockEnabled(connection, subscription_id);
+        return retryDelivery(connection, subscription_id, delivery_id);
+      });
+      if (!delivery) throw notFound(DELIVERY);
+      return { status: 202, body: presentDelivery(delivery) };
+    },
+  }),
+  define({
+    id: "replayWebhookEvents",
+    route: "POST /v2/webhooks/subscriptions/{subscription_id}/replay",
+    summary: "Replay events",
+    description:
+      "Sends past events again that match the subscription's current settings, including events from before it was created or while it was disabled. Events keep their `webhook-id`, so that the receiver can recognise ones it already has. Deliveries in flight are not affected.",
+    params: subscriptionParams,
+    body: replayBody,
+    idempotent: true,
+    problems: ["subscription_disabled"],
+    examples: {
+      "what was missed": { since: "P7D", only_failed: true },
+      "one hour": {
+        since: "PT2H",
+        until: "PT1H",
+        events: ["run.failed", "run.cancelled"],
       },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "listWebhookDeliveries",
-      method: "GET",
-      path: "/v2/webhooks/subscriptions/{subscription_id}/deliveries",
-      summary: "List webhook deliveries",
-      description: "Lists deliveries, newest first, one per event, with the outcome of the last attempt.",
-      params: subscriptionParams,
-      query: listQuery.extend(filters),
-      success: {
-        200: { description: "A page of deliveries.", schema: pageOf(webhookDeliverySchema, "WebhookDeliveryPage") },
-      },
-      async handler({ params: { subscription_id }, query, principal: { org_id } }) {
-        await db.org(org_id, (connection) => requireSubscription(connection, subscription_id));
-        const event_id = EVENT_ID.exec(query.event ?? "")?.[1]?.toLowerCase() ?? null;
-        const filter: DeliveryFilter = {
-          status: query.status ?? null,
-          event_id,
-          event_type: event_id === null ? (query.event ?? null) : null,
-          since: query.since ?? null,
-        };
-        return listPage({
-          list: "webhook-deliveries",
-          orgId: org_id,
-          query,
-          filters: { ...filter, subscription_id },
-          fetch: (keyset) =>
-            reads.org(org_id, (connection) => listDeliveries(connection, subscription_id, filter, keyset)),
-          idOf: (delivery) => delivery.delivery_id,
-          present: presentDelivery,
+    },
+    success: { 202: { description: "The replay has started.", schema: webhookReplaySchema } },
+    async handler({ params: { subscription_id }, body, principal: { org_id }, newId }, { db, config }) {
+      const replay = await db.orgTransaction(org_id, async (connection) => {
+        // Checked before the times: a missing subscription is a 404, whatever else is wrong.
+        const subscription = await lockEnabled(connection, subscription_id);
+        return insertReplay(connection, {
+          replay_id: newId(),
+          org_id,
+          subscription_id,
+          ...requireTimes(body.since, body.until ?? null, config.MILLRACE_EVENT_RETENTION_MS),
+          events: body.events ?? subscription.events,
+          only_failed: body.only_failed,
         });
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "getWebhookDelivery",
-      method: "GET",
-      path: "/v2/webhooks/subscriptions/{subscription_id}/deliveries/{delivery_id}",
-      summary: "Get a webhook delivery",
-      description:
-        "Returns the delivery with the event and every attempt: its time, status and the beginning of the response.",
-      params: deliveryParams,
-      success: {
-        200: {
-          description: "The delivery, its attempts and the event.",
-          schema: webhookDeliveryDetailSchema,
-        },
-      },
-      async handler({ params: { subscription_id, delivery_id }, principal }) {
-        const body = await db.org(principal.org_id, async (connection) => {
-          const { url: receiver } = await requireSubscription(connection, subscription_id);
-          const delivery = await requireDelivery(connection, subscription_id, delivery_id);
-          const attempts = await listAttempts(connection, delivery_id);
-          const event = await findEvent(connection, delivery.event_id);
-          // The event and the delivery were purged meanwhile, because their retention has expired.
-          if (!event) throw notFound(DELIVERY);
-          return presentDeliveryDetail(delivery, attempts, event, {
-            baseUrl: config.MILLRACE_PUBLIC_URL ?? "",
-            reader: principal,
-            receiver,
-          });
-        });
-        return { status: 200, body };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "retryWebhookDelivery",
-      method: "POST",
-      path: "/v2/webhooks/subscriptions/{subscription_id}/deliveries/{delivery_id}/retry",
-      summary: "Redeliver an event",
-      description:
-        "Sends the delivery again immediately and restarts the retry schedule. Works for delivered events too.",
-      params: deliveryParams,
-      idempotent: true,
-      problems: ["subscription_disabled"],
-      success: { 202: { description: "The updated delivery.", schema: webhookDeliverySchema, links: LINKS } },
-      async handler({ params: { subscription_id, delivery_id }, principal }) {
-        const delivery = await db.orgTransaction(principal.org_id, async (connection) => {
-          await requireSubscription(connection, subscription_id);
-          await requireDelivery(connection, subscription_id, delivery_id);
-          await lockEnabled(connection, subscription_id);
-          return retryDelivery(connection, subscription_id, delivery_id);
-        });
-        if (!delivery) throw notFound(DELIVERY);
-        return { status: 202, body: presentDelivery(delivery) };
-      },
-    }),
-    defineOperation({
-      ...COMMON,
-      id: "replayWebhookEvents",
-      method: "POST",
-      path: "/v2/webhooks/subscriptions/{subscription_id}/replay",
-      summary: "Replay events",
-      description:
-        "Sends past events again that match the subscription's current settings, including events from before it was created or while it was disabled. Events keep their `webhook-id`, so that the receiver can recognise ones it already has. Deliveries in flight are not affected.",
-      params: subscriptionParams,
-      body: replayBody,
-      idempotent: true,
-      problems: ["subscription_disabled"],
-      examples: {
-        "what was missed": { since: "P7D", only_failed: true },
-        "one hour": {
-          since: "PT2H",
-          until: "PT1H",
-          events: ["run.failed", "run.cancelled"],
-        },
-      },
-      success: { 202: { description: "The replay has started.", schema: webhookReplaySchema } },
-      async handler({ params: { subscription_id }, body, principal: { org_id }, newId }) {
-        const replay = await db.orgTransaction(org_id, async (connection) => {
-          // Checked before the times: a missing subscription is a 404, whatever else is wrong.
-          const subscription = await lockEnabled(connection, subscription_id);
-          return insertReplay(connection, {
-            replay_id: newId(),
-            org_id,
-            subscription_id,
-            ...requireTimes(body.since, body.until ?? null, config.MILLRACE_EVENT_RETENTION_MS),
-            events: body.events ?? subscription.events,
-            only_failed: body.only_failed,
-          });
-        });
-        return { status: 202, body: presentReplay(replay) };
-      },
-    }),
-  ];
-}
+      });
+      return { status: 202, body: presentReplay(replay) };
+    },
+  }),
+];
 
 async function requireDelivery(db: Db, subscriptionId: string, deliveryId: string): Promise<WebhookDelivery> {
   return required(await findDelivery(db, subscriptionId, deliveryId), DELIVERY);

@@ -1,6 +1,5 @@
-import type { CreateOperations } from "../deps.ts";
-import { createWebhookSubscriptionOperations } from "./subscriptions.ts";
-import { createWebhookDeliveryOperations } from "./deliveries.ts";
+import { webhookSubscriptionOperations } from "./subscriptions.ts";
+import { webhookDeliveryOperations } from "./deliveries.ts";
 
 /** The operations of webhooks. */
-export const webhooks: CreateOperations = [createWebhookSubscriptionOperations, createWebhookDeliveryOperations];
+export const webhooks = [...webhookSubscriptionOperations, ...webhookDeliveryOperations];

@@ -3,7 +3,6 @@ import { Problem, invalid } from "../../domain/errors.ts";
 import { VALUE_TYPES, numberOf, verdictOf } from "../../domain/evals/score-result.ts";
 import { isActive, verdictOf as verdictOfGates } from "../../domain/evals/experiment.ts";
 import { scoreMetadataSchema } from "../../domain/evals/score-metadata.ts";
-import type { Json } from "../../domain/json.ts";
 import { patched } from "../../domain/patch.ts";
 import type { Patch } from "../../domain/patch.ts";
 import { isUuid } from "../../domain/uuid.ts";
@@ -74,8 +73,7 @@ export async function changeScore(
       await correctScore(connection, {
         score_id: scoreId,
         ...next,
-        number:
-          value === undefined && passed === row.passed ? row.number : numberOf({ value: valueOf(next.value), passed }),
+        number: value === undefined && passed === row.passed ? row.number : numberOf({ value: next.value, passed }),
         label: typeof value === "string" ? value : row.label,
         error: value === undefined ? row.error : null,
         corrected,
@@ -84,10 +82,6 @@ export async function changeScore(
       return await requireScore(connection, scoreId);
     },
   });
-}
-
-function valueOf(value: Json): number | boolean | string | null {
-  return typeof value === "object" ? null : value;
 }
 
 /** Whether a score passes with another value: by its evaluator's rule, or by the boolean. */

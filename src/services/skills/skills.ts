@@ -10,6 +10,7 @@ import type { SkillRow, SkillVersionRow, StoredFile } from "../../stores/skills/
 import { storageOf } from "../accounts/quotas.ts";
 import type { CountStored, QuotaReader } from "../accounts/quotas.ts";
 import { changeLocked } from "../change.ts";
+import { discardBlob } from "../documents/discard-documents.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
@@ -151,7 +152,7 @@ export async function deleteSkill(
     await recordDeleted(connection, audited, await requireSkill(connection, skillId));
     return skills.deleteSkillRows(connection, skillId);
   });
-  await Promise.all(left.map((key) => discard(deps, key)));
+  await Promise.all(left.map((key) => discardBlob(deps, key)));
 }
 
 interface StoredBundle {
@@ -172,10 +173,10 @@ async function withStoredBundle<T extends { readonly kept: boolean }>(
   const listed = files.map(({ path, size, sha256 }, index) => ({ path, size, sha256, offset: offsets[index] ?? 0 }));
   try {
     const made = await work({ blob_key: key, files: listed });
-    if (!made.kept) await discard(deps, key);
+    if (!made.kept) await discardBlob(deps, key);
     return made;
   } catch (error) {
-    await discard(deps, key);
+    await discardBlob(deps, key);
     throw error;
   }
 }
@@ -194,12 +195,6 @@ async function addVersion(
 
 async function* asyncOf(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array, void> {
   yield* parts;
-}
-
-async function discard({ blobs, logger }: Pick<SkillDeps, "blobs" | "logger">, key: string): Promise<void> {
-  await blobs
-    .delete(key)
-    .catch((err: unknown) => logger.warn({ err, key }, "could not delete a blob; the daily clean-up will"));
 }
 
 function nameTaken(name: string, skill_id: string | null): Problem {

@@ -1,5 +1,5 @@
 import type { AlertCondition } from "../../domain/evals/alert.ts";
-import type { Json, StoredValue } from "../../domain/json.ts";
+import type { StoredValue } from "../../domain/json.ts";
 import type { RunState } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
@@ -186,7 +186,7 @@ export interface SampledRun {
   readonly outputs: Readonly<Record<string, StoredValue>> | null;
   /** `null` until the scores are made. */
   readonly scored_at: string | null;
-  readonly scores: ReadonlyArray<Omit<RowScore, "value"> & { readonly value: Json }>;
+  readonly scores: readonly RowScore[];
 }
 
 /** A page of a monitor's sampled runs, by their ids. */

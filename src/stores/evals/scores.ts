@@ -1,5 +1,5 @@
 import type { DataType } from "../../domain/evals/evaluators/kind.ts";
-import type { Json, JsonObject } from "../../domain/json.ts";
+import type { JsonObject } from "../../domain/json.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
@@ -15,7 +15,7 @@ export interface ScoreRow {
   readonly node_id: string | null;
   readonly name: string;
   readonly data_type: DataType;
-  readonly value: Json;
+  readonly value: number | boolean | string | null;
   /** The score's number in means; null if it has none. */
   readonly number: number | null;
   readonly passed: boolean | null;

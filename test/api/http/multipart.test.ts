@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { problems } from "../../../src/api/http/middleware/problems.ts";
 import { openApiDocument } from "../../../src/api/http/openapi/document.ts";
-import { defineOperation } from "../../../src/api/http/operation.ts";
+import { operationsOf } from "../../../src/api/http/operation.ts";
 import type { Operation, RequestState } from "../../../src/api/http/operation.ts";
 import { jsonField, readMultipart } from "../../../src/api/http/read-multipart.ts";
 import { serveOperation } from "../../../src/api/http/serve-operation.ts";
@@ -32,14 +32,11 @@ const operations = [
 
 /** An operation that returns the fields of its form. */
 function takes(path: `/${string}`, multipart: z.ZodObject, body?: z.ZodType): Operation {
-  return defineOperation({
+  return operationsOf({ tag: "Test", auth: "none" })({
     id: path.slice(1),
-    method: "POST",
-    path,
-    tag: "Test",
+    route: `POST ${path}`,
     summary: "Takes files",
     description: "For this test.",
-    auth: "none",
     multipart,
     ...(body && { body }),
     success: { 200: { description: "What it was." } },

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import Koa from "koa";
 import { expect, it, onTestFinished } from "vitest";
 import { answerStream, EVENT_STREAM, serverSentEvent } from "../../../src/api/http/event-stream.ts";
-import { defineOperation } from "../../../src/api/http/operation.ts";
+import { operationsOf } from "../../../src/api/http/operation.ts";
 import type { RequestState } from "../../../src/api/http/operation.ts";
 import { serveOperation } from "../../../src/api/http/serve-operation.ts";
 import type { ServeDeps } from "../../../src/api/http/serve-operation.ts";
@@ -16,14 +16,11 @@ it("a waiting stream is notified when its client disconnects", async () => {
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
     told = true;
   }
-  const operation = defineOperation({
+  const operation = operationsOf({ tag: "Test", auth: "none" })({
     id: "stream",
-    method: "GET",
-    path: "/stream",
-    tag: "Test",
+    route: "GET /stream",
     summary: "Streams",
     description: "For this test.",
-    auth: "none",
     success: { 200: { description: "Events." } },
     handler: async ({ streamSignal }) => answerStream(EVENT_STREAM, texts(streamSignal())),
   });

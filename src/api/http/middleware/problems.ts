@@ -2,7 +2,7 @@ import type { Middleware } from "koa";
 import type { Logger } from "../../../platform/logging/logger.ts";
 import type { RequestState } from "../operation.ts";
 import { renderProblem, toProblem } from "../problem-answer.ts";
-import { send } from "../send.ts";
+import { send } from "../render.ts";
 
 /** Converts errors to responses: Problems as they define, all others as a bare 500 and a log line. */
 export function problems(logger: Logger): Middleware<RequestState> {
