@@ -113,7 +113,7 @@ function createRole(name: Role): string {
 }
 
 async function readTables(db: Db): Promise<TableFacts[]> {
-  return db.query<TableFacts>(
+  return db.query(
     `select c.relname::text as name, c.relrowsecurity as row_security,
        (select coalesce(jsonb_agg(jsonb_build_object('name', policyname, 'roles', roles, 'command', cmd,
            'permissive', permissive = 'PERMISSIVE', 'using', qual, 'check', with_check) order by policyname), '[]')

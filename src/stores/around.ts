@@ -20,8 +20,7 @@ export const STOPPED_AROUND = `exists (select from around where state in (${TERM
 
 /** Whether nothing more of the run may start, because the run or a run it is a child of has finished or has a pending cancellation. */
 export async function isStopped(db: Db, runId: string): Promise<boolean> {
-  const stopped = await db.value<boolean>(`with recursive ${aroundRun("$1")} select ${STOPPED_AROUND}`, [runId]);
-  return stopped === true;
+  return db.holds(`with recursive ${aroundRun("$1")} select ${STOPPED_AROUND}`, [runId]);
 }
 
 /** Whether the workflow of a run has to stop: the run or a run it is a child of has a pending cancellation, or its time is up. */
@@ -29,12 +28,11 @@ export async function hasToStop(
   db: Db,
   { run_id, started_at }: { readonly run_id: string; readonly started_at: string },
 ): Promise<boolean> {
-  const stops = await db.value<boolean>(
+  return db.holds(
     `with recursive ${aroundRun("$1")} select exists (select from around where cancel_requested is not null
       or level = 0 and $2::timestamptz + make_interval(secs => timeout_seconds) < clock_timestamp())`,
     [run_id, started_at],
   );
-  return stops === true;
 }
 
 /**
@@ -42,7 +40,7 @@ export async function hasToStop(
  * null if there is none.
  */
 export async function keyOfCaller(db: Db, callerId: string): Promise<string | null> {
-  return db.value<string>(
+  return db.value(
     `with recursive ${aroundRun("$1")}
       select coalesce(
         (select key_id from around order by level desc limit 1),

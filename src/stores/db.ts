@@ -1,51 +1,25 @@
-import { createHash } from "node:crypto";
 import { Pool, TypeOverrides, types } from "pg";
-import type { Client, PoolClient, QueryResult, QueryResultRow } from "pg";
+import type { PoolClient } from "pg";
 import { isUuid } from "../domain/uuid.ts";
 import { connectionTo, PooledClient } from "./connection-address.ts";
-import { isConnectionError, isOutdated } from "./database-errors.ts";
+import { isConnectionError } from "./database-errors.ts";
 import { listen } from "./listen.ts";
 import { createOrgPlaces } from "./org-places.ts";
 import type { OrgPatience, OrgWork } from "./org-places.ts";
 import { connectWithin } from "./pool-limit.ts";
 import { assertSession, explainRefusal, UnsafeSession } from "./session.ts";
 import type { ActsAs } from "./session.ts";
+import { asDb, isSpoiled } from "./statements.ts";
+import type { Db } from "./statements.ts";
 
 export { isConnectionError, isUniqueViolation } from "./database-errors.ts";
+export { plannedAnew } from "./statements.ts";
+export type { Db, Statement } from "./statements.ts";
 
 // Times leave the database as RFC 3339 text and stay text: a Date loses microseconds and invites local time.
 const parsers = new TypeOverrides();
 parsers.setTypeParser(types.builtins.TIMESTAMPTZ, (value) => new Date(value).toISOString());
 parsers.setTypeParser(types.builtins.INT8, Number);
-
-export interface Statement {
-  readonly text: string;
-  /** False plans the statement for each call: for statements whose text depends on the request, and for plans that depend on the values. */
-  readonly prepared?: false;
-  /** Longest time of the statement, ms; default: the pool's. The server's own statement_timeout applies too. */
-  readonly query_timeout?: number;
-}
-
-type Text = Statement | string;
-type Values = readonly unknown[];
-
-/**
- * What store functions take as `db`: a way to run statements, inside or outside a transaction. Where a `Database` is `db`, what it lends is
- * `connection`. A statement with values is prepared: parsed and planned once a connection. Without values it may be several statements.
- */
-export interface Db {
-  query<Row extends QueryResultRow>(statement: Text, values?: Values): Promise<Row[]>;
-  /** The first row, or null. */
-  first<Row extends QueryResultRow>(statement: Text, values?: Values): Promise<Row | null>;
-  /** The first column of each row. */
-  column<Value>(statement: Text, values?: Values): Promise<Value[]>;
-  /** The first column of the first row, or null. */
-  value<Value>(statement: Text, values?: Values): Promise<Value | null>;
-  /** How many rows a statement finds or changes. */
-  count(statement: Text, values?: Values): Promise<number>;
-  /** Whether a statement finds or changes a row. */
-  any(statement: Text, values?: Values): Promise<boolean>;
-}
 
 /** How many connections a pool has, and how many callers wait for one. */
 export interface PoolStats {
@@ -69,8 +43,8 @@ export interface Database {
   orgTransaction<T>(orgId: string, work: (db: Db) => Promise<T>): Promise<T>;
   /**
    * Runs `work` as role `millrace_search`, which reads knowledge bases of every organisation and nothing else: each statement must name the
-   * organisation itself. Statements with `prepared: false` are planned for each call, because the best plan depends on how frequent the
-   * words are. `orgId` is "" for words that no organisation owns.
+   * organisation itself. Statements whose best plan depends on how frequent the words are should be `plannedAnew`. `orgId` is "" for words
+   * that no organisation owns.
    */
   search<T>(orgId: string, work: (db: Db) => Promise<T>): Promise<T>;
   /**
@@ -230,7 +204,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       if (isConnectionError(error)) broken = error as Error;
       throw error;
     } finally {
-      client.release(broken ?? outdated.has(client));
+      client.release(broken ?? isSpoiled(client));
     }
   }
 
@@ -301,46 +275,4 @@ function poolStats(
   waiting = 0,
 ): PoolStats {
   return { pool, open: totalCount, idle: idleCount, limit: options.max, waiting: waitingCount + waiting };
-}
-
-/** Connections with a prepared statement that a migration has outdated; they are closed when they are released. */
-const outdated = new WeakSet<PoolClient | Client>();
-
-/** Statements over one connection; each commits alone, or all of them are in one transaction. */
-export function asDb(client: PoolClient | Client, unit: "statement" | "transaction" = "statement"): Db {
-  const send = async <Row extends QueryResultRow>(statement: Text, values: Values = []): Promise<QueryResult<Row>> => {
-    const { prepared = values.length > 0, ...plain } = typeof statement === "string" ? { text: statement } : statement;
-    const query = { ...plain, values: [...values] };
-    if (!prepared) return client.query<Row>(query);
-    try {
-      return await client.query<Row>({ ...query, name: nameOf(plain.text) });
-    } catch (error) {
-      if (!isOutdated(error)) throw error;
-      outdated.add(client);
-      // Nothing has been executed. Inside a transaction the statement cannot be repeated, so the caller retries with another connection.
-      if (unit === "transaction") throw error;
-      return client.query<Row>(query);
-    }
-  };
-  return {
-    query: async <Row extends QueryResultRow>(text: Text, values?: Values) => (await send<Row>(text, values)).rows,
-    first: async <Row extends QueryResultRow>(text: Text, values?: Values) =>
-      (await send<Row>(text, values)).rows[0] ?? null,
-    column: async <Value>(text: Text, values?: Values) => (await send(text, values)).rows.map(firstColumn<Value>),
-    value: async <Value>(text: Text, values?: Values) =>
-      (await send(text, values)).rows.map(firstColumn<Value>)[0] ?? null,
-    count: async (text, values) => (await send(text, values)).rowCount ?? 0,
-    any: async (text, values) => ((await send(text, values)).rowCount ?? 0) > 0,
-  };
-}
-
-const firstColumn = <Value>(row: object): Value => Object.values(row)[0] as Value;
-
-const names = new Map<string, string>();
-
-/** The name of a prepared statement: the same in every process, because some poolers share sessions. */
-function nameOf(text: string): string {
-  let name = names.get(text);
-  if (name === undefined) names.set(text, (name = createHash("sha256").update(text).digest("base64url")));
-  return name;
 }

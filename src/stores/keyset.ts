@@ -24,3 +24,12 @@ export function keysetSql(page: Keyset): KeysetSql {
     ? { bound: page.beyond ?? LOWEST_ID, compare: ">", order: "asc" }
     : { bound: page.beyond ?? HIGHEST_ID, compare: "<", order: "desc" };
 }
+
+/** The greatest number of type `int`. */
+const LARGEST = 2_147_483_647;
+
+/** The keyset's part in a list over numbers above `lowest`. */
+export function numberKeysetSql(page: Keyset, lowest = 0): Omit<KeysetSql, "bound"> & { readonly bound: number } {
+  const { compare, order } = keysetSql(page);
+  return { bound: Number(page.beyond ?? (page.ascending ? lowest : LARGEST)), compare, order };
+}

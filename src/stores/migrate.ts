@@ -4,8 +4,8 @@ import type { Client } from "pg";
 import { findAccessGaps, findRoleGaps } from "./access.ts";
 import type { AccessGap } from "./access.ts";
 import { BEFORE_BASELINE, UPDATE_FIRST, withBaseline } from "./baseline.ts";
-import { asDb } from "./db.ts";
-import type { Db } from "./db.ts";
+import { asDb } from "./statements.ts";
+import type { Db } from "./statements.ts";
 import { withOwnConnection } from "./own-connection.ts";
 import { findUnsupported } from "./server.ts";
 

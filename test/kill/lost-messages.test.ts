@@ -5,7 +5,7 @@ import { createFileBlobStore } from "../../src/platform/blobs/blobs.ts";
 import { createQuotaReader } from "../../src/services/accounts/quotas.ts";
 import { createRun } from "../../src/services/runs/create-run.ts";
 import { openDatabase } from "../../src/stores/db.ts";
-import { getPlan } from "../../src/stores/projects/plans.ts";
+import { getPlan } from "../../src/stores/projects/flow-versions.ts";
 import { flow, openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
 import { startInputs } from "../support/payloads.ts";

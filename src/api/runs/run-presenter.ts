@@ -5,7 +5,7 @@ import { RAN_BY_TYPES, RUN_STATES, RUN_TYPES } from "../../domain/runs/run.ts";
 import type { RunError } from "../../domain/runs/run.ts";
 import type { NodeNameOf } from "../../stores/runs/node-names.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
-import type { RetryingNode } from "../../stores/runs/retrying-nodes.ts";
+import type { RetryingNode } from "../../stores/runs/node-runs.ts";
 import { RUN_EVENT_TYPES } from "../../stores/runs/run-events.ts";
 import type { RunListRow } from "../../stores/runs/run-lists.ts";
 import { runWorkflowId } from "../../temporal/ids.ts";

@@ -6,7 +6,7 @@ import { parseRedactPaths } from "../../domain/flow/redact.ts";
 import type { RedactPath } from "../../domain/flow/redact.ts";
 import type { Database } from "../../stores/db.ts";
 import { bindingsOf } from "../../stores/projects/environments.ts";
-import { getPlan } from "../../stores/projects/plans.ts";
+import { getPlan } from "../../stores/projects/flow-versions.ts";
 
 /** Longest total of the cached plans (characters of JSON). */
 const MAX_PLAN_CHARS = 32 * 1024 * 1024;

@@ -10,7 +10,7 @@ import type { FlowCache } from "../projects/flow-cache.ts";
 export { getNodeRun };
 export type { NodeRunRow };
 /** Adds up the usage of a run again, because it may have finished before one of its model calls was recorded. */
-export { recountUsage } from "../../stores/runs/run-usage.ts";
+export { recountUsage } from "../../stores/runs/run-record.ts";
 
 /** A run of the organisation; null if there is none. */
 export async function findRun(db: Database, orgId: string, runId: string): Promise<RunRow | null> {

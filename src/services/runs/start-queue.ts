@@ -3,7 +3,7 @@ import type { Plan } from "../../domain/flow/plan/types.ts";
 import { Problem } from "../../domain/errors.ts";
 import { createShares, roundRobin } from "../../domain/shares.ts";
 import { WaitedTooLong, createLimit } from "../../platform/at-once.ts";
-import { holdQueuedRuns, runsToStart } from "../../stores/runs/start-queue.ts";
+import { holdQueuedRuns, runsToStart } from "../../stores/runs/run-reads.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { delayUntil } from "./start-inputs.ts";
 import type { StartInputs } from "./start-inputs.ts";

@@ -1,8 +1,7 @@
 import { createBlobUsage } from "../../platform/blobs/blob-usage.ts";
 import type { GaugeSample, GaugeSource, Metrics } from "../../platform/metrics.ts";
 import type { Database } from "../../stores/db.ts";
-import { countLiveRunsByState } from "../../stores/runs/run-gauges.ts";
-import { countStuckRuns } from "../../stores/runs/stuck-runs.ts";
+import { countLiveRunsByState, countStuckRuns } from "../../stores/runs/stuck-runs.ts";
 import { countBacklog } from "../../stores/webhooks/backlog.ts";
 import type { Deployment } from "../../temporal/deployments.ts";
 import type { QueueStats } from "../../temporal/queues.ts";

@@ -1,3 +1,4 @@
+import { columns } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { GRANTS_OF_USER } from "../rights.ts";
 import type { Grants } from "./project-roles.ts";
@@ -39,30 +40,24 @@ export interface Token {
   readonly disabled_at: string | null;
 }
 
+const NEW = columns(`token_id uuid, org_id uuid, user_id uuid, kind text, secret_hash bytea, scope text,
+  session_id uuid, user_agent text, address text`);
+
 export async function insertToken(db: Db, token: NewToken): Promise<void> {
   await db.query(
-    `insert into oauth_tokens (token_id, org_id, user_id, kind, secret_hash, scope, expires_at, session_id, began_at, user_agent, address)
-      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::bytea, $6::text, now() + make_interval(secs => $7::double precision),
-        $8::uuid, coalesce($9::timestamptz, now()), $10::text, $11::text)`,
+    `insert into oauth_tokens (${NEW.select()}, expires_at, began_at)
+      values (${NEW.parameters}, now() + make_interval(secs => $10::double precision), coalesce($11::timestamptz, now()))`,
     [
-      token.token_id,
-      token.org_id,
-      token.user_id,
-      token.kind,
-      token.secret_hash,
-      token.scope,
+      ...NEW.values({ session_id: null, user_agent: "", address: "", ...token }),
       token.lifetime_seconds,
-      token.session_id ?? null,
       token.began_at ?? null,
-      token.user_agent ?? "",
-      token.address ?? "",
     ],
   );
 }
 
 /** The token with this hash, valid or not: authentication only. */
 export async function findTokenByHash(db: Db, hash: Buffer): Promise<Token | null> {
-  return db.first<Token>(
+  return db.first(
     `select t.token_id, t.org_id, t.user_id, t.kind, t.scope, t.expires_at, t.revoked_at, u.role, u.disabled_at, ${GRANTS_OF_USER},
         t.session_id, coalesce(t.began_at, t.created_at) as began_at
       from oauth_tokens t join users u using (user_id) where t.secret_hash = $1::bytea`,
@@ -83,7 +78,7 @@ export async function consumeToken(db: Db, tokenId: string): Promise<boolean> {
  * later use does not look like theft. Returns the user; null if there is no such session.
  */
 export async function endTokenSession(db: Db, sessionId: string, userId: string | null): Promise<string | null> {
-  return db.value<string>(
+  return db.value(
     `update oauth_tokens set revoked_at = now(), expires_at = least(expires_at, now())
       where org_id = current_org() and coalesce(session_id, token_id) = $1::uuid and ($2::uuid is null or user_id = $2::uuid)
         and revoked_at is null and exists (select from oauth_tokens r where r.org_id = current_org() and r.kind = 'refresh'

@@ -18,18 +18,16 @@ export async function insertOrganisation(db: Db, organisation: { org_id: string;
 export async function findOrganisationNamed(db: Db, name: string): Promise<Organisation | null> {
   // A separate statement, because its snapshot must be taken after the lock to include organisations that others added.
   await db.query("select pg_advisory_xact_lock(hashtextextended('names of organisations', 0))");
-  const rows = await db.query<Organisation>(
-    "select org_id, name, created_at from organisations where name = $1::text order by org_id limit 1",
-    [name],
-  );
-  return rows[0] ?? null;
+  return db.first("select org_id, name, created_at from organisations where name = $1::text order by org_id limit 1", [
+    name,
+  ]);
 }
 
 export async function findOrganisation(db: Db, orgId: string): Promise<Organisation | null> {
-  return db.first<Organisation>("select org_id, name, created_at from organisations where org_id = $1::uuid", [orgId]);
+  return db.first("select org_id, name, created_at from organisations where org_id = $1::uuid", [orgId]);
 }
 
 /** Every organisation, oldest first: for the command line. */
 export async function listOrganisations(db: Db): Promise<Organisation[]> {
-  return db.query<Organisation>("select org_id, name, created_at from organisations order by org_id");
+  return db.query("select org_id, name, created_at from organisations order by org_id");
 }

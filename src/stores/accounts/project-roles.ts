@@ -23,7 +23,7 @@ export type Grants = Readonly<Record<string, ProjectRole>>;
 /** A page of the users with a role in a project, by user. */
 export async function listProjectGrants(db: Db, projectId: string, page: Keyset): Promise<ProjectGrant[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<ProjectGrant>(
+  return db.query(
     `select ${COLUMNS} from ${FROM} and g.project_id = $3::uuid and g.user_id ${compare} $1::uuid
       order by g.user_id ${order} limit $2::int`,
     [bound, page.limit, projectId],
@@ -33,7 +33,7 @@ export async function listProjectGrants(db: Db, projectId: string, page: Keyset)
 /** A page of a user's roles in projects, by project. */
 export async function listUserGrants(db: Db, userId: string, page: Keyset): Promise<ProjectGrant[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<ProjectGrant>(
+  return db.query(
     `select ${COLUMNS} from ${FROM} and g.user_id = $3::uuid and g.project_id ${compare} $1::uuid
       order by g.project_id ${order} limit $2::int`,
     [bound, page.limit, userId],
@@ -42,7 +42,7 @@ export async function listUserGrants(db: Db, userId: string, page: Keyset): Prom
 
 /** The role of a user in a project, locked until the transaction ends. */
 export async function lockProjectGrant(db: Db, projectId: string, userId: string): Promise<ProjectGrant | null> {
-  return db.first<ProjectGrant>(
+  return db.first(
     `select ${COLUMNS} from ${FROM} and g.project_id = $1::uuid and g.user_id = $2::uuid for update of g`,
     [projectId, userId],
   );

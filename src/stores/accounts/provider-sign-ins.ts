@@ -1,3 +1,4 @@
+import { columns } from "../columns.ts";
 import type { Db } from "../db.ts";
 
 /** A sign-in whose browser is at the identity provider. */
@@ -14,19 +15,14 @@ export interface NewProviderSignIn extends ProviderSignIn {
   readonly lifetime_seconds: number;
 }
 
+const NEW = columns(`state_hash bytea, browser_hash bytea, provider_id text, nonce text, code_verifier text,
+  return_to text`);
+
 export async function insertProviderSignIn(db: Db, signIn: NewProviderSignIn): Promise<void> {
   await db.query(
-    `insert into provider_sign_ins (state_hash, browser_hash, provider_id, nonce, code_verifier, return_to, expires_at)
-      values ($1::bytea, $2::bytea, $3::text, $4::text, $5::text, $6::text, now() + make_interval(secs => $7::double precision))`,
-    [
-      signIn.state_hash,
-      signIn.browser_hash,
-      signIn.provider_id,
-      signIn.nonce,
-      signIn.code_verifier,
-      signIn.return_to,
-      signIn.lifetime_seconds,
-    ],
+    `insert into provider_sign_ins (${NEW.select()}, expires_at)
+      values (${NEW.parameters}, now() + make_interval(secs => $7::double precision))`,
+    [...NEW.values(signIn), signIn.lifetime_seconds],
   );
 }
 
@@ -40,7 +36,7 @@ export async function takeProviderSignIn(
   browserHash: Buffer,
   providerId: string,
 ): Promise<ProviderSignIn | null> {
-  return db.first<ProviderSignIn>(
+  return db.first(
     `with taken as (
         delete from provider_sign_ins where state_hash = $1::bytea and browser_hash = $2::bytea and provider_id = $3::text returning *)
       select provider_id, nonce, code_verifier, return_to from taken where expires_at > now()`,

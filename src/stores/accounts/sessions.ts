@@ -1,3 +1,4 @@
+import { columns } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
@@ -49,29 +50,18 @@ export interface ListedSession extends Session {
   readonly kind: "console" | "token";
 }
 
+const NEW = columns(`session_id uuid, org_id uuid, user_id uuid, secret_hash bytea, user_agent text, address text,
+  provider_id text, id_token bytea`);
 const COLUMNS = `s.session_id, s.org_id, s.user_id, u.email, u.role, s.user_agent, s.address, s.created_at, s.last_seen_at,
   least(s.last_seen_at + ${IDLE}, s.created_at + ${LONGEST}) as expires_at, s.provider_id`;
 
 export async function insertSession(db: Db, session: NewSession): Promise<void> {
-  await db.query(
-    `insert into sessions (session_id, org_id, user_id, secret_hash, user_agent, address, provider_id, id_token)
-      values ($1::uuid, $2::uuid, $3::uuid, $4::bytea, $5::text, $6::text, $7::text, $8::bytea)`,
-    [
-      session.session_id,
-      session.org_id,
-      session.user_id,
-      session.secret_hash,
-      session.user_agent,
-      session.address,
-      session.provider_id,
-      session.id_token,
-    ],
-  );
+  await db.query(`insert into sessions ${NEW.into}`, NEW.values(session));
 }
 
 /** The session with this secret in any organisation; null if it has ended or its user is disabled. Authentication only. */
 export async function findSessionByHash(db: Db, hash: Buffer): Promise<AuthenticatedSession | null> {
-  return db.first<AuthenticatedSession>(
+  return db.first(
     `select ${COLUMNS}, ${GRANTS_OF_USER} from sessions s join users u using (user_id)
       where s.secret_hash = $1::bytea and u.disabled_at is null and ${LIVE}`,
     [hash],
@@ -86,7 +76,7 @@ export async function touchSession(db: Db, sessionId: string): Promise<void> {
 /** A page of open sessions: those of one user or, with null, those of the whole organisation. */
 export async function listSessions(db: Db, userId: string | null, page: Keyset): Promise<ListedSession[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<ListedSession>(
+  return db.query(
     `select * from (
         select 'console' as kind, ${COLUMNS} from sessions s join users u using (user_id)
         where s.org_id = current_org() and ($3::uuid is null or s.user_id = $3::uuid) and ${LIVE}
@@ -106,7 +96,7 @@ export type EndedSession = Pick<Session, "user_id" | "provider_id"> & Pick<NewSe
 
 /** Ends a session: any of the organisation's, or with `userId` only one of that user. Returns it; null if there is no such session. */
 export async function endSession(db: Db, sessionId: string, userId: string | null): Promise<EndedSession | null> {
-  return db.first<EndedSession>(
+  return db.first(
     `with ended as (
         select session_id, id_token from sessions s where org_id = current_org() and session_id = $1::uuid
           and ($2::uuid is null or user_id = $2::uuid) and ${LIVE} for no key update)
@@ -142,7 +132,7 @@ export async function insertSignInLink(db: Db, link: NewSignInLink): Promise<voi
 
 /** Consumes a sign-in link; null if it is missing, used or expired, or its user is disabled. */
 export async function takeSignInLink(db: Db, hash: Buffer): Promise<{ org_id: string; user_id: string } | null> {
-  return db.first<{ org_id: string; user_id: string }>(
+  return db.first(
     `with taken as (delete from sign_in_links where secret_hash = $1::bytea returning org_id, user_id, expires_at)
       select t.org_id, t.user_id from taken t join users u using (user_id) where t.expires_at > now() and u.disabled_at is null`,
     [hash],

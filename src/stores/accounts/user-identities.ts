@@ -8,7 +8,7 @@ export interface Identity {
 
 /** The organisation's user of an identity; null if there is none. */
 export async function findUserOfIdentity(db: Db, { issuer, subject }: Identity): Promise<string | null> {
-  return db.value<string>(
+  return db.value(
     "select user_id from user_identities where org_id = current_org() and issuer = $1::text and subject = $2::text",
     [issuer, subject],
   );

@@ -1,4 +1,6 @@
 import type { ProjectRole } from "../../domain/accounts/principal.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
@@ -6,13 +8,11 @@ import type { Keyset } from "../keyset.ts";
 export const USER_ROLES = ["member", "viewer", "editor", "admin"] as const;
 export type UserRole = (typeof USER_ROLES)[number];
 
-export interface User {
-  readonly user_id: string;
-  readonly org_id: string;
-  readonly email: string;
+const ROW = columns(`user_id uuid, org_id uuid, email text, role text, created_at timestamptz,
+  disabled_at timestamptz null`);
+
+export interface User extends RowOf<typeof ROW> {
   readonly role: UserRole;
-  readonly created_at: string;
-  readonly disabled_at: string | null;
 }
 
 export interface NewUser extends Omit<User, "created_at" | "disabled_at"> {
@@ -26,7 +26,7 @@ export interface UserChange {
   readonly disabled?: boolean | undefined;
 }
 
-const COLUMNS = "user_id, org_id, email, role, created_at, disabled_at";
+const COLUMNS = ROW.select();
 export const USERS_EMAIL_KEY = "users_email_key";
 
 /**
@@ -34,12 +34,11 @@ export const USERS_EMAIL_KEY = "users_email_key";
  * address already.
  */
 export async function insertUser(db: Db, user: NewUser): Promise<User> {
-  const rows = await db.query<User>(
+  return db.one(
     `insert into users (user_id, org_id, email, password_hash, role) values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text)
       on conflict (user_id) do update set email = users.email returning ${COLUMNS}`,
     [user.user_id, user.org_id, user.email, user.password_hash, user.role],
   );
-  return rows[0] as User;
 }
 
 /** A user with the hash of the password. */
@@ -55,7 +54,7 @@ export async function findUsersByAddress(
   address: string,
   orgId: string | null = null,
 ): Promise<UserSigningIn[]> {
-  return db.query<UserSigningIn>(
+  return db.query(
     `select ${COLUMNS}, password_hash from users
       where lower(email collate "C") = $1::text and ($2::uuid is null or org_id = $2::uuid)
       order by password_set_at desc, user_id desc`,
@@ -72,7 +71,7 @@ export async function replaceHash(db: Db, userId: string, passwordHash: string):
 }
 
 export async function findUser(db: Db, userId: string): Promise<User | null> {
-  return db.first<User>(`select ${COLUMNS} from users where org_id = current_org() and user_id = $1::uuid`, [userId]);
+  return db.first(`select ${COLUMNS} from users where org_id = current_org() and user_id = $1::uuid`, [userId]);
 }
 
 /** A user with the role in a project. */
@@ -86,7 +85,7 @@ export async function findUsersByName(
   names: readonly string[],
   projectId: string | null,
 ): Promise<NamedUser[]> {
-  return db.query<NamedUser>(
+  return db.query(
     `select ${COLUMNS}, (select g.role from project_roles g where g.project_id = $2::uuid and g.user_id = users.user_id)
           as project_role from users where org_id = current_org()
       and (user_id::text = any ($1::text[]) or lower(email collate "C") = any ($1::text[]))`,
@@ -96,24 +95,24 @@ export async function findUsersByName(
 
 /** Locks the rows of all users of the organisation until the transaction ends, so that the check for the last admin holds. */
 export async function lockUsers(db: Db): Promise<User[]> {
-  return db.query<User>(`select ${COLUMNS} from users where org_id = current_org() order by user_id for update`);
+  return db.query(`select ${COLUMNS} from users where org_id = current_org() order by user_id for update`);
 }
 
 /** Keeps every user of the organisation unchanged until the transaction ends; readers do not wait for each other. */
 export async function holdUsers(db: Db): Promise<User[]> {
-  return db.query<User>(`select ${COLUMNS} from users where org_id = current_org() order by user_id for share`);
+  return db.query(`select ${COLUMNS} from users where org_id = current_org() order by user_id for share`);
 }
 
 export async function listUsers(db: Db, page: Keyset): Promise<User[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<User>(
+  return db.query(
     `select ${COLUMNS} from users where org_id = current_org() and user_id ${compare} $1::uuid order by user_id ${order} limit $2::int`,
     [bound, page.limit],
   );
 }
 
 export async function updateUser(db: Db, userId: string, change: UserChange): Promise<User | null> {
-  return db.first<User>(
+  return db.first(
     `update users set role = coalesce($2::text, role), password_hash = coalesce($3::text, password_hash),
         password_set_at = case when $3::text is null then password_set_at else now() end,
         disabled_at = case when $4::boolean is null then disabled_at when $4::boolean then coalesce(disabled_at, now()) end

@@ -1,7 +1,8 @@
 import type { AuditActor, AuditOutcome, FieldChanges } from "../../domain/audit/audit.ts";
 import { firstIdOf, timeOf } from "../../domain/uuid.ts";
+import { columns } from "../columns.ts";
+import { plannedAnew } from "../db.ts";
 import type { Db } from "../db.ts";
-import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
@@ -29,34 +30,16 @@ export interface AuditFilter {
   readonly until?: string | undefined;
 }
 
+const NEW = columns(`entry_id uuid, org_id uuid, at timestamptz, actor_type text, actor_id uuid, session_id uuid,
+  address text, user_agent text, request_id text, operation text, target_type text, target_id text, outcome text,
+  changes jsonb`);
 const COLUMNS = `entry_id, org_id, at, actor_type, actor_id, session_id, address, user_agent, request_id, operation,
   target_type, target_id, outcome, changes`;
 
 /** Writes an entry. Call it in the transaction of the recorded change, so that neither exists without the other. */
 export async function insertAuditEntry(db: Db, entry: NewAuditEntry): Promise<void> {
-  await db.query(
-    `insert into audit_log (entry_id, org_id, at, actor_type, actor_id, session_id, address, user_agent, request_id, operation,
-        target_type, target_id, outcome, changes)
-      values ($1::uuid, $2::uuid, $3::timestamptz, $4::text, $5::uuid, $6::uuid, $7::text, $8::text, $9::text, $10::text,
-        $11::text, $12::text, $13::text, $14::jsonb)
-      on conflict (entry_id) do nothing`,
-    [
-      entry.entry_id,
-      entry.org_id,
-      new Date(timeOf(entry.entry_id)).toISOString(),
-      entry.actor_type,
-      entry.actor_id,
-      entry.session_id,
-      entry.address,
-      entry.user_agent,
-      entry.request_id,
-      entry.operation,
-      entry.target_type,
-      entry.target_id,
-      entry.outcome,
-      jsonb(entry.changes),
-    ],
-  );
+  const at = new Date(timeOf(entry.entry_id)).toISOString();
+  await db.query(`insert into audit_log ${NEW.into} on conflict (entry_id) do nothing`, NEW.values({ ...entry, at }));
 }
 
 /** A page of the organisation's entries. An entry's time is its id's. */
@@ -70,11 +53,10 @@ export async function listAuditEntries(db: Db, filter: AuditFilter, page: Keyset
   if (filter.operation !== undefined) conditions.push(`operation = ${add(filter.operation, "text")}`);
   if (filter.since !== undefined) conditions.push(`entry_id >= ${add(firstIdOf(Date.parse(filter.since)), "uuid")}`);
   if (filter.until !== undefined) conditions.push(`entry_id < ${add(firstIdOf(Date.parse(filter.until)), "uuid")}`);
-  return db.query<AuditEntry>(
-    {
-      text: `select ${COLUMNS} from audit_log where ${conditions.join(" and ")} order by entry_id ${order} limit $1::int`,
-      prepared: false,
-    },
+  return db.query(
+    plannedAnew(
+      `select ${COLUMNS} from audit_log where ${conditions.join(" and ")} order by entry_id ${order} limit $1::int`,
+    ),
     values,
   );
 }

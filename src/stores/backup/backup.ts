@@ -3,7 +3,7 @@ import { pipeline } from "node:stream/promises";
 import type { Client } from "pg";
 import { from, to } from "pg-copy-streams";
 import { BLOB_COLUMNS, keysIn } from "../system/blob-sweep.ts";
-import { asDb } from "../db.ts";
+import { asDb } from "../statements.ts";
 import type { Db } from "../db.ts";
 import { quoted } from "../identifiers.ts";
 import { withOwnConnection } from "../own-connection.ts";

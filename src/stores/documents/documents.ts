@@ -1,5 +1,7 @@
 import type { DocumentStatus } from "../../domain/documents/document.ts";
 import type { StoredValue } from "../../domain/json.ts";
+import { columns } from "../columns.ts";
+import type { NameOf, RowOf } from "../columns.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
@@ -17,81 +19,48 @@ export interface DocumentError {
   readonly message: string;
 }
 
-export interface DocumentRow extends DocumentHandle {
-  readonly file_id: string;
-  readonly org_id: string;
-  readonly filename: string;
-  readonly mime_type: string;
+const ROW = columns(`file_id uuid, org_id uuid, project_id uuid, node_id text, user_id text, filename text,
+  mime_type text, charset text null, size bigint, content_hash text, blob_key text, status text, error jsonb null,
+  text_value jsonb null, pages int null, created_at timestamptz, indexed_at timestamptz null`);
+
+export interface DocumentRow extends DocumentHandle, RowOf<typeof ROW> {
   /** As the upload declared it, for texts; null if it declared none. */
   readonly charset: string | null;
   /** Bytes. */
   readonly size: number;
   /** SHA-256, as hexadecimal digits. */
   readonly content_hash: string;
-  readonly blob_key: string;
   readonly status: DocumentStatus;
   readonly error: DocumentError | null;
   /** The text extracted from the document. */
   readonly text_value: StoredValue | null;
-  readonly pages: number | null;
-  readonly created_at: string;
-  readonly indexed_at: string | null;
 }
 
-export type NewDocument = Pick<
-  DocumentRow,
-  | "file_id"
-  | "org_id"
-  | "project_id"
-  | "node_id"
-  | "user_id"
-  | "filename"
-  | "mime_type"
-  | "charset"
-  | "size"
-  | "content_hash"
-  | "blob_key"
->;
+const GIVEN = columns(`file_id uuid, org_id uuid, project_id uuid, node_id text, user_id text, filename text,
+  mime_type text, size bigint, content_hash text, blob_key text, charset text`);
 
-const COLUMNS = `file_id, org_id, project_id, node_id, user_id, filename, mime_type, charset, size, content_hash, blob_key, status, error,
-  text_value, pages, created_at, indexed_at`;
+export type NewDocument = Pick<DocumentRow, NameOf<typeof GIVEN>>;
+
+const COLUMNS = ROW.select();
 const OF_HANDLE = "org_id = current_org() and project_id = $1::uuid and node_id = $2::text and user_id = $3::text";
 
 /** Inserts a document that is pending extraction; false if it exists (the same upload, retried). */
 export async function insertDocument(db: Db, document: NewDocument): Promise<boolean> {
-  return db.any(
-    `insert into documents (file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key, charset)
-      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::text, $11::text)
-      on conflict (file_id) do nothing`,
-    [
-      document.file_id,
-      document.org_id,
-      document.project_id,
-      document.node_id,
-      document.user_id,
-      document.filename,
-      document.mime_type,
-      document.size,
-      document.content_hash,
-      document.blob_key,
-      document.charset,
-    ],
-  );
+  return db.any(`insert into documents ${GIVEN.into} on conflict (file_id) do nothing`, GIVEN.values(document));
 }
 
 /** How many documents of the organisation are pending extraction, counted up to `most`. */
 export async function countPending(db: Db, orgId: string, most: number): Promise<number> {
-  const pending = await db.value<number>(
+  return db.number(
     `select count(*)::integer as pending from (
       select from documents where org_id = $1::uuid and status = 'pending' limit $2::integer) as waiting`,
     [orgId, most],
   );
-  return pending ?? 0;
 }
 
 /** One document, or null. */
 export async function getDocument(db: Db, fileId: string): Promise<DocumentRow | null> {
-  return db.first<DocumentRow>(`select ${COLUMNS} from documents where file_id = $1::uuid`, [fileId]);
+  return db.first(`select ${COLUMNS} from documents where file_id = $1::uuid`, [fileId]);
 }
 
 /** A page of a user ID's documents, with one file name or with any. */
@@ -102,7 +71,7 @@ export async function listDocuments(
   page: Keyset,
 ): Promise<DocumentRow[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<DocumentRow>(
+  return db.query(
     `select ${COLUMNS} from documents where ${OF_HANDLE} and ($4::text is null or filename = $4)
       and file_id ${compare} $5::uuid order by file_id ${order} limit $6::integer`,
     [handle.project_id, handle.node_id, handle.user_id, filename, bound, page.limit],
@@ -145,7 +114,7 @@ export async function deleteDocuments(
   filename: string | null,
   limit: number,
 ): Promise<RemovedDocument[]> {
-  return db.query<RemovedDocument>(
+  return db.query(
     `delete from documents where file_id in (
         select file_id from documents where ${OF_HANDLE} and ($4::text is null or filename = $4) order by file_id limit $5::integer
       ) returning file_id, blob_key, text_value`,
@@ -159,7 +128,7 @@ export async function deleteDocumentsOfUser(
   { project_id, user_id }: Pick<DocumentHandle, "project_id" | "user_id">,
   limit: number,
 ): Promise<RemovedDocument[]> {
-  return db.query<RemovedDocument>(
+  return db.query(
     `delete from documents where file_id in (
         select file_id from documents where org_id = current_org() and project_id = $1::uuid and user_id = $2::text limit $3::integer
       ) returning file_id, blob_key, text_value`,
@@ -176,7 +145,7 @@ export async function lockFilename(db: Db, handle: DocumentHandle, filename: str
 
 /** Deletes the other documents with the same name and user ID, because the new one replaces them. */
 export async function deleteReplaced(db: Db, newer: NewDocument): Promise<RemovedDocument[]> {
-  return db.query<RemovedDocument>(
+  return db.query(
     `delete from documents where ${OF_HANDLE} and filename = $4::text and file_id <> $5::uuid returning file_id, blob_key, text_value`,
     [newer.project_id, newer.node_id, newer.user_id, newer.filename, newer.file_id],
   );
@@ -188,7 +157,7 @@ export async function pendingDocuments(
   olderThanMs: number,
   limit: number,
 ): Promise<Array<{ org_id: string; file_id: string }>> {
-  return db.query<{ org_id: string; file_id: string }>(
+  return db.query(
     `select org_id, file_id from documents where status = 'pending'
       and created_at < now() - make_interval(secs => $1::float8 / 1000)
       order by row_number() over (partition by org_id order by created_at) limit $2::integer`,

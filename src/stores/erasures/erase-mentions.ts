@@ -113,8 +113,7 @@ export async function removeAnswers(
 
 /** Whether a text names something erased. System only. */
 export async function namesErased(db: Db, erasureId: string, text: string): Promise<boolean> {
-  const yes = await db.value<boolean>(`select ${names("$2::text")} as yes`, [erasureId, text]);
-  return yes ?? false;
+  return db.holds(`select ${names("$2::text")} as yes`, [erasureId, text]);
 }
 
 /** Operations with an end user as their target. In other operations a target of type `user` is a user of the console. */

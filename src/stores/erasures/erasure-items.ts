@@ -44,7 +44,7 @@ export async function keptHistories(
   after: string | null,
   limit: number,
 ): Promise<KeptHistory[]> {
-  return db.query<KeptHistory>(
+  return db.query(
     `select i.kind, i.item_id, j.job_id is not null as open
       from erasure_items i left join experiment_jobs j on i.kind = 'experiment_job' and j.job_id = i.item_id and j.finished_at is null
       where i.erasure_id = $1::uuid and i.has_history and i.item_id > $2::uuid order by i.item_id limit $3::int`,
@@ -62,7 +62,7 @@ export async function markHistoryGone(db: Db, erasureId: string, itemId: string)
 
 /** Keys of the blobs that removed rows referred to, `limit` at most. System only. */
 export async function erasedBlobs(db: Db, erasureId: string, limit: number): Promise<string[]> {
-  return db.column<string>("select key from erasure_blobs where erasure_id = $1::uuid order by key limit $2::int", [
+  return db.column("select key from erasure_blobs where erasure_id = $1::uuid order by key limit $2::int", [
     erasureId,
     limit,
   ]);
@@ -70,10 +70,10 @@ export async function erasedBlobs(db: Db, erasureId: string, limit: number): Pro
 
 /** Deletes the records of blobs that have been removed. Returns the keys of the deleted records. System only. */
 export async function forgetBlobs(db: Db, erasureId: string, keys: readonly string[]): Promise<string[]> {
-  return db.column<string>(
-    "delete from erasure_blobs where erasure_id = $1::uuid and key = any ($2::text[]) returning key",
-    [erasureId, keys],
-  );
+  return db.column("delete from erasure_blobs where erasure_id = $1::uuid and key = any ($2::text[]) returning key", [
+    erasureId,
+    keys,
+  ]);
 }
 
 /** The remaining records of model calls and costs of erased runs. System only. */
@@ -81,12 +81,11 @@ export async function modelCallsLeft(
   db: Db,
   { erasure_id, org_id }: { erasure_id: string; org_id: string },
 ): Promise<number> {
-  const n = await db.value<number>(
+  return db.number(
     `select count(*)::int as n from model_calls c join erasure_items i on i.item_id = c.run_id
       where i.erasure_id = $1::uuid and i.kind = 'run' and c.org_id = $2::uuid`,
     [erasure_id, org_id],
   );
-  return n ?? 0;
 }
 
 /** The nodes in projects where the user has documents, and the projects where the user has a conversation. */

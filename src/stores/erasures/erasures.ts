@@ -1,27 +1,23 @@
 import type { ErasureCounts, ErasureProgress, ErasureRest, ErasureState } from "../../domain/erasures/erasure.ts";
 import { FIRST_PROGRESS } from "../../domain/erasures/erasure.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-export interface ErasureRow {
-  readonly erasure_id: string;
-  readonly org_id: string;
-  readonly project_id: string | null;
+const ROW = columns(`erasure_id uuid, org_id uuid, project_id uuid null, user_id text null, user_hash text, state text,
+  progress jsonb, removed jsonb, remaining jsonb, problem text null, created_by_type text, created_by_id uuid,
+  created_at timestamptz, started_at timestamptz null, finished_at timestamptz null`);
+
+export interface ErasureRow extends RowOf<typeof ROW> {
   /** Null once it is done. */
   readonly user_id: string | null;
-  readonly user_hash: string;
   readonly state: ErasureState;
   readonly progress: ErasureProgress;
   readonly removed: ErasureCounts;
   readonly remaining: readonly ErasureRest[];
-  readonly problem: string | null;
-  readonly created_by_type: string;
-  readonly created_by_id: string;
-  readonly created_at: string;
-  readonly started_at: string | null;
-  readonly finished_at: string | null;
 }
 
 export type NewErasure = Pick<
@@ -42,31 +38,21 @@ export class ErasureMoved extends Error {
   }
 }
 
-const COLUMNS = `erasure_id, org_id, project_id, user_id, user_hash, state, progress, removed, remaining, problem, created_by_type,
-  created_by_id, created_at, started_at, finished_at`;
+const NEW = columns(`erasure_id uuid, org_id uuid, project_id uuid, user_id text, user_hash text, progress jsonb,
+  created_by_type text, created_by_id uuid`);
+const COLUMNS = ROW.select();
 
 /** Starts an erasure; null if one of the same user and project is in progress. */
 export async function insertErasure(db: Db, erasure: NewErasure): Promise<ErasureRow | null> {
-  return db.first<ErasureRow>(
-    `insert into erasures (erasure_id, org_id, project_id, user_id, user_hash, progress, created_by_type, created_by_id)
-      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::jsonb, $7::text, $8::uuid)
-      on conflict do nothing returning ${COLUMNS}`,
-    [
-      erasure.erasure_id,
-      erasure.org_id,
-      erasure.project_id,
-      erasure.user_id,
-      erasure.user_hash,
-      jsonb(FIRST_PROGRESS),
-      erasure.created_by_type,
-      erasure.created_by_id,
-    ],
+  return db.first(
+    `insert into erasures ${NEW.into} on conflict do nothing returning ${COLUMNS}`,
+    NEW.values({ ...erasure, progress: FIRST_PROGRESS }),
   );
 }
 
 /** The user's erasure in progress, or null. */
 export async function findOpenErasure(db: Db, userId: string, projectId: string | null): Promise<ErasureRow | null> {
-  return db.first<ErasureRow>(
+  return db.first(
     `select ${COLUMNS} from erasures where org_id = current_org() and user_id = $1::text
       and project_id is not distinct from $2::uuid and finished_at is null`,
     [userId, projectId],
@@ -75,16 +61,15 @@ export async function findOpenErasure(db: Db, userId: string, projectId: string 
 
 /** One erasure, or null. */
 export async function findErasure(db: Db, erasureId: string): Promise<ErasureRow | null> {
-  return db.first<ErasureRow>(
-    `select ${COLUMNS} from erasures where org_id = current_org() and erasure_id = $1::uuid`,
-    [erasureId],
-  );
+  return db.first(`select ${COLUMNS} from erasures where org_id = current_org() and erasure_id = $1::uuid`, [
+    erasureId,
+  ]);
 }
 
 /** A page of the organisation's erasures. */
 export async function listErasures(db: Db, page: Keyset): Promise<ErasureRow[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<ErasureRow>(
+  return db.query(
     `select ${COLUMNS} from erasures where org_id = current_org() and erasure_id ${compare} $1::uuid
       order by erasure_id ${order} limit $2::int`,
     [bound, page.limit],
@@ -93,15 +78,12 @@ export async function listErasures(db: Db, page: Keyset): Promise<ErasureRow[]> 
 
 /** How many erasures are unfinished, and in how many of them the last step failed. System only. */
 export async function countOpenErasures(db: Db): Promise<{ readonly open: number; readonly failing: number }> {
-  const counted = await db.first<{ open: number; failing: number }>(
-    "select count(*)::int as open, count(problem)::int as failing from erasures where finished_at is null",
-  );
-  return counted ?? { open: 0, failing: 0 };
+  return db.one("select count(*)::int as open, count(problem)::int as failing from erasures where finished_at is null");
 }
 
 /** Begins or continues an erasure; null if it is finished or deleted. System only. */
 export async function continueErasure(db: Db, erasureId: string): Promise<OpenErasure | null> {
-  return db.first<OpenErasure>(
+  return db.first(
     `update erasures set state = 'RUNNING', started_at = coalesce(started_at, now())
       where erasure_id = $1::uuid and finished_at is null returning ${COLUMNS}`,
     [erasureId],

@@ -1,4 +1,5 @@
 import type { NewRow, RowContent, RowStatus } from "../../domain/evals/dataset.ts";
+import { columns } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
@@ -14,6 +15,9 @@ export interface DatasetRowRow extends NewRow {
 }
 
 const CONTENT = "external_id, inputs, expected_outputs, metadata, split, tags";
+const STATE = columns(`org_id uuid, dataset_id uuid, from_version int, row_id uuid, source_type text,
+  source_run_id uuid, created_at timestamptz, external_id text, inputs jsonb, expected_outputs jsonb, metadata jsonb,
+  split text, tags text[], status text`);
 const COLUMNS = `row_id, dataset_id, from_version, ${CONTENT}, source_type, source_run_id, status, created_at, updated_at`;
 /** Rows of the version in the second parameter; null means the current version. */
 const AT_VERSION = `org_id = current_org() and dataset_id = $1::uuid
@@ -40,7 +44,7 @@ export async function insertRows(
 
 /** Locks runs against deletion until the end of the transaction. Returns the IDs of the runs that exist. */
 export async function lockRunsOfRows(db: Db, runIds: readonly string[]): Promise<string[]> {
-  return db.column<string>(
+  return db.column(
     "select run_id from runs where org_id = current_org() and run_id = any ($1::uuid[]) order by run_id for key share",
     [runIds],
   );
@@ -53,7 +57,7 @@ export async function findRow(
   rowId: string,
   version: number | null,
 ): Promise<DatasetRowRow | null> {
-  return db.first<DatasetRowRow>(`select ${COLUMNS} from eval_dataset_rows where ${AT_VERSION} and row_id = $3::uuid`, [
+  return db.first(`select ${COLUMNS} from eval_dataset_rows where ${AT_VERSION} and row_id = $3::uuid`, [
     datasetId,
     version,
     rowId,
@@ -62,7 +66,7 @@ export async function findRow(
 
 /** The current state of a row of any existing dataset; null if there is none. */
 export async function findRowAnywhere(db: Db, rowId: string): Promise<DatasetRowRow | null> {
-  return db.first<DatasetRowRow>(
+  return db.first(
     `select ${COLUMNS} from eval_dataset_rows r where org_id = current_org() and row_id = $1::uuid and to_version is null
       and exists (select from eval_datasets d where d.dataset_id = r.dataset_id and d.deleted_at is null)`,
     [rowId],
@@ -80,7 +84,7 @@ export interface RowSearch {
 /** A page of the rows of a dataset's version. */
 export async function listRows(db: Db, datasetId: string, search: RowSearch, page: Keyset): Promise<DatasetRowRow[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<DatasetRowRow>(
+  return db.query(
     `select ${COLUMNS} from eval_dataset_rows where ${AT_VERSION} and ($3::text is null or split = $3)
       and ($4::text is null or $4 = any (tags)) and ($5::text is null or status = $5)
       and ($6::text is null or external_id = $6) and row_id ${compare} $7::uuid
@@ -102,28 +106,8 @@ export async function reviseRow(
   version: number,
   change: RowContent & { readonly status: RowStatus },
 ): Promise<DatasetRowRow> {
-  const rows = await db.query<DatasetRowRow>(
-    `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, ${CONTENT}, status)
-      values ($1::uuid, $2::uuid, $3::int, $4::uuid, $5::text, $6::uuid, $7::timestamptz, $8::text, $9::jsonb, $10::jsonb,
-        $11::jsonb, $12::text, $13::text[], $14::text) returning ${COLUMNS}`,
-    [
-      orgId,
-      row.dataset_id,
-      version,
-      row.row_id,
-      row.source_type,
-      row.source_run_id,
-      row.created_at,
-      change.external_id,
-      jsonb(change.inputs),
-      jsonb(change.expected_outputs),
-      jsonb(change.metadata),
-      change.split,
-      change.tags,
-      change.status,
-    ],
-  );
-  return rows[0] as DatasetRowRow;
+  const state = { ...row, ...change, org_id: orgId, from_version: version };
+  return db.one(`insert into eval_dataset_rows ${STATE.into} returning ${COLUMNS}`, STATE.values(state));
 }
 
 /** Copies the rows of an earlier version into the new one, which the caller has locked. False if they are equal. */

@@ -1,63 +1,41 @@
 import type { JsonObject } from "../../domain/json.ts";
+import { columns } from "../columns.ts";
+import type { NameOf, RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-export interface DatasetRow {
-  readonly dataset_id: string;
-  readonly org_id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly project_id: string | null;
+const ROW = columns(`dataset_id uuid, org_id uuid, name text, description text, project_id uuid null,
+  input_schema jsonb null, metadata jsonb, tags text[], version int, row_count int, revision int,
+  created_at timestamptz, updated_at timestamptz`);
+
+export interface DatasetRow extends RowOf<typeof ROW> {
   readonly input_schema: JsonObject | null;
   readonly metadata: JsonObject;
-  readonly tags: readonly string[];
-  readonly version: number;
-  readonly row_count: number;
-  readonly revision: number;
-  readonly created_at: string;
-  readonly updated_at: string;
 }
 
-export type NewDataset = Pick<
-  DatasetRow,
-  "dataset_id" | "org_id" | "name" | "description" | "project_id" | "input_schema" | "metadata" | "tags"
->;
+const GIVEN = columns(`dataset_id uuid, org_id uuid, name text, description text, project_id uuid, input_schema jsonb,
+  metadata jsonb, tags text[]`);
+
+export type NewDataset = Pick<DatasetRow, NameOf<typeof GIVEN>>;
 
 /** The fields that can be changed; undefined ones are not changed. */
 export type DatasetChange = {
   readonly [Member in Exclude<keyof NewDataset, "dataset_id" | "org_id">]?: NewDataset[Member] | undefined;
 };
 
-const COLUMNS = `dataset_id, org_id, name, description, project_id, input_schema, metadata, tags, version, row_count, revision,
-  created_at, updated_at`;
+const COLUMNS = ROW.select();
 const ONE = "org_id = current_org() and dataset_id = $1::uuid and deleted_at is null";
 
 /** Inserts a dataset; false if the id exists (the same request, retried). */
 export async function insertDataset(db: Db, dataset: NewDataset): Promise<boolean> {
-  return db.any(
-    `insert into eval_datasets (dataset_id, org_id, name, description, project_id, input_schema, metadata, tags)
-      values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::jsonb, $7::jsonb, $8::text[])
-      on conflict (dataset_id) do nothing`,
-    [
-      dataset.dataset_id,
-      dataset.org_id,
-      dataset.name,
-      dataset.description,
-      dataset.project_id,
-      dataset.input_schema === null ? null : jsonb(dataset.input_schema),
-      jsonb(dataset.metadata),
-      dataset.tags,
-    ],
-  );
+  return db.any(`insert into eval_datasets ${GIVEN.into} on conflict (dataset_id) do nothing`, GIVEN.values(dataset));
 }
 
 /** One dataset, or null; `lock` also locks its rows until the transaction ends. */
 export async function findDataset(db: Db, datasetId: string, lock = false): Promise<DatasetRow | null> {
-  return db.first<DatasetRow>(`select ${COLUMNS} from eval_datasets where ${ONE} ${lock ? "for update" : ""}`, [
-    datasetId,
-  ]);
+  return db.first(`select ${COLUMNS} from eval_datasets where ${ONE} ${lock ? "for update" : ""}`, [datasetId]);
 }
 
 export interface DatasetSearch {
@@ -68,7 +46,7 @@ export interface DatasetSearch {
 /** A page of the organisation's datasets. */
 export async function listDatasets(db: Db, search: DatasetSearch, page: Keyset): Promise<DatasetRow[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<DatasetRow>(
+  return db.query(
     `select ${COLUMNS} from eval_datasets where org_id = current_org() and deleted_at is null
       and ($1::uuid is null or project_id = $1) and ($2::text is null or $2 = any (tags)) and dataset_id ${compare} $3::uuid
       order by dataset_id ${order} limit $4::int`,
@@ -78,7 +56,7 @@ export async function listDatasets(db: Db, search: DatasetSearch, page: Keyset):
 
 /** Changes a dataset that the caller has locked. */
 export async function updateDataset(db: Db, datasetId: string, change: DatasetChange): Promise<DatasetRow | null> {
-  return db.first<DatasetRow>(
+  return db.first(
     `update eval_datasets set name = coalesce($2::text, name), description = coalesce($3::text, description),
         project_id = case when $4::boolean then $5::uuid else project_id end,
         input_schema = case when $6::boolean then $7::jsonb else input_schema end,
@@ -104,7 +82,7 @@ export async function updateDataset(db: Db, datasetId: string, change: DatasetCh
  * Null for a missing dataset.
  */
 export async function nextVersion(db: Db, datasetId: string, added: number): Promise<number | null> {
-  return db.value<number>(
+  return db.value(
     `update eval_datasets set version = version + 1, row_count = row_count + $2::int, updated_at = now()
       where ${ONE} returning version`,
     [datasetId, added],

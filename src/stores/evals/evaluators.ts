@@ -53,7 +53,7 @@ export async function findEvaluator(db: Db, evaluatorId: string, lock = false): 
       "select evaluator_id from evaluators where org_id = current_org() and evaluator_id = $1::uuid for update",
       [evaluatorId],
     );
-  return db.first<EvaluatorRow>(
+  return db.first(
     `select ${COLUMNS} from ${JOINED} where e.org_id = current_org() and e.evaluator_id = $1::uuid and e.deleted_at is null`,
     [evaluatorId],
   );
@@ -66,7 +66,7 @@ export interface EvaluatorSearch {
 /** A page of the organisation's evaluators. */
 export async function listEvaluators(db: Db, search: EvaluatorSearch, page: Keyset): Promise<EvaluatorRow[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<EvaluatorRow>(
+  return db.query(
     `select ${COLUMNS} from ${JOINED} where e.org_id = current_org() and e.deleted_at is null
       and ($1::text is null or v.definition->>'type' = $1) and e.evaluator_id ${compare} $2::uuid
       order by e.evaluator_id ${order} limit $3::int`,
@@ -103,7 +103,7 @@ export async function pinnedEvaluators(
   db: Db,
   pins: ReadonlyArray<{ readonly evaluator_id: string; readonly version: number }>,
 ): Promise<PinnedEvaluator[]> {
-  return db.query<PinnedEvaluator>(
+  return db.query(
     `select v.evaluator_id, v.version, e.name, v.definition, e.secret
       from unnest($1::uuid[], $2::int[]) with ordinality p(evaluator_id, version, place)
       join evaluator_versions v using (evaluator_id, version) join evaluators e using (evaluator_id)

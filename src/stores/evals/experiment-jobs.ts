@@ -1,4 +1,6 @@
 import type { JobKind, JobState } from "../../domain/evals/experiment.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
@@ -8,23 +10,17 @@ export interface JobOptions {
   readonly format?: "csv" | "jsonl" | undefined;
 }
 
-export interface JobRow {
-  readonly job_id: string;
-  readonly org_id: string;
-  readonly experiment_id: string;
+const ROW = columns(`job_id uuid, org_id uuid, experiment_id uuid, kind text, options jsonb, state text, done int,
+  total int, errors jsonb, cancel boolean, blob_key text null, created_at timestamptz, finished_at timestamptz null`);
+
+export interface JobRow extends RowOf<typeof ROW> {
   readonly kind: JobKind;
   readonly options: JobOptions;
   readonly state: JobState;
-  readonly done: number;
-  readonly total: number;
   readonly errors: ReadonlyArray<{ readonly code: string; readonly message: string }>;
-  readonly cancel: boolean;
-  readonly blob_key: string | null;
-  readonly created_at: string;
-  readonly finished_at: string | null;
 }
 
-const COLUMNS = `job_id, org_id, experiment_id, kind, options, state, done, total, errors, cancel, blob_key, created_at, finished_at`;
+const COLUMNS = ROW.select();
 const ONE = "org_id = current_org() and job_id = $1::uuid";
 
 /** Inserts a job; false if the id exists (the same request, retried). */
@@ -46,12 +42,12 @@ export async function findJob(
   jobId: string,
   lock: "" | "for share" | "for update" = "",
 ): Promise<JobRow | null> {
-  return db.first<JobRow>(`select ${COLUMNS} from experiment_jobs where ${ONE} ${lock}`, [jobId]);
+  return db.first(`select ${COLUMNS} from experiment_jobs where ${ONE} ${lock}`, [jobId]);
 }
 
 /** The unfinished job of an experiment, apart from exports; null if there is none. */
 export async function activeJob(db: Db, experimentId: string): Promise<JobRow | null> {
-  return db.first<JobRow>(
+  return db.first(
     `select ${COLUMNS} from experiment_jobs where org_id = current_org() and experiment_id = $1::uuid
       and state in ('pending', 'running') and kind <> 'export' order by job_id limit 1`,
     [experimentId],

@@ -1,6 +1,8 @@
 import type { EvaluatorStatus, RowState } from "../../domain/evals/experiment.ts";
 import type { JsonObject, StoredValue } from "../../domain/json.ts";
+import { plannedAnew } from "../db.ts";
 import type { Db } from "../db.ts";
+import { numberKeysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 // Pages and batches of an experiment are selected before anything is joined to them, so their cost does not grow with its rows, whatever
@@ -9,7 +11,7 @@ import type { Keyset } from "../keyset.ts";
 
 /** How many rows are in each state. */
 export async function countStates(db: Db, experimentId: string): Promise<Array<{ state: RowState; n: number }>> {
-  return db.query<{ state: RowState; n: number }>(
+  return db.query(
     `select state, count(*) as n from experiment_rows where org_id = current_org() and experiment_id = $1::uuid group by state`,
     [experimentId],
   );
@@ -65,9 +67,8 @@ export type Summary = Omit<EvaluatorStatus, "ci95" | "baseline" | "pass_rate" | 
 
 /** Summaries of an experiment's scores, one for each version of an evaluator. */
 export async function summarise(db: Db, experimentId: string): Promise<Summary[]> {
-  return db.query<Summary>(
-    {
-      text: `select s.evaluator_id, s.evaluator_version, count(s.number) as n, avg(s.number) as mean,
+  return db.query(
+    plannedAnew(`select s.evaluator_id, s.evaluator_version, count(s.number) as n, avg(s.number) as mean,
           percentile_cont(0.5) within group (order by s.number) as median, stddev_samp(s.number) as stddev,
           count(*) filter (where s.error is not null) as errors, count(*) filter (where s.error is null) as said,
           count(*) filter (where s.passed) as passed, count(s.passed) as judged, coalesce(sum((s.usage->>'cost_usd')::float8), 0) as judge_cost_usd
@@ -76,9 +77,7 @@ export async function summarise(db: Db, experimentId: string): Promise<Summary[]
         join experiments e on e.experiment_id = x.experiment_id
         join lateral jsonb_to_recordset(e.evaluators) p(evaluator_id uuid, version int)
           on p.evaluator_id = s.evaluator_id and p.version = s.evaluator_version
-        where x.org_id = current_org() and x.experiment_id = $1::uuid group by 1, 2`,
-      prepared: false,
-    },
+        where x.org_id = current_org() and x.experiment_id = $1::uuid group by 1, 2`),
     [experimentId],
   );
 }
@@ -107,14 +106,11 @@ const PAIRS = `from experiment_rows x
 
 /** Compares those rows that the same version of the evaluator scored in both experiments. */
 export async function compareRows(db: Db, experimentId: string, baselineId: string): Promise<Difference[]> {
-  return db.query<Difference>(
-    {
-      text: `select s.evaluator_id, count(*) as n, avg(s.number - b.number) as diff, stddev_samp(s.number - b.number) as stddev,
+  return db.query(
+    plannedAnew(`select s.evaluator_id, count(*) as n, avg(s.number - b.number) as diff, stddev_samp(s.number - b.number) as stddev,
           count(*) filter (where s.number - b.number > ${SAME}) as higher, count(*) filter (where s.number - b.number < -${SAME}) as lower,
           count(*) filter (where abs(s.number - b.number) <= ${SAME}) as same
-        ${PAIRS} group by 1`,
-      prepared: false,
-    },
+        ${PAIRS} group by 1`),
     [experimentId, baselineId],
   );
 }
@@ -126,13 +122,10 @@ export async function countPairs(
   otherId: string,
 ): Promise<{ readonly both: number; readonly only_here: number; readonly only_there: number }> {
   const [counted] = await db.query<{ both: number; here: number; there: number }>(
-    {
-      text: `select count(y.row_id) filter (where x.row_id is not null) as both, count(x.row_id) as here, count(y.row_id) as there
+    plannedAnew(`select count(y.row_id) filter (where x.row_id is not null) as both, count(x.row_id) as here, count(y.row_id) as there
         from (select row_id, repetition from experiment_rows where org_id = current_org() and experiment_id = $1::uuid) x
         full join (select row_id, repetition from experiment_rows where org_id = current_org() and experiment_id = $2::uuid) y
-          using (row_id, repetition)`,
-      prepared: false,
-    },
+          using (row_id, repetition)`),
     [experimentId, otherId],
   );
   const { both = 0, here = 0, there = 0 } = counted ?? {};
@@ -157,13 +150,10 @@ export async function changedScores(
   otherId: string,
   limit: number,
 ): Promise<ChangedScore[]> {
-  return db.query<ChangedScore>(
-    {
-      text: `select s.evaluator_id, x.row_id, x.repetition, x.run_id, y.run_id as with_run_id, s.number, b.number as with_number
+  return db.query(
+    plannedAnew(`select s.evaluator_id, x.row_id, x.repetition, x.run_id, y.run_id as with_run_id, s.number, b.number as with_number
         ${PAIRS} and abs(s.number - b.number) > ${SAME}
-        order by abs(s.number - b.number) desc, x.place, s.evaluator_id limit $3::int`,
-      prepared: false,
-    },
+        order by abs(s.number - b.number) desc, x.place, s.evaluator_id limit $3::int`),
     [experimentId, otherId, limit],
   );
 }
@@ -212,13 +202,11 @@ export async function listExperimentRows(
   db: Db,
   experimentId: string,
   search: { readonly state: RowState | null; readonly row_id: string | null },
-  { beyond, ascending, limit }: Keyset,
+  page: Keyset,
 ): Promise<ScoredRow[]> {
-  const bound = beyond === null ? (ascending ? -1 : 2_147_483_647) : Number(beyond);
-  const [compare, order] = ascending ? [">", "asc"] : ["<", "desc"];
-  return db.query<ScoredRow>(
-    {
-      text: `select x.place, x.row_id, r.external_id, x.repetition, x.run_id, x.state, x.error, x.latency_ms, x.cost_usd, x.tokens,
+  const { bound, compare, order } = numberKeysetSql(page, -1);
+  return db.query(
+    plannedAnew(`select x.place, x.row_id, r.external_id, x.repetition, x.run_id, x.state, x.error, x.latency_ms, x.cost_usd, x.tokens,
           r.inputs, r.expected_outputs, u.outputs, ${scoresOf("x")} as scores,
           case when b.experiment_id is null then null else jsonb_build_object('run_id', b.run_id, 'scores', ${scoresOf("b")}) end as baseline
         from (select * from experiment_rows where org_id = current_org() and experiment_id = $1::uuid
@@ -229,9 +217,7 @@ export async function listExperimentRows(
           and (r.to_version is null or r.to_version > e.dataset_version)
         left join runs u on u.run_id = x.run_id
         left join experiment_rows b on b.experiment_id = e.baseline_experiment_id and b.row_id = x.row_id and b.repetition = x.repetition
-        order by x.place ${order}`,
-      prepared: false,
-    },
-    [experimentId, search.state, search.row_id, bound, limit],
+        order by x.place ${order}`),
+    [experimentId, search.state, search.row_id, bound, page.limit],
   );
 }

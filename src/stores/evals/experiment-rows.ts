@@ -24,10 +24,7 @@ export async function makeRows(db: Db, experimentId: string): Promise<number> {
     },
     [experimentId],
   );
-  const n = await db.value<number>("select count(*) as n from experiment_rows where experiment_id = $1::uuid", [
-    experimentId,
-  ]);
-  return n ?? 0;
+  return db.number("select count(*) as n from experiment_rows where experiment_id = $1::uuid", [experimentId]);
 }
 
 /** Selects the rows that a job runs again: some rows of the dataset, or all incomplete ones. Returns how many. */
@@ -59,7 +56,7 @@ export async function openRows(
   { lane, lanes, after }: { readonly lane: number; readonly lanes: number; readonly after: number },
   limit: number,
 ): Promise<OpenRow[]> {
-  return db.query<OpenRow>(
+  return db.query(
     `select x.place, x.row_id, x.repetition, x.attempt, x.run_id, r.inputs, r.source_run_id
       from (select * from experiment_rows where org_id = current_org() and experiment_id = $1::uuid and place > $2::int
         and place % $3::int = $4::int and (state in ('pending', 'running') or not scored) order by place limit $5::int) x
@@ -150,7 +147,7 @@ export async function ranRows(
       : "places" in which
         ? ["place = any ($2::int[])", which.places, which.places.length]
         : ["place > $2::int and state in ('completed', 'failed')", which.after, which.limit];
-  return db.query<RanRow>(
+  return db.query(
     `select x.place, x.run_id, r.expected_outputs, r.metadata, u.state as run_state, u.state_reason, u.error,
         extract(epoch from u.finished_at - coalesce(u.started_at, u.created_at)) * 1000 as latency_ms,
         (u.usage->>'cost_usd')::float8 as cost_usd, (u.usage->>'total_tokens')::bigint as tokens

@@ -1,77 +1,38 @@
 import type { ExperimentState, Gate, ExperimentStatus, Verdict } from "../../domain/evals/experiment.ts";
+import { columns } from "../columns.ts";
+import type { NameOf, RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-export interface ExperimentRow {
-  readonly experiment_id: string;
-  readonly org_id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly project_id: string;
-  readonly flow_version: number;
-  readonly dataset_id: string;
-  readonly dataset_version: number;
-  readonly splits: readonly string[] | null;
+const ROW = columns(`experiment_id uuid, org_id uuid, name text, description text, project_id uuid, flow_version int,
+  dataset_id uuid, dataset_version int, splits text[] null, evaluators jsonb, repetitions int, max_concurrency int,
+  baseline_experiment_id uuid null, gates jsonb, max_cost_usd float8 null, state text, verdict text null,
+  error jsonb null, cost_usd float8, result jsonb null, progress jsonb null, revision int, created_at timestamptz,
+  updated_at timestamptz, started_at timestamptz null, finished_at timestamptz null`);
+
+export interface ExperimentRow extends RowOf<typeof ROW> {
   readonly evaluators: ReadonlyArray<{ readonly evaluator_id: string; readonly version: number }>;
-  readonly repetitions: number;
-  readonly max_concurrency: number;
-  readonly baseline_experiment_id: string | null;
   readonly gates: readonly Gate[];
-  readonly max_cost_usd: number | null;
   readonly state: ExperimentState;
   readonly verdict: Verdict | null;
   readonly error: { readonly code: string; readonly message: string } | null;
-  readonly cost_usd: number;
   readonly result: ExperimentStatus | null;
   /** The status as it was computed some time ago, while a job runs. */
   readonly progress: ExperimentStatus | null;
-  readonly revision: number;
-  readonly created_at: string;
-  readonly updated_at: string;
-  readonly started_at: string | null;
-  readonly finished_at: string | null;
 }
 
+const PLANNED = `name text, description text, project_id uuid, flow_version int, dataset_id uuid, dataset_version int, splits text[],
+  evaluators jsonb, repetitions int, max_concurrency int, baseline_experiment_id uuid, gates jsonb, max_cost_usd float8`;
+const PLAN = columns(PLANNED);
+const NEW = columns(`experiment_id uuid, org_id uuid, ${PLANNED}`);
+
 /** The definition of an experiment. */
-export type ExperimentPlan = Pick<
-  ExperimentRow,
-  | "name"
-  | "description"
-  | "project_id"
-  | "flow_version"
-  | "dataset_id"
-  | "dataset_version"
-  | "splits"
-  | "evaluators"
-  | "repetitions"
-  | "max_concurrency"
-  | "baseline_experiment_id"
-  | "gates"
-  | "max_cost_usd"
->;
+export type ExperimentPlan = Pick<ExperimentRow, NameOf<typeof PLAN>>;
 
-const COLUMNS = `experiment_id, org_id, name, description, project_id, flow_version, dataset_id, dataset_version, splits, evaluators,
-  repetitions, max_concurrency, baseline_experiment_id, gates, max_cost_usd, state, verdict, error, cost_usd, result, progress, revision,
-  created_at, updated_at, started_at, finished_at`;
+const COLUMNS = ROW.select();
 const ONE = "org_id = current_org() and experiment_id = $1::uuid and deleted_at is null";
-
-const values = (plan: ExperimentPlan): unknown[] => [
-  plan.name,
-  plan.description,
-  plan.project_id,
-  plan.flow_version,
-  plan.dataset_id,
-  plan.dataset_version,
-  plan.splits,
-  jsonb(plan.evaluators),
-  plan.repetitions,
-  plan.max_concurrency,
-  plan.baseline_experiment_id,
-  jsonb(plan.gates),
-  plan.max_cost_usd,
-];
 
 /** Inserts an experiment, DRAFT; false if the id exists (the same request, retried). */
 export async function insertExperiment(
@@ -81,19 +42,14 @@ export async function insertExperiment(
   plan: ExperimentPlan,
 ): Promise<boolean> {
   return db.any(
-    `insert into experiments (experiment_id, org_id, name, description, project_id, flow_version, dataset_id, dataset_version,
-        splits, evaluators, repetitions, max_concurrency, baseline_experiment_id, gates, max_cost_usd)
-      values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::int, $7::uuid, $8::int, $9::text[], $10::jsonb, $11::int, $12::int,
-        $13::uuid, $14::jsonb, $15::float8) on conflict (experiment_id) do nothing`,
-    [experimentId, orgId, ...values(plan)],
+    `insert into experiments ${NEW.into} on conflict (experiment_id) do nothing`,
+    NEW.values({ experiment_id: experimentId, org_id: orgId, ...plan }),
   );
 }
 
 /** One experiment, or null; `lock` locks it until the transaction ends. */
 export async function findExperiment(db: Db, experimentId: string, lock = false): Promise<ExperimentRow | null> {
-  return db.first<ExperimentRow>(`select ${COLUMNS} from experiments where ${ONE} ${lock ? "for update" : ""}`, [
-    experimentId,
-  ]);
+  return db.first(`select ${COLUMNS} from experiments where ${ONE} ${lock ? "for update" : ""}`, [experimentId]);
 }
 
 export interface ExperimentSearch {
@@ -105,7 +61,7 @@ export interface ExperimentSearch {
 /** A page of the organisation's experiments. */
 export async function listExperiments(db: Db, search: ExperimentSearch, page: Keyset): Promise<ExperimentRow[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<ExperimentRow>(
+  return db.query(
     `select ${COLUMNS} from experiments where org_id = current_org() and deleted_at is null
       and ($1::uuid is null or project_id = $1) and ($2::uuid is null or dataset_id = $2) and ($3::text is null or state = $3)
       and experiment_id ${compare} $4::uuid order by experiment_id ${order} limit $5::int`,
@@ -121,11 +77,8 @@ export async function updateExperiment(
   verdict: Verdict | null,
 ): Promise<void> {
   await db.query(
-    `update experiments set name = $2::text, description = $3::text, project_id = $4::uuid, flow_version = $5::int,
-      dataset_id = $6::uuid, dataset_version = $7::int, splits = $8::text[], evaluators = $9::jsonb, repetitions = $10::int,
-      max_concurrency = $11::int, baseline_experiment_id = $12::uuid, gates = $13::jsonb, max_cost_usd = $14::float8,
-      verdict = $15::text, revision = revision + 1, updated_at = now() where ${ONE}`,
-    [experimentId, ...values(plan), verdict],
+    `update experiments set ${PLAN.set(2)}, verdict = $15::text, revision = revision + 1, updated_at = now() where ${ONE}`,
+    [experimentId, ...PLAN.values(plan), verdict],
   );
 }
 
@@ -205,7 +158,7 @@ export async function experimentsUsing(
   id: string,
   limit: number,
 ): Promise<Array<{ experiment_id: string; name: string }>> {
-  return db.query<{ experiment_id: string; name: string }>(
+  return db.query(
     `select experiment_id, name from experiments where org_id = current_org() and ${USES[what]} and deleted_at is null
       order by experiment_id limit $2::int`,
     [id, limit],
@@ -241,7 +194,7 @@ export async function comparableExperiments(
   const done = (row: string): string =>
     `${row}.org_id = current_org() and ${row}.project_id = $1::uuid and ${row}.deleted_at is null
       and ${row}.state = 'COMPLETED' and ${row}.result is not null`;
-  return db.first<{ before: CompletedExperiment; after: CompletedExperiment }>(
+  return db.first(
     `select ${view("b")} as before, ${view("a")} as after
       from experiments a join experiments b on b.dataset_id = a.dataset_id and b.evaluators = a.evaluators
       where ${done("a")} and ${done("b")} and a.flow_version = $3::int and b.flow_version = $2::int

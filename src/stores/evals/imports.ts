@@ -11,61 +11,44 @@ import type {
 } from "../../domain/evals/import.ts";
 import { ROW_PARTS } from "../../domain/evals/import.ts";
 import type { JsonObject } from "../../domain/json.ts";
+import { columns } from "../columns.ts";
+import type { NameOf, RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
-export interface ImportRow {
-  readonly import_id: string;
-  readonly org_id: string;
-  readonly dataset_id: string;
+const ROW = columns(`import_id uuid, org_id uuid, dataset_id uuid, source jsonb, mapping jsonb null, mode text,
+  on_error text null, dry_run boolean, status text, counts jsonb, errors jsonb, preview jsonb, version int null,
+  created_at timestamptz, finished_at timestamptz null`);
+
+export interface ImportRow extends RowOf<typeof ROW> {
   readonly source: ImportSource;
   readonly mapping: Mapping | null;
   readonly mode: ImportMode;
   /** `null` means `skip`, except that a `replace` must not skip most of its records. */
   readonly on_error: "skip" | "abort" | null;
-  readonly dry_run: boolean;
   readonly status: ImportStatus;
   readonly counts: ImportCounts;
   readonly errors: readonly ImportIssue[];
   readonly preview: readonly JsonObject[];
-  readonly version: number | null;
-  readonly created_at: string;
-  readonly finished_at: string | null;
 }
 
-export type NewImport = Pick<
-  ImportRow,
-  "import_id" | "org_id" | "dataset_id" | "source" | "mapping" | "mode" | "on_error" | "dry_run"
->;
+const GIVEN = columns(`import_id uuid, org_id uuid, dataset_id uuid, source jsonb, mapping jsonb, mode text,
+  on_error text, dry_run boolean`);
 
-const COLUMNS = `import_id, org_id, dataset_id, source, mapping, mode, on_error, dry_run, status, counts, errors, preview, version,
-  created_at, finished_at`;
+export type NewImport = Pick<ImportRow, NameOf<typeof GIVEN>>;
+
+const COLUMNS = ROW.select();
 
 /** Inserts an import; false if the id exists (the same request, retried). */
 export async function insertImport(db: Db, row: NewImport): Promise<boolean> {
-  return db.any(
-    `insert into eval_imports (import_id, org_id, dataset_id, source, mapping, mode, on_error, dry_run)
-      values ($1::uuid, $2::uuid, $3::uuid, $4::jsonb, $5::jsonb, $6::text, $7::text, $8::boolean)
-      on conflict (import_id) do nothing`,
-    [
-      row.import_id,
-      row.org_id,
-      row.dataset_id,
-      jsonb(row.source),
-      row.mapping === null ? null : jsonb(row.mapping),
-      row.mode,
-      row.on_error,
-      row.dry_run,
-    ],
-  );
+  return db.any(`insert into eval_imports ${GIVEN.into} on conflict (import_id) do nothing`, GIVEN.values(row));
 }
 
 /** One import of a dataset, or null. */
 export async function findImport(db: Db, importId: string): Promise<ImportRow | null> {
-  return db.first<ImportRow>(
-    `select ${COLUMNS} from eval_imports where org_id = current_org() and import_id = $1::uuid`,
-    [importId],
-  );
+  return db.first(`select ${COLUMNS} from eval_imports where org_id = current_org() and import_id = $1::uuid`, [
+    importId,
+  ]);
 }
 
 /** A record that became a row. */

@@ -10,7 +10,7 @@ export type SamplingMonitor = RunSelection & {
 
 /** The enabled monitors of some organisations. System only. */
 export async function enabledMonitors(db: Db, orgIds: readonly string[]): Promise<SamplingMonitor[]> {
-  return db.query<SamplingMonitor>(
+  return db.query(
     `select monitor_id, org_id, project_id, flow_versions, environment, filter, sampling_rate, created_at from eval_monitors
       where org_id = any ($1::uuid[]) and enabled and deleted_at is null`,
     [orgIds],
@@ -19,10 +19,9 @@ export async function enabledMonitors(db: Db, orgIds: readonly string[]): Promis
 
 /** The labels of runs. System only. */
 export async function labelsOf(db: Db, runIds: readonly string[]): Promise<Array<RunLabels & { run_id: string }>> {
-  return db.query<RunLabels & { run_id: string }>(
-    "select run_id, environment, user_id, tags, metadata from runs where run_id = any ($1::uuid[])",
-    [runIds],
-  );
+  return db.query("select run_id, environment, user_id, tags, metadata from runs where run_id = any ($1::uuid[])", [
+    runIds,
+  ]);
 }
 
 /** The runs of one hour for a monitor to count. */
@@ -44,7 +43,7 @@ export async function countHours(
   db: Db,
   counts: readonly HourCount[],
 ): Promise<Array<Pick<HourCount, "monitor_id" | "hour"> & { granted: number }>> {
-  return db.query<Pick<HourCount, "monitor_id" | "hour"> & { granted: number }>(
+  return db.query(
     // The row's lock serialises the relays of several processes, so the cap holds for all together.
     `insert into eval_monitor_hours as h (monitor_id, hour, org_id, eligible, sampled, granted)
       select c.monitor_id, c.hour, c.org_id, c.eligible, least(c.wanted, m.max_per_hour), least(c.wanted, m.max_per_hour)
@@ -98,7 +97,7 @@ export async function beginScoring(
   limit: number,
   suspicious: number,
 ): Promise<WaitingRun[]> {
-  return db.query<WaitingRun>(
+  return db.query(
     `with waiting as (
         select run_id, attempts, row_number() over (order by run_id) as place from eval_monitor_runs
         where org_id = current_org() and monitor_id = $1::uuid and scored_at is null order by run_id limit $2::int)

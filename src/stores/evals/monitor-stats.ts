@@ -95,7 +95,7 @@ export async function countSeen(
   monitorId: string,
   { from, to, previous_from, bucket_seconds }: StatsRange,
 ): Promise<SeenRuns[]> {
-  return db.query<SeenRuns>(
+  return db.query(
     `select case when hour >= $2::timestamptz then 'current' else 'previous' end as period,
         case when hour >= $2::timestamptz then date_bin(make_interval(secs => $5::float8), hour, '1970-01-05T00:00:00Z') end as start,
         sum(eligible) as eligible, sum(sampled) as sampled, sum(scored) as scored, sum(errored) as errored
@@ -123,7 +123,7 @@ export async function summariseWindows(
   monitorId: string,
   conditions: readonly AlertCondition[],
 ): Promise<WindowSummary[]> {
-  return db.query<WindowSummary>(
+  return db.query(
     `select now() as now, o.*
       from rows from (jsonb_to_recordset($2::jsonb) as (evaluator_id uuid, window_seconds int))
         with ordinality as c(evaluator_id, window_seconds, place)
@@ -159,7 +159,7 @@ export async function blamedRuns(
         : blame.below
           ? ["number <= $5::float8", "number asc, ended_at desc", blame.threshold]
           : ["number >= $5::float8", "number desc, ended_at desc", blame.threshold];
-  return db.column<string>(
+  return db.column(
     `select run_id from eval_monitor_scores where org_id = current_org() and monitor_id = $1::uuid and evaluator_id = $2::uuid
       and ended_at > now() - make_interval(secs => $3::int) and ${where} order by ${order} limit $4::int`,
     [monitorId, evaluator_id, window_seconds, limit, value],
@@ -206,7 +206,7 @@ export async function listSampledRuns(
   const matching = `and ${said(`($5::text is null or case $5 when 'passed' then s.passed when 'failed' then not s.passed else s.failed end)
     and ($6::float8 is null or s.number >= $6) and ($7::float8 is null or s.number <= $7)`)}
     and ($5::text is distinct from 'passed' or not ${said("s.passed is false")})`;
-  return db.query<SampledRun>(
+  return db.query(
     `select t.run_id, t.ended_at, t.flow_version, t.scored_at, r.state, r.inputs, r.outputs,
         coalesce((select jsonb_agg(jsonb_build_object('evaluator_id', m.evaluator_id, 'evaluator_version', m.evaluator_version,
           'value', s.value, 'passed', s.passed, 'label', s.label, 'reasoning', s.comment, 'error', case when m.failed then

@@ -1,45 +1,37 @@
 import type { AlertSettings, AlertState } from "../../domain/evals/alert.ts";
 import type { MonitorFilter, MonitorStats } from "../../domain/evals/monitor.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
+const PLANNED = `name text, description text, project_id uuid, flow_versions int[] null, evaluators jsonb, sampling_rate float8,
+  filter jsonb, max_per_hour int, enabled boolean, environment text`;
+const PLAN = columns(PLANNED);
+const NEW = columns(`monitor_id uuid, org_id uuid, alert jsonb, alert_state jsonb, ${PLANNED}`);
+const ROW = columns(`monitor_id uuid, org_id uuid, alert jsonb, alert_state jsonb, revision int, applied_revision int,
+  last_error text null, last_error_at timestamptz null, created_at timestamptz, updated_at timestamptz,
+  deleted_at timestamptz null`);
+
 /** The definition of a monitor. */
-export interface MonitorPlan {
-  readonly name: string;
-  readonly description: string;
-  readonly project_id: string;
-  readonly flow_versions: readonly number[] | null;
-  readonly environment: string;
+export interface MonitorPlan extends RowOf<typeof PLAN> {
   readonly evaluators: ReadonlyArray<{ readonly evaluator_id: string; readonly version: number }>;
-  readonly sampling_rate: number;
   readonly filter: MonitorFilter;
-  readonly max_per_hour: number;
-  readonly enabled: boolean;
 }
 
-export interface MonitorRow extends MonitorPlan {
-  readonly monitor_id: string;
-  readonly org_id: string;
+export interface MonitorRow extends MonitorPlan, RowOf<typeof ROW> {
   readonly alert: AlertSettings;
   readonly alert_state: AlertState;
-  readonly revision: number;
-  readonly applied_revision: number;
   /** The most recent reason why its runs could not be scored, or its alert not be checked. */
   readonly last_error: string | null;
-  readonly last_error_at: string | null;
-  readonly created_at: string;
-  readonly updated_at: string;
-  readonly deleted_at: string | null;
 }
 
 /** A monitor with counts of its runs by their outcome. */
 export type MonitorDetail = MonitorRow & MonitorStats;
 
-const COLUMNS = `m.monitor_id, m.org_id, m.name, m.description, m.project_id, m.flow_versions, m.environment, m.evaluators, m.sampling_rate, m.filter,
-  m.max_per_hour, m.enabled, m.alert, m.alert_state, m.revision, m.applied_revision, m.last_error, m.last_error_at,
-  m.created_at, m.updated_at, m.deleted_at`;
+const COLUMNS = `${ROW.select("m")}, ${PLAN.select("m")}`;
 const SHOWN = `${COLUMNS}, h.eligible, h.sampled, h.scored, h.errored`;
 const WITH_STATS = `cross join lateral (
   select coalesce(sum(eligible), 0) as eligible, coalesce(sum(sampled), 0) as sampled, coalesce(sum(scored), 0) as scored,
@@ -47,50 +39,24 @@ const WITH_STATS = `cross join lateral (
   from eval_monitor_hours where monitor_id = m.monitor_id) h`;
 const ONE = "m.org_id = current_org() and m.monitor_id = $1::uuid";
 
-const values = (plan: MonitorPlan): unknown[] => [
-  plan.name,
-  plan.description,
-  plan.project_id,
-  plan.flow_versions,
-  jsonb(plan.evaluators),
-  plan.sampling_rate,
-  jsonb(plan.filter),
-  plan.max_per_hour,
-  plan.enabled,
-  plan.environment,
-];
-
 /** Inserts a monitor; does nothing if the id exists (the same request, retried). */
 export async function insertMonitor(
   db: Db,
-  {
-    monitor_id,
-    org_id,
-    alert,
-    alert_state,
-    ...plan
-  }: Pick<MonitorRow, "monitor_id" | "org_id" | "alert" | "alert_state"> & MonitorPlan,
+  monitor: Pick<MonitorRow, "monitor_id" | "org_id" | "alert" | "alert_state"> & MonitorPlan,
 ): Promise<boolean> {
-  return db.any(
-    `insert into eval_monitors (monitor_id, org_id, name, description, project_id, flow_versions, evaluators, sampling_rate, filter,
-        max_per_hour, enabled, environment, alert, alert_state)
-      values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::int[], $7::jsonb, $8::float8, $9::jsonb, $10::int, $11::boolean,
-        $12::text, $13::jsonb, $14::jsonb) on conflict (monitor_id) do nothing`,
-    [monitor_id, org_id, ...values(plan), jsonb(alert), jsonb(alert_state)],
-  );
+  return db.any(`insert into eval_monitors ${NEW.into} on conflict (monitor_id) do nothing`, NEW.values(monitor));
 }
 
 /** One monitor, or null. */
 export async function findMonitor(db: Db, monitorId: string): Promise<MonitorDetail | null> {
-  return db.first<MonitorDetail>(
-    `select ${SHOWN} from eval_monitors m ${WITH_STATS} where ${ONE} and m.deleted_at is null`,
-    [monitorId],
-  );
+  return db.first(`select ${SHOWN} from eval_monitors m ${WITH_STATS} where ${ONE} and m.deleted_at is null`, [
+    monitorId,
+  ]);
 }
 
 /** Locks a monitor, deleted or not, until the transaction ends; null if there is none. */
 export async function lockMonitor(db: Db, monitorId: string): Promise<MonitorRow | null> {
-  return db.first<MonitorRow>(`select ${COLUMNS} from eval_monitors m where ${ONE} for update`, [monitorId]);
+  return db.first(`select ${COLUMNS} from eval_monitors m where ${ONE} for update`, [monitorId]);
 }
 
 export interface MonitorSearch {
@@ -101,7 +67,7 @@ export interface MonitorSearch {
 /** A page of the organisation's monitors. */
 export async function listMonitors(db: Db, search: MonitorSearch, page: Keyset): Promise<MonitorDetail[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<MonitorDetail>(
+  return db.query(
     `select ${SHOWN} from (select * from eval_monitors where org_id = current_org() and deleted_at is null
       and ($1::uuid is null or project_id = $1) and ($2::boolean is null or enabled = $2) and monitor_id ${compare} $3::uuid
       order by monitor_id ${order} limit $4::int) m ${WITH_STATS} order by m.monitor_id ${order}`,
@@ -115,7 +81,7 @@ export async function monitorsUsing(
   evaluatorId: string,
   limit: number,
 ): Promise<Array<{ monitor_id: string; name: string }>> {
-  return db.query<{ monitor_id: string; name: string }>(
+  return db.query(
     `select monitor_id, name from eval_monitors where org_id = current_org() and deleted_at is null
       and evaluators @> jsonb_build_array(jsonb_build_object('evaluator_id', $1::uuid)) order by monitor_id limit $2::int`,
     [evaluatorId, limit],
@@ -125,10 +91,9 @@ export async function monitorsUsing(
 /** Writes the definition of a monitor that the caller has locked. */
 export async function updateMonitor(db: Db, monitorId: string, plan: MonitorPlan): Promise<void> {
   await db.query(
-    `update eval_monitors m set name = $2::text, description = $3::text, project_id = $4::uuid, flow_versions = $5::int[],
-      evaluators = $6::jsonb, sampling_rate = $7::float8, filter = $8::jsonb, max_per_hour = $9::int, enabled = $10::boolean, environment = $11::text,
-      last_error = null, last_error_at = null, revision = revision + 1, updated_at = now() where ${ONE}`,
-    [monitorId, ...values(plan)],
+    `update eval_monitors m set ${PLAN.set(2)}, last_error = null, last_error_at = null, revision = revision + 1, updated_at = now()
+      where ${ONE}`,
+    [monitorId, ...PLAN.values(plan)],
   );
 }
 
@@ -178,12 +143,12 @@ const SCHEDULED = "m.org_id, m.monitor_id, m.enabled, m.revision, m.deleted_at";
 
 /** The schedule settings of one monitor, deleted or not. */
 export async function findMonitorSchedule(db: Db, monitorId: string): Promise<MonitorSchedule | null> {
-  return db.first<MonitorSchedule>(`select ${SCHEDULED} from eval_monitors m where ${ONE}`, [monitorId]);
+  return db.first(`select ${SCHEDULED} from eval_monitors m where ${ONE}`, [monitorId]);
 }
 
 /** The schedule settings of existing monitors after `after`, by ID, except refused schedules. System only. */
 export async function monitorSchedules(db: Db, after: string, limit: number): Promise<MonitorSchedule[]> {
-  return db.query<MonitorSchedule>(
+  return db.query(
     `select ${SCHEDULED} from eval_monitors m where m.deleted_at is null and m.refused_revision is distinct from m.revision
       and m.monitor_id > $1::uuid
       order by m.monitor_id limit $2::int`,
@@ -196,7 +161,7 @@ export async function monitorSchedules(db: Db, after: string, limit: number): Pr
  * cannot be applied blocks no other. System only.
  */
 export async function unappliedMonitors(db: Db, limit: number): Promise<Array<{ org_id: string; id: string }>> {
-  return db.query<{ org_id: string; id: string }>(
+  return db.query(
     `select org_id, monitor_id as id from eval_monitors where applied_revision < revision
       order by row_number() over (partition by org_id order by random()), random() limit $1::int`,
     [limit],

@@ -18,7 +18,7 @@ export async function listRunsToImport(
   before: string,
   limit: number,
 ): Promise<RunValues[]> {
-  return db.query<RunValues>(
+  return db.query(
     `select run_id, inputs, outputs, metadata from runs
       where org_id = current_org() and project_id = $1::uuid and state = $2::text and run_type not in ('batch', 'sub_workflow')
         and ($3::timestamptz is null or created_at > $3) and run_id < $4::uuid
@@ -42,7 +42,7 @@ export async function listRunsToImport(
 
 /** The metadata of an experiment's run; null for any other run. */
 export async function findRunMetadata(db: Db, runId: string): Promise<JsonObject | null> {
-  return db.value<JsonObject>(
+  return db.value(
     "select metadata from runs where org_id = current_org() and run_id = $1::uuid and run_type = 'batch'",
     [runId],
   );

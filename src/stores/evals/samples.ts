@@ -24,7 +24,7 @@ const MAX_NODES = 1000;
 
 /** The scored parts of finished runs. */
 export async function sampleRuns(db: Db, runIds: readonly string[]): Promise<SampleRun[]> {
-  return db.query<SampleRun>(
+  return db.query(
     `select r.run_id, r.state, r.inputs, r.outputs, r.metadata, r.error, r.usage, r.citations,
         extract(epoch from r.finished_at - coalesce(r.started_at, r.created_at)) * 1000 as latency_ms,
         coalesce((select jsonb_agg(jsonb_build_object('node_id', n.node_id, 'type', n.type, 'state', n.state)
@@ -52,7 +52,7 @@ const MAX_OUTPUT_BYTES = 64 * 1024;
 
 /** The nodes of runs with their outputs, the top level first, in the order in which they started. */
 export async function sampleNodes(db: Db, runIds: readonly string[]): Promise<RecordedNode[]> {
-  return db.query<RecordedNode>(
+  return db.query(
     `select n.run_id, n.path, n.node_id, n.type, n.state, n.error, extract(epoch from n.finished_at - n.started_at) * 1000 as latency_ms,
         case when octet_length(n.output::text) <= ${MAX_OUTPUT_BYTES} then n.output end as output,
         n.truncated or coalesce(octet_length(n.output::text), 0) > ${MAX_OUTPUT_BYTES} as truncated

@@ -1,5 +1,8 @@
 import type { DataType } from "../../domain/evals/evaluators/kind.ts";
 import type { JsonObject } from "../../domain/json.ts";
+import { columns } from "../columns.ts";
+import type { NameOf, RowOf } from "../columns.ts";
+import { plannedAnew } from "../db.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
@@ -7,33 +10,23 @@ import type { Keyset } from "../keyset.ts";
 
 export const SCORE_SOURCES = ["api", "human", "evaluator"] as const;
 
+const ROW = columns(`score_id uuid, org_id uuid, run_id uuid, node_id text null, name text, data_type text, value jsonb,
+  number float8 null, passed boolean null, label text null, comment text null, error jsonb null, source text,
+  evaluator_id uuid null, evaluator_version int null, experiment_id uuid null, monitor_id uuid null, author text null,
+  metadata jsonb, usage jsonb null, corrected jsonb null, revision int, created_at timestamptz`);
+
 /** A score of a run by an evaluator, a program or a person. */
-export interface ScoreRow {
-  readonly score_id: string;
-  readonly org_id: string;
-  readonly run_id: string;
-  readonly node_id: string | null;
-  readonly name: string;
+export interface ScoreRow extends RowOf<typeof ROW> {
   readonly data_type: DataType;
   readonly value: number | boolean | string | null;
   /** The score's number in means; null if it has none. */
   readonly number: number | null;
-  readonly passed: boolean | null;
-  readonly label: string | null;
-  readonly comment: string | null;
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly source: (typeof SCORE_SOURCES)[number];
-  readonly evaluator_id: string | null;
-  readonly evaluator_version: number | null;
-  readonly experiment_id: string | null;
-  readonly monitor_id: string | null;
-  readonly author: string | null;
   readonly metadata: JsonObject;
   readonly usage: JsonObject | null;
   /** The original score, and who corrected it. */
   readonly corrected: Correction | null;
-  readonly revision: number;
-  readonly created_at: string;
 }
 
 /** A score before its first correction, and who corrected it last and when. */
@@ -44,6 +37,12 @@ export interface Correction extends Pick<ScoreRow, "value" | "passed" | "comment
 
 export type NewScore = Omit<ScoreRow, "org_id" | "created_at" | "corrected" | "revision">;
 
+const NEW = columns(`score_id uuid, run_id uuid, node_id text, name text, data_type text, value jsonb, number float8,
+  passed boolean, label text, comment text, error jsonb, source text, evaluator_id uuid, evaluator_version int,
+  experiment_id uuid, monitor_id uuid, author text, metadata jsonb, usage jsonb`);
+/** Columns with SQL's null in place of JSON's. */
+const NULLABLE: ReadonlySet<string> = new Set(["value", "error", "usage"]);
+
 /**
  * Writes scores of one organisation. An existing score by the same version of an evaluator stays, unless it is an error or `replace` is
  * set: then the new score replaces it and keeps its ID. A corrected score always stays.
@@ -51,14 +50,9 @@ export type NewScore = Omit<ScoreRow, "org_id" | "created_at" | "corrected" | "r
 export async function insertScores(db: Db, orgId: string, scores: readonly NewScore[], replace = false): Promise<void> {
   if (scores.length === 0) return;
   await db.query(
-    `insert into scores (org_id, score_id, run_id, node_id, name, data_type, value, number, passed, label, comment, error, source,
-        evaluator_id, evaluator_version, experiment_id, monitor_id, author, metadata, usage)
-      select $1::uuid, s.score_id, s.run_id, s.node_id, s.name, s.data_type, nullif(s.value, 'null'::jsonb), s.number, s.passed,
-        s.label, s.comment, nullif(s.error, 'null'::jsonb), s.source, s.evaluator_id, s.evaluator_version, s.experiment_id,
-        s.monitor_id, s.author, s.metadata, nullif(s.usage, 'null'::jsonb)
-      from jsonb_to_recordset($2::jsonb) s(score_id uuid, run_id uuid, node_id text, name text, data_type text, value jsonb,
-        number float8, passed boolean, label text, comment text, error jsonb, source text, evaluator_id uuid, evaluator_version int,
-        experiment_id uuid, monitor_id uuid, author text, metadata jsonb, usage jsonb)
+    `insert into scores (org_id, ${NEW.select()})
+      select $1::uuid, ${NEW.names.map((name) => (NULLABLE.has(name) ? `nullif(s.${name}, 'null')` : `s.${name}`)).join(", ")}
+      from jsonb_to_recordset($2::jsonb) s(${NEW.recordset})
       order by s.run_id, s.evaluator_id
       on conflict (run_id, evaluator_id, evaluator_version) where source = 'evaluator' do update
         set value = excluded.value, number = excluded.number, passed = excluded.passed, label = excluded.label,
@@ -68,44 +62,32 @@ export async function insertScores(db: Db, orgId: string, scores: readonly NewSc
   );
 }
 
-const COLUMNS = `score_id, org_id, run_id, node_id, name, data_type, value, number, passed, label, comment, error, source, evaluator_id,
-  evaluator_version, experiment_id, monitor_id, author, metadata, usage, corrected, revision, created_at`;
+const COLUMNS = ROW.select();
 
 /** One score, or null; `lock` locks it until the transaction ends. */
 export async function findScore(db: Db, scoreId: string, lock = false): Promise<ScoreRow | null> {
-  return db.first<ScoreRow>(
+  return db.first(
     `select ${COLUMNS} from scores where org_id = current_org() and score_id = $1::uuid ${lock ? "for update" : ""}`,
     [scoreId],
   );
 }
 
+const CORRECTED = columns(`value jsonb, number float8, passed boolean, label text, comment text, error jsonb,
+  metadata jsonb, corrected jsonb`);
+
 /** Changes a score that the caller has locked, and the copies of it that monitors keep. */
 export async function correctScore(
   db: Db,
-  score: Pick<
-    ScoreRow,
-    "score_id" | "value" | "number" | "passed" | "label" | "comment" | "error" | "metadata" | "corrected"
-  >,
+  score: Pick<ScoreRow, "score_id" | NameOf<typeof CORRECTED>>,
 ): Promise<void> {
   await db.query(
     `with changed as (
-        update scores set value = $2::jsonb, number = $3::float8, passed = $4::boolean, label = $5::text, comment = $6::text,
-          error = $7::jsonb, metadata = $8::jsonb, corrected = $9::jsonb, revision = revision + 1
+        update scores set ${CORRECTED.set(2)}, revision = revision + 1
         where org_id = current_org() and score_id = $1::uuid
         returning run_id, evaluator_id, evaluator_version, number, passed, error)
       update eval_monitor_scores m set number = c.number, passed = c.passed, failed = c.error is not null from changed c
       where m.run_id = c.run_id and m.evaluator_id = c.evaluator_id and m.evaluator_version = c.evaluator_version`,
-    [
-      score.score_id,
-      score.value === null ? null : jsonb(score.value),
-      score.number,
-      score.passed,
-      score.label,
-      score.comment,
-      score.error === null ? null : jsonb(score.error),
-      jsonb(score.metadata),
-      score.corrected === null ? null : jsonb(score.corrected),
-    ],
+    [score.score_id, ...CORRECTED.values(score)],
   );
 }
 
@@ -162,12 +144,9 @@ export async function listScores(db: Db, search: Partial<ScoreSearch>, page: Key
   const asked = (Object.keys(CONDITIONS) as Array<keyof ScoreSearch>).filter((name) => (search[name] ?? null) !== null);
   const conditions = asked.map((name, i) => ` and ${CONDITIONS[name](`$${i + 3}`)}`).join("");
   // Planned for each call, because these conditions determine the index.
-  return db.query<ScoreRow>(
-    {
-      text: `select ${COLUMNS} from scores where org_id = current_org()${conditions}
-        and score_id ${compare} $1::uuid order by score_id ${order} limit $2::int`,
-      prepared: false,
-    },
+  return db.query(
+    plannedAnew(`select ${COLUMNS} from scores where org_id = current_org()${conditions}
+        and score_id ${compare} $1::uuid order by score_id ${order} limit $2::int`),
     [bound, page.limit, ...asked.map((name) => search[name])],
   );
 }

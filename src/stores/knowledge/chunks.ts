@@ -1,8 +1,8 @@
 import type { NewChunk } from "../../domain/knowledge/knowledge-base.ts";
 import type { TextConfiguration } from "../../domain/knowledge/languages.ts";
 import { WORD_RULES } from "../../domain/knowledge/words.ts";
+import { columns } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { jsonb } from "../jsonb.ts";
 
 /** The revision of a resource that chunks belong to, and their index. */
 export interface ChunkOwner {
@@ -40,29 +40,29 @@ export async function listPositions(db: Db, owner: ChunkOwner): Promise<Set<numb
 
 /** Reserves this many chunk numbers and returns the first. Commit it alone: it locks the index's row. */
 export async function reserveChunkNumbers(db: Db, indexNo: number, count: number): Promise<number | null> {
-  return db.value<number>(
+  return db.value(
     `update knowledge_indexes set next_chunk_no = next_chunk_no + $2::int
       where org_id = current_org() and index_no = $1::int and state <> 'retired' returning next_chunk_no - $2::int as first`,
     [indexNo, count],
   );
 }
 
+const CHUNK = columns(`chunk_id uuid, chunk_no int, chunk_index int, text text, context text, char_start int,
+  char_end int, page_start int, page_end int, metadata jsonb, language text, lexemes text`);
+
 /**
  * Writes chunks with their postings; returns the numbers of the written ones. Writes none if the revision is no longer the current one or
  * the resource is being deleted. Skips positions that exist already.
  */
 export async function insertChunks(db: Db, owner: ChunkOwner, chunks: readonly ChunkRow[]): Promise<Set<number>> {
-  const column = <Value>(of: (chunk: ChunkRow) => Value): Value[] => chunks.map(of);
   const chunkNos = await db.column<number>(
     `with resource as (
         select resource_id from knowledge_resources
         where org_id = current_org() and resource_id = $3::uuid and revision = $4::int and status <> 'pending_delete' for key share),
       lexed as (
         select n.chunk_id, n.chunk_no, n.chunk_index, n.text, n.context, n.char_start, n.char_end, n.page_start, n.page_end, n.metadata,
-          n.language, n.vector::tsvector as lexemes
-        from unnest($5::uuid[], $6::int[], $7::int[], $8::text[], $9::text[], $10::int[], $11::int[], $12::int[], $13::int[],
-            $14::jsonb[], $15::text[], $16::text[])
-          n (chunk_id, chunk_no, chunk_index, text, context, char_start, char_end, page_start, page_end, metadata, language, vector)),
+          n.language, n.lexemes::tsvector as lexemes
+        from ${CHUNK.unnest(5)}),
       written as (
         insert into knowledge_chunks (chunk_id, org_id, index_no, chunk_no, resource_id, revision, chunk_index, text, context, char_start,
           char_end, page_start, page_end, metadata, language, lexemes, term_count, word_rules)
@@ -77,24 +77,7 @@ export async function insertChunks(db: Db, owner: ChunkOwner, chunks: readonly C
         select w.index_no, u.lexeme, w.chunk_no, cardinality(u.positions), least(w.term_count, 32767)
         from written w cross join lateral unnest(w.lexemes) u)
       select chunk_no from written`,
-    [
-      owner.org_id,
-      owner.index_no,
-      owner.resource_id,
-      owner.revision,
-      column((chunk) => chunk.chunk_id),
-      column((chunk) => chunk.chunk_no),
-      column((chunk) => chunk.chunk_index),
-      column((chunk) => chunk.text),
-      column((chunk) => chunk.context),
-      column((chunk) => chunk.char_start),
-      column((chunk) => chunk.char_end),
-      column((chunk) => chunk.page_start),
-      column((chunk) => chunk.page_end),
-      column((chunk) => jsonb(chunk.metadata)),
-      column((chunk) => chunk.language),
-      column((chunk) => chunk.lexemes),
-    ],
+    [owner.org_id, owner.index_no, owner.resource_id, owner.revision, ...CHUNK.arrays(chunks)],
   );
   return new Set(chunkNos);
 }
@@ -120,12 +103,13 @@ export async function findEmbeddings(
  * for it, and then finds the vectors that were written without it.
  */
 export async function lockHnsw(db: Db, indexNo: number): Promise<boolean> {
-  const hasHnsw = await db.value<boolean>(
+  return db.holds(
     "select has_hnsw from knowledge_indexes where org_id = current_org() and index_no = $1::int for share",
     [indexNo],
   );
-  return hasHnsw === true;
 }
+
+const EMBEDDING = columns("chunk_no int, text_hash bytea, vector bytea");
 
 /** Adds embeddings of chunks that have none. */
 export async function insertEmbeddings(
@@ -135,15 +119,9 @@ export async function insertEmbeddings(
 ): Promise<void> {
   await db.query(
     `insert into knowledge_embeddings (index_no, chunk_no, org_id, text_hash, vector)
-      select $1::int, n.chunk_no, $2::uuid, n.text_hash, n.vector from unnest($3::int[], $4::bytea[], $5::bytea[]) n (chunk_no, text_hash, vector)
+      select $1::int, n.chunk_no, $2::uuid, n.text_hash, n.vector from ${EMBEDDING.unnest(3)}
       on conflict (index_no, chunk_no) do nothing`,
-    [
-      owner.index_no,
-      owner.org_id,
-      embeddings.map((each) => each.chunk_no),
-      embeddings.map((each) => each.text_hash),
-      embeddings.map((each) => each.vector),
-    ],
+    [owner.index_no, owner.org_id, ...EMBEDDING.arrays(embeddings)],
   );
 }
 

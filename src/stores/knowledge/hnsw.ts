@@ -21,8 +21,7 @@ export async function withBuildLock(db: Db, build: () => Promise<void>): Promise
 
 /** Whether this database has pgvector and the table that migrations make for it. */
 export async function hasPgvector(db: Db): Promise<boolean> {
-  const there = await db.value<boolean>("select to_regclass('knowledge_vectors') is not null as there");
-  return there === true;
+  return db.holds("select to_regclass('knowledge_vectors') is not null as there");
 }
 
 /** Records whether an index has an HNSW. */
@@ -34,7 +33,7 @@ export interface HnswCandidate {
 
 /** Indexes with at least this many chunks and without an HNSW. */
 export async function listLargeIndexes(db: Db, minChunks: number, limit: number): Promise<HnswCandidate[]> {
-  return db.query<HnswCandidate>(
+  return db.query(
     `select org_id, index_no, dimensions from knowledge_indexes
       where state <> 'retired' and not has_hnsw and chunk_count >= $1::int and dimensions between 1 and 4000 order by index_no limit $2::int`,
     [minChunks, limit],
@@ -48,7 +47,7 @@ export async function listMissingVectors(
   after: number,
   limit: number,
 ): Promise<{ chunk_no: number; vector: Buffer }[]> {
-  return db.query<{ chunk_no: number; vector: Buffer }>(
+  return db.query(
     `select e.chunk_no, e.vector from knowledge_embeddings e where e.index_no = $1::int and e.chunk_no > $2::int
         and not exists (select from knowledge_vectors v where v.index_no = e.index_no and v.chunk_no = e.chunk_no)
       order by e.chunk_no limit $3::int`,

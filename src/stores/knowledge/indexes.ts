@@ -1,26 +1,22 @@
 import type { IndexingParams } from "../../domain/knowledge/knowledge-base.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
 export const INDEX_STATES = ["building", "active", "retired"] as const;
 export type IndexState = (typeof INDEX_STATES)[number];
 
+const ROW = columns(`index_no int, org_id uuid, knowledge_base_id uuid, state text, params jsonb,
+  embedding_model text null, dimensions int null, languages text[], chunk_count int, has_hnsw boolean`);
+
 /** A set of chunks with their postings and embeddings, made with the same settings. */
-export interface IndexRow {
-  readonly index_no: number;
-  readonly org_id: string;
-  readonly knowledge_base_id: string;
+export interface IndexRow extends RowOf<typeof ROW> {
   readonly state: IndexState;
   readonly params: IndexingParams;
-  readonly embedding_model: string | null;
-  readonly dimensions: number | null;
-  readonly languages: readonly string[];
-  readonly chunk_count: number;
-  readonly has_hnsw: boolean;
 }
 
-const COLUMNS =
-  "index_no, org_id, knowledge_base_id, state, params, embedding_model, dimensions, languages, chunk_count, has_hnsw";
+const COLUMNS = ROW.select();
 
 /**
  * Starts an index. A knowledge base has one active index and builds at most one: otherwise this throws the unique
@@ -32,17 +28,16 @@ export async function insertIndex(
     readonly state: "building" | "active";
   },
 ): Promise<IndexRow> {
-  const rows = await db.query<IndexRow>(
+  return db.one(
     `insert into knowledge_indexes (org_id, knowledge_base_id, state, params, embedding_model, dimensions)
       values ($1::uuid, $2::uuid, $3::text, $4::jsonb, $5::text, $6::int) returning ${COLUMNS}`,
     [index.org_id, index.knowledge_base_id, index.state, jsonb(index.params), index.embedding_model, index.dimensions],
   );
-  return rows[0] as IndexRow;
 }
 
 /** The active index of a knowledge base and the one being built, if there are any. */
 export async function listIndexes(db: Db, knowledgeBaseId: string): Promise<IndexRow[]> {
-  return db.query<IndexRow>(
+  return db.query(
     `select ${COLUMNS} from knowledge_indexes
       where org_id = current_org() and knowledge_base_id = $1::uuid and state <> 'retired' order by index_no`,
     [knowledgeBaseId],

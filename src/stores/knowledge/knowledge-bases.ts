@@ -1,6 +1,8 @@
 import type { IndexingParams } from "../../domain/knowledge/knowledge-base.ts";
 import type { SyncState } from "../../domain/knowledge/sync.ts";
 import type { MetadataSchema } from "../../domain/knowledge/metadata.ts";
+import { columns } from "../columns.ts";
+import type { NameOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
@@ -43,20 +45,11 @@ export interface KnowledgeBaseRow {
   readonly reindex_required: boolean;
 }
 
-export type NewKnowledgeBase = Pick<
-  KnowledgeBaseRow,
-  | "knowledge_base_id"
-  | "org_id"
-  | "name"
-  | "description"
-  | "connection_id"
-  | "connection_source_ids"
-  | "website_sources"
-  | "indexing_params"
-  | "user_metadata_schema"
-  | "dataloader_metadata_schema"
-  | "schedule_cron"
->;
+const GIVEN = columns(`knowledge_base_id uuid, org_id uuid, name text, description text, connection_id uuid,
+  connection_source_ids text[], website_sources jsonb, indexing_params jsonb, user_metadata_schema jsonb,
+  dataloader_metadata_schema jsonb, schedule_cron text`);
+
+export type NewKnowledgeBase = Pick<KnowledgeBaseRow, NameOf<typeof GIVEN>>;
 
 /** The fields that can be changed; undefined ones are not changed. */
 export type KnowledgeBaseChange = {
@@ -83,29 +76,14 @@ const WITH_TOTALS = `cross join lateral (
 /** Inserts a knowledge base; false if the id exists (the same request, retried). */
 export async function insertKnowledgeBase(db: Db, base: NewKnowledgeBase): Promise<boolean> {
   return db.any(
-    `insert into knowledge_bases (knowledge_base_id, org_id, name, description, connection_id, connection_source_ids,
-        website_sources, indexing_params, user_metadata_schema, dataloader_metadata_schema, schedule_cron)
-      values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::text[], $7::jsonb, $8::jsonb, $9::jsonb, $10::jsonb, $11::text)
-      on conflict (knowledge_base_id) do nothing`,
-    [
-      base.knowledge_base_id,
-      base.org_id,
-      base.name,
-      base.description,
-      base.connection_id,
-      base.connection_source_ids,
-      jsonb(base.website_sources),
-      jsonb(base.indexing_params),
-      jsonb(base.user_metadata_schema),
-      jsonb(base.dataloader_metadata_schema),
-      base.schedule_cron,
-    ],
+    `insert into knowledge_bases ${GIVEN.into} on conflict (knowledge_base_id) do nothing`,
+    GIVEN.values(base),
   );
 }
 
 /** One knowledge base, or null. */
 export async function findKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<KnowledgeBaseRow | null> {
-  return db.first<KnowledgeBaseRow>(
+  return db.first(
     `select ${COLUMNS}, ${TOTALS} from knowledge_bases k ${WITH_TOTALS}
       where k.org_id = current_org() and k.knowledge_base_id = $1::uuid and k.deleted_at is null`,
     [knowledgeBaseId],
@@ -123,7 +101,7 @@ export async function lockKnowledgeBase(db: Db, knowledgeBaseId: string): Promis
 
 /** Those of these knowledge bases that exist, locked against deletion until the transaction ends. */
 export async function holdKnowledgeBases(db: Db, knowledgeBaseIds: readonly string[]): Promise<string[]> {
-  return db.column<string>(
+  return db.column(
     `select knowledge_base_id from knowledge_bases
       where org_id = current_org() and knowledge_base_id = any ($1::uuid[]) and deleted_at is null
       order by knowledge_base_id for share`,
@@ -137,7 +115,7 @@ export async function basesOfConnection(
   connectionId: string,
   limit: number,
 ): Promise<{ readonly knowledge_base_id: string; readonly name: string }[]> {
-  return db.query<{ knowledge_base_id: string; name: string }>(
+  return db.query(
     `select knowledge_base_id, name from knowledge_bases
       where org_id = current_org() and connection_id = $1::uuid and deleted_at is null order by knowledge_base_id limit $2::int`,
     [connectionId, limit],
@@ -147,7 +125,7 @@ export async function basesOfConnection(
 /** A page of the organisation's knowledge bases. */
 export async function listKnowledgeBases(db: Db, page: Keyset): Promise<KnowledgeBaseRow[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<KnowledgeBaseRow>(
+  return db.query(
     `select ${COLUMNS}, ${TOTALS} from (select * from knowledge_bases
       where org_id = current_org() and deleted_at is null and knowledge_base_id ${compare} $1::uuid
       order by knowledge_base_id ${order} limit $2::int) k ${WITH_TOTALS} order by k.knowledge_base_id ${order}`,
@@ -207,7 +185,7 @@ export async function findSchedule(
   db: Db,
   knowledgeBaseId: string,
 ): Promise<{ readonly org_id: string; readonly wanted: string | null; readonly applied: string | null } | null> {
-  return db.first<{ org_id: string; wanted: string | null; applied: string | null }>(
+  return db.first(
     `select org_id, ${WANTED_CRON} as wanted, applied_cron as applied
       from knowledge_bases where org_id = current_org() and knowledge_base_id = $1::uuid`,
     [knowledgeBaseId],
@@ -245,7 +223,7 @@ export async function listUnappliedSchedules(
   db: Db,
   limit: number,
 ): Promise<Array<{ readonly org_id: string; readonly id: string }>> {
-  return db.query<{ org_id: string; id: string }>(
+  return db.query(
     `select org_id, knowledge_base_id as id from knowledge_bases where applied_cron is distinct from ${WANTED_CRON}
       order by row_number() over (partition by org_id order by random()), random() limit $1::int`,
     [limit],
@@ -258,7 +236,7 @@ export async function listWantedSchedules(
   after: string,
   limit: number,
 ): Promise<Array<{ readonly org_id: string; readonly id: string; readonly cron: string }>> {
-  return db.query<{ org_id: string; id: string; cron: string }>(
+  return db.query(
     `select org_id, knowledge_base_id as id, schedule_cron as cron from knowledge_bases
       where deleted_at is null and schedule_cron is not null and refused_cron is distinct from schedule_cron
         and knowledge_base_id > $1::uuid order by knowledge_base_id limit $2::int`,

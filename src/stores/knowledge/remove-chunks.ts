@@ -73,7 +73,7 @@ export async function listRetiredIndexes(
   db: Db,
   limit: number,
 ): Promise<{ org_id: string; index_no: number; has_hnsw: boolean }[]> {
-  return db.query<{ org_id: string; index_no: number; has_hnsw: boolean }>(
+  return db.query(
     "select org_id, index_no, has_hnsw from knowledge_indexes where state = 'retired' order by index_no limit $1::int",
     [limit],
   );
@@ -84,7 +84,7 @@ export async function listDeletedBases(
   db: Db,
   limit: number,
 ): Promise<{ org_id: string; knowledge_base_id: string }[]> {
-  return db.query<{ org_id: string; knowledge_base_id: string }>(
+  return db.query(
     "select org_id, knowledge_base_id from knowledge_bases where deleted_at is not null order by deleted_at limit $1::int",
     [limit],
   );

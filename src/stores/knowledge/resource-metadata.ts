@@ -16,7 +16,7 @@ export async function pageWithFields(
   after: string | null,
   limit: number,
 ): Promise<Described[]> {
-  return db.query<Described>(
+  return db.query(
     `select resource_id, resource_path, user_metadata from knowledge_resources
       where org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'
         and user_metadata ?| $2::text[] and ($3::uuid is null or resource_id > $3::uuid)
@@ -43,7 +43,7 @@ export async function setMetadata(
  * base does not exist.
  */
 export async function holdMetadataSchema(db: Db, knowledgeBaseId: string): Promise<MetadataSchema | null> {
-  return db.value<MetadataSchema>(
+  return db.value(
     `select user_metadata_schema from knowledge_bases
       where org_id = current_org() and knowledge_base_id = $1::uuid and deleted_at is null for share`,
     [knowledgeBaseId],

@@ -1,5 +1,7 @@
 import type { ResourceSource, ResourceStatus } from "../../domain/knowledge/knowledge-base.ts";
 import type { Metadata } from "../../domain/knowledge/metadata.ts";
+import { columns } from "../columns.ts";
+import type { NameOf, RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
@@ -11,66 +13,42 @@ export interface ResourceError {
   readonly message: string;
 }
 
-export interface ResourceRow {
-  readonly resource_id: string;
-  readonly org_id: string;
-  readonly knowledge_base_id: string;
-  readonly resource_path: string;
+const ROW = columns(`resource_id uuid, org_id uuid, knowledge_base_id uuid, resource_path text, source text,
+  source_url text null, external_id text null, status text, error jsonb null, content_hash text null,
+  content_mime text null, size bigint, blob_key text null, text_blob_key text null, text_length int null, revision int,
+  chunk_count int, page_count int null, user_metadata jsonb, dataloader_metadata jsonb, from_source boolean,
+  etag text null, last_modified text null, created_at timestamptz, modified_at timestamptz,
+  indexed_at timestamptz null`);
+
+export interface ResourceRow extends RowOf<typeof ROW> {
   readonly source: ResourceSource;
-  readonly source_url: string | null;
-  readonly external_id: string | null;
   readonly status: ResourceStatus;
   readonly error: ResourceError | null;
   /** SHA-256, as hexadecimal digits. */
   readonly content_hash: string | null;
-  readonly content_mime: string | null;
   /** Bytes. */
   readonly size: number;
-  readonly blob_key: string | null;
-  readonly text_blob_key: string | null;
   /** UTF-16 units. */
   readonly text_length: number | null;
-  readonly revision: number;
-  readonly chunk_count: number;
-  readonly page_count: number | null;
   readonly user_metadata: Metadata;
   readonly dataloader_metadata: Metadata;
   /** Whether a source of the knowledge base lists it. */
   readonly from_source: boolean;
   /** The validators (`ETag`, `Last-Modified`) that its URL sent with the bytes, for conditional requests. */
   readonly etag: string | null;
-  readonly last_modified: string | null;
-  readonly created_at: string;
-  readonly modified_at: string;
-  readonly indexed_at: string | null;
 }
 
-/** The description that the creator of a resource gives, with Postgres types. */
-const GIVEN = {
-  resource_path: "text",
-  source: "text",
-  source_url: "text",
-  external_id: "text",
-  content_hash: "text",
-  content_mime: "text",
-  size: "bigint",
-  blob_key: "text",
-  user_metadata: "jsonb",
-} as const;
+/** What the creator of a resource gives, and what replaces it later. */
+const CONTENT =
+  "resource_path text, source text, source_url text, content_hash text, content_mime text, size bigint, blob_key text, user_metadata jsonb";
+const REPLACED = columns(CONTENT);
+const NEW = columns(`resource_id uuid, org_id uuid, knowledge_base_id uuid, from_source boolean, external_id text,
+  ${CONTENT}`);
 
-export type NewResource = Pick<ResourceRow, "resource_id" | "org_id" | "knowledge_base_id" | keyof typeof GIVEN> &
+export type NewResource = Pick<ResourceRow, Exclude<NameOf<typeof NEW>, "from_source">> &
   Partial<Pick<ResourceRow, "from_source">>;
 
-const GIVEN_NAMES = Object.keys(GIVEN) as Array<keyof typeof GIVEN>;
-/** The parameters of these conditions, numbered from `from`. */
-const givenParameters = (from: number): string[] =>
-  GIVEN_NAMES.map((name, index) => `$${from + index}::${GIVEN[name]}`);
-const givenValues = (resource: NewResource): unknown[] =>
-  GIVEN_NAMES.map((name) => (GIVEN[name] === "jsonb" ? jsonb(resource[name]) : resource[name]));
-
-const COLUMNS = `resource_id, org_id, knowledge_base_id, resource_path, source, source_url, external_id, status, error, content_hash,
-  content_mime, size, blob_key, text_blob_key, text_length, revision, chunk_count, page_count, user_metadata, dataloader_metadata,
-  from_source, etag, last_modified, created_at, modified_at, indexed_at`;
+const COLUMNS = ROW.select();
 const VISIBLE = "org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'";
 
 /**
@@ -79,16 +57,8 @@ const VISIBLE = "org_id = current_org() and knowledge_base_id = $1::uuid and sta
  */
 export async function insertResource(db: Db, resource: NewResource): Promise<boolean> {
   return db.any(
-    `insert into knowledge_resources (resource_id, org_id, knowledge_base_id, from_source, ${GIVEN_NAMES.join(", ")})
-      values ($1::uuid, $2::uuid, $3::uuid, $4::boolean, ${givenParameters(5).join(", ")})
-      on conflict (resource_id) do nothing`,
-    [
-      resource.resource_id,
-      resource.org_id,
-      resource.knowledge_base_id,
-      resource.from_source ?? false,
-      ...givenValues(resource),
-    ],
+    `insert into knowledge_resources ${NEW.into} on conflict (resource_id) do nothing`,
+    NEW.values({ from_source: false, ...resource }),
   );
 }
 
@@ -98,26 +68,20 @@ export async function insertResource(db: Db, resource: NewResource): Promise<boo
  * null if the resource is being deleted.
  */
 export async function replaceResource(db: Db, resourceId: string, resource: NewResource): Promise<number | null> {
-  const parameters = givenParameters(2);
-  const set = GIVEN_NAMES.map((name, index) =>
-    name === "external_id"
-      ? `external_id = coalesce(${parameters[index]}, external_id)`
-      : `${name} = ${parameters[index]}`,
-  );
-  return db.value<number>(
-    `update knowledge_resources set revision = revision + 1, status = 'pending', error = null, ${set.join(", ")},
-        etag = null, last_modified = null, modified_at = now(), checked_at = now()
+  return db.value(
+    `update knowledge_resources set revision = revision + 1, status = 'pending', error = null, external_id = coalesce($2::text, external_id),
+        ${REPLACED.set(3)}, etag = null, last_modified = null, modified_at = now(), checked_at = now()
       where org_id = current_org() and resource_id = $1::uuid and status <> 'pending_delete' returning revision`,
-    [resourceId, ...givenValues(resource)],
+    [resourceId, resource.external_id, ...REPLACED.values(resource)],
   );
 }
 
 /** One resource, or null if it is missing or being deleted. */
 export async function findResource(db: Db, knowledgeBaseId: string, resourceId: string): Promise<ResourceRow | null> {
-  return db.first<ResourceRow>(
-    `select ${COLUMNS} from knowledge_resources where ${VISIBLE} and resource_id = $2::uuid`,
-    [knowledgeBaseId, resourceId],
-  );
+  return db.first(`select ${COLUMNS} from knowledge_resources where ${VISIBLE} and resource_id = $2::uuid`, [
+    knowledgeBaseId,
+    resourceId,
+  ]);
 }
 
 export interface ResourceSearch {
@@ -137,7 +101,7 @@ export async function listResources(
   page: Keyset,
 ): Promise<ResourceRow[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<ResourceRow>(
+  return db.query(
     `select ${COLUMNS} from knowledge_resources where ${VISIBLE} and ($2::text[] is null or status = any ($2))
       and ($3::text is null or starts_with(resource_path, $3)) and ($4::text is null or split_part(content_mime, ';', 1) = $4)
       and ($5::text is null or external_id = $5) and resource_id ${compare} $6::uuid
@@ -220,7 +184,7 @@ export async function removeResource(db: Db, resourceId: string): Promise<string
 
 /** The resources of any organisation that have been in deletion for longest. */
 export async function listDeletedResources(db: Db, limit: number): Promise<{ org_id: string; resource_id: string }[]> {
-  return db.query<{ org_id: string; resource_id: string }>(
+  return db.query(
     `select org_id, resource_id from knowledge_resources where status = 'pending_delete'
       order by row_number() over (partition by org_id order by modified_at) limit $1::int`,
     [limit],

@@ -1,3 +1,4 @@
+import { plannedAnew } from "../db.ts";
 import type { Db } from "../db.ts";
 import { liveChunkSql } from "./search-limits.ts";
 import type { SearchLimits } from "./search-limits.ts";
@@ -76,7 +77,7 @@ export async function searchKeywords(
     from (select chunk_no, score from scored ${among === null ? "" : `where chunk_no = any (${bind(among, "int[]")})`} order by score desc, chunk_no limit ${tried}) best
     cross join lateral (${liveChunkSql("best.chunk_no", limits, index, values)} offset 0) live
     order by best.score desc, best.chunk_no limit ${bind(limit, "bigint")}`;
-  return db.query<KeywordHit>({ text, prepared: false }, values);
+  return db.query(plannedAnew(text), values);
 }
 
 type Bind = (value: unknown, cast: string) => string;

@@ -1,4 +1,5 @@
 import type { ResolvedFilter } from "../../domain/knowledge/filter.ts";
+import { plannedAnew } from "../db.ts";
 import type { Db } from "../db.ts";
 import { filterSql } from "./filter-sql.ts";
 import type { SearchedIndex } from "./search.ts";
@@ -56,12 +57,9 @@ export async function restrictChunks(
   const numbered = among === null ? "" : ` and c.chunk_no = any($${values.push(among)}::int[])`;
   // As text: an array of numbers would be parsed element by element.
   const numbers = await db.value<string>(
-    {
-      text: `select string_agg(c.chunk_no::text, ',') as numbers from knowledge_index_resources x
+    plannedAnew(`select string_agg(c.chunk_no::text, ',') as numbers from knowledge_index_resources x
       join knowledge_chunks c on c.index_no = x.index_no and c.resource_id = x.resource_id and c.revision = x.revision
-      ${resource} where x.org_id = $1::uuid and x.index_no = $2::int and c.org_id = $1::uuid${conditions}${numbered}`,
-      prepared: false,
-    },
+      ${resource} where x.org_id = $1::uuid and x.index_no = $2::int and c.org_id = $1::uuid${conditions}${numbered}`),
     values,
   );
   return numbers === null ? [] : numbers.split(",").map(Number);

@@ -1,4 +1,5 @@
 import { encodeHalves } from "../../domain/knowledge/halves.ts";
+import { plannedAnew } from "../db.ts";
 import type { Db } from "../db.ts";
 import { liveChunkSql } from "./search-limits.ts";
 import type { SearchLimits } from "./search-limits.ts";
@@ -14,7 +15,7 @@ export async function readVectors(
   indexNo: number,
   chunkNos: readonly number[],
 ): Promise<{ chunk_no: number; vector: Buffer }[]> {
-  return db.query<{ chunk_no: number; vector: Buffer }>(
+  return db.query(
     `select e.chunk_no, e.vector from unnest($3::int[]) c (chunk_no)
       join knowledge_embeddings e on e.index_no = $2::int and e.chunk_no = c.chunk_no where e.org_id = $1::uuid`,
     [orgId, indexNo, chunkNos],
@@ -40,12 +41,9 @@ export async function searchNearest(
     limits === null ? "" : `cross join lateral (${liveChunkSql("v.chunk_no", limits, index, values)} offset 0) live`;
   // Postgres uses the partial index only if its condition is a constant of the statement.
   const rows = await db.query<Hit>(
-    {
-      text: `select v.chunk_no, 1 - (v.embedding::${type} <=> $2::${type}) as score from knowledge_vectors v ${live}
+    plannedAnew(`select v.chunk_no, 1 - (v.embedding::${type} <=> $2::${type}) as score from knowledge_vectors v ${live}
       where v.index_no = ${Number(index.index_no)} and v.org_id = $1::uuid
-      order by v.embedding::${type} <=> $2::${type} limit ${bind(limit, "bigint")}`,
-      prepared: false,
-    },
+      order by v.embedding::${type} <=> $2::${type} limit ${bind(limit, "bigint")}`),
     values,
   );
   return rows.toSorted((a, b) => b.score - a.score || a.chunk_no - b.chunk_no);
@@ -64,13 +62,10 @@ export async function searchAmong(
   limit: number,
 ): Promise<Hit[]> {
   const type = `halfvec(${Number(index.dimensions)})`;
-  return db.query<Hit>(
-    {
-      text: `select v.chunk_no, 1 - (v.embedding::${type} <=> $3::${type}) as score
+  return db.query(
+    plannedAnew(`select v.chunk_no, 1 - (v.embedding::${type} <=> $3::${type}) as score
       from unnest($4::int[]) c (chunk_no) join knowledge_vectors v on v.index_no = $2::int and v.chunk_no = c.chunk_no
-      where v.org_id = $1::uuid order by score desc, chunk_no limit $5::bigint`,
-      prepared: false,
-    },
+      where v.org_id = $1::uuid order by score desc, chunk_no limit $5::bigint`),
     [orgId, index.index_no, encodeHalfvec(vector), chunkNos, limit],
   );
 }

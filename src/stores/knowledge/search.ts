@@ -1,4 +1,5 @@
 import type { ResolvedFilter } from "../../domain/knowledge/filter.ts";
+import { plannedAnew } from "../db.ts";
 import type { Db } from "../db.ts";
 import { filterSql } from "./filter-sql.ts";
 
@@ -22,7 +23,7 @@ export interface SearchedIndex {
 
 /** The active index of a knowledge base; null if there is none yet, or the knowledge base is another organisation's. */
 export async function findActiveIndex(db: Db, orgId: string, knowledgeBaseId: string): Promise<SearchedIndex | null> {
-  return db.first<SearchedIndex>(
+  return db.first(
     `select i.index_no, i.embedding_model, i.dimensions, i.languages, i.chunk_count, i.resource_count, i.term_count, i.version, i.has_hnsw
       from knowledge_indexes i join knowledge_bases k on k.knowledge_base_id = i.knowledge_base_id
       where i.org_id = $1::uuid and k.org_id = $1::uuid and i.knowledge_base_id = $2::uuid and i.state = 'active' and k.deleted_at is null`,
@@ -72,7 +73,7 @@ export async function lexWords(db: Db, words: readonly string[], languages: read
     if (!/^[\p{L}\p{M}·-]+$/u.test(word)) return WORD_WITH_DIGITS;
     return /^\p{ASCII}+$/u.test(word) ? ASCII_WORD : ANY_WORD;
   });
-  return db.query<LexedWord>(
+  return db.query(
     `select w.no::int - 1 as word, c.no::int - 1 as language, ts_lexize((select m.mapdict from pg_ts_config_map m
         where m.mapcfg = c.config and m.maptokentype = w.type order by m.mapseqno limit 1)::regdictionary, w.text) as lexemes
       from unnest($1::text[], $2::int[]) with ordinality w (text, type, no)
@@ -90,16 +91,12 @@ export interface Matched {
 /** How many resources of an index a filter allows, and how many chunks they have. */
 export async function countMatched(db: Db, orgId: string, indexNo: number, filter: ResolvedFilter): Promise<Matched> {
   const values: unknown[] = [orgId, indexNo];
-  const rows = await db.query<Matched>(
-    {
-      text: `select count(*) as resources, coalesce(sum(x.chunk_count), 0)::bigint as chunks from knowledge_index_resources x
+  return db.one(
+    plannedAnew(`select count(*) as resources, coalesce(sum(x.chunk_count), 0)::bigint as chunks from knowledge_index_resources x
       join knowledge_resources r on r.resource_id = x.resource_id and r.org_id = $1::uuid and ${filterSql(filter, values)}
-      where x.org_id = $1::uuid and x.index_no = $2::int`,
-      prepared: false,
-    },
+      where x.org_id = $1::uuid and x.index_no = $2::int`),
     values,
   );
-  return rows[0] ?? { resources: 0, chunks: 0 };
 }
 
 /** The resources of existing chunks, by the chunks' numbers. Includes unsearchable chunks. */
@@ -148,7 +145,7 @@ export async function readChunks(
   indexNo: number,
   chunkNos: readonly number[],
 ): Promise<FoundChunk[]> {
-  return db.query<FoundChunk>(
+  return db.query(
     `select ${FOUND_COLUMNS} from ${LIVE_CHUNKS}
       where c.org_id = $1::uuid and x.org_id = $1::uuid and r.org_id = $1::uuid and c.index_no = $2::int and c.chunk_no = any($3::int[])`,
     [orgId, indexNo, chunkNos],
@@ -162,7 +159,7 @@ export async function readPositions(
   indexNo: number,
   positions: ReadonlyArray<{ readonly resource_id: string; readonly chunk_index: number }>,
 ): Promise<FoundChunk[]> {
-  return db.query<FoundChunk>(
+  return db.query(
     `select ${FOUND_COLUMNS} from unnest($3::uuid[], $4::int[]) p (resource_id, chunk_index)
       join (${LIVE_CHUNKS}) on c.resource_id = p.resource_id and c.chunk_index = p.chunk_index
       where c.org_id = $1::uuid and x.org_id = $1::uuid and r.org_id = $1::uuid and c.index_no = $2::int`,

@@ -1,6 +1,8 @@
 import { uuidv7 } from "uuidv7";
 import { distinct } from "../../domain/distinct.ts";
 import type { SyncError, SyncMode, SyncOutcome } from "../../domain/knowledge/sync.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
@@ -12,18 +14,16 @@ import type { Keyset } from "../keyset.ts";
  */
 export type SyncAction = "read" | "index" | "delete" | "list";
 
-export interface SyncItemRow {
-  readonly item_id: string;
-  readonly sync_id: string;
-  readonly address: string;
+const ROW = columns(`item_id uuid, sync_id uuid, address text, action text, source_no int null, resource_id uuid null,
+  outcome text null, error jsonb null`);
+
+export interface SyncItemRow extends RowOf<typeof ROW> {
   readonly action: SyncAction;
-  readonly source_no: number | null;
-  readonly resource_id: string | null;
   readonly outcome: SyncOutcome | null;
   readonly error: SyncError | null;
 }
 
-const COLUMNS = "item_id, sync_id, address, action, source_no, resource_id, outcome, error";
+const COLUMNS = ROW.select();
 
 /** A page of a sync's items. */
 export async function listSyncItems(
@@ -33,7 +33,7 @@ export async function listSyncItems(
   page: Keyset,
 ): Promise<SyncItemRow[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<SyncItemRow>(
+  return db.query(
     `select ${COLUMNS} from knowledge_sync_items where org_id = current_org() and sync_id = $1::uuid
       and ($2::text is null or outcome = $2::text) and item_id ${compare} $3::uuid order by item_id ${order} limit $4::int`,
     [syncId, outcome, bound, page.limit],
@@ -58,7 +58,7 @@ export async function addListedItems(
   sourceNo: number,
   addresses: readonly string[],
 ): Promise<number> {
-  const added = await db.value<number>(
+  return db.number(
     `with added as (
         insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, source_no)
         select n.item_id, current_org(), $1::uuid, n.address, 'read', $2::int from unnest($3::uuid[], $4::text[]) n (item_id, address)
@@ -66,7 +66,6 @@ export async function addListedItems(
       select count(*)::int as added from added`,
     [syncId, sourceNo, addresses.map(() => uuidv7()), addresses],
   );
-  return added ?? 0;
 }
 
 /** Adds a part of a source that could not be listed. */
@@ -85,7 +84,7 @@ export async function addListFailure(
 
 /** The address of a source whose listing failed before it listed anything; null if there is none. */
 export async function findUnlistedSource(db: Db, syncId: string): Promise<{ address: string; message: string } | null> {
-  return db.first<{ address: string; message: string }>(
+  return db.first(
     `select f.address, f.error->>'message' as message from knowledge_sync_items f
       where f.org_id = current_org() and f.sync_id = $1::uuid and f.action = 'list'
         and not exists (select from knowledge_sync_items i where i.sync_id = f.sync_id and i.source_no = f.source_no and i.action = 'read')
@@ -128,7 +127,7 @@ export async function addResourceItems(
 
 /** The next open items, in their order. */
 export async function listOpenItems(db: Db, syncId: string, limit: number): Promise<SyncItemRow[]> {
-  return db.query<SyncItemRow>(
+  return db.query(
     `select ${COLUMNS} from knowledge_sync_items where org_id = current_org() and sync_id = $1::uuid
       and outcome is null and revision is null order by item_id limit $2::int`,
     [syncId, limit],
@@ -250,6 +249,8 @@ export async function findIndexGap(
   };
 }
 
+const ITEM = columns("item_id uuid, address text, resource_id uuid");
+
 /** Adds items for resources that have to be indexed again. */
 export async function addIndexItems(
   db: Db,
@@ -259,12 +260,7 @@ export async function addIndexItems(
   await db.query(
     `insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, resource_id)
       select n.item_id, current_org(), $1::uuid, n.address, 'index', n.resource_id
-      from unnest($2::uuid[], $3::text[], $4::uuid[]) n (item_id, address, resource_id)`,
-    [
-      syncId,
-      resources.map(() => uuidv7()),
-      resources.map((each) => each.address),
-      resources.map((each) => each.resource_id),
-    ],
+      from ${ITEM.unnest(2)}`,
+    [syncId, ...ITEM.arrays(resources.map((each) => ({ ...each, item_id: uuidv7() })))],
   );
 }

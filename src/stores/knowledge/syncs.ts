@@ -1,5 +1,7 @@
 import type { SyncCounts, SyncError, SyncInput, SyncMode, SyncState } from "../../domain/knowledge/sync.ts";
 import type { Json } from "../../domain/json.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
@@ -11,18 +13,18 @@ export interface SyncItemError extends SyncError {
   readonly resource_id: string | null;
 }
 
-export interface SyncRow extends SyncInput, SyncCounts {
+const ROW = columns(`sync_id uuid, org_id uuid, knowledge_base_id uuid, mode text, delete_missing boolean, trigger text,
+  state text, error jsonb null, added int, updated int, deleted int, unchanged int, failed int, total int,
+  cancel_requested_at timestamptz null, created_at timestamptz, started_at timestamptz null,
+  finished_at timestamptz null`);
+
+export interface SyncRow extends SyncInput, SyncCounts, RowOf<typeof ROW> {
   readonly mode: SyncMode;
-  readonly delete_missing: boolean;
   readonly trigger: "request" | "schedule";
   readonly state: SyncState;
   readonly error: SyncError | null;
   /** How many documents the sync has to process, as far as known. */
   readonly total: number;
-  readonly cancel_requested_at: string | null;
-  readonly created_at: string;
-  readonly started_at: string | null;
-  readonly finished_at: string | null;
 }
 
 /** The position up to which the sources were listed. */
@@ -33,8 +35,7 @@ const SHOWN_ERRORS = 100;
 /** How many syncs of a knowledge base keep their items. */
 const KEPT = 5;
 
-const COLUMNS = `s.sync_id, s.org_id, s.knowledge_base_id, s.mode, s.delete_missing, s.trigger, s.state, s.error, s.added, s.updated, s.deleted,
-  s.unchanged, s.failed, s.total, s.cancel_requested_at, s.created_at, s.started_at, s.finished_at`;
+const COLUMNS = ROW.select("s");
 const ACTIVE = "s.state in ('pending', 'running')";
 
 /** What a sync reads: the sources that its knowledge base `k` had when it was requested. */
@@ -73,7 +74,7 @@ export async function insertSync(
 
 /** One sync, or null. */
 export async function findSync(db: Db, knowledgeBaseId: string, syncId: string): Promise<SyncRow | null> {
-  return db.first<SyncRow>(
+  return db.first(
     `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid and s.sync_id = $2::uuid`,
     [knowledgeBaseId, syncId],
   );
@@ -81,7 +82,7 @@ export async function findSync(db: Db, knowledgeBaseId: string, syncId: string):
 
 /** The unfinished sync of a knowledge base, or null. */
 export async function findActiveSync(db: Db, knowledgeBaseId: string): Promise<SyncRow | null> {
-  return db.first<SyncRow>(
+  return db.first(
     `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid and ${ACTIVE}`,
     [knowledgeBaseId],
   );
@@ -95,7 +96,7 @@ export async function listSyncs(
   page: Keyset,
 ): Promise<SyncRow[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<SyncRow>(
+  return db.query(
     `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid
       and ($2::text is null or s.state = $2::text) and s.sync_id ${compare} $3::uuid order by s.sync_id ${order} limit $4::int`,
     [knowledgeBaseId, state, bound, page.limit],
@@ -104,7 +105,7 @@ export async function listSyncs(
 
 /** The first errors of a sync's items. */
 export async function listSyncErrors(db: Db, syncId: string): Promise<SyncItemError[]> {
-  return db.query<SyncItemError>(
+  return db.query(
     `select address, resource_id, error->>'code' as code, error->>'message' as message from knowledge_sync_items
       where org_id = current_org() and sync_id = $1::uuid and outcome = 'failed' order by item_id limit ${SHOWN_ERRORS}`,
     [syncId],
@@ -127,7 +128,7 @@ export interface SyncWork extends SyncRow {
 
 /** Returns an unfinished sync of an existing knowledge base, and records that a process works on it; otherwise null. */
 export async function findSyncToWorkOn(db: Db, syncId: string): Promise<SyncWork | null> {
-  return db.first<SyncWork>(
+  return db.first(
     `update knowledge_syncs s set checked_at = now() from knowledge_bases k
       where s.org_id = current_org() and s.sync_id = $1::uuid and ${ACTIVE} and k.knowledge_base_id = s.knowledge_base_id and k.deleted_at is null
       returning ${COLUMNS}, s.position, s.listing_incomplete`,
@@ -137,7 +138,7 @@ export async function findSyncToWorkOn(db: Db, syncId: string): Promise<SyncWork
 
 /** The sources that a sync reads; null if the sync or its knowledge base is deleted. */
 export async function sourcesOfSync(db: Db, syncId: string): Promise<SyncSources | null> {
-  return db.value<SyncSources>(
+  return db.value(
     `select coalesce(s.sources, ${SOURCES_OF_BASE}) as sources from knowledge_syncs s join knowledge_bases k using (knowledge_base_id)
       where s.org_id = current_org() and s.sync_id = $1::uuid and k.deleted_at is null`,
     [syncId],
@@ -170,12 +171,11 @@ export async function moveSync(
 
 /** Whether unlisted resources may be deleted. If the listing of a part failed, no resource is known to be missing. */
 export async function mayDeleteMissing(db: Db, syncId: string): Promise<boolean> {
-  const may = await db.value<boolean>(
+  return db.holds(
     `select delete_missing and not listing_incomplete as may from knowledge_syncs
       where org_id = current_org() and sync_id = $1::uuid`,
     [syncId],
   );
-  return may === true;
 }
 
 /** Updates the counts of a sync, and returns the remaining items: open ones, and those being indexed. */
@@ -183,7 +183,7 @@ export async function countItems(
   db: Db,
   syncId: string,
 ): Promise<{ readonly open: number; readonly inFlight: number }> {
-  const rows = await db.query<{ open: number; inFlight: number }>(
+  return db.one(
     `with counted as (
         select count(*) filter (where outcome = 'added')::int as added, count(*) filter (where outcome = 'updated')::int as updated,
           count(*) filter (where outcome = 'deleted')::int as deleted, count(*) filter (where outcome = 'unchanged')::int as unchanged,
@@ -197,7 +197,6 @@ export async function countItems(
       select open, "inFlight" from counted`,
     [syncId],
   );
-  return rows[0] ?? { open: 0, inFlight: 0 };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { WORD_RULES } from "../../domain/knowledge/words.ts";
+import { columns } from "../columns.ts";
 import type { Db } from "../db.ts";
 
 // These functions run as the login role, because they renew the chunks of every organisation.
@@ -18,13 +19,15 @@ const RENEWAL_LOCK = 5_217_730_003;
 /** Locks the next searchable chunks of earlier word rules. Returns none while another process renews some, or if none is left. */
 export async function takeOutdatedChunks(db: Db, limit: number): Promise<OutdatedChunk[]> {
   if ((await db.value<boolean>("select pg_try_advisory_xact_lock($1::bigint)", [RENEWAL_LOCK])) !== true) return [];
-  return db.query<OutdatedChunk>(
+  return db.query(
     `select c.index_no, c.chunk_no, c.text, c.context, c.language from knowledge_chunks c
       join knowledge_index_resources x on x.index_no = c.index_no and x.resource_id = c.resource_id and x.revision = c.revision
       where c.word_rules < ${WORD_RULES} order by c.index_no, c.chunk_no limit $1::int for update of c`,
     [limit],
   );
 }
+
+const CHANGE = columns("index_no int, resource_id uuid, revision int, more int");
 
 /** Replaces the words of chunks that are locked, and updates the counts. Call it in the same transaction. */
 export async function renewWords(
@@ -58,15 +61,10 @@ export async function renewWords(
   // Only searchable revisions are counted. Resources are updated before indexes, the lock order used wherever a revision becomes
   // searchable.
   const counted = await db.query<{ index_no: number; more: number }>(
-    `update knowledge_index_resources x set term_count = x.term_count + c.more
-      from unnest($1::int[], $2::uuid[], $3::int[], $4::int[]) c (index_no, resource_id, revision, more)
-      where x.index_no = c.index_no and x.resource_id = c.resource_id and x.revision = c.revision returning x.index_no, c.more`,
-    [
-      changes.map((change) => change.index_no),
-      changes.map((change) => change.resource_id),
-      changes.map((change) => change.revision),
-      changes.map((change) => change.more),
-    ],
+    `update knowledge_index_resources x set term_count = x.term_count + n.more
+      from ${CHANGE.unnest(1)}
+      where x.index_no = n.index_no and x.resource_id = n.resource_id and x.revision = n.revision returning x.index_no, n.more`,
+    CHANGE.arrays(changes),
   );
   await db.query(
     `update knowledge_indexes i set version = i.version + 1, term_count = i.term_count + c.more

@@ -12,7 +12,7 @@ export async function findStepAnswer(
   path: string,
   asked: string | null = null,
 ): Promise<StoredValue | null> {
-  return db.value<StoredValue>(
+  return db.value(
     `select answer from agent_steps where run_id = $1::uuid and path = $2::text
       and ($3::text is null or string_to_array(asked, '.') && string_to_array($3, '.'))`,
     [runId, path, asked],

@@ -1,6 +1,6 @@
 import { KEPT_FOR } from "../system/retention.ts";
+import { columns } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
@@ -47,6 +47,9 @@ export async function earlierTurns(
   return rows.map(({ said }) => said).toReversed();
 }
 
+const TURN = columns(`conversation_id uuid, org_id uuid, project_id uuid, user_id text, turn_id uuid, run_id uuid,
+  path text, said jsonb`);
+
 /** Adds a turn. If a node is executed again, its turn replaces the first one. */
 export async function insertTurn(
   db: Db,
@@ -60,16 +63,7 @@ export async function insertTurn(
       insert into conversation_turns (turn_id, conversation_id, org_id, run_id, path, said)
       select $5::uuid, c.conversation_id, $2::uuid, $6::uuid, $7::text, $8::jsonb from c
       on conflict (run_id, path) do update set said = excluded.said`,
-    [
-      turn.conversation_id,
-      turn.org_id,
-      turn.project_id,
-      turn.user_id,
-      turn.turn_id,
-      turn.run_id,
-      turn.path,
-      jsonb(turn.said),
-    ],
+    TURN.values(turn),
   );
 }
 
@@ -84,7 +78,7 @@ export async function listConversations(
   page: Keyset,
 ): Promise<ConversationRow[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<ConversationRow>(
+  return db.query(
     `select ${COLUMNS} from conversations c
       where org_id = current_org() and project_id = $1::uuid and conversation_id ${compare} $2::uuid
         and ($4::text is null or starts_with(user_id, $4 || '-'))
@@ -123,7 +117,7 @@ export async function titleConversation(
 
 /** The id of a conversation; null if there is none. */
 export async function findConversation(db: Db, projectId: string, userId: string): Promise<string | null> {
-  return db.value<string>(
+  return db.value(
     "select conversation_id from conversations where org_id = current_org() and project_id = $1::uuid and user_id = $2::text",
     [projectId, userId],
   );
@@ -132,7 +126,7 @@ export async function findConversation(db: Db, projectId: string, userId: string
 /** A page of a conversation's turns. */
 export async function listTurns(db: Db, conversationId: string, page: Keyset): Promise<TurnRow[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<TurnRow>(
+  return db.query(
     `select turn_id, run_id, path, said, created_at from conversation_turns
       where org_id = current_org() and conversation_id = $1::uuid and turn_id ${compare} $2::uuid order by turn_id ${order} limit $3::int`,
     [conversationId, bound, page.limit],

@@ -1,3 +1,4 @@
+import { columns } from "../columns.ts";
 import type { Db } from "../db.ts";
 
 /** A call of a model that may have been paid for. */
@@ -75,7 +76,7 @@ export async function sumUsage(
     model,
   }: { readonly group: UsageGroup; readonly from: string; readonly to: string; readonly model?: string | undefined },
 ): Promise<UsageRow[]> {
-  return db.query<UsageRow>(
+  return db.query(
     `select ${GROUP_KEYS[group]} as key, count(*)::float8 as calls, sum(input_tokens)::float8 as input_tokens,
         sum(output_tokens)::float8 as output_tokens, sum(cached_tokens)::float8 as cached_tokens,
         coalesce(sum(cost_usd), 0)::float8 as cost_usd, (count(*) - count(cost_usd))::float8 as calls_without_price,
@@ -87,32 +88,11 @@ export async function sumUsage(
   );
 }
 
+const CALL = columns(`call_id uuid, org_id uuid, project_id uuid, run_id uuid, path text, attempt integer, step integer,
+  model text, connection_id uuid, input_tokens bigint, output_tokens bigint, cached_tokens bigint, cost_usd numeric,
+  latency_ms integer, finish_reason text, estimated boolean, key_id uuid`);
+
 /** Records a call; false if it is recorded. */
 export async function insertModelCall(db: Db, call: ModelCallRow): Promise<boolean> {
-  return db.any(
-    `insert into model_calls (call_id, org_id, project_id, run_id, path, attempt, step, model, connection_id, input_tokens,
-        output_tokens, cached_tokens, cost_usd, latency_ms, finish_reason, estimated, key_id)
-      values ($1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::text, $6::integer, $7::integer, $8::text, $9::uuid, $10::bigint,
-        $11::bigint, $12::bigint, $13::numeric, $14::integer, $15::text, $16::boolean, $17::uuid)
-      on conflict (call_id) do nothing`,
-    [
-      call.call_id,
-      call.org_id,
-      call.project_id,
-      call.run_id,
-      call.path,
-      call.attempt,
-      call.step,
-      call.model,
-      call.connection_id,
-      call.input_tokens,
-      call.output_tokens,
-      call.cached_tokens,
-      call.cost_usd,
-      call.latency_ms,
-      call.finish_reason,
-      call.estimated,
-      call.key_id,
-    ],
-  );
+  return db.any(`insert into model_calls ${CALL.into} on conflict (call_id) do nothing`, CALL.values(call));
 }

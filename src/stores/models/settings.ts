@@ -8,12 +8,10 @@ export interface OrganisationSettings {
 
 const NONE: OrganisationSettings = { default_connection_id: null, default_model: null };
 
+const SELECT = "select default_connection_id, default_model from organisation_settings where org_id = current_org()";
+
 export async function getSettings(db: Db): Promise<OrganisationSettings> {
-  const rows = await db.query<OrganisationSettings>(
-    "select default_connection_id, default_model from organisation_settings where org_id = current_org()",
-    [],
-  );
-  return rows[0] ?? NONE;
+  return (await db.first<OrganisationSettings>(SELECT, [])) ?? NONE;
 }
 
 /** The organisation's model defaults, locked until the transaction ends. */
@@ -22,11 +20,7 @@ export async function lockSettings(db: Db): Promise<OrganisationSettings> {
     "insert into organisation_settings (org_id) values (current_org()) on conflict (org_id) do nothing",
     [],
   );
-  const rows = await db.query<OrganisationSettings>(
-    "select default_connection_id, default_model from organisation_settings where org_id = current_org() for update",
-    [],
-  );
-  return rows[0] ?? NONE;
+  return db.one(`${SELECT} for update`, []);
 }
 
 /** Call it only for locked settings. */

@@ -16,7 +16,7 @@ export interface SpendingLimits {
 
 /** `runId`: the calling run; null for a judge. */
 export async function spendingLimits(db: Db, runId: string | null): Promise<SpendingLimits> {
-  const rows = await db.query<SpendingLimits>(
+  return db.one(
     `with recursive ${aroundRun("$1")},
       top as (
         select run_id, key_id from around order by level desc limit 1
@@ -29,7 +29,6 @@ export async function spendingLimits(db: Db, runId: string | null): Promise<Spen
           and key_id = (select key_id from top)) as key_most`,
     [runId],
   );
-  return rows[0] ?? { root: null, key_id: null, budgeted: false, org_most: null, key_most: null };
 }
 
 /** Until the transaction ends, no other model call of this run or of its child runs is admitted. */
@@ -39,7 +38,7 @@ export async function lockCosts(db: Db, root: string): Promise<void> {
 
 /** The cost limits of the run and of the runs it is a child of, with what each has spent and reserved. */
 export async function budgetsOf(db: Db, runId: string): Promise<Spending[]> {
-  return db.query<Spending & { root: string }>(
+  return db.query(
     `with recursive ${aroundRun("$1")},
       within as (
         select around.run_id as root, (v.plan -> 'settings' ->> 'max_cost_usd')::numeric as most, around.run_id

@@ -1,3 +1,5 @@
+import { columns } from "../columns.ts";
+import type { NameOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
@@ -15,21 +17,14 @@ const COLUMNS = "conversation_id, user_id, title, created_at, updated_at";
 /** Only the visitor's own conversations, whatever ID a request names. */
 const OWN = "org_id = current_org() and visitor_id = $1::uuid";
 
+const NEW = columns(`conversation_id uuid, org_id uuid, project_id uuid, page_id uuid, visitor_id uuid, user_id text,
+  title text`);
+
 export async function insertVisitorConversation(
   db: Db,
-  conversation: Pick<VisitorConversation, "conversation_id" | "user_id" | "title"> & {
-    readonly org_id: string;
-    readonly project_id: string;
-    readonly page_id: string;
-    readonly visitor_id: string;
-  },
+  conversation: { readonly [Column in NameOf<typeof NEW>]: string | null },
 ): Promise<void> {
-  const { conversation_id, org_id, project_id, page_id, visitor_id, user_id, title } = conversation;
-  await db.query(
-    `insert into conversations (conversation_id, org_id, project_id, page_id, visitor_id, user_id, title)
-      values ($1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::uuid, $6::text, $7::text)`,
-    [conversation_id, org_id, project_id, page_id, visitor_id, user_id, title],
-  );
+  await db.query(`insert into conversations ${NEW.into}`, NEW.values(conversation));
 }
 
 export async function findVisitorConversation(
@@ -37,10 +32,10 @@ export async function findVisitorConversation(
   visitorId: string,
   conversationId: string,
 ): Promise<VisitorConversation | null> {
-  return db.first<VisitorConversation>(
-    `select ${COLUMNS} from conversations where ${OWN} and conversation_id = $2::uuid`,
-    [visitorId, conversationId],
-  );
+  return db.first(`select ${COLUMNS} from conversations where ${OWN} and conversation_id = $2::uuid`, [
+    visitorId,
+    conversationId,
+  ]);
 }
 
 /** Records that a conversation is used, and titles it if it has no title; false if the visitor does not have it. */
@@ -62,7 +57,7 @@ export async function listVisitorConversations(
   page: Keyset,
 ): Promise<VisitorConversation[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<VisitorConversation>(
+  return db.query(
     `select ${COLUMNS} from conversations where ${OWN} and conversation_id ${compare} $2::uuid
       order by conversation_id ${order} limit $3::int`,
     [visitorId, bound, page.limit],
@@ -75,7 +70,7 @@ export async function renameVisitorConversation(
   conversationId: string,
   title: string | null,
 ): Promise<VisitorConversation | null> {
-  return db.first<VisitorConversation>(
+  return db.first(
     `update conversations set title = $3::text, updated_at = now() where ${OWN} and conversation_id = $2::uuid returning ${COLUMNS}`,
     [visitorId, conversationId, title],
   );

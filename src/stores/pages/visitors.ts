@@ -22,7 +22,7 @@ export async function insertVisitor(
 
 /** The visitor of a page with this secret; null if there is none. */
 export async function findVisitor(db: Db, pageId: string, hash: Buffer): Promise<VisitorRow | null> {
-  return db.first<VisitorRow>(
+  return db.first(
     `select visitor_id, org_id, page_id, created_at, seen_at from page_visitors
       where org_id = current_org() and page_id = $1::uuid and secret_hash = $2::bytea`,
     [pageId, hash],

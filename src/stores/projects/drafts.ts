@@ -1,7 +1,9 @@
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { JsonObject } from "../../domain/json.ts";
+import { columns } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { nameOf } from "./author-names.ts";
+import { numberKeysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 /** A step in the history of a project's draft, without its flow. */
@@ -38,39 +40,26 @@ const OF_PROJECT = `from draft_steps s join projects p using (project_id)
 
 /** The newest step of a project: its draft, or that the draft ended. Null if there never was a draft. */
 export async function latestDraftStep(db: Db, projectId: string): Promise<DraftStep | null> {
-  return db.first<DraftStep>(`select ${HEAD}, s.flow ${OF_PROJECT} order by s.revision desc limit 1`, [projectId]);
+  return db.first(`select ${HEAD}, s.flow ${OF_PROJECT} order by s.revision desc limit 1`, [projectId]);
 }
 
 /** A step, unless it has been purged. */
 export async function findDraftStep(db: Db, projectId: string, revision: number): Promise<DraftStep | null> {
-  return db.first<DraftStep>(`select ${HEAD}, s.flow ${OF_PROJECT} and s.revision = $2::int`, [projectId, revision]);
+  return db.first(`select ${HEAD}, s.flow ${OF_PROJECT} and s.revision = $2::int`, [projectId, revision]);
 }
+
+const NEW = columns(`project_id uuid, revision int, org_id uuid, flow json, published_as int, changed_by_type text,
+  changed_by uuid`);
 
 /** Adds the next step. The transaction has locked the project. */
 export async function insertDraftStep(db: Db, step: NewDraftStep): Promise<void> {
-  await db.query(
-    `insert into draft_steps (project_id, revision, org_id, flow, published_as, changed_by_type, changed_by)
-      values ($1::uuid, $2::int, $3::uuid, $4::json, $5::int, $6::text, $7::uuid)`,
-    [
-      step.project_id,
-      step.revision,
-      step.org_id,
-      step.flow && JSON.stringify(step.flow),
-      step.published_as ?? null,
-      step.changed_by_type,
-      step.changed_by,
-    ],
-  );
+  await db.query(`insert into draft_steps ${NEW.into}`, NEW.values({ published_as: null, ...step }));
 }
-
-const LARGEST = 2_147_483_647;
 
 /** A page of a draft's steps; `beyond` is a revision. */
 export async function listDraftSteps(db: Db, projectId: string, page: Keyset): Promise<DraftStepHead[]> {
-  const [bound, compare, order] = page.ascending
-    ? [page.beyond ?? 0, ">", "asc"]
-    : [page.beyond ?? LARGEST, "<", "desc"];
-  return db.query<DraftStepHead>(
+  const { bound, compare, order } = numberKeysetSql(page);
+  return db.query(
     `select ${HEAD} ${OF_PROJECT} and s.revision ${compare} $2::int order by s.revision ${order} limit $3::int`,
     [projectId, bound, page.limit],
   );

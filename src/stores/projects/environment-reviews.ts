@@ -1,5 +1,7 @@
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { Bindings } from "../../domain/projects/environments.ts";
+import { columns } from "../columns.ts";
+import type { NameOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
@@ -36,48 +38,21 @@ const COLUMNS = `w.review_id, w.project_id, w.environment, w.version, w.connecti
   ${nameOf("w.decided_by", "w.org_id")} as decided_by_name, w.decided_at, w.reason`;
 const OWN = "w.org_id = current_org() and w.project_id = $1::uuid";
 
-export type NewReview = Pick<
-  EnvironmentReview,
-  | "review_id"
-  | "project_id"
-  | "environment"
-  | "version"
-  | "connections"
-  | "notes"
-  | "digest"
-  | "proposed_by_type"
-  | "proposed_by"
-  | "proposer"
-> & { readonly org_id: string };
+const NEW = columns(`review_id uuid, project_id uuid, environment text, version int, connections jsonb, notes text,
+  digest text, proposed_by_type text, proposed_by uuid, proposer uuid, org_id uuid`);
+
+export type NewReview = Pick<EnvironmentReview, Exclude<NameOf<typeof NEW>, "org_id">> & { readonly org_id: string };
 
 /** Adds an open review; false if there is an open one of the same version and connections. */
 export async function insertReview(db: Db, review: NewReview): Promise<boolean> {
-  return db.any(
-    `insert into environment_reviews (review_id, org_id, project_id, environment, version, connections, notes, digest, proposed_by_type,
-        proposed_by, proposer)
-      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::int, $6::jsonb, $7::text, $8::text, $9::text, $10::uuid, $11::uuid)
-      on conflict do nothing`,
-    [
-      review.review_id,
-      review.org_id,
-      review.project_id,
-      review.environment,
-      review.version,
-      JSON.stringify(review.connections),
-      review.notes,
-      review.digest,
-      review.proposed_by_type,
-      review.proposed_by,
-      review.proposer,
-    ],
-  );
+  return db.any(`insert into environment_reviews ${NEW.into} on conflict do nothing`, NEW.values(review));
 }
 
 export async function findReview(db: Db, projectId: string, reviewId: string): Promise<EnvironmentReview | null> {
-  return db.first<EnvironmentReview>(
-    `select ${COLUMNS} from environment_reviews w where ${OWN} and w.review_id = $2::uuid`,
-    [projectId, reviewId],
-  );
+  return db.first(`select ${COLUMNS} from environment_reviews w where ${OWN} and w.review_id = $2::uuid`, [
+    projectId,
+    reviewId,
+  ]);
 }
 
 /** A page of the reviews of an environment. */
@@ -91,7 +66,7 @@ export async function listReviews(
   page: Keyset,
 ): Promise<EnvironmentReview[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<EnvironmentReview>(
+  return db.query(
     `select ${COLUMNS} from environment_reviews w where ${OWN} and w.environment = $2::text and ($3::text is null or w.state = $3::text)
       and w.review_id ${compare} $4::uuid order by w.review_id ${order} limit $5::int`,
     [project_id, environment, state, bound, page.limit],
@@ -113,7 +88,7 @@ export async function decideReview(
 
 /** SHA-256 (hex) of a version: its flow with layout and notes, what it executes, and the rights that it runs with. */
 export async function digestOfVersion(db: Db, projectId: string, version: number): Promise<string | null> {
-  return db.value<string>(
+  return db.value(
     `select encode(sha256(convert_to(concat_ws(E'\\n', coalesce(written_definition::text, definition::text),
         coalesce(written_plan::text, plan::text), rights::text), 'UTF8')), 'hex')
       from flow_versions where org_id = current_org() and project_id = $1::uuid and version = $2::int`,

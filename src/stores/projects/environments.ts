@@ -1,6 +1,7 @@
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { DEFAULT_ENVIRONMENTS, PRODUCTION } from "../../domain/projects/environments.ts";
 import type { Bindings } from "../../domain/projects/environments.ts";
+import { columns } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
@@ -123,30 +124,13 @@ export async function insertEnvironment(db: Db, { project_id, org_id }: Project,
   );
 }
 
+const NEW = columns(`promotion_id uuid, org_id uuid, project_id uuid, environment text, version int, connections jsonb,
+  notes text, kind text, previous_id uuid, previous_version int, repeats_id uuid, review_id uuid, promoted_by_type text,
+  promoted_by uuid`);
+
 /** Adds a promotion and points its environment to it. The transaction has locked the project. */
 export async function insertPromotion(db: Db, promotion: NewPromotion): Promise<void> {
-  await db.query(
-    `insert into promotions (promotion_id, org_id, project_id, environment, version, connections, notes, kind, previous_id,
-        previous_version, repeats_id, review_id, promoted_by_type, promoted_by)
-      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::int, $6::jsonb, $7::text, $8::text, $9::uuid, $10::int, $11::uuid, $12::uuid,
-        $13::text, $14::uuid)`,
-    [
-      promotion.promotion_id,
-      promotion.org_id,
-      promotion.project_id,
-      promotion.environment,
-      promotion.version,
-      JSON.stringify(promotion.connections),
-      promotion.notes,
-      promotion.kind,
-      promotion.previous_id,
-      promotion.previous_version,
-      promotion.repeats_id,
-      promotion.review_id,
-      promotion.promoted_by_type,
-      promotion.promoted_by,
-    ],
-  );
+  await db.query(`insert into promotions ${NEW.into}`, NEW.values(promotion));
   await db.query(
     `update environments set promotion_id = $3::uuid, version = $4::int, bindings_id = case when $5::boolean then $3::uuid end,
         revision = revision + 1, updated_at = now()
@@ -162,7 +146,7 @@ export async function insertPromotion(db: Db, promotion: NewPromotion): Promise<
 }
 
 export async function findPromotion(db: Db, projectId: string, promotionId: string): Promise<Promotion | null> {
-  return db.first<Promotion>(
+  return db.first(
     `select ${COLUMNS} from promotions m where m.org_id = current_org() and m.project_id = $1::uuid and m.promotion_id = $2::uuid`,
     [projectId, promotionId],
   );
@@ -170,7 +154,7 @@ export async function findPromotion(db: Db, projectId: string, promotionId: stri
 
 /** The newest promotion of an environment to another version or other connections than the current one; null if there is none. */
 export async function findEarlierPromotion(db: Db, current: Promotion): Promise<Promotion | null> {
-  return db.first<Promotion>(
+  return db.first(
     `select ${COLUMNS} from promotions m where m.org_id = current_org() and m.project_id = $1::uuid and m.environment = $2::text
       and m.promotion_id < $3::uuid and (m.version <> $4::int or m.connections <> $5::jsonb)
       order by m.promotion_id desc limit 1`,
@@ -197,7 +181,7 @@ export async function listPromotions(
   page: Keyset,
 ): Promise<Promotion[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<Promotion>(
+  return db.query(
     `select ${COLUMNS} from promotions m where m.org_id = current_org() and m.project_id = $3::uuid
         and m.promotion_id ${compare} $1::uuid and ($4::text is null or m.environment = $4::text)
         and ($5::int is null or m.version = $5::int)
@@ -245,12 +229,11 @@ export async function usersOfEnvironment(
     ended: string,
   ): string => `(select count(*)::int from ${table} where org_id = current_org()
     and project_id = $1::uuid and environment = $2::text and ${ended} is null)`;
-  const found = await db.first<{ triggers: number; monitors: number; pages: number }>(
+  return db.one(
     `select ${count("triggers", "deleted_at")} as triggers, ${count("eval_monitors", "deleted_at")} as monitors,
       ${count("pages", "revoked_at")} as pages`,
     [projectId, name],
   );
-  return found ?? { triggers: 0, monitors: 0, pages: 0 };
 }
 
 /** Deletes an environment and closes its open reviews. Its promotions stay, because runs refer to them. */

@@ -38,7 +38,7 @@ const IN_ENVIRONMENT = `(p.published_version = r.version
 
 /** The projects with an environment whose flow refers to this, or that uses this connection; not the project itself. */
 export async function usersOf(db: Db, target: ReferenceRow, limit: number): Promise<ReferenceUser[]> {
-  return db.query<ReferenceUser>(
+  return db.query(
     `select p.project_id, p.name from flow_references r
       join projects p on p.project_id = r.project_id and p.deleted_at is null
       where r.org_id = current_org() and r.kind = $1::text and r.target_id = $2::text and ${IN_ENVIRONMENT}
@@ -66,7 +66,7 @@ export async function usersOfActions(
   actionIds: readonly string[],
   limit: number,
 ): Promise<ActionUser[]> {
-  return db.query<ActionUser>(
+  return db.query(
     `select p.project_id, p.name, array_agg(substr(r.target_id, length($1::text) + 2) order by r.target_id) as action_ids
       from flow_references r
       join projects p on p.project_id = r.project_id and p.deleted_at is null

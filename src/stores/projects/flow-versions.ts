@@ -4,6 +4,7 @@ import type { KeptRights, RightsThenAndNow } from "../../domain/accounts/kept-ri
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import { PRODUCTION } from "../../domain/projects/environments.ts";
 import type { Db } from "../db.ts";
+import { numberKeysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import { nameOf } from "./author-names.ts";
 import { ownerOfRights, PRESENT_RIGHTS } from "../rights.ts";
@@ -44,9 +45,7 @@ const HEAD = `v.project_id, v.version, v.content_hash, v.notes, coalesce(p.publi
 const FROM = `from flow_versions v join projects p using (project_id) where v.org_id = current_org() and p.deleted_at is null`;
 /** Columns of a version `v`; objects keep the order in which their fields were written. */
 export const DEFINITION = "coalesce(v.written_definition, v.definition::json) as definition";
-export const PLAN = "coalesce(v.written_plan, v.plan::json) as plan";
-const LARGEST = 2_147_483_647;
-
+const PLAN = "coalesce(v.written_plan, v.plan::json) as plan";
 export async function insertFlowVersion(db: Db, version: NewFlowVersion): Promise<void> {
   await db.query(
     `insert into flow_versions (project_id, version, org_id, definition, written_definition, plan, written_plan, content_hash,
@@ -101,7 +100,7 @@ export async function findVersionRights(
   db: Db,
   { project_id, flow_version }: { readonly project_id: string; readonly flow_version: number },
 ): Promise<RightsThenAndNow | null> {
-  return db.first<RightsThenAndNow>(
+  return db.first(
     `select v.rights, ${PRESENT_RIGHTS} from flow_versions v ${ownerOfRights("v")}
       where v.org_id = current_org() and v.project_id = $1::uuid and v.version = $2::int`,
     [project_id, flow_version],
@@ -109,7 +108,7 @@ export async function findVersionRights(
 }
 
 export async function findFlowVersion(db: Db, projectId: string, version: number): Promise<FlowVersion | null> {
-  return db.first<FlowVersion>(
+  return db.first(
     `select ${HEAD}, ${DEFINITION}, ${PLAN} ${FROM} and v.project_id = $1::uuid and v.version = $2::int`,
     [projectId, version],
   );
@@ -144,7 +143,7 @@ export async function findCalledVersions(
 
 /** Which of these versions a project does not have. */
 export async function missingFlowVersions(db: Db, projectId: string, versions: readonly number[]): Promise<number[]> {
-  return db.column<number>(
+  return db.column(
     `select version from unnest($2::int[]) as wanted (version)
       where not exists (select ${FROM} and v.project_id = $1::uuid and v.version = wanted.version)`,
     [projectId, versions],
@@ -166,7 +165,7 @@ export async function findFlowVersionByContent(
   projectId: string,
   contentHash: string,
 ): Promise<FlowVersionHead | null> {
-  return db.first<FlowVersionHead>(
+  return db.first(
     `select ${HEAD} ${FROM} and v.project_id = $1::uuid and v.content_hash = $2::text and v.version > 0`,
     [projectId, contentHash],
   );
@@ -179,7 +178,7 @@ export async function findFrozenDraft(
   contentHash: string,
   rights: KeptRights,
 ): Promise<Pick<FlowVersion, "version" | "plan"> | null> {
-  return db.first<Pick<FlowVersion, "version" | "plan">>(
+  return db.first(
     `select v.version, ${PLAN} from flow_versions v
       where v.org_id = current_org() and v.project_id = $1::uuid and v.version < -1 and v.content_hash = $2::text
         and v.rights = $3::jsonb and v.created_at > now() - interval '12 hours'
@@ -202,10 +201,8 @@ export async function purgeFrozenDrafts(db: Db, limit: number): Promise<number> 
 
 /** A page of a project's versions; `beyond` is a version number. */
 export async function listFlowVersions(db: Db, projectId: string, page: Keyset): Promise<FlowVersionHead[]> {
-  const [bound, compare, order] = page.ascending
-    ? [page.beyond ?? 0, ">", "asc"]
-    : [page.beyond ?? LARGEST, "<", "desc"];
-  return db.query<FlowVersionHead>(
+  const { bound, compare, order } = numberKeysetSql(page);
+  return db.query(
     `select ${HEAD} ${FROM} and v.project_id = $1::uuid and v.version > 0 and v.version ${compare} $2::int
       order by v.version ${order} limit $3::int`,
     [projectId, bound, page.limit],
@@ -217,7 +214,7 @@ export async function listFlowVersions(db: Db, projectId: string, page: Keyset):
  * ID must be a UUID.
  */
 export async function findDeadReferences(db: Db, references: readonly CalledFlow[]): Promise<number[]> {
-  return db.column<number>(
+  return db.column(
     `with held as (
         select project_id from projects
         where project_id = any ($1::uuid[]) and org_id = current_org() and deleted_at is null
@@ -229,4 +226,12 @@ export async function findDeadReferences(db: Db, references: readonly CalledFlow
           select from flow_versions v where v.project_id = r.project_id and v.version = r.version)`,
     [references.map((reference) => reference.project_id), references.map((reference) => reference.version)],
   );
+}
+
+/** The plan of a version, also of a deleted project, because its runs continue. */
+export async function getPlan(db: Db, projectId: string, version: number): Promise<Plan | null> {
+  return db.value(`select ${PLAN} from flow_versions v where v.project_id = $1::uuid and v.version = $2::integer`, [
+    projectId,
+    version,
+  ]);
 }

@@ -47,7 +47,7 @@ export async function projectActivity(
   const counted = (and: string): string =>
     `(select count(*)::int from runs c where c.org_id = $1::uuid and c.project_id = p.project_id ${and}
         and c.run_id >= day.first and c.run_id < day.next)`;
-  return db.query<ProjectActivity>(
+  return db.query(
     `select p.project_id, p.created_by, ${nameOf("p.created_by", "p.org_id")} as created_by_name, d.draft, l.last_run, n.runs, n.failed
       from projects p
       left join lateral (

@@ -12,5 +12,5 @@ const QUERIES: Readonly<Record<ProjectOwned, string>> = {
 
 /** The project that something belongs to; null if that does not exist. */
 export async function projectOf(db: Db, owned: ProjectOwned, id: string): Promise<string | null> {
-  return db.value<string>(QUERIES[owned], [id]);
+  return db.value(QUERIES[owned], [id]);
 }

@@ -1,23 +1,20 @@
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-export interface Project {
-  readonly project_id: string;
-  readonly org_id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly published_version: number | null;
+const ROW = columns(`project_id uuid, org_id uuid, name text, description text, published_version int null,
+  latest_version int, revision int, created_at timestamptz, updated_at timestamptz`);
+
+export interface Project extends RowOf<typeof ROW> {
   /** 0 if the project has no version. */
   readonly latest_version: number;
   /** Increases with every change. */
   readonly revision: number;
-  readonly created_at: string;
-  readonly updated_at: string;
 }
 
-const COLUMNS =
-  "project_id, org_id, name, description, published_version, latest_version, revision, created_at, updated_at";
+const COLUMNS = ROW.select();
 /** Deleted projects keep their rows for the runs that refer to them, but are hidden everywhere else. */
 const LIVE = "org_id = current_org() and deleted_at is null";
 
@@ -41,7 +38,7 @@ export async function insertProject(
 }
 
 export async function findProject(db: Db, projectId: string): Promise<Project | null> {
-  return db.first<Project>(`select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE}`, [projectId]);
+  return db.first(`select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE}`, [projectId]);
 }
 
 /** The version of an environment, and the promotion whose connections it uses; null if the flow's own are used. */
@@ -56,7 +53,7 @@ export interface ProjectInEnvironments extends Project {
 }
 
 export async function findProjectInEnvironments(db: Db, projectId: string): Promise<ProjectInEnvironments | null> {
-  return db.first<ProjectInEnvironments>(
+  return db.first(
     `select ${COLUMNS}, (select json_object_agg(e.name, json_build_object('version', e.version, 'bindings_id', e.bindings_id))
         from environments e where e.project_id = projects.project_id) as environments
       from projects where project_id = $1::uuid and ${LIVE}`,
@@ -66,9 +63,7 @@ export async function findProjectInEnvironments(db: Db, projectId: string): Prom
 
 /** Which of those IDs are projects of the organisation. */
 export async function existingProjects(db: Db, projectIds: readonly string[]): Promise<string[]> {
-  return db.column<string>(`select project_id from projects where project_id = any ($1::uuid[]) and ${LIVE}`, [
-    projectIds,
-  ]);
+  return db.column(`select project_id from projects where project_id = any ($1::uuid[]) and ${LIVE}`, [projectIds]);
 }
 
 /** Locks a project against changes until the transaction ends. Flows that call it can still be deployed. */
@@ -82,7 +77,7 @@ export function lockProjectToDelete(db: Db, projectId: string): Promise<Project 
 }
 
 async function lock(db: Db, projectId: string, strength: "no key update" | "update"): Promise<Project | null> {
-  return db.first<Project>(`select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE} for ${strength}`, [
+  return db.first(`select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE} for ${strength}`, [
     projectId,
   ]);
 }
@@ -90,7 +85,7 @@ async function lock(db: Db, projectId: string, strength: "no key update" | "upda
 /** A page of the organisation's projects, or of the given ones. */
 export async function listProjects(db: Db, page: Keyset, among: readonly string[] | undefined): Promise<Project[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<Project>(
+  return db.query(
     `select ${COLUMNS} from projects where ${LIVE} and project_id ${compare} $1::uuid
       and ($3::uuid[] is null or project_id = any ($3::uuid[])) order by project_id ${order} limit $2::int`,
     [bound, page.limit, among ?? null],
@@ -103,7 +98,7 @@ export async function updateProject(
   projectId: string,
   change: { name: string | null; description: string | null },
 ): Promise<Project | null> {
-  return db.first<Project>(
+  return db.first(
     `update projects set name = coalesce($2::text, name), description = coalesce($3::text, description),
         revision = revision + 1, updated_at = now()
       where project_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,
@@ -113,7 +108,7 @@ export async function updateProject(
 
 /** Publishes a version, and records when that first happened. */
 export async function publishVersion(db: Db, projectId: string, version: number): Promise<Project | null> {
-  return db.first<Project>(
+  return db.first(
     `with shown as (
         update flow_versions set first_published_at = now()
         where org_id = current_org() and project_id = $1::uuid and version = $2::int and first_published_at is null)
@@ -126,25 +121,19 @@ export async function publishVersion(db: Db, projectId: string, version: number)
 }
 
 /** Takes the next version number of a locked project. */
-export async function takeNextVersion(db: Db, projectId: string): Promise<number> {
-  const rows = await db.query<{ latest_version: number }>(
-    `update projects set latest_version = latest_version + 1, revision = revision + 1, updated_at = now()
-      where project_id = $1::uuid and ${LIVE} returning latest_version`,
-    [projectId],
-  );
-  const row = rows[0];
-  if (!row) throw new Error("takeNextVersion needs a project that the transaction has locked");
-  return row.latest_version;
+export function takeNextVersion(db: Db, projectId: string): Promise<number> {
+  const set = "latest_version = latest_version + 1, revision = revision + 1, updated_at = now()";
+  return takeNumber(db, projectId, set, "latest_version");
 }
 
 /** Takes the next number (-2 and lower) for a document of a locked project's draft. No number is used twice. */
-export async function takeFrozenVersion(db: Db, projectId: string): Promise<number> {
-  const version = await db.value<number>(
-    `update projects set frozen_drafts = frozen_drafts + 1 where project_id = $1::uuid and ${LIVE} returning -1 - frozen_drafts`,
-    [projectId],
-  );
-  if (version === null) throw new Error("takeFrozenVersion needs a project that the transaction has locked");
-  return version;
+export function takeFrozenVersion(db: Db, projectId: string): Promise<number> {
+  return takeNumber(db, projectId, "frozen_drafts = frozen_drafts + 1", "-1 - frozen_drafts");
+}
+
+async function takeNumber(db: Db, projectId: string, set: string, number: string): Promise<number> {
+  const text = `update projects set ${set} where project_id = $1::uuid and ${LIVE} returning ${number} as number`;
+  return (await db.one<{ number: number }>(text, [projectId])).number;
 }
 
 /** Deletes a project; false if there is none. Its runs continue. */

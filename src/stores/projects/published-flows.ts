@@ -11,7 +11,7 @@ const LIVE = "p.org_id = current_org() and p.deleted_at is null";
 
 /** The flows that have a version in an environment, all or those with these IDs, ordered by ID. */
 export function flowsIn(db: Db, environment: string, projectIds: readonly string[] | null): Promise<NamedFlow[]> {
-  return db.query<NamedFlow>(
+  return db.query(
     `select p.project_id, p.name from projects p where ${LIVE} and ${versionIn("$2")} is not null
       and ($1::uuid[] is null or p.project_id = any ($1::uuid[])) order by p.project_id`,
     [projectIds, environment],
@@ -26,7 +26,7 @@ export interface PublishedFlow extends NamedFlow {
 
 /** Those of these flows that have a version in an environment, with its definition, ordered by ID. */
 export function definitionsIn(db: Db, environment: string, projectIds: readonly string[]): Promise<PublishedFlow[]> {
-  return db.query<PublishedFlow>(
+  return db.query(
     `select p.project_id, p.name, v.version, v.content_hash, ${DEFINITION}
       from projects p join flow_versions v on v.project_id = p.project_id and v.version = ${versionIn("$2")}
       where ${LIVE} and p.project_id = any ($1::uuid[]) order by p.project_id`,

@@ -1,58 +1,39 @@
 import type { Json, StoredValue } from "../../domain/json.ts";
 import type { ActionError, ActionRunState } from "../../domain/providers/action-run.ts";
+import { columns } from "../columns.ts";
+import type { NameOf, RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
-export interface ActionRunRow {
-  readonly action_run_id: string;
-  readonly org_id: string;
-  readonly provider_id: string;
-  readonly action_id: string;
-  readonly connection_id: string | null;
-  readonly dry_run: boolean;
-  readonly timeout_seconds: number;
+const ROW = columns(`action_run_id uuid, org_id uuid, provider_id text, action_id text, connection_id uuid null,
+  dry_run boolean, timeout_seconds int, inputs jsonb, state text, outputs jsonb null, error jsonb null,
+  rendered_request jsonb, latency_ms int null, created_at timestamptz, finished_at timestamptz null`);
+
+export interface ActionRunRow extends RowOf<typeof ROW> {
   readonly inputs: StoredValue;
   readonly state: ActionRunState;
   readonly outputs: StoredValue | null;
   readonly error: ActionError | null;
   readonly rendered_request: Json;
-  readonly latency_ms: number | null;
-  readonly created_at: string;
-  readonly finished_at: string | null;
 }
 
-export type NewActionRun = Pick<
-  ActionRunRow,
-  "action_run_id" | "org_id" | "provider_id" | "action_id" | "connection_id" | "dry_run" | "timeout_seconds" | "inputs"
-> & { readonly created_by: string };
+const NEW = columns(`action_run_id uuid, org_id uuid, provider_id text, action_id text, connection_id uuid,
+  dry_run boolean, timeout_seconds int, inputs jsonb, created_by uuid`);
 
-const COLUMNS = `action_run_id, org_id, provider_id, action_id, connection_id, dry_run, timeout_seconds, inputs, state, outputs, error,
-  rendered_request, latency_ms, created_at, finished_at`;
+export type NewActionRun = Pick<ActionRunRow, Exclude<NameOf<typeof NEW>, "created_by">> & {
+  readonly created_by: string;
+};
+
+const COLUMNS = ROW.select();
 const OWN = "org_id = current_org() and action_run_id = $1::uuid";
 
 /** Adds a run of an action; an existing one of the same id (the request was retried) stays as it is. */
 export async function insertActionRun(db: Db, run: NewActionRun): Promise<void> {
-  await db.query(
-    `insert into action_runs
-        (action_run_id, org_id, provider_id, action_id, connection_id, dry_run, timeout_seconds, inputs, created_by)
-      values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::boolean, $7::int, $8::jsonb, $9::uuid)
-      on conflict (action_run_id) do nothing`,
-    [
-      run.action_run_id,
-      run.org_id,
-      run.provider_id,
-      run.action_id,
-      run.connection_id,
-      run.dry_run,
-      run.timeout_seconds,
-      jsonb(run.inputs),
-      run.created_by,
-    ],
-  );
+  await db.query(`insert into action_runs ${NEW.into} on conflict (action_run_id) do nothing`, NEW.values(run));
 }
 
 export async function findActionRun(db: Db, actionRunId: string): Promise<ActionRunRow | null> {
-  return db.first<ActionRunRow>(`select ${COLUMNS} from action_runs where ${OWN}`, [actionRunId]);
+  return db.first(`select ${COLUMNS} from action_runs where ${OWN}`, [actionRunId]);
 }
 
 /** The result of a run of an action. */

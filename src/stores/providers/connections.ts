@@ -1,23 +1,20 @@
 import type { ConnectionScheme, ConnectionStatus } from "../../domain/providers/connection.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { eventType } from "../outbox.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-export interface ConnectionRow {
-  readonly connection_id: string;
-  readonly org_id: string;
-  readonly name: string;
-  readonly provider_id: string;
+const ROW = columns(`connection_id uuid, org_id uuid, name text, provider_id text, scheme text, credential_revision int,
+  status text, status_reason text null, last_checked_at timestamptz null, revision int, created_at timestamptz,
+  updated_at timestamptz`);
+
+export interface ConnectionRow extends RowOf<typeof ROW> {
   readonly scheme: ConnectionScheme;
-  readonly credential_revision: number;
   readonly status: ConnectionStatus;
-  readonly status_reason: string | null;
-  readonly last_checked_at: string | null;
   /** Increases with every change that a user makes. */
   readonly revision: number;
-  readonly created_at: string;
-  readonly updated_at: string;
 }
 
 export type NewConnection = Pick<ConnectionRow, "connection_id" | "org_id" | "name" | "provider_id" | "scheme"> & {
@@ -25,32 +22,28 @@ export type NewConnection = Pick<ConnectionRow, "connection_id" | "org_id" | "na
   readonly created_by: string;
 };
 
-const COLUMNS = `connection_id, org_id, name, provider_id, scheme, credential_revision, status, status_reason, last_checked_at,
-  revision, created_at, updated_at`;
+const NEW = columns(`connection_id uuid, org_id uuid, name text, provider_id text, scheme text, credential bytea,
+  created_by uuid`);
+const COLUMNS = ROW.select();
 const OWN = "org_id = current_org() and connection_id = $1::uuid";
 
 /** Adds a connection; an existing one of the same id (the request was retried) stays as it is. */
 export async function insertConnection(db: Db, connection: NewConnection): Promise<void> {
-  const { connection_id, org_id, name, provider_id, scheme, credential, created_by } = connection;
-  await db.query(
-    `insert into connections (connection_id, org_id, name, provider_id, scheme, credential, created_by)
-      values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::bytea, $7::uuid) on conflict (connection_id) do nothing`,
-    [connection_id, org_id, name, provider_id, scheme, credential, created_by],
-  );
+  await db.query(`insert into connections ${NEW.into} on conflict (connection_id) do nothing`, NEW.values(connection));
 }
 
 export async function findConnection(db: Db, connectionId: string): Promise<ConnectionRow | null> {
-  return db.first<ConnectionRow>(`select ${COLUMNS} from connections where ${OWN}`, [connectionId]);
+  return db.first(`select ${COLUMNS} from connections where ${OWN}`, [connectionId]);
 }
 
 /** A connection, locked until the transaction ends. */
 export async function lockConnection(db: Db, connectionId: string): Promise<ConnectionRow | null> {
-  return db.first<ConnectionRow>(`select ${COLUMNS} from connections where ${OWN} for update`, [connectionId]);
+  return db.first(`select ${COLUMNS} from connections where ${OWN} for update`, [connectionId]);
 }
 
 /** Which of those IDs exist; the connections are locked against deletion until the transaction ends. */
 export async function holdConnections(db: Db, connectionIds: readonly string[]): Promise<string[]> {
-  return db.column<string>(
+  return db.column(
     `select connection_id from connections where org_id = current_org() and connection_id = any ($1::uuid[])
       order by connection_id for share`,
     [connectionIds],
@@ -62,10 +55,7 @@ export async function findSealedConnection(
   db: Db,
   connectionId: string,
 ): Promise<(ConnectionRow & { readonly credential: Buffer }) | null> {
-  return db.first<ConnectionRow & { readonly credential: Buffer }>(
-    `select ${COLUMNS}, credential from connections where ${OWN}`,
-    [connectionId],
-  );
+  return db.first(`select ${COLUMNS}, credential from connections where ${OWN}`, [connectionId]);
 }
 
 export interface ConnectionFilters {
@@ -75,7 +65,7 @@ export interface ConnectionFilters {
 
 export async function listConnections(db: Db, filters: ConnectionFilters, page: Keyset): Promise<ConnectionRow[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<ConnectionRow>(
+  return db.query(
     `select ${COLUMNS} from connections where org_id = current_org() and connection_id ${compare} $1::uuid
         and ($3::text is null or provider_id = $3::text) and ($4::text is null or status = $4::text)
       order by connection_id ${order} limit $2::int`,
@@ -115,11 +105,10 @@ export async function updateConnection(
 
 /** How many connections a provider has. */
 export async function countConnections(db: Db, providerId: string): Promise<number> {
-  const n = await db.value<number>(
+  return db.number(
     "select count(*)::int as count from connections where org_id = current_org() and provider_id = $1::text",
     [providerId],
   );
-  return n ?? 0;
 }
 
 export async function deleteConnection(db: Db, connectionId: string): Promise<boolean> {

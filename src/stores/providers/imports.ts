@@ -15,9 +15,7 @@ const OWN = "org_id = current_org() and provider_id = $1::text";
 const ACTION = "case when written_action::jsonb = action then written_action else action::json end as action";
 
 export async function findImportedProvider(db: Db, providerId: string): Promise<ImportedProviderRow | null> {
-  return db.first<ImportedProviderRow>(`select provider_id, provider from imported_providers where ${OWN}`, [
-    providerId,
-  ]);
+  return db.first(`select provider_id, provider from imported_providers where ${OWN}`, [providerId]);
 }
 
 /** Which of those providers exist, in any order. */
@@ -64,7 +62,7 @@ export async function compareImportedActions(
   /** JSON of ImportedAction[]. */
   actions: string,
 ): Promise<ActionDifference[]> {
-  return db.query<ActionDifference>(
+  return db.query(
     `
 with fresh as (
   select action->>'action_id' as action_id, action from jsonb_array_elements($2::jsonb) as action
@@ -133,7 +131,7 @@ export async function importedActions(
   providerId: string,
   actionIds: readonly string[],
 ): Promise<ImportedAction[]> {
-  return db.column<ImportedAction>(
+  return db.column(
     `select ${ACTION} from imported_actions where ${OWN} and action_id = any ($2::text[])
       order by array_position($2::text[], action_id)`,
     [providerId, actionIds],
@@ -161,7 +159,7 @@ export function findImportedActions(
 /** A page of a provider's actions, by id. */
 export async function listImportedActions(db: Db, providerId: string, page: Keyset): Promise<ImportedAction[]> {
   const [compare, order] = page.ascending ? [">", "asc"] : ["<", "desc"];
-  return db.column<ImportedAction>(
+  return db.column(
     `select ${ACTION} from imported_actions where ${OWN} and ($2::text is null or action_id collate "C" ${compare} $2::text)
       order by action_id collate "C" ${order} limit $3::int`,
     [providerId, page.beyond, page.limit],
@@ -172,7 +170,7 @@ export async function listImportedActions(db: Db, providerId: string, page: Keys
 export type ActionTexts = Pick<Action, "action_id" | "name" | "description">;
 
 export function importedActionTexts(db: Db, providerId: string): Promise<ActionTexts[]> {
-  return db.query<ActionTexts>(
+  return db.query(
     `select action_id, action->>'name' as name, action->'description' as description from imported_actions where ${OWN}`,
     [providerId],
   );
@@ -188,10 +186,9 @@ export async function lockImportedProvider(
   db: Db,
   providerId: string,
 ): Promise<(ImportedProviderRow & { readonly source_url: string | null }) | null> {
-  return db.first<ImportedProviderRow & { source_url: string | null }>(
-    `select provider_id, provider, source_url from imported_providers where ${OWN} for update`,
-    [providerId],
-  );
+  return db.first(`select provider_id, provider, source_url from imported_providers where ${OWN} for update`, [
+    providerId,
+  ]);
 }
 
 /** Those actions that exist, as provider and action, locked until the transaction ends. */

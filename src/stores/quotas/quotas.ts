@@ -12,7 +12,7 @@ export interface QuotaRow {
 
 /** The quotas that the organisation has set, including its keys'. */
 export function listQuotas(db: Db): Promise<QuotaRow[]> {
-  return db.query<QuotaRow>("select key_id, what, most::float8 as most from quotas where org_id = current_org()");
+  return db.query("select key_id, what, most::float8 as most from quotas where org_id = current_org()");
 }
 
 /** The quotas of the organisation or of one key, locked until the transaction ends. */
@@ -67,12 +67,11 @@ export interface QuotaUse {
  */
 export async function useQuota(db: Db, use: QuotaUse): Promise<number> {
   const { begins, resets_at } = periodOf(use.what, new Date());
-  const used = await db.value<number>(
+  return db.number(
     `select use_quota($1::uuid, $2::uuid, $3::text, $4::timestamptz, $5::numeric, $6::boolean, $7::numeric, $8::timestamptz,
       $9::uuid)::float8 as used`,
     [use.org_id, use.key_id, use.what, begins, use.used, use.add, use.most, resets_at, uuidv7()],
   );
-  return used ?? 0;
 }
 
 /** The recorded use of the minute or month that `now` is in; for quotas without a period, with the time of the count. */
@@ -82,12 +81,11 @@ export async function quotaUsage(
   what: Quota,
   now = new Date(),
 ): Promise<{ used: number; period: string } | null> {
-  const rows = await db.query<{ used: number; period: string }>(
+  const row = await db.first<{ used: number; period: string }>(
     `select used::float8 as used, period from quota_usage
       where org_id = current_org() and key_id is not distinct from $1::uuid and what = $2::text`,
     [keyId, what],
   );
-  const [row] = rows;
   if (!row) return null;
   const { begins, resets_at } = periodOf(what, now);
   return resets_at !== null && row.period < begins ? { used: 0, period: begins } : row;
@@ -100,11 +98,9 @@ export async function lockStorage(db: Db, orgId: string): Promise<void> {
 
 /** Bytes of the organisation's files: documents, resources of knowledge bases, skills. */
 export async function countStoredBytes(db: Db): Promise<number> {
-  const bytes =
-    await db.value<number>(`select ((select coalesce(sum(size), 0) from documents where org_id = current_org())
+  return db.number(`select ((select coalesce(sum(size), 0) from documents where org_id = current_org())
     + (select coalesce(sum(size), 0) from knowledge_resources where org_id = current_org())
     + (select coalesce(sum(size), 0) from skill_versions where org_id = current_org()))::float8 as bytes`);
-  return bytes ?? 0;
 }
 
 /**
@@ -159,12 +155,10 @@ export async function lockMonth(db: Db, keyId: string | null): Promise<Omit<Spen
     [keyId, begins],
   );
   // A separate statement, so that it includes what other transactions reserved before they released the row.
-  const found = await db.first<{ spent: number; reserved: number }>(
+  return db.one(
     `select u.used::float8 as spent, coalesce((select sum(amount) from cost_reservations c
         where c.org_id = current_org() and ($1::uuid is null or c.key_id = $1::uuid) and c.expires_at > now()), 0)::float8 as reserved
       from quota_usage u where u.org_id = current_org() and u.key_id is not distinct from $1::uuid and u.what = 'model_usd_month'`,
     [keyId],
   );
-  if (!found) throw new Error("the month is counted before it is locked");
-  return found;
 }

@@ -21,7 +21,7 @@ export interface NodeModelCall {
 
 /** The model calls of a node of a run, in their order. */
 export async function listModelCalls(db: Db, runId: string, path: string): Promise<NodeModelCall[]> {
-  return db.query<NodeModelCall>(
+  return db.query(
     `select attempt, step, model, connection_id, input_tokens::float8, output_tokens::float8, cached_tokens::float8,
         cost_usd::float8, latency_ms, finish_reason, estimated, created_at
       from model_calls where run_id = $1::uuid and path = $2::text order by created_at, call_id limit ${LISTED_CALLS}`,

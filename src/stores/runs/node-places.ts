@@ -7,7 +7,7 @@ const PATIENCE_MS = 3000;
 
 /** The organisations that have a quota of concurrent nodes, for themselves or for one of their keys. System only. */
 export async function listNodeQuotas(db: Db): Promise<string[]> {
-  return db.column<string>({
+  return db.column({
     text: "select distinct org_id from quotas where what = 'concurrent_nodes'",
     query_timeout: PATIENCE_MS,
   });
@@ -60,12 +60,11 @@ export async function releaseNodePlace(db: Db, placeId: string): Promise<void> {
 
 /** How many slots the organisation, or one of its keys, uses. */
 export async function countNodePlaces(db: Db, keyId: string | null): Promise<number> {
-  const places = await db.value<number>(
+  return db.number(
     `select count(*)::int as places from node_places
       where org_id = current_org() and ($1::uuid is null or key_id = $1::uuid) and expires_at > clock_timestamp()`,
     [keyId],
   );
-  return places ?? 0;
 }
 
 /** Removes slots that expired at least an hour ago because their workers died. System only. */

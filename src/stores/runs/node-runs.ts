@@ -30,7 +30,7 @@ const COLUMNS = `${FACTS}, inputs, output`;
 
 /** The nodes of a run, the top level first, each level in the order they started. At most `limit`. */
 export async function listNodeRuns(db: Db, runId: string, limit: number): Promise<NodeRunRow[]> {
-  return db.query<NodeRunRow>(
+  return db.query(
     `select ${COLUMNS} from node_runs where run_id = $1::uuid
       order by path <> node_id, coalesce(started_at, finished_at), path limit $2::integer`,
     [runId, limit],
@@ -39,7 +39,7 @@ export async function listNodeRuns(db: Db, runId: string, limit: number): Promis
 
 /** The nodes of a run without inputs and outputs. */
 export async function outlineNodeRuns(db: Db, runId: string, limit: number): Promise<NodeRunRow[]> {
-  return db.query<NodeRunRow>(
+  return db.query(
     `select ${FACTS}, null as inputs, null as output from node_runs where run_id = $1::uuid
       order by path <> node_id, coalesce(started_at, finished_at), path limit $2::integer`,
     [runId, limit],
@@ -62,7 +62,7 @@ const MAX_ATTEMPTS = 20_000;
 
 /** The start and end events of the attempts of a run's nodes, in the order in which they were recorded. */
 export async function listAttempts(db: Db, runId: string, paths: readonly string[]): Promise<AttemptRow[]> {
-  return db.query<AttemptRow>(
+  return db.query(
     `select data ->> 'path' as path, type, at, coalesce(data ->> 'attempt', data ->> 'attempts')::integer as attempt,
         (data ->> 'started_at')::timestamptz as started_at, (data ->> 'next_attempt_at')::timestamptz as next_attempt_at,
         nullif(data -> 'error', 'null') as error
@@ -74,7 +74,7 @@ export async function listAttempts(db: Db, runId: string, paths: readonly string
 
 /** The child runs of a run whose IDs end with one of these texts. */
 export async function childRunIds(db: Db, runId: string, ends: readonly string[]): Promise<string[]> {
-  return db.column<string>("select run_id from runs where parent_run_id = $1::uuid and child_end = any ($2::text[])", [
+  return db.column("select run_id from runs where parent_run_id = $1::uuid and child_end = any ($2::text[])", [
     runId,
     ends,
   ]);
@@ -97,10 +97,10 @@ export interface NodeRunDetailRow extends NodeRunRow {
 
 /** One node of a run, or null. */
 export async function getNodeRun(db: Db, runId: string, path: string): Promise<NodeRunDetailRow | null> {
-  return db.first<NodeRunDetailRow>(
-    `select ${COLUMNS}, long_values from node_runs where run_id = $1::uuid and path = $2::text`,
-    [runId, path],
-  );
+  return db.first(`select ${COLUMNS}, long_values from node_runs where run_id = $1::uuid and path = $2::text`, [
+    runId,
+    path,
+  ]);
 }
 
 /** The outputs so far of a run's top-level output nodes, by node ID, except values too long for the record. */
@@ -115,7 +115,7 @@ export async function outputsSoFar(db: Db, runId: string): Promise<Record<string
 
 /** The outputs of a run's top-level nodes that are stored whole. */
 export async function recordedValues(db: Db, runId: string): Promise<Array<{ node_id: string; value: StoredValue }>> {
-  return db.query<{ node_id: string; value: StoredValue }>(
+  return db.query(
     `select node_id, case when truncated then jsonb_build_object('ref', long_values -> 'output')
         else jsonb_build_object('v', output) end as value from node_runs
       where run_id = $1::uuid and path = node_id and state = 'COMPLETED' and (not truncated or long_values ? 'output')`,
@@ -125,7 +125,7 @@ export async function recordedValues(db: Db, runId: string): Promise<Array<{ nod
 
 /** The unfinished nodes of a run. */
 export async function unfinishedNodes(db: Db, runId: string): Promise<NodeRunRow[]> {
-  return db.query<NodeRunRow>(
+  return db.query(
     `select ${COLUMNS} from node_runs where run_id = $1::uuid and state in ('RUNNING', 'RETRYING', 'PAUSED')`,
     [runId],
   );
@@ -144,7 +144,7 @@ export async function dueTimes(db: Db, runId: string, paths: readonly string[]):
 
 /** Where a run was when it was cancelled: the innermost of its unfinished nodes; null if there is none. */
 export async function cancelledPath(db: Db, runId: string): Promise<string | null> {
-  return db.value<string>(
+  return db.value(
     `select path from node_runs where run_id = $1::uuid and state = 'CANCELLED'
      order by cardinality(string_to_array(path, '/')) desc, started_at, path limit 1`,
     [runId],
@@ -153,10 +153,31 @@ export async function cancelledPath(db: Db, runId: string): Promise<string | nul
 
 /** Whether a run has a pending cancellation, or one of these maps of it has failed, so that no further node of them should start. */
 export async function isStopping(db: Db, runId: string, mapPaths: readonly string[]): Promise<boolean> {
-  const stopping = await db.value<boolean>(
+  return db.holds(
     `select exists (select from node_runs where run_id = $1::uuid and path = any ($2::text[]) and error is not null)
       or exists (select from runs where run_id = $1::uuid and cancel_requested is not null)`,
     [runId, mapPaths],
   );
-  return stopping === true;
+}
+
+/** A node whose attempt has failed and which is being retried or will be. */
+export interface RetryingNode {
+  readonly run_id: string;
+  readonly node_id: string;
+  readonly path: string;
+  /** The error of the failed attempt; null while the next attempt is running. */
+  readonly error: RunError | null;
+  readonly attempts: number;
+  /** When its first attempt started. */
+  readonly started_at: string | null;
+  readonly next_attempt_at: string | null;
+}
+
+/** For each of these runs, the node that has been retried for longest; runs without such a node are omitted. */
+export async function longestRetrying(db: Db, runIds: readonly string[]): Promise<RetryingNode[]> {
+  return db.query(
+    `select distinct on (run_id) run_id, node_id, path, error, attempts, started_at, next_attempt_at
+      from node_runs where run_id = any ($1::uuid[]) and state = 'RETRYING' order by run_id, started_at, path`,
+    [runIds],
+  );
 }

@@ -1,6 +1,7 @@
 import { namesOf } from "../../domain/runs/assignees.ts";
 import type { Assignees, Person } from "../../domain/runs/assignees.ts";
 import { jsonb } from "../jsonb.ts";
+import { plannedAnew } from "../db.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
@@ -46,18 +47,15 @@ export async function listOrganisationPauses(db: Db, filter: PauseFilter, page: 
       `not p.received @> ${add(jsonb([{ by }]), "jsonb")}`,
     );
   }
-  return db.query<ListedPauseRow>(
-    {
-      text: `select ${COLUMNS} from ${PAUSES} join runs r using (run_id) where ${conditions.join(" and ")}
-     order by p.pause_id ${order} limit $2::int`,
-      prepared: false,
-    },
+  return db.query(
+    plannedAnew(`select ${COLUMNS} from ${PAUSES} join runs r using (run_id) where ${conditions.join(" and ")}
+     order by p.pause_id ${order} limit $2::int`),
     values,
   );
 }
 
 export async function findPause(db: Db, pauseId: string): Promise<ListedPauseRow | null> {
-  return db.first<ListedPauseRow>(
+  return db.first(
     `select ${COLUMNS} from ${PAUSES} join runs r using (run_id)
       where p.org_id = current_org() and p.pause_id = $1::uuid`,
     [pauseId],

@@ -31,9 +31,7 @@ export async function listPauses(db: Db, runId: string): Promise<PauseRow[]> {
 
 /** The runs that show a pause of a child run as their own, the outermost first. */
 export async function runsShowing(db: Db, pauseId: string): Promise<string[]> {
-  return db.column<string>("select run_id from run_shown_pauses where pause_id = $1::uuid order by distance desc", [
-    pauseId,
-  ]);
+  return db.column("select run_id from run_shown_pauses where pause_id = $1::uuid order by distance desc", [pauseId]);
 }
 
 function atShownPath<Row extends PauseRow>({
@@ -62,7 +60,7 @@ function inOrder<Row extends PauseRow>(rows: readonly Row[]): Row[] {
 
 /** One pause, locked until the transaction ends. Lock the run first (`lockRun`): every writer takes them in that order. */
 export async function lockPause(db: Db, pauseId: string): Promise<PauseRow | null> {
-  return db.first<PauseRow>(`select ${PAUSE} from ${PAUSES} where p.pause_id = $1::uuid for update of p`, [pauseId]);
+  return db.first(`select ${PAUSE} from ${PAUSES} where p.pause_id = $1::uuid for update of p`, [pauseId]);
 }
 
 /** Adds a decision to a locked pause that needs more than one. */
@@ -95,7 +93,7 @@ export async function replaceResolution(db: Db, pauseId: string, resolution: Pau
 
 /** Resolutions that no workflow has acknowledged; the sweeper signals them again. */
 export async function undeliveredPauses(db: Db, olderThanMs: number, limit: number): Promise<PauseRow[]> {
-  return db.query<PauseRow>(
+  return db.query(
     // No workflow acknowledges resolutions of finished runs, so they would fill the batch.
     `select ${PAUSE} from ${PAUSES} join runs r using (run_id) where p.status = 'resolved' and p.delivered_at is null
        and r.state in (${OPEN})

@@ -1,3 +1,4 @@
+import { columns } from "../columns.ts";
 import { isUniqueViolation } from "../db.ts";
 import type { Db } from "../db.ts";
 import { TERMINAL } from "../states.ts";
@@ -42,22 +43,14 @@ export async function beginText(db: Db, place: TextPlace, text: string): Promise
   }
 }
 
+const DELTA = columns("run_id uuid, path text, attempt integer, step integer, from_char integer, text text");
+
 /** Writes further pieces, of any runs of one organisation. Existing ones stay. */
 export async function appendDeltas(db: Db, rows: readonly DeltaRow[]): Promise<void> {
   await db.query(
     `insert into run_deltas (run_id, org_id, path, attempt, step, from_char, text)
-      select run_id, current_org(), path, attempt, step, from_char, text
-      from unnest($1::uuid[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::text[])
-        as d (run_id, path, attempt, step, from_char, text)
-      on conflict do nothing`,
-    [
-      rows.map((row) => row.run_id),
-      rows.map((row) => row.path),
-      rows.map((row) => row.attempt),
-      rows.map((row) => row.step),
-      rows.map((row) => row.from_char),
-      rows.map((row) => row.text),
-    ],
+      select run_id, current_org(), path, attempt, step, from_char, text from ${DELTA.unnest(1)} on conflict do nothing`,
+    DELTA.arrays(rows),
   );
 }
 
@@ -77,7 +70,7 @@ export async function listDeltas(
 
 /** Removes the pieces of up to `limit` runs that finished more than `ms` ago or are deleted; returns the number of runs. */
 export async function purgeDeltas(db: Db, ms: number, limit: number): Promise<number> {
-  const runs = await db.value<number>(
+  return db.number(
     // Steps from one run to the next through the index, because each has many rows.
     `with recursive streamed as (
         (select run_id from run_deltas order by run_id limit 1)
@@ -95,5 +88,4 @@ export async function purgeDeltas(db: Db, ms: number, limit: number): Promise<nu
       select count(*)::integer as runs from over`,
     [ms, limit],
   );
-  return runs ?? 0;
 }

@@ -22,7 +22,7 @@ export interface RunEventRow {
 
 /** The events of a run after number `after`, in their order. */
 export async function listRunEvents(db: Db, runId: string, after: number, limit: number): Promise<RunEventRow[]> {
-  return db.query<RunEventRow>(
+  return db.query(
     "select seq, type, at, data from run_events where run_id = $1::uuid and seq > $2::integer order by seq limit $3::integer",
     [runId, after, limit],
   );
@@ -30,7 +30,7 @@ export async function listRunEvents(db: Db, runId: string, after: number, limit:
 
 /** The paths of the nodes that had finished by event number `seq`. */
 export async function endedBefore(db: Db, runId: string, seq: number): Promise<string[]> {
-  return db.column<string>(
+  return db.column(
     `select data ->> 'path' as path from run_events
       where run_id = $1::uuid and seq <= $2::integer and type = 'node.finished'`,
     [runId, seq],

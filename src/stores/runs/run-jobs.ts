@@ -7,6 +7,8 @@ import type {
   RunJobState,
 } from "../../domain/runs/run-job.ts";
 import { MAX_JOB_ERRORS } from "../../domain/runs/run-job.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { LOWEST_ID, keysetSql } from "../keyset.ts";
@@ -18,20 +20,17 @@ export interface RunInHand {
   readonly new_run_id: string;
 }
 
-export interface RunJobRow extends RunJobInput, RunJobCounts {
+const ROW = columns(`job_id uuid, org_id uuid, action text, filter jsonb, version int null, state text, abort boolean,
+  matched int, done int, skipped int, failed int, errors jsonb, reached uuid null, page jsonb null,
+  created_by_type text, created_by_id uuid, created_at timestamptz, finished_at timestamptz null`);
+
+export interface RunJobRow extends RunJobInput, RunJobCounts, RowOf<typeof ROW> {
   readonly action: RunJobAction;
   readonly filter: RunJobFilter;
-  readonly version: number | null;
   readonly state: RunJobState;
-  readonly abort: boolean;
-  readonly matched: number;
   readonly errors: readonly RunJobError[];
-  readonly reached: string | null;
   readonly page: readonly RunInHand[] | null;
   readonly created_by_type: "org_api_key" | "user";
-  readonly created_by_id: string;
-  readonly created_at: string;
-  readonly finished_at: string | null;
 }
 
 export type NewRunJob = Pick<
@@ -39,14 +38,13 @@ export type NewRunJob = Pick<
   "job_id" | "org_id" | "action" | "filter" | "version" | "created_by_type" | "created_by_id"
 >;
 
-const COLUMNS = `job_id, org_id, action, filter, version, state, abort, matched, done, skipped, failed, errors, reached, page,
-  created_by_type, created_by_id, created_at, finished_at`;
+const COLUMNS = ROW.select();
 const ONE = "org_id = current_org() and job_id = $1::uuid";
 const OPEN = "state in ('PENDING', 'RUNNING')";
 
 /** Inserts a job; null if the id exists (the same request, retried). */
 export async function insertRunJob(db: Db, job: NewRunJob): Promise<RunJobRow | null> {
-  return db.first<RunJobRow>(
+  return db.first(
     `insert into run_jobs (job_id, org_id, action, filter, version, created_by_type, created_by_id)
       values ($1::uuid, $2::uuid, $3::text, $4::jsonb, $5::int, $6::text, $7::uuid)
       on conflict (job_id) do nothing returning ${COLUMNS}`,
@@ -61,13 +59,13 @@ export async function setMatched(db: Db, jobId: string, matched: number): Promis
 
 /** One job, or null. */
 export async function findRunJob(db: Db, jobId: string): Promise<RunJobRow | null> {
-  return db.first<RunJobRow>(`select ${COLUMNS} from run_jobs where ${ONE}`, [jobId]);
+  return db.first(`select ${COLUMNS} from run_jobs where ${ONE}`, [jobId]);
 }
 
 /** A page of the organisation's jobs. */
 export async function listRunJobs(db: Db, page: Keyset): Promise<RunJobRow[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<RunJobRow>(
+  return db.query(
     `select ${COLUMNS} from run_jobs where org_id = current_org() and job_id ${compare} $1::uuid
       order by job_id ${order} limit $2::int`,
     [bound, page.limit],
@@ -85,7 +83,7 @@ export async function nextRunsOf(
   { job_id, reached }: Pick<RunJobRow, "job_id" | "reached">,
   limit: number,
 ): Promise<string[]> {
-  return db.column<string>(
+  return db.column(
     `select run_id from run_job_runs where ${ONE} and run_id > coalesce($2::uuid, '${LOWEST_ID}') order by run_id limit $3::int`,
     [job_id, reached, limit],
   );
@@ -120,7 +118,7 @@ export async function noteRunJob(
   jobId: string,
   { done, skipped, failed, errors, page, rest }: RunJobProgress,
 ): Promise<{ readonly abort: boolean } | null> {
-  return db.first<{ abort: boolean }>(
+  return db.first(
     `update run_jobs set done = done + $3::int, skipped = skipped + $4::int, failed = failed + $5::int,
         errors = case when jsonb_array_length(errors) < ${MAX_JOB_ERRORS} then errors || $6::jsonb else errors end,
         page = $7::jsonb, checked_at = now()

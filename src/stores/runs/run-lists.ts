@@ -2,6 +2,7 @@ import type { Json } from "../../domain/json.ts";
 import type { RunJobInput } from "../../domain/runs/run-job.ts";
 import type { RunState, RunType } from "../../domain/runs/run.ts";
 import { firstIdOf } from "../../domain/uuid.ts";
+import { plannedAnew } from "../db.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
@@ -87,12 +88,11 @@ const stuckSince = (time: string): string => `(case
 export async function listRuns(db: Db, orgId: string, filter: RunFilter, page: Keyset): Promise<RunListRow[]> {
   const { values, order, walk, walks } = walkRuns(orgId, filter, page);
   if (walks.length === 0) return [];
-  if (walks.length === 1) return db.query<RunListRow>({ text: walk(COLUMNS, walks[0]), prepared: false }, values);
-  return db.query<RunListRow>(
-    {
-      text: `select ${COLUMNS} from (${merged(walk, walks)} order by run_id ${order} limit ${page.limit}) as found join runs r using (run_id) order by r.run_id ${order}`,
-      prepared: false,
-    },
+  if (walks.length === 1) return db.query(plannedAnew(walk(COLUMNS, walks[0])), values);
+  return db.query(
+    plannedAnew(
+      `select ${COLUMNS} from (${merged(walk, walks)} order by run_id ${order} limit ${page.limit}) as found join runs r using (run_id) order by r.run_id ${order}`,
+    ),
     values,
   );
 }
@@ -101,11 +101,10 @@ export async function listRuns(db: Db, orgId: string, filter: RunFilter, page: K
 export async function countRuns(db: Db, orgId: string, filter: RunFilter, most: number): Promise<number> {
   const { values, walk, walks } = walkRuns(orgId, filter, { beyond: null, ascending: true, limit: most });
   if (walks.length === 0) return 0;
-  const n = await db.value<number>(
-    { text: `select least(count(*), ${most})::int as n from (${merged(walk, walks)}) as found`, prepared: false },
+  return db.number(
+    plannedAnew(`select least(count(*), ${most})::int as n from (${merged(walk, walks)}) as found`),
     values,
   );
-  return n ?? 0;
 }
 
 /** Stores the runs that a filter matches, `most` at most, for a job; returns how many there are. */
@@ -120,11 +119,8 @@ export async function keepRunsOf(
   const found = merged(walk, walks);
   const job = `$${values.push(job_id)}::uuid`;
   return db.count(
-    {
-      text: `insert into run_job_runs (job_id, org_id, run_id)
-        select ${job}, current_org(), run_id from (${found}) as found order by run_id limit ${most}`,
-      prepared: false,
-    },
+    plannedAnew(`insert into run_job_runs (job_id, org_id, run_id)
+        select ${job}, current_org(), run_id from (${found}) as found order by run_id limit ${most}`),
     values,
   );
 }

@@ -8,8 +8,7 @@ export const PARTITIONED = ["run_events", "node_runs", "agent_steps"] as const;
  * null means forever. System only.
  */
 export async function makePartition(db: Db, days: number | null): Promise<boolean> {
-  const rows = await db.query<{ name: string | null }>("select make_run_partition($1::int) as name", [days]);
-  return typeof rows[0]?.name === "string";
+  return (await db.value<string | null>("select make_run_partition($1::int)", [days])) !== null;
 }
 
 /**
@@ -17,17 +16,15 @@ export async function makePartition(db: Db, days: number | null): Promise<boolea
  * did. Also returns false if other transactions use all removable partitions, for which it does not wait. System only.
  */
 export async function dropPartition(db: Db, days: number | null): Promise<boolean> {
-  const rows = await db.query<{ name: string | null }>("select drop_run_partition($1::int) as name", [days]);
-  return typeof rows[0]?.name === "string";
+  return (await db.value<string | null>("select drop_run_partition($1::int)", [days])) !== null;
 }
 
 /** The time up to which every table has partitions; undefined if one has none. System only. */
 export async function partitionsEnd(db: Db): Promise<Date | undefined> {
-  const rows = await db.query<{ end: string | null }>(
+  const end = await db.value<string | null>(
     `select case when count(*) = $1::int then min(until) end as end
       from (select max(run_time(upper)) as until from run_partitions() group by parent) as tables`,
     [PARTITIONED.length],
   );
-  const end = rows[0]?.end;
-  return typeof end === "string" ? new Date(end) : undefined;
+  return end === null ? undefined : new Date(end);
 }

@@ -7,6 +7,7 @@ import { aroundRun, STOPPED_AROUND } from "../around.ts";
 import type { Db } from "../db.ts";
 import type { RunEventType } from "./run-events.ts";
 import type { RunRow } from "./runs.ts";
+import { TERMINAL } from "../states.ts";
 
 /** An entry of a run's event log before it has its number. */
 export interface RunEventDraft {
@@ -98,4 +99,23 @@ export async function lockRun(db: Db, runId: string): Promise<void> {
 /** Whether a finished run has a checkpoint. */
 export function keepsCheckpoint(state: RunState | undefined): boolean {
   return state !== undefined && isTerminal(state);
+}
+
+/**
+ * Adds up the usage of a run and of its parent runs again, because a call that was cancelled with its run is recorded after the run has
+ * finished. Skips unfinished runs, whose end adds it up.
+ */
+export async function recountUsage(db: Db, runId: string, path: string): Promise<void> {
+  await db.query(
+    `update node_runs set usage = node_usage(run_id, path)
+     where run_id = $1::uuid and path = $2::text and finished_at is not null`,
+    [runId, path],
+  );
+  for (let id: string | null = runId; id !== null;) {
+    id = await db.value<string>(
+      `update runs set usage = coalesce(run_usage(run_id), usage)
+       where run_id = $1::uuid and state in (${TERMINAL}) returning parent_run_id`,
+      [id],
+    );
+  }
 }

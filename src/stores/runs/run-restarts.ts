@@ -3,17 +3,16 @@ import { OPEN } from "../states.ts";
 
 /** Counts a restart of a run; returns the number of restarts including this one. */
 export async function noteRestart(db: Db, orgId: string, runId: string): Promise<number> {
-  const restarts = await db.value<number>(
+  return db.number(
     `insert into run_restarts as r (run_id, org_id) values ($1::uuid, $2::uuid)
      on conflict (run_id) do update set restarts = r.restarts + 1, restarted_at = now() returning restarts`,
     [runId, orgId],
   );
-  return restarts ?? 0;
 }
 
 /** Time since a run was restarted (ms); null if it never was. */
 export async function sinceRestart(db: Db, runId: string): Promise<number | null> {
-  return db.value<number>(
+  return db.value(
     `select (1000 * extract(epoch from now() - restarted_at))::float8 as ms from run_restarts where run_id = $1::uuid`,
     [runId],
   );

@@ -35,7 +35,7 @@ export async function bucketRuns(
   db: Db,
   window: CountedRuns & { readonly seconds: number; readonly buckets: number },
 ): Promise<RunBucket[]> {
-  return db.query<RunBucket>(
+  return db.query(
     `with counted as (
         select width_bucket(extract(epoch from r.created_at - $2::timestamptz), 0, $3::float8 * $4::int, $4::int) as at,
           count(*) filter (where r.state = 'COMPLETED')::int as completed, count(*) filter (where r.state = 'FAILED')::int as failed,
@@ -54,7 +54,7 @@ export async function bucketRuns(
 
 /** The durations of runs created since a time that have completed or failed. */
 export async function runLatencies(db: Db, window: CountedRuns): Promise<RunLatencies> {
-  const rows = await db.query<RunLatencies>(
+  return db.one(
     `select count(*)::int as ended,
         percentile_cont(0.5) within group (order by ms)::float8 as p50_ms, percentile_cont(0.95) within group (order by ms)::float8 as p95_ms
       from (select extract(epoch from r.finished_at - coalesce(r.started_at, r.created_at)) * 1000 as ms
@@ -62,7 +62,6 @@ export async function runLatencies(db: Db, window: CountedRuns): Promise<RunLate
           and r.finished_at is not null) as taken`,
     [window.firstId, window.from, window.among ?? null],
   );
-  return rows[0] ?? { ended: 0, p50_ms: null, p95_ms: null };
 }
 
 /** The unfinished runs by state, of the organisation or of these projects. */

@@ -11,8 +11,7 @@ export interface RunTraceRow {
 }
 
 export async function getRunTrace(db: Db, runId: string): Promise<RunTraceRow | null> {
-  return db.first<RunTraceRow>(
-    "select trace_id, parent_id, sampled, linked_run_id from run_traces where run_id = $1::uuid",
-    [runId],
-  );
+  return db.first("select trace_id, parent_id, sampled, linked_run_id from run_traces where run_id = $1::uuid", [
+    runId,
+  ]);
 }

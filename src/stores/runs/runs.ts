@@ -9,6 +9,8 @@ import type {
   RunState,
   RunType,
 } from "../../domain/runs/run.ts";
+import { columns } from "../columns.ts";
+import type { NameOf } from "../columns.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
 import { lockRoundRobin } from "../round-robin.ts";
@@ -90,13 +92,15 @@ export interface RunRow extends Omit<NewRun, "trace">, Progress {
   readonly ignored_inputs: readonly string[];
 }
 
+const NEW = columns(`run_id uuid, org_id uuid, project_id uuid, flow_version integer, inputs jsonb, run_type text,
+  ran_by_type text, ran_by_id uuid, user_id text, parent_run_id uuid, resumed_from jsonb, metadata jsonb, tags text[],
+  start_input jsonb, run_at timestamptz, timeout_seconds integer, total_nodes integer, ignored_inputs text[],
+  key_id uuid, caused_by uuid, environment text, bindings_id uuid`);
+const NAMES = NEW.select();
+
 const INSERT = `
-insert into runs (run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
-  resumed_from, metadata, tags, start_input, run_at, timeout_seconds, total_nodes, ignored_inputs, key_id, caused_by,
-  environment, bindings_id, check_at)
-values ($1::uuid, $2::uuid, $3::uuid, $4::integer, $5::jsonb, $6, $7, $8::uuid, $9, $10::uuid, $11::jsonb, $12::jsonb, $13::text[],
-  $14::jsonb, $15::timestamptz, $16::integer, $17::integer, $18::text[], $19::uuid, $20::uuid, $21, $22::uuid,
-  coalesce($15::timestamptz, now()) + interval '5 seconds')
+insert into runs (${NAMES}, check_at)
+values (${NEW.parameters}, coalesce($15::timestamptz, now()) + interval '5 seconds')
 on conflict (run_id) do nothing
 returning run_id, org_id`;
 
@@ -112,31 +116,8 @@ select run_id from run`;
 export async function insertRun(db: Db, run: NewRun): Promise<boolean> {
   const { trace } = run;
   const traced = trace ? [trace.trace_id, trace.parent_id, trace.sampled, trace.linked_run_id] : [];
-  return db.any(trace ? INSERT_TRACED : INSERT, [
-    run.run_id,
-    run.org_id,
-    run.project_id,
-    run.flow_version,
-    jsonb(run.inputs),
-    run.run_type,
-    run.ran_by_type,
-    run.ran_by_id,
-    run.user_id,
-    run.parent_run_id,
-    run.resumed_from ? jsonb(run.resumed_from) : null,
-    jsonb(run.metadata),
-    run.tags,
-    jsonb(run.start_input),
-    run.run_at,
-    run.timeout_seconds,
-    run.total_nodes,
-    run.ignored_inputs ?? [],
-    run.key_id ?? null,
-    run.caused_by ?? null,
-    run.environment ?? null,
-    run.bindings_id ?? null,
-    ...traced,
-  ]);
+  const given = { ignored_inputs: [], key_id: null, caused_by: null, environment: null, bindings_id: null, ...run };
+  return db.any(trace ? INSERT_TRACED : INSERT, [...NEW.values(given), ...traced]);
 }
 
 /**
@@ -152,20 +133,18 @@ export async function insertRunPins(db: Db, runId: string, sources: readonly str
   );
 }
 
+/** SQL for columns that a run in JSON may leave out, or that are null in it. */
+const WHEN_ABSENT: { readonly [Name in NameOf<typeof NEW>]?: string } = {
+  resumed_from: "nullif(resumed_from, 'null')",
+  ignored_inputs: "coalesce(ignored_inputs, '{}')",
+};
+
 const INSERT_ALL = `
 with wanted as (
-  select * from jsonb_to_recordset($1::jsonb) as r (run_id uuid, org_id uuid, project_id uuid, flow_version integer, inputs jsonb,
-    run_type text, ran_by_type text, ran_by_id uuid, user_id text, parent_run_id uuid, resumed_from jsonb, metadata jsonb, tags text[],
-    start_input jsonb, run_at timestamptz, timeout_seconds integer, total_nodes integer, ignored_inputs text[], key_id uuid,
-    caused_by uuid, environment text, bindings_id uuid, trace jsonb)
+  select * from jsonb_to_recordset($1::jsonb) as r (${NEW.recordset}, trace jsonb)
 ), run as (
-  insert into runs (run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
-    resumed_from, metadata, tags, start_input, run_at, timeout_seconds, total_nodes, ignored_inputs, key_id, caused_by,
-    environment, bindings_id, check_at)
-  select run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
-    nullif(resumed_from, 'null'), metadata, tags, start_input, run_at, timeout_seconds, total_nodes, coalesce(ignored_inputs, '{}'), key_id, caused_by,
-    environment, bindings_id,
-    coalesce(run_at, now()) + interval '5 seconds'
+  insert into runs (${NAMES}, check_at)
+  select ${NEW.names.map((name) => WHEN_ABSENT[name] ?? name).join(", ")}, coalesce(run_at, now()) + interval '5 seconds'
   from wanted
   on conflict (run_id) do nothing
   returning run_id
@@ -186,12 +165,12 @@ export async function insertRuns(db: Db, runs: readonly NewRun[]): Promise<Reado
 
 /** One run, or null. */
 export async function getRun(db: Db, runId: string): Promise<RunRow | null> {
-  return db.first<RunRow>("select * from runs where run_id = $1::uuid", [runId]);
+  return db.first("select * from runs where run_id = $1::uuid", [runId]);
 }
 
 /** The name of a run's environment; null if it has none. */
 export async function environmentOfRun(db: Db, runId: string): Promise<string | null> {
-  return db.value<string>("select environment from runs where org_id = current_org() and run_id = $1::uuid", [runId]);
+  return db.value("select environment from runs where org_id = current_org() and run_id = $1::uuid", [runId]);
 }
 
 /** The projects of existing runs, by run. */
@@ -214,7 +193,7 @@ export async function organisationsOfRuns(db: Db, runIds: readonly string[]): Pr
 
 /** The child run of a run whose ID ends with these 22 characters; null if there is none. */
 export async function findChildRun(db: Db, parentRunId: string, idEnd: string): Promise<RunRow | null> {
-  return db.first<RunRow>(
+  return db.first(
     // Matches a column rather than an expression on the id: a run may have ten thousand children.
     "select * from runs where parent_run_id = $1::uuid and child_end = $2::text",
     [parentRunId, idEnd],
@@ -245,16 +224,16 @@ export async function countLiveRuns(db: Db, orgId: string, of: RunsOf, max: numb
     ) => `(select 1 from runs where org_id = $1::uuid and ${condition} and run_type not in ('batch', 'sub_workflow')
         and state in (${OPEN}) limit $3)`,
   );
-  const n = await db.value<number>(
-    `select least(count(*), $3)::integer as n from (${live.join(" union all ")}) as live`,
-    [orgId, id, max],
-  );
-  return n ?? 0;
+  return db.number(`select least(count(*), $3)::integer as n from (${live.join(" union all ")}) as live`, [
+    orgId,
+    id,
+    max,
+  ]);
 }
 
 /** Records a pending cancellation of a run; null if the run does not exist. The state does not change. */
 export async function requestCancel(db: Db, runId: string, reason: string | null): Promise<{ state: RunState } | null> {
-  return db.first<{ state: RunState }>(
+  return db.first(
     `update runs set
        cancel_requested = case when state in (${TERMINAL}) then cancel_requested
          else coalesce(cancel_requested, jsonb_build_object('reason', $2::text, 'at', now())) end,
@@ -275,7 +254,7 @@ export async function requestCancelOfPending(db: Db, runIds: readonly string[]):
 
 /** The reason of a requested or past cancellation; null if there is none. */
 export async function cancelRequested(db: Db, runId: string): Promise<{ reason: string | null } | null> {
-  return db.first<{ reason: string | null }>(
+  return db.first(
     `select coalesce(cancel_requested ->> 'reason', state_reason) as reason from runs
      where run_id = $1::uuid and (cancel_requested is not null or state = 'CANCELLED')`,
     [runId],
@@ -295,7 +274,7 @@ const TO_CHECK = lockRoundRobin({
  * same time.
  */
 export async function takeRunsToCheck(db: Db, limit: number, againAfterMs: number): Promise<RunRow[]> {
-  return db.query<RunRow>(
+  return db.query(
     // Checks back off while nothing changes, as a run may wait for weeks. Starts and cancellations are urgent.
     `update runs set check_at = now() + greatest(
        case when state = 'PENDING' or cancel_requested is not null then interval '5 seconds' else make_interval(secs => $2::float8 / 1000) end,
@@ -307,10 +286,10 @@ export async function takeRunsToCheck(db: Db, limit: number, againAfterMs: numbe
 
 /** The unfinished child runs of a run. */
 export async function liveChildren(db: Db, runId: string): Promise<string[]> {
-  return db.column<string>(`select run_id from runs where parent_run_id = $1::uuid and state in (${OPEN})`, [runId]);
+  return db.column(`select run_id from runs where parent_run_id = $1::uuid and state in (${OPEN})`, [runId]);
 }
 
 /** The completed nodes of a failed or cancelled run, by node id. */
 export async function getCheckpoint(db: Db, runId: string): Promise<Record<string, CheckpointNode> | null> {
-  return db.value<Record<string, CheckpointNode>>("select nodes from run_checkpoints where run_id = $1::uuid", [runId]);
+  return db.value("select nodes from run_checkpoints where run_id = $1::uuid", [runId]);
 }

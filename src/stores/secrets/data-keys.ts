@@ -10,7 +10,7 @@ export interface DataKeyRow {
 
 /** The current key of a purpose; null before there is one. System only. */
 export async function currentDataKey(db: Db, purpose: DataKeyPurpose): Promise<DataKeyRow | null> {
-  return db.first<DataKeyRow>("select key_id, sealed from data_keys where purpose = $1 and current", [purpose]);
+  return db.first("select key_id, sealed from data_keys where purpose = $1 and current", [purpose]);
 }
 
 /** Makes a key the current one of its purpose, if it has none. System only. */
@@ -24,8 +24,5 @@ export async function insertDataKey(db: Db, purpose: DataKeyPurpose, { key_id, s
 
 /** System only. */
 export async function findDataKey(db: Db, purpose: DataKeyPurpose, keyId: string): Promise<DataKeyRow | null> {
-  return db.first<DataKeyRow>("select key_id, sealed from data_keys where key_id = $1::uuid and purpose = $2", [
-    keyId,
-    purpose,
-  ]);
+  return db.first("select key_id, sealed from data_keys where key_id = $1::uuid and purpose = $2", [keyId, purpose]);
 }

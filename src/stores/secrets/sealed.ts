@@ -64,7 +64,7 @@ export async function masterKeyIds(db: Db): Promise<string[]> {
       .filter((column) => there.has(`${table}.${column}`))
       .map((column) => `select substring(${column} from 2 for 4) as id from ${table} where ${where}`),
   );
-  return db.column<string>(
+  return db.column(
     `select distinct encode(id, 'hex') as id from (${columns.join(" union all ")}) sealed where id is not null order by 1`,
   );
 }

@@ -1,5 +1,5 @@
-import { jsonb } from "../jsonb.ts";
-import { keysetSql } from "../keyset.ts";
+import { columns } from "../columns.ts";
+import { keysetSql, numberKeysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import type { Db } from "../db.ts";
 import { eventType } from "../outbox.ts";
@@ -64,40 +64,25 @@ export async function insertSkill(
   );
 }
 
+const NEW = columns(`skill_id uuid, version int, org_id uuid, description text, license text, compatibility text,
+  metadata jsonb, allowed_tools text[], content_hash text, files jsonb, size bigint, blob_key text, created_by uuid`);
+
 /** Adds a version and its event. */
 export async function insertSkillVersion(db: Db, event_id: string, version: NewSkillVersion): Promise<void> {
   await db.query(
     `with added as (
-        insert into skill_versions (skill_id, version, org_id, description, license, compatibility, metadata, allowed_tools,
-          content_hash, files, size, blob_key, created_by)
-        values ($1::uuid, $2::int, $3::uuid, $4::text, $5::text, $6::text, $7::jsonb, $8::text[], $9::text, $10::jsonb, $11::bigint,
-          $12::text, $13::uuid)
+        insert into skill_versions ${NEW.into}
         returning skill_id, version, org_id, description, content_hash)
       insert into outbox (event_id, org_id, type, data)
       select $14::uuid, a.org_id, ${eventType("skill.version.created")}, jsonb_build_object('skill_id', a.skill_id, 'name', s.name,
         'version', a.version, 'description', a.description, 'content_hash', a.content_hash)
       from added a join skills s using (skill_id)`,
-    [
-      version.skill_id,
-      version.version,
-      version.org_id,
-      version.description,
-      version.license,
-      version.compatibility,
-      jsonb(version.metadata),
-      version.allowed_tools,
-      version.content_hash,
-      jsonb(version.files),
-      version.size,
-      version.blob_key,
-      version.created_by,
-      event_id,
-    ],
+    [...NEW.values(version), event_id],
   );
 }
 
 export async function findSkill(db: Db, skillId: string): Promise<SkillRow | null> {
-  return db.first<SkillRow>(
+  return db.first(
     `select ${SKILL} from skills s ${WITH_DEFAULT} where s.org_id = current_org() and s.skill_id = $1::uuid`,
     [skillId],
   );
@@ -105,7 +90,7 @@ export async function findSkill(db: Db, skillId: string): Promise<SkillRow | nul
 
 /** The id of the skill that has this name, or null. */
 export async function findSkillId(db: Db, name: string): Promise<string | null> {
-  return db.value<string>("select skill_id from skills where org_id = current_org() and name = $1::text", [name]);
+  return db.value("select skill_id from skills where org_id = current_org() and name = $1::text", [name]);
 }
 
 /** Locks a skill until the transaction ends; false if there is none. */
@@ -128,7 +113,7 @@ export async function holdSkills(db: Db, skillIds: readonly string[]): Promise<A
 /** A page of the organisation's skills. */
 export async function listSkills(db: Db, page: Keyset): Promise<SkillRow[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<SkillRow>(
+  return db.query(
     `select ${SKILL} from skills s ${WITH_DEFAULT} where s.org_id = current_org() and s.skill_id ${compare} $1::uuid
       order by s.skill_id ${order} limit $2::int`,
     [bound, page.limit],
@@ -141,7 +126,7 @@ export async function findSkillVersion(
   skillId: string,
   version: number | "latest" | "default",
 ): Promise<SkillVersionRow | null> {
-  return db.first<SkillVersionRow>(
+  return db.first(
     `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid
       and v.version = case $2::text when 'latest' then s.latest_version when 'default' then s.default_version else $2::int end`,
     [skillId, String(version)],
@@ -154,20 +139,16 @@ export async function findSkillVersionByContent(
   skillId: string,
   contentHash: string,
 ): Promise<SkillVersionRow | null> {
-  return db.first<SkillVersionRow>(
-    `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid and v.content_hash = $2::text`,
-    [skillId, contentHash],
-  );
+  return db.first(`select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid and v.content_hash = $2::text`, [
+    skillId,
+    contentHash,
+  ]);
 }
-
-const LARGEST = 2_147_483_647;
 
 /** A page of a skill's versions; `beyond` is a version number. */
 export async function listSkillVersions(db: Db, skillId: string, page: Keyset): Promise<SkillVersionRow[]> {
-  const [bound, compare, order] = page.ascending
-    ? [page.beyond ?? 0, ">", "asc"]
-    : [page.beyond ?? LARGEST, "<", "desc"];
-  return db.query<SkillVersionRow>(
+  const { bound, compare, order } = numberKeysetSql(page);
+  return db.query(
     `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid and v.version ${compare} $2::int order by v.version ${order} limit $3::int`,
     [skillId, bound, page.limit],
   );

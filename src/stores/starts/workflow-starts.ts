@@ -117,7 +117,7 @@ export type DueStart = WantedStart & { readonly unfinished: boolean };
  * accepted it. System only.
  */
 export async function takeStarts(db: Db, limit: number): Promise<DueStart[]> {
-  return db.query<DueStart>(
+  return db.query(
     `update workflow_starts set attempts = attempts + 1,
         due_at = now() + least(interval '1 minute', interval '10 seconds' * 2 ^ least(attempts, 10))
       where id in (${DUE}) returning kind, input, ${UNFINISHED} as unfinished`,

@@ -105,7 +105,7 @@ export interface ColumnPart extends BlobColumn {
 /** The tables and partitions with a column. None of them is dropped until the transaction ends. */
 export async function partsOf(db: Db, { table, column }: BlobColumn): Promise<ColumnPart[]> {
   await db.query(`lock table ${table} in access share mode`);
-  return db.query<ColumnPart>(
+  return db.query(
     `select c.oid::regclass::text as "table", $2::text as "column",
         (pg_relation_size(c.oid) / current_setting('block_size')::int)::int as blocks
       from pg_class c where c.relkind = 'r' and (c.oid = $1::regclass or c.oid in (
@@ -151,7 +151,7 @@ export async function keepReferencedOfRuns(
 
 /** The last of an organisation's next `limit` runs; null if there are no more. */
 export async function lastOfNextRuns(db: Db, orgId: string, after: string, limit: number): Promise<string | null> {
-  return db.value<string>(
+  return db.value(
     `select run_id from (select run_id from runs where org_id = $1::uuid and run_id > $2::uuid order by run_id limit $3::int) page
       order by run_id desc limit 1`,
     [orgId, after, limit],
@@ -176,8 +176,7 @@ export function keysIn({ table, column, needed = "true" }: BlobColumn): string {
 
 /** Takes up to `limit` of the remaining blobs, to which nothing refers. */
 export async function takeUnreferenced(db: Db, limit: number): Promise<string[]> {
-  return db.column<string>(
-    "delete from unreferenced where key in (select key from unreferenced limit $1::int) returning key",
-    [limit],
-  );
+  return db.column("delete from unreferenced where key in (select key from unreferenced limit $1::int) returning key", [
+    limit,
+  ]);
 }

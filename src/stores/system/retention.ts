@@ -9,13 +9,12 @@ export interface RetentionDays {
 
 /** The settings of the organisation, and of one of its projects. */
 export async function getRetention(db: Db, projectId: string | null): Promise<RetentionDays> {
-  const rows = await db.query<RetentionDays>(
+  return db.one(
     `select max(run_days) filter (where project_id is null) as organisation,
         max(run_days) filter (where project_id = $1::uuid) as project
       from retention_policies where org_id = current_org() and (project_id is null or project_id = $1::uuid)`,
     [projectId],
   );
-  return rows[0] ?? { organisation: null, project: null };
 }
 
 /** The settings of the organisation and of one of its projects; locks the organisation's policies until the transaction ends. */

@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../domain/json.ts";
 import type { RunState } from "../../domain/runs/run.ts";
 import type { FiringState } from "../../domain/triggers/firing.ts";
+import { columns } from "../columns.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
@@ -44,22 +45,15 @@ export interface DueFiring extends NewFiring {
   readonly attempts: number;
 }
 
+const NEW = columns("run_id uuid, org_id uuid, trigger_id uuid, key text, depth int, root text, repeat_of uuid");
+
 /** Records a firing, or returns the earlier one with the same key. */
 export async function recordFiring(db: Db, firing: NewFiring): Promise<Pick<FiringRow, "run_id" | "state">> {
   const found = await db.first<Pick<FiringRow, "run_id" | "state">>(
     // An update without a change makes a second writer wait for the first one, and then see its run.
-    `insert into trigger_firings (run_id, org_id, trigger_id, key, depth, root, repeat_of)
-      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::int, $6::text, $7::uuid)
+    `insert into trigger_firings ${NEW.into}
       on conflict (trigger_id, key) do update set key = excluded.key returning run_id, state`,
-    [
-      firing.run_id,
-      firing.org_id,
-      firing.trigger_id,
-      firing.key,
-      firing.depth,
-      firing.root ?? null,
-      firing.repeat_of ?? null,
-    ],
+    NEW.values({ root: null, repeat_of: null, ...firing }),
   );
   return found ?? { run_id: firing.run_id, state: "pending" };
 }
@@ -90,7 +84,7 @@ export async function listFirings(
 ): Promise<FiringRow[]> {
   const { bound, compare, order } = keysetSql(page);
   const inState = state === null ? "" : "and state = $4::text";
-  return db.query<FiringRow>(
+  return db.query(
     `select ${FIRING} from (select * from trigger_firings where org_id = current_org() and trigger_id = $3::uuid
         and run_id ${compare} $1::uuid ${inState} order by run_id ${order} limit $2::int) f
       left join runs r on r.run_id = f.run_id and r.org_id = current_org() order by f.run_id ${order}`,
@@ -99,7 +93,7 @@ export async function listFirings(
 }
 
 export async function findFiring(db: Db, triggerId: string, firingId: string): Promise<FiringRow | null> {
-  return db.first<FiringRow>(
+  return db.first(
     `select ${FIRING} from trigger_firings f left join runs r on r.run_id = f.run_id and r.org_id = current_org()
       where f.org_id = current_org() and f.trigger_id = $1::uuid and f.run_id = $2::uuid`,
     [triggerId, firingId],
@@ -189,7 +183,7 @@ export async function depthOf(db: Db, runId: string): Promise<number> {
 
 /** The depth of a run and the first run of its chain: itself if no run started it. */
 export async function chainOf(db: Db, runId: string): Promise<{ depth: number; root: string }> {
-  const rows = await db.query<{ depth: number; root: string }>(
+  return db.one(
     `with recursive up as (
         select $1::uuid as run_id, 0 as level
         union all
@@ -202,19 +196,17 @@ export async function chainOf(db: Db, runId: string): Promise<{ depth: number; r
       from up left join trigger_firings f on f.run_id = up.run_id and f.org_id = current_org()`,
     [runId],
   );
-  return rows[0] ?? { depth: 0, root: runId };
 }
 
 /** How many unfinished runs descend from a run, counted up to `max`. */
 export async function countLiveRunsOfRoot(db: Db, root: string, max: number): Promise<number> {
-  const n = await db.value<number>(
+  return db.number(
     `select count(*)::integer as n from (
       select 1 from runs r join trigger_firings f on f.run_id = r.run_id
       where r.org_id = current_org() and r.state in (${OPEN})
         and f.org_id = current_org() and (f.root = $1::text or f.trigger_id is null and f.key = $1::text) limit $2::int) as live`,
     [root, max],
   );
-  return n ?? 0;
 }
 
 /**

@@ -1,6 +1,8 @@
 import type { KeptRights, RightsThenAndNow } from "../../domain/accounts/kept-rights.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import type { TypedTrigger } from "../../domain/triggers/trigger.ts";
+import { columns } from "../columns.ts";
+import type { NameOf, RowOf } from "../columns.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
@@ -12,24 +14,17 @@ export type TriggerRow = TriggerFields & TypedTrigger;
 
 export type TriggerOf<Id extends TypedTrigger["trigger_id"]> = Extract<TriggerRow, { readonly trigger_id: Id }>;
 
-interface TriggerFields {
-  readonly id: string;
-  readonly org_id: string;
-  readonly project_id: string;
-  readonly provider_id: string;
+const ROW = columns(`id uuid, org_id uuid, project_id uuid, environment text, provider_id text, trigger_id text,
+  kind text, config jsonb, inputs jsonb, enabled boolean, secret bytea null, seen jsonb null, last_error text null,
+  last_error_at timestamptz null, revision int, created_at timestamptz, updated_at timestamptz,
+  deleted_at timestamptz null`);
+
+interface TriggerFields extends RowOf<typeof ROW> {
   /** The environment whose version its runs execute. */
   readonly environment: string;
   /** Expressions keyed by the ID of an input node. */
   readonly inputs: Readonly<Record<string, string>>;
-  readonly enabled: boolean;
-  readonly secret: Buffer | null;
   readonly seen: { readonly value: Json } | null;
-  readonly last_error: string | null;
-  readonly last_error_at: string | null;
-  readonly revision: number;
-  readonly created_at: string;
-  readonly updated_at: string;
-  readonly deleted_at: string | null;
 }
 
 /** A trigger with the last run that it started. */
@@ -38,27 +33,18 @@ export type TriggerDetail = TriggerRow & {
   readonly last_fired_at: string | null;
 };
 
-export type NewTrigger = Pick<
-  TriggerRow,
-  | "id"
-  | "org_id"
-  | "project_id"
-  | "environment"
-  | "provider_id"
-  | "trigger_id"
-  | "kind"
-  | "inputs"
-  | "enabled"
-  | "secret"
-> & {
+const NEW = columns(`id uuid, org_id uuid, project_id uuid, provider_id text, trigger_id text, kind text, config jsonb,
+  inputs jsonb, enabled boolean, address_hash bytea, secret bytea, created_by uuid, rights jsonb, environment text`);
+
+type NotInRows = "config" | "address_hash" | "created_by" | "rights";
+export type NewTrigger = Pick<TriggerRow, Exclude<NameOf<typeof NEW>, NotInRows>> & {
   readonly config: JsonObject;
   readonly address_hash: Buffer | null;
   readonly created_by: string;
   readonly rights: KeptRights;
 };
 
-const COLUMNS = `t.id, t.org_id, t.project_id, t.environment, t.provider_id, t.trigger_id, t.kind, t.config, t.inputs, t.enabled, t.secret, t.seen,
-  t.last_error, t.last_error_at, t.revision, t.created_at, t.updated_at, t.deleted_at`;
+const COLUMNS = ROW.select("t");
 /** Columns written when a trigger is deleted. */
 const DELETED =
   "deleted_at = now(), enabled = false, secret = null, address_hash = null, revision = revision + 1, updated_at = now()";
@@ -70,33 +56,15 @@ const WITH_LAST = `left join lateral (
 
 export async function insertTrigger(db: Db, trigger: NewTrigger): Promise<void> {
   await db.query(
-    `insert into triggers (id, org_id, project_id, provider_id, trigger_id, kind, config, inputs, enabled, address_hash, secret,
-        created_by, rights, environment)
-      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text, $7::jsonb, $8::jsonb, $9::boolean, $10::bytea, $11::bytea,
-        $12::uuid, $13::jsonb, $14::text)
-      -- The same request, repeated: no one has seen the URL of the first attempt.
+    // The same request, repeated: no one has seen the URL of the first attempt.
+    `insert into triggers ${NEW.into}
       on conflict (id) do update set address_hash = excluded.address_hash where triggers.deleted_at is null`,
-    [
-      trigger.id,
-      trigger.org_id,
-      trigger.project_id,
-      trigger.provider_id,
-      trigger.trigger_id,
-      trigger.kind,
-      jsonb(trigger.config),
-      jsonb(trigger.inputs),
-      trigger.enabled,
-      trigger.address_hash,
-      trigger.secret,
-      trigger.created_by,
-      jsonb(trigger.rights),
-      trigger.environment,
-    ],
+    NEW.values(trigger),
   );
 }
 
 export async function findTrigger(db: Db, id: string): Promise<TriggerDetail | null> {
-  return db.first<TriggerDetail>(
+  return db.first(
     `select ${SHOWN} from triggers t ${WITH_LAST} where t.org_id = current_org() and t.id = $1::uuid and t.deleted_at is null`,
     [id],
   );
@@ -104,10 +72,9 @@ export async function findTrigger(db: Db, id: string): Promise<TriggerDetail | n
 
 /** The trigger with this address. System only: the caller names no organisation. */
 export async function findTriggerByAddress(db: Db, addressHash: Buffer): Promise<TriggerOf<"webhook"> | null> {
-  return db.first<TriggerOf<"webhook">>(
-    `select ${COLUMNS} from triggers t where t.address_hash = $1::bytea and t.deleted_at is null`,
-    [addressHash],
-  );
+  return db.first(`select ${COLUMNS} from triggers t where t.address_hash = $1::bytea and t.deleted_at is null`, [
+    addressHash,
+  ]);
 }
 
 /** A page of the organisation's triggers, of one project or of all. */
@@ -119,7 +86,7 @@ export async function listTriggers(
 ): Promise<TriggerDetail[]> {
   const { bound, compare, order } = keysetSql(page);
   const ofProject = projectId === null ? "" : "and project_id = $4::uuid";
-  return db.query<TriggerDetail>(
+  return db.query(
     `select ${SHOWN} from (select * from triggers where org_id = current_org() and deleted_at is null and id ${compare} $1::uuid
       and ($3::uuid[] is null or project_id = any ($3::uuid[])) ${ofProject} order by id ${order} limit $2::int) t ${WITH_LAST} order by t.id ${order}`,
     [bound, page.limit, among ?? null, ...(projectId === null ? [] : [projectId])],
@@ -128,7 +95,7 @@ export async function listTriggers(
 
 /** Locks a trigger until the transaction ends; null if there is none. */
 export async function lockTrigger(db: Db, id: string): Promise<TriggerRow | null> {
-  return db.first<TriggerRow>(
+  return db.first(
     `select ${COLUMNS} from triggers t where t.org_id = current_org() and t.id = $1::uuid and t.deleted_at is null for update`,
     [id],
   );
@@ -136,44 +103,25 @@ export async function lockTrigger(db: Db, id: string): Promise<TriggerRow | null
 
 /** A trigger, deleted or not. */
 export async function findAnyTrigger(db: Db, id: string): Promise<TriggerRow | null> {
-  return db.first<TriggerRow>(`select ${COLUMNS} from triggers t where t.org_id = current_org() and t.id = $1::uuid`, [
-    id,
-  ]);
+  return db.first(`select ${COLUMNS} from triggers t where t.org_id = current_org() and t.id = $1::uuid`, [id]);
 }
+
+const CHANGED = columns("config jsonb, inputs jsonb, enabled boolean, secret bytea, seen jsonb, environment text");
 
 /** Writes the changeable fields and the last seen value of a trigger. Clears its last error, which belongs to the earlier fields. */
 export async function updateTrigger(
   db: Db,
-  {
-    id,
-    config,
-    inputs,
-    enabled,
-    secret,
-    seen,
-    rights,
-    environment,
-  }: Pick<TriggerRow, "id" | "environment" | "inputs" | "enabled" | "secret" | "seen"> & {
+  trigger: Pick<TriggerRow, "id" | "environment" | "inputs" | "enabled" | "secret" | "seen"> & {
     readonly config: JsonObject;
     /** `null` leaves the value unchanged. */
     readonly rights: KeptRights | null;
   },
 ): Promise<void> {
   await db.query(
-    `update triggers set config = $2::jsonb, inputs = $3::jsonb, enabled = $4::boolean, secret = $5::bytea, seen = $6::jsonb,
-        rights = coalesce($7::jsonb, rights), environment = $8::text,
-        last_error = null, last_error_at = null, revision = revision + 1, updated_at = now()
+    `update triggers set ${CHANGED.set(2)}, rights = coalesce($8::jsonb, rights), last_error = null, last_error_at = null,
+        revision = revision + 1, updated_at = now()
       where org_id = current_org() and id = $1::uuid`,
-    [
-      id,
-      jsonb(config),
-      jsonb(inputs),
-      enabled,
-      secret,
-      seen === null ? null : jsonb(seen),
-      rights && jsonb(rights),
-      environment,
-    ],
+    [trigger.id, ...CHANGED.values(trigger), trigger.rights && jsonb(trigger.rights)],
   );
 }
 
@@ -220,7 +168,7 @@ export async function noteSeen(db: Db, id: string, value: Json): Promise<void> {
  * cannot be applied blocks no other. System only.
  */
 export async function unappliedTriggers(db: Db, limit: number): Promise<Array<Pick<TriggerRow, "org_id" | "id">>> {
-  return db.query<Pick<TriggerRow, "org_id" | "id">>(
+  return db.query(
     `select org_id, id from triggers t where t.kind in ('schedule', 'poll') and t.applied_revision < t.revision
       order by row_number() over (partition by org_id order by random()), random() limit $1::int`,
     [limit],
@@ -229,7 +177,7 @@ export async function unappliedTriggers(db: Db, limit: number): Promise<Array<Pi
 
 /** A page of triggers with a schedule in Temporal, by id, from `after` on, without refused schedules. System only. */
 export async function scheduledTriggers(db: Db, after: string, limit: number): Promise<TriggerRow[]> {
-  return db.query<TriggerRow>(
+  return db.query(
     `select ${COLUMNS} from triggers t where t.kind in ('schedule', 'poll') and t.deleted_at is null
       and t.refused_revision is distinct from t.revision and t.id > $1::uuid order by t.id limit $2::int`,
     [after, limit],
@@ -268,7 +216,7 @@ export async function triggersOfConnection(
   connectionId: string,
   limit: number,
 ): Promise<Array<{ readonly id: string; readonly project_id: string }>> {
-  return db.query<{ id: string; project_id: string }>(
+  return db.query(
     `select id, project_id from triggers where org_id = current_org() and deleted_at is null and config ? 'connection_id'
       and config->>'connection_id' = $1::text order by id limit $2::int`,
     [connectionId, limit],
@@ -280,7 +228,7 @@ export type RunEventTrigger = TriggerOf<"run_event"> & RightsThenAndNow;
 
 /** The enabled `run_event` triggers of some organisations. System only. */
 export async function runEventTriggers(db: Db, orgIds: readonly string[]): Promise<RunEventTrigger[]> {
-  return db.query<RunEventTrigger>(
+  return db.query(
     `select ${COLUMNS}, t.rights, ${PRESENT_RIGHTS} from triggers t ${ownerOfRights("t")}
       where t.org_id = any ($1::uuid[]) and t.kind = 'run_event' and t.enabled
       and t.deleted_at is null`,

@@ -47,7 +47,7 @@ export function dueSubscriptions(
   db: Db,
   shards: { readonly count: number; readonly own: readonly number[] },
 ): Promise<DueSubscription[]> {
-  return db.query<DueSubscription>(
+  return db.query(
     // Steps from one subscription to the next through the index, however many deliveries each has open.
     `
 with recursive due as (
@@ -157,7 +157,7 @@ export interface AfterAttempt {
  */
 export function recordAttempts(db: Db, attempts: readonly AttemptRecord[]): Promise<AfterAttempt[]> {
   const column = <T>(of: (attempt: AttemptRecord) => T): T[] => attempts.map(of);
-  return db.query<AfterAttempt>(
+  return db.query(
     `
 with made as materialized (
   select *, coalesce(max(ord) filter (where ok) over (partition by subscription_id), 0) as last_success

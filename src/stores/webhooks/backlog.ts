@@ -15,7 +15,7 @@ export interface WebhookBacklog {
 
 /** Counts the backlog of all organisations. System only. */
 export async function countBacklog(db: Db): Promise<WebhookBacklog> {
-  const rows = await db.query<WebhookBacklog>(`
+  return db.one(`
 select * from
   (select count(*) as events, coalesce(extract(epoch from clock_timestamp() - min(occurred_at)), 0)::float8 as events_age_seconds
     from outbox where relayed_at is null) as waiting,
@@ -24,5 +24,4 @@ select * from
   (select count(*) filter (where status = 'enabled' and failing_since is not null) as failing,
     count(*) filter (where status = 'disabled' and disabled_reason in ('failing', 'gone')) as disabled
     from webhook_subscriptions where deleted_at is null) as troubled`);
-  return rows[0] ?? { events: 0, events_age_seconds: 0, pending: 0, retrying: 0, failing: 0, disabled: 0 };
 }

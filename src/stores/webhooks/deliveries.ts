@@ -1,26 +1,22 @@
 import type { DeliveryStatus, FailureReason } from "../../domain/webhooks/webhook.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import { WEBHOOKS_CHANNEL } from "./channel.ts";
 
-export interface WebhookDelivery {
-  readonly delivery_id: string;
-  readonly subscription_id: string;
-  readonly event_id: string;
-  readonly event_type: string;
+const ROW = columns(`delivery_id uuid, subscription_id uuid, event_id uuid, event_type text, status text,
+  failure_reason text null, round int, tries int, attempts int, next_attempt_at timestamptz null,
+  last_status_code int null, last_error text null, created_at timestamptz, finished_at timestamptz null`);
+
+export interface WebhookDelivery extends RowOf<typeof ROW> {
   readonly status: DeliveryStatus;
   readonly failure_reason: FailureReason | null;
-  readonly round: number;
   /** Attempts since the delivery was last queued. */
   readonly tries: number;
   /** Attempts in total, also before a redelivery. */
   readonly attempts: number;
-  readonly next_attempt_at: string | null;
-  readonly last_status_code: number | null;
-  readonly last_error: string | null;
-  readonly created_at: string;
-  readonly finished_at: string | null;
 }
 
 export interface WebhookAttempt {
@@ -34,8 +30,7 @@ export interface WebhookAttempt {
   readonly response_body: string | null;
 }
 
-const COLUMNS = `delivery_id, subscription_id, event_id, event_type, status, failure_reason, round, tries, attempts, next_attempt_at,
-  last_status_code, last_error, created_at, finished_at`;
+const COLUMNS = ROW.select();
 
 /** One event for one subscription. */
 export interface NewDelivery {
@@ -45,6 +40,8 @@ export interface NewDelivery {
   readonly event_id: string;
   readonly event_type: string;
 }
+
+const NEW = columns("delivery_id uuid, org_id uuid, subscription_id uuid, event_id uuid, event_type text");
 
 /** Tells the workers which subscriptions have due deliveries: as many ids as fit a payload (8000 bytes). */
 const NOTIFY_DUE = `
@@ -63,15 +60,14 @@ with enabled as materialized (
   where subscription_id = any ($3::uuid[]) and status = 'enabled' and deleted_at is null order by subscription_id for share
 ),
 queued as (
-  insert into webhook_deliveries (delivery_id, org_id, subscription_id, event_id, event_type)
-  select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[])
-    as made (delivery_id, org_id, subscription_id, event_id, event_type)
+  insert into webhook_deliveries (${NEW.select()})
+  select * from ${NEW.unnest(1)}
   where subscription_id in (select subscription_id from enabled)
   on conflict (event_id, subscription_id) do nothing
   returning subscription_id
 )
 ${NOTIFY_DUE}`,
-    columnsOf(deliveries),
+    NEW.arrays(deliveries),
   );
 }
 
@@ -84,11 +80,11 @@ export async function requeueDeliveries(
   deliveries: readonly NewDelivery[],
   onlyFailed: boolean,
 ): Promise<number> {
-  const queued = await db.value<number>(
+  return db.number(
     `
 with queued as (
-  insert into webhook_deliveries (delivery_id, org_id, subscription_id, event_id, event_type)
-  select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[])
+  insert into webhook_deliveries (${NEW.select()})
+  select * from ${NEW.unnest(1)}
   on conflict (event_id, subscription_id) do update set status = 'pending', failure_reason = null, tries = 0,
     round = webhook_deliveries.round + 1, next_attempt_at = now(), finished_at = null, updated_at = now()
   where webhook_deliveries.status = 'failed' or webhook_deliveries.status = 'delivered' and not $6::boolean
@@ -96,19 +92,8 @@ with queued as (
 ),
 notified as materialized (${NOTIFY_DUE})
 select (select count(*) from queued) as queued, (select count(*) from notified) as notifications`,
-    [...columnsOf(deliveries), onlyFailed],
+    [...NEW.arrays(deliveries), onlyFailed],
   );
-  return queued ?? 0;
-}
-
-function columnsOf(deliveries: readonly NewDelivery[]): string[][] {
-  return [
-    deliveries.map((each) => each.delivery_id),
-    deliveries.map((each) => each.org_id),
-    deliveries.map((each) => each.subscription_id),
-    deliveries.map((each) => each.event_id),
-    deliveries.map((each) => each.event_type),
-  ];
 }
 
 export async function findDelivery(
@@ -116,7 +101,7 @@ export async function findDelivery(
   subscriptionId: string,
   deliveryId: string,
 ): Promise<WebhookDelivery | null> {
-  return db.first<WebhookDelivery>(
+  return db.first(
     `select ${COLUMNS} from webhook_deliveries
       where org_id = current_org() and delivery_id = $2::uuid and subscription_id = $1::uuid`,
     [subscriptionId, deliveryId],
@@ -140,7 +125,7 @@ export async function listDeliveries(
   const { bound, compare, order } = keysetSql(page);
   // A statement for each status, so that it matches the partial index. The values are a closed list.
   const status = filter.status === null ? "" : `and status = '${filter.status}'`;
-  return db.query<WebhookDelivery>(
+  return db.query(
     `select ${COLUMNS} from webhook_deliveries
       where org_id = current_org() and subscription_id = $3::uuid and delivery_id ${compare} $1::uuid ${status}
         and ($4::text is null or event_type = $4) and ($5::uuid is null or event_id = $5)
@@ -151,7 +136,7 @@ export async function listDeliveries(
 }
 
 export function listAttempts(db: Db, deliveryId: string): Promise<WebhookAttempt[]> {
-  return db.query<WebhookAttempt>(
+  return db.query(
     `select attempt, at, duration_ms, url, status_code, error_code, error_message, response_body
       from webhook_attempts where org_id = current_org() and delivery_id = $1::uuid order by attempt`,
     [deliveryId],
@@ -164,7 +149,7 @@ export async function retryDelivery(
   subscriptionId: string,
   deliveryId: string,
 ): Promise<WebhookDelivery | null> {
-  return db.first<WebhookDelivery>(
+  return db.first(
     `
 with queued as (
   update webhook_deliveries set status = 'pending', failure_reason = null,

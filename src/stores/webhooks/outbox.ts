@@ -11,12 +11,8 @@ const COLUMNS = "seq, event_id, org_id, type, project_id, data, occurred_at";
 
 /** Whether there are unrelayed events, and unfinished replays. System only. */
 export async function relayWork(db: Db): Promise<{ events: boolean; replays: boolean }> {
-  const rows = await db.query<{
-    events: boolean;
-    replays: boolean;
-  }>(`select exists (select from outbox where relayed_at is null) as events,
+  return db.one(`select exists (select from outbox where relayed_at is null) as events,
     exists (select from webhook_replays where finished_at is null) as replays`);
-  return rows[0] ?? { events: false, replays: false };
 }
 
 /**
@@ -24,7 +20,7 @@ export async function relayWork(db: Db): Promise<{ events: boolean; replays: boo
  * transaction ends, which makes their deliveries. System only.
  */
 export function takeUnrelayed(db: Db, limit: number): Promise<OutboxEvent[]> {
-  return db.query<OutboxEvent>(
+  return db.query(
     `
 with recursive organisations as (
   -- From one organisation to the next through the index, however many events each of them has.
@@ -55,7 +51,7 @@ export function eventsBetween(
   db: Db,
   range: { org_id: string; since: string; until: string; beyond: number; limit: number },
 ): Promise<OutboxEvent[]> {
-  return db.query<OutboxEvent>(
+  return db.query(
     `select ${COLUMNS} from outbox where org_id = $1::uuid and seq > $4::bigint
         and occurred_at >= $2::timestamptz and occurred_at < $3::timestamptz
       order by seq limit $5::int`,
@@ -64,7 +60,7 @@ export function eventsBetween(
 }
 
 export async function findEvent(db: Db, eventId: string): Promise<OutboxEvent | null> {
-  return db.first<OutboxEvent>(`select ${COLUMNS} from outbox where event_id = $1::uuid`, [eventId]);
+  return db.first(`select ${COLUMNS} from outbox where event_id = $1::uuid`, [eventId]);
 }
 
 /** Removes relayed events older than `maxAgeMs` without deliveries; returns how many. System only. */

@@ -1,24 +1,23 @@
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { NOTIFY_RELAYS } from "./channel.ts";
 
-export interface WebhookReplay {
-  readonly replay_id: string;
-  readonly org_id: string;
-  readonly subscription_id: string;
-  readonly since: string;
-  readonly until: string;
+const ROW = columns(`replay_id uuid, org_id uuid, subscription_id uuid, since timestamptz, until timestamptz,
+  events text[], only_failed boolean, position bigint, queued int, created_at timestamptz,
+  finished_at timestamptz null`);
+
+export interface WebhookReplay extends RowOf<typeof ROW> {
   /** Patterns of event types. */
   readonly events: string[];
-  readonly only_failed: boolean;
   /** The position in the outbox that the replay has reached, and how many deliveries it has queued. */
   readonly position: number;
-  readonly queued: number;
-  readonly created_at: string;
-  readonly finished_at: string | null;
 }
 
-const COLUMNS =
-  "replay_id, org_id, subscription_id, since, until, events, only_failed, position, queued, created_at, finished_at";
+const COLUMNS = ROW.select();
+
+const NEW = columns(`replay_id uuid, org_id uuid, subscription_id uuid, since timestamptz, until timestamptz,
+  events text[], only_failed boolean`);
 
 /** Requests a replay; a repeated request changes nothing. */
 export async function insertReplay(
@@ -27,25 +26,15 @@ export async function insertReplay(
     readonly events: readonly string[];
   },
 ): Promise<WebhookReplay> {
-  const rows = await db.query<WebhookReplay>(
+  return db.one(
     `
 with ordered as (
-  insert into webhook_replays (replay_id, org_id, subscription_id, since, until, events, only_failed)
-  values ($1::uuid, $2::uuid, $3::uuid, $4::timestamptz, $5::timestamptz, $6::text[], $7::boolean)
+  insert into webhook_replays ${NEW.into}
   on conflict (replay_id) do update set replay_id = excluded.replay_id returning ${COLUMNS}
 )
 select ${COLUMNS}, ${NOTIFY_RELAYS} from ordered`,
-    [
-      replay.replay_id,
-      replay.org_id,
-      replay.subscription_id,
-      replay.since,
-      replay.until,
-      replay.events,
-      replay.only_failed,
-    ],
+    NEW.values(replay),
   );
-  return rows[0] as WebhookReplay;
 }
 
 /**
@@ -53,7 +42,7 @@ select ${COLUMNS}, ${NOTIFY_RELAYS} from ordered`,
  * many deliveries. Other processes skip the subscription until the transaction ends. System only.
  */
 export async function takeReplay(db: Db): Promise<WebhookReplay | null> {
-  return db.first<WebhookReplay>(`select ${COLUMNS.split(", ")
+  return db.first(`select ${COLUMNS.split(", ")
     .map((column) => `r.${column}`)
     .join(", ")}
       from webhook_replays r join webhook_subscriptions s using (subscription_id)

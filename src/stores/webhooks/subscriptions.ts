@@ -1,4 +1,6 @@
 import type { DisabledReason, SubscriptionStatus } from "../../domain/webhooks/webhook.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
 import { eventType } from "../outbox.ts";
@@ -6,29 +8,23 @@ import { timeText } from "../time-text.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-export interface WebhookSubscription {
-  readonly subscription_id: string;
-  readonly org_id: string;
-  readonly url: string;
+const ROW = columns(`subscription_id uuid, org_id uuid, url text, events text[], project_ids uuid[] null,
+  description text, header_names text[], status text, disabled_reason text null, disabled_at timestamptz null,
+  failing_since timestamptz null, failed_attempts int, last_success_at timestamptz null,
+  last_failure_at timestamptz null, previous_secret_until timestamptz null, revision int, created_at timestamptz,
+  updated_at timestamptz`);
+
+export interface WebhookSubscription extends RowOf<typeof ROW> {
   /** Patterns: types, `prefix.*`, `*`. */
   readonly events: string[];
   /** `null` means events of every project, and events without a project. */
   readonly project_ids: string[] | null;
-  readonly description: string;
   /** The names of the extra headers; their values are sealed. */
   readonly header_names: string[];
   readonly status: SubscriptionStatus;
   readonly disabled_reason: DisabledReason | null;
-  readonly disabled_at: string | null;
-  readonly failing_since: string | null;
-  readonly failed_attempts: number;
-  readonly last_success_at: string | null;
-  readonly last_failure_at: string | null;
-  readonly previous_secret_until: string | null;
   /** Increases with every change that a user makes. */
   readonly revision: number;
-  readonly created_at: string;
-  readonly updated_at: string;
 }
 
 export interface NewSubscription extends Pick<
@@ -43,8 +39,9 @@ export interface NewSubscription extends Pick<
   readonly created_by: string;
 }
 
-const COLUMNS = `subscription_id, org_id, url, events, project_ids, description, header_names, status, disabled_reason, disabled_at,
-  failing_since, failed_attempts, last_success_at, last_failure_at, previous_secret_until, revision, created_at, updated_at`;
+const NEW = columns(`subscription_id uuid, org_id uuid, url text, events text[], project_ids uuid[], description text,
+  secret bytea, headers bytea, header_names text[], created_by uuid`);
+const COLUMNS = ROW.select();
 /** Deleted subscriptions keep their rows for their deliveries, but are hidden everywhere else. */
 const LIVE = "org_id = current_org() and deleted_at is null";
 
@@ -53,30 +50,25 @@ const LIVE = "org_id = current_org() and deleted_at is null";
  * valid secret. Null if it has been deleted since.
  */
 export async function insertSubscription(db: Db, subscription: NewSubscription): Promise<WebhookSubscription | null> {
-  const { subscription_id, org_id, url, events, project_ids, description } = subscription;
-  const { secret, headers, header_names, created_by } = subscription;
-  return db.first<WebhookSubscription>(
-    `insert into webhook_subscriptions
-        (subscription_id, org_id, url, events, project_ids, description, secret, headers, header_names, created_by)
-      values ($1::uuid, $2::uuid, $3::text, $4::text[], $5::uuid[], $6::text, $7::bytea, $8::bytea, $9::text[], $10::uuid)
+  return db.first(
+    `insert into webhook_subscriptions ${NEW.into}
       on conflict (subscription_id) do update set secret = excluded.secret where webhook_subscriptions.deleted_at is null
       returning ${COLUMNS}`,
-    [subscription_id, org_id, url, events, project_ids, description, secret, headers, header_names, created_by],
+    NEW.values(subscription),
   );
 }
 
 export async function findSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
-  return db.first<WebhookSubscription>(
-    `select ${COLUMNS} from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE}`,
-    [subscriptionId],
-  );
+  return db.first(`select ${COLUMNS} from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE}`, [
+    subscriptionId,
+  ]);
 }
 
 /**
  * A subscription, locked until the transaction ends. Deliveries may be added meanwhile: a stronger lock would block rows that refer to it.
  */
 export async function lockSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
-  return db.first<WebhookSubscription>(
+  return db.first(
     `select ${COLUMNS} from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE} for no key update`,
     [subscriptionId],
   );
@@ -96,7 +88,7 @@ export async function listSubscriptions(
   page: Keyset,
 ): Promise<WebhookSubscription[]> {
   const { bound, compare, order } = keysetSql(page);
-  return db.query<WebhookSubscription>(
+  return db.query(
     `select ${COLUMNS} from webhook_subscriptions where ${LIVE} and subscription_id ${compare} $1::uuid
         and ($3::boolean is null or (${FAILING}) = $3::boolean)
       order by subscription_id ${order} limit $2::int`,
@@ -115,10 +107,9 @@ export interface SubscriptionChange {
 
 /** The headers that a subscription's events are sent with, sealed. */
 export async function sealedHeaders(db: Db, subscriptionId: string): Promise<Buffer | null> {
-  return db.value<Buffer | null>(
-    `select headers from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE}`,
-    [subscriptionId],
-  );
+  return db.value(`select headers from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE}`, [
+    subscriptionId,
+  ]);
 }
 
 export async function updateSubscription(
@@ -127,7 +118,7 @@ export async function updateSubscription(
   change: SubscriptionChange,
 ): Promise<WebhookSubscription | null> {
   const { url, events, project_ids, description, headers } = change;
-  return db.first<WebhookSubscription>(
+  return db.first(
     `update webhook_subscriptions set
         url = coalesce($2::text, url),
         events = coalesce($3::text[], events),
@@ -155,7 +146,7 @@ export async function updateSubscription(
 
 /** Enables a subscription again and clears its failures. */
 export async function enableSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
-  return db.first<WebhookSubscription>(
+  return db.first(
     `update webhook_subscriptions set status = 'enabled', disabled_reason = null, disabled_at = null, hold_until = null,
         failing_since = null, failed_attempts = 0, revision = revision + 1, updated_at = now()
       where subscription_id = $1::uuid and ${LIVE} and status = 'disabled' returning ${COLUMNS}`,
@@ -236,7 +227,7 @@ export async function rotateSecret(
   sealed: Buffer,
   graceMs: number,
 ): Promise<WebhookSubscription | null> {
-  return db.first<WebhookSubscription>(
+  return db.first(
     `update webhook_subscriptions set previous_secret = secret,
         previous_secret_until = now() + make_interval(secs => $4::float8 / 1000), secret = $3::bytea, rotation_id = $2::uuid,
         revision = revision + 1, updated_at = now()
@@ -247,7 +238,7 @@ export async function rotateSecret(
 
 /** The current secret, if this rotation set it: a second rotation would drop the secret that the receiver knows. */
 export async function rotatedSecret(db: Db, subscriptionId: string, rotationId: string): Promise<Buffer | null> {
-  return db.value<Buffer>(
+  return db.value(
     `select secret from webhook_subscriptions where subscription_id = $1::uuid and rotation_id = $2::uuid and ${LIVE}`,
     [subscriptionId, rotationId],
   );
@@ -270,7 +261,7 @@ export function enabledSubscriptions(db: Db, orgIds: readonly string[]): Promise
 
 /** The parts of one subscription that select its events, for a transaction that has locked it; null unless it is enabled. System only. */
 export async function findEnabledSubscription(db: Db, subscriptionId: string): Promise<SubscriptionSelection | null> {
-  return db.first<SubscriptionSelection>(
+  return db.first(
     `select subscription_id, org_id, events, project_ids, created_at from webhook_subscriptions
       where subscription_id = $1::uuid and deleted_at is null and status = 'enabled'`,
     [subscriptionId],
