@@ -30,23 +30,10 @@ const cancellable = proxyLocalActivities<LocalActivities>({
  * Local activities are never cancelled once started, because they are short, and none starts in a cancelled scope. Cancelling one after it
  * has ended, but before the workflow has its result, would make the SDK's core fail the workflow task again and again.
  */
-export const local: LocalActivities = {
-  recordReport: (input) => uncancelled(() => cancellable.recordReport(input)),
-  cancelRequested: (input) => uncancelled(() => cancellable.cancelRequested(input)),
-  evaluate: (input) => uncancelled(() => cancellable.evaluate(input)),
-  loadDocuments: (input) => uncancelled(() => cancellable.loadDocuments(input)),
-  loadPlan: (input) => uncancelled(() => cancellable.loadPlan(input)),
-  storeValue: (input) => uncancelled(() => cancellable.storeValue(input)),
-  storeOutputs: (input) => uncancelled(() => cancellable.storeOutputs(input)),
-  assemble: (input) => uncancelled(() => cancellable.assemble(input)),
-  takeMember: (input) => uncancelled(() => cancellable.takeMember(input)),
-  splitItems: (input) => uncancelled(() => cancellable.splitItems(input)),
-  createChildRun: (input) => uncancelled(() => cancellable.createChildRun(input)),
-  cancelUnstartedRun: (input) => uncancelled(() => cancellable.cancelUnstartedRun(input)),
-  wait: (input) => uncancelled(() => cancellable.wait(input)),
-  expirePause: (input) => uncancelled(() => cancellable.expirePause(input)),
-  createScheduledRun: (input) => uncancelled(() => cancellable.createScheduledRun(input)),
-};
+export const local: LocalActivities = new Proxy(cancellable, {
+  get: (activities, name: keyof LocalActivities) => (input: never) =>
+    uncancelled<unknown>(() => activities[name](input)),
+});
 
 async function uncancelled<T>(activity: () => Promise<T>): Promise<T> {
   const around = CancellationScope.current();

@@ -28,11 +28,7 @@ export function openScorer(
 
 /** The activities of experiments, imports and monitors. */
 export function openEvals({ config, db, guardedFetch }: ServiceProcess, runs: Runs, scorer: Scorer) {
-  return createEvalActivities({
-    ...runs.activities,
-    guardedFetch,
-    maxBytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,
-    limits: { ...runLimits(config, db), max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
-    scorer,
-  });
+  const limits = { ...runLimits(config, db), max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES };
+  const maxBytes = config.MILLRACE_UPLOAD_LIMIT_BYTES;
+  return { background: createEvalActivities({ ...runs.activities, guardedFetch, maxBytes, limits, scorer }) };
 }

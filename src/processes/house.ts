@@ -7,21 +7,19 @@ import type { Runs } from "./runs.ts";
 
 /** The activities that erase users and remove expired data. */
 export function openHouse({ config, logger, shutdown, temporal }: ServiceProcess, runs: Runs) {
-  return createHouseActivities(
-    {
-      ...runs.sweeping,
-      logger,
-      stopping: shutdown.stopping,
-      onFailure: runs.activities.onFailure,
-      histories: createHistoryEraser(temporal.client, BLOB_KEYS),
-      quietMs: config.MILLRACE_ERASURE_QUIET_MS,
-      retention: {
-        eventMs: config.MILLRACE_EVENT_RETENTION_MS,
-        runDays: config.MILLRACE_RUN_RETENTION_DAYS ?? null,
-        auditDays: config.MILLRACE_AUDIT_RETENTION_DAYS ?? null,
-        monitorDays: config.MILLRACE_MONITOR_RETENTION_DAYS,
-      },
+  const deps = {
+    ...runs.sweeping,
+    logger,
+    stopping: shutdown.stopping,
+    onFailure: runs.activities.onFailure,
+    histories: createHistoryEraser(temporal.client, BLOB_KEYS),
+    quietMs: config.MILLRACE_ERASURE_QUIET_MS,
+    retention: {
+      eventMs: config.MILLRACE_EVENT_RETENTION_MS,
+      runDays: config.MILLRACE_RUN_RETENTION_DAYS ?? null,
+      auditDays: config.MILLRACE_AUDIT_RETENTION_DAYS ?? null,
+      monitorDays: config.MILLRACE_MONITOR_RETENTION_DAYS,
     },
-    HOUSE_ACTIVITIES,
-  );
+  };
+  return { house: createHouseActivities(deps, HOUSE_ACTIVITIES) };
 }

@@ -35,7 +35,7 @@ export function openIndexing(
 ) {
   const outbound = { guardedFetch, version: VERSION, maxBytes: config.MILLRACE_UPLOAD_LIMIT_BYTES };
   return {
-    ingestActivities: {
+    ingest: {
       ...createIngestActivities({ ...runs.activities, parse }),
       ...createResourceActivities({
         ...runs.activities,
@@ -45,7 +45,7 @@ export function openIndexing(
         maxAttempts: config.MILLRACE_EMBEDDINGS_ATTEMPTS,
       }),
     },
-    syncActivities: createSyncActivities({
+    background: createSyncActivities({
       ...runs.activities,
       ...outbound,
       connections,

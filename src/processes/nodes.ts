@@ -1,3 +1,4 @@
+import { withinNodeQuota } from "../../activities/node-quota.ts";
 import { createNodeActivities } from "../../activities/runs/index.ts";
 import type { NodeActivityDeps } from "../../activities/runs/index.ts";
 import { createActionNodeExecutor } from "../../activities/nodes/action.ts";
@@ -14,6 +15,7 @@ import { createUrlExecutor } from "../../activities/nodes/url.ts";
 import type { NodeExecutors } from "../../activities/nodes/by-kind.ts";
 import type { Sandbox } from "../platform/sandbox/sandbox.ts";
 import type { Knowledge } from "../services/knowledge/open-knowledge.ts";
+import { createNodePlaces } from "../services/runs/node-places.ts";
 import { createTextWriter } from "../services/runs/write-texts.ts";
 import { VERSION } from "../version.ts";
 import type { Documents } from "./knowledge.ts";
@@ -84,5 +86,8 @@ export function openNodes(process: ServiceProcess, runs: Runs, parts: NodeParts)
         }),
     }),
   };
-  return createNodeActivities({ ...runs.activities, executors, mayContinue: parts.mayContinue });
+  const { executeNode } = createNodeActivities({ ...runs.activities, executors, mayContinue: parts.mayContinue });
+  const places = createNodePlaces(db, config.MILLRACE_QUOTA_CONCURRENT_NODES);
+  process.shutdown.add("node slots", async () => places.close());
+  return { nodes: { executeNode: withinNodeQuota(executeNode, places) } };
 }

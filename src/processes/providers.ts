@@ -47,8 +47,10 @@ export function openProviders(
   return {
     query,
     executeAction,
-    providerActivities: createProviderActivities({ ...outbound, executeAction, mcp }),
-    triggerActivities: createTriggerActivities(outbound),
+    activities: {
+      nodes: createProviderActivities({ ...outbound, executeAction, mcp }),
+      background: createTriggerActivities(outbound),
+    },
   };
 }
 

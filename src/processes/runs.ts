@@ -61,10 +61,10 @@ export function openRuns(process: ServiceProcess) {
 
 export type Runs = ReturnType<typeof openRuns>;
 
-/** Opens the activities of run jobs, which cancel, resume or rerun many runs. */
+/** Opens the jobs on runs, which cancel, resume or rerun many runs. */
 export function openRunJobs({ blobs, logger, observer, shutdown }: ServiceProcess, runs: Runs) {
   const { starting, activities } = runs;
   const runService = createRunService({ ...activities, ...starting, blobs, logger, observer });
   shutdown.add("runs of jobs", () => runService.close());
-  return createRunJobActivities({ ...activities, ...starting, logger, observer, runService });
+  return { background: createRunJobActivities({ ...activities, ...starting, logger, observer, runService }) };
 }

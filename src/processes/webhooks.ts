@@ -1,3 +1,4 @@
+import { createWebhookActivities } from "../../activities/webhooks/index.ts";
 import { createSendDelivery } from "../services/webhooks/send.ts";
 import { startWebhooks } from "../services/webhooks/start-webhooks.ts";
 import { createShardStarter } from "../temporal/deliveries.ts";
@@ -42,5 +43,6 @@ export function openWebhooks(
   });
   metrics.gauge("webhook_deliveries_under_way", "Webhook deliveries in flight in this process", webhooks.inUse);
   shutdown.add("webhooks", () => webhooks.close(config.MILLRACE_SHUTDOWN_GRACE_MS));
-  return webhooks;
+  const { deliverer } = webhooks;
+  return { deliverer, activities: { webhooks: createWebhookActivities(deliverer, config.MILLRACE_WEBHOOK_SHARDS) } };
 }

@@ -1,10 +1,35 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { runWorkers } from "../temporal/workers.ts";
-import type { RunningWorkers } from "../temporal/workers.ts";
+import { shareOut } from "../../activities/shares.ts";
+import type { Shares } from "../domain/shares.ts";
+import type { TaskQueues } from "../temporal/ids.ts";
+import { createWorker, JOB_ACTIVITIES, runWorkers } from "../temporal/workers.ts";
+import type { RunningWorkers, WorkerParts } from "../temporal/workers.ts";
 import type { ServiceProcess } from "./open-process.ts";
 
 /** How often a process looks again for its data key, without which it cannot read payloads (ms). */
 const ASK_AGAIN_MS = 1000;
+
+/** The activities that a capability gives to the workers of each queue. */
+export type QueueActivities = { readonly [Queue in keyof TaskQueues]?: object };
+
+/** Creates the worker of a queue, with what each capability gives to the queue. `runs`: for workflows of runs. */
+export function createWorkerOf(
+  queue: keyof TaskQueues,
+  { config, temporal }: ServiceProcess,
+  capabilities: readonly QueueActivities[],
+  runs: WorkerParts,
+  nodeShares: Shares,
+): ReturnType<typeof createWorker> {
+  const given: object = Object.assign({}, ...capabilities.map((each) => each[queue]));
+  const shared = {
+    nodes: () => shareOut(given, config.MILLRACE_WORKER_ACTIVITIES, nodeShares),
+    ingest: () => shareOut(given, JOB_ACTIVITIES),
+    background: () => shareOut(given, JOB_ACTIVITIES),
+    webhooks: () => given,
+    house: () => given,
+  };
+  return createWorker(queue, config, temporal, queue === "runs" ? runs : { activities: shared[queue]() });
+}
 
 /** Creates workers and starts to poll: immediately, or as soon as the database responds. The process ends if one of its workers dies. */
 export async function startWorkers(

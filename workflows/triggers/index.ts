@@ -1,6 +1,8 @@
 import type { TriggerActivities } from "../../activities/triggers/types.ts";
 import { ownActivities } from "../activities.ts";
 
+export { runSchedule } from "./run-schedule.ts";
+
 /** Longer than a single request may take. */
 const POLL_TIMEOUT_MS = 150_000;
 

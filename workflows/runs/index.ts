@@ -1,0 +1,3 @@
+export { runFlow } from "./run-flow.ts";
+export { runJob } from "./run-job.ts";
+export { runSlice } from "./run-slice.ts";
