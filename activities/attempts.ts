@@ -1,5 +1,7 @@
 import { Context } from "@temporalio/activity";
 import { NodeFailure } from "../src/domain/runs/failure.ts";
+import { linkAbort } from "../src/platform/linked-abort.ts";
+import type { LinkedAbort } from "../src/platform/linked-abort.ts";
 
 /** Heartbeat details that an activity keeps from attempt to attempt. */
 interface Carried {
@@ -102,4 +104,13 @@ export async function whileBeating<T>(work: () => Promise<T>, where?: () => obje
     beating -= 1;
     clearTimeout(timer);
   }
+}
+
+/**
+ * Creates an abort that also follows the activity's cancellation. Throws if the activity is already cancelled: the
+ * signal does not fire again, so the work would run until its timeout.
+ */
+export function stopWith({ cancellationSignal }: Context): LinkedAbort {
+  cancellationSignal.throwIfAborted();
+  return linkAbort([cancellationSignal]);
 }

@@ -13,8 +13,7 @@ export function createLocalDocumentActivities({ db, blobs, plans }: ActivityDeps
 
 /** The activities that read uploaded documents. */
 export function createIngestActivities(deps: IngestDeps & Pick<ActivityDeps, "onFailure">): IngestActivities {
-  const activities: IngestActivities = { ingestDocument: createIngestDocument(deps) };
-  return jobs(activities, deps, {
+  return jobs<IngestActivities>({ ingestDocument: createIngestDocument(deps) }, deps, {
     ingestDocument: ({ org_id, file_id }, error) =>
       deps.db.org(org_id, (connection) => markError(connection, file_id, error)),
   });

@@ -2,12 +2,11 @@ import { recordSyncEnd } from "../../src/services/knowledge/sync.ts";
 import type { ActivityDeps } from "../deps.ts";
 import type { JobEnds } from "../faults.ts";
 import { jobs } from "../jobs.ts";
-import { createBeginScheduledSync } from "./begin-scheduled-sync.ts";
+import { createBeginScheduledSync, createFinishSync } from "./finish-sync.ts";
 import { createExtractResource } from "./extract-resource.ts";
 import type { ExtractDeps } from "./extract-resource.ts";
 import { createFetchResource } from "./fetch-resource.ts";
 import type { FetchDeps } from "./fetch-resource.ts";
-import { createFinishSync } from "./finish-sync.ts";
 import { createIndexResource } from "./index-resource.ts";
 import type { IndexResourceDeps } from "./index-resource.ts";
 import { createListSync } from "./list-sync.ts";
@@ -21,36 +20,33 @@ import type { ResourceActivities, SyncActivities } from "./types.ts";
 export function createResourceActivities(
   deps: FetchDeps & ExtractDeps & IndexResourceDeps & Pick<ActivityDeps, "onFailure">,
 ): ResourceActivities {
-  const activities: ResourceActivities = {
-    fetchResource: createFetchResource(deps),
-    extractResource: createExtractResource(deps),
-    indexResource: createIndexResource(deps),
-  };
   const fail: JobEnds<ResourceActivities>["indexResource"] = (input, error) => failResource(deps.db, input, error);
-  return jobs(activities, deps, {
-    fetchResource: fail,
-    extractResource: fail,
-    indexResource: fail,
-  });
+  return jobs<ResourceActivities>(
+    {
+      fetchResource: createFetchResource(deps),
+      extractResource: createExtractResource(deps),
+      indexResource: createIndexResource(deps),
+    },
+    deps,
+    { fetchResource: fail, extractResource: fail, indexResource: fail },
+  );
 }
 
 /** The activities of syncs. */
 export function createSyncActivities(
   deps: ListSyncDeps & ReadSyncDeps & Pick<ActivityDeps, "onFailure">,
 ): SyncActivities {
-  const activities: SyncActivities = {
-    listSync: createListSync(deps),
-    readSync: createReadSync(deps),
-    finishSync: createFinishSync(deps),
-    beginScheduledSync: createBeginScheduledSync(deps),
-  };
   const fail: JobEnds<SyncActivities>["listSync"] = (input, error) =>
     deps.db.orgTransaction(input.org_id, (connection) => recordSyncEnd(connection, input, "failed", error));
-  return jobs(activities, deps, {
-    listSync: fail,
-    readSync: fail,
-    finishSync: fail,
-    // No sync exists whose failure could be recorded; the schedule starts the next one.
-    beginScheduledSync: null,
-  });
+  return jobs<SyncActivities>(
+    {
+      listSync: createListSync(deps),
+      readSync: createReadSync(deps),
+      finishSync: createFinishSync(deps),
+      beginScheduledSync: createBeginScheduledSync(deps),
+    },
+    deps,
+    // No sync exists whose failure `beginScheduledSync` could record; the schedule starts the next one.
+    { listSync: fail, readSync: fail, finishSync: fail, beginScheduledSync: null },
+  );
 }

@@ -16,7 +16,7 @@ import { findKnowledgeBase } from "../../src/stores/knowledge/knowledge-bases.ts
 import type { KnowledgeBaseRow } from "../../src/stores/knowledge/knowledge-bases.ts";
 import { findSyncToWorkOn, sourcesOfSync } from "../../src/stores/knowledge/syncs.ts";
 import type { SyncWork } from "../../src/stores/knowledge/syncs.ts";
-import { stopWith } from "../stop.ts";
+import { stopWith } from "../attempts.ts";
 
 export interface SyncStepDeps extends SiteDeps {
   readonly db: Database;

@@ -3,9 +3,9 @@ import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
 import { answersInText } from "../../src/domain/flow/plan/streamed-outputs.ts";
 import type { ModelCall, ModelCaller, ModelReply } from "../../src/services/models/call-model.ts";
 import type { TextWriter } from "../../src/services/runs/write-texts.ts";
-import { accountOf } from "./account.ts";
 import { missingAnswer } from "./llm-answer.ts";
 import type { NodeExecution } from "./executor.ts";
+import type { ModelChoice } from "../../src/domain/models/choose.ts";
 
 export interface AskDeps {
   readonly models: ModelCaller;
@@ -38,4 +38,16 @@ export async function askModel(
   } finally {
     await live?.close();
   }
+}
+
+type Account = Pick<
+  ModelCall,
+  "org_id" | "project_id" | "run_id" | "path" | "attempt" | "repeated" | "choice" | "signal"
+>;
+
+/** The model that a node calls, and the account that pays for it. */
+export function accountOf(execution: NodeExecution<ModelChoice>): Account {
+  const { org_id, project_id, run_id, path, attempt, repeated = false, signal, config } = execution;
+  const { model, connection_id } = config;
+  return { org_id, project_id, run_id, path, attempt, repeated, signal, choice: { model, connection_id } };
 }

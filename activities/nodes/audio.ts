@@ -1,6 +1,6 @@
 import type { AudioConfig } from "../../src/domain/flow/nodes/audio.ts";
 import type { ModelCaller } from "../../src/services/models/call-model.ts";
-import { accountOf } from "./account.ts";
+import { accountOf } from "./ask-model.ts";
 import type { NodeExecutor } from "./executor.ts";
 import type { LoadMedia } from "./media.ts";
 

@@ -5,7 +5,7 @@ import { parseExactJson } from "../../src/domain/exact-json.ts";
 import type { Json } from "../../src/domain/json.ts";
 import { unstorableText } from "../../src/domain/storable.ts";
 import { FetchFailed, FetchRefused } from "../../src/platform/fetch/guarded-fetch-errors.ts";
-import type { GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
+import type { GuardedFetch, GuardedRequest, GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
 import { charsetOfPage, decodeBytes } from "../../src/platform/parsing/decode-text.ts";
 import { redactSecrets } from "../../src/platform/logging/redaction.ts";
 
@@ -99,6 +99,15 @@ export function fetchFailure(error: unknown): unknown {
     return new NodeFailure("value_too_large", error.message, { cause: error });
   }
   return new NodeFailure("http_failed", error.message, { upstream: true, retryable: error.retryable, cause: error });
+}
+
+/** The response of a request whose status is 2xx. Throws NodeFailure otherwise. */
+export async function fetchOk(guarded: Pick<GuardedFetch, "fetch">, request: GuardedRequest): Promise<GuardedResponse> {
+  const response = await guarded.fetch(request).catch((error: unknown) => {
+    throw fetchFailure(error);
+  });
+  if (response.status < 200 || response.status > 299) throw statusFailure(response);
+  return response;
 }
 
 /** Text without U+0000 and lone surrogates, which Postgres cannot store. */

@@ -1,7 +1,7 @@
 import type { ImageConfig } from "../../src/domain/flow/nodes/image.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { ModelCaller } from "../../src/services/models/call-model.ts";
-import { accountOf } from "./account.ts";
+import { accountOf } from "./ask-model.ts";
 import type { NodeExecutor } from "./executor.ts";
 import type { LoadMedia } from "./media.ts";
 

@@ -84,6 +84,12 @@ export function missingAnswer(
   return new NodeFailure("model_answer_empty", message, { upstream: true, retryable: true });
 }
 
+/** The failure of a node whose model did not repair its answer. */
+export function invalidAnswer(fault: string): NodeFailure {
+  const message = `The model's answer does not match the node's schema. ${fault}`;
+  return new NodeFailure("model_answer_invalid", message, { retryable: true, upstream: true });
+}
+
 type Read = { readonly json: Json } | { readonly fault: string };
 
 /** Parses an answer that must fit a schema. */

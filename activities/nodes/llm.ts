@@ -1,12 +1,11 @@
 import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { ChatMessage } from "../../src/domain/models/chat.ts";
-import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { ModelReply } from "../../src/services/models/call-model.ts";
 import { askModel } from "./ask-model.ts";
 import type { AskDeps } from "./ask-model.ts";
 import type { NodeExecutor, NodeOutcome } from "./executor.ts";
-import { outputOf, readAnswer, repairOf, requestOf } from "./llm-answer.ts";
+import { invalidAnswer, outputOf, readAnswer, repairOf, requestOf } from "./llm-answer.ts";
 import { loadImages, withImages } from "./llm-images.ts";
 import type { ImagesDeps } from "./llm-images.ts";
 import { citationsIn, closeConversation, openConversation } from "./open-conversation.ts";
@@ -41,13 +40,6 @@ export function createLlmExecutor({ db, evaluation, models, texts, load }: LlmDe
     const second = await ask([...messages, ...repairOf(first.text, found.fault)], 2);
     const repaired = await readAnswer(evaluation, org_id, config.schema, second.text);
     if ("json" in repaired) return end([first, second], repaired.json);
-    throw new NodeFailure(
-      "model_answer_invalid",
-      `The model's answer does not match the node's schema. ${repaired.fault}`,
-      {
-        retryable: true,
-        upstream: true,
-      },
-    );
+    throw invalidAnswer(repaired.fault);
   };
 }

@@ -8,7 +8,7 @@ import { findUpload, noUpload } from "../../src/services/documents/find-upload.t
 import type { UploadReader } from "../../src/services/documents/find-upload.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { UNTIL_STOPPED } from "../fetch-limits.ts";
-import { fetchFailure, statusFailure } from "./http-response.ts";
+import { fetchOk } from "./http-response.ts";
 
 /** A loaded recording or picture. */
 export interface Media {
@@ -52,11 +52,7 @@ export function createLoadMedia({ db, blobs, guardedFetch, version, maxBytes }: 
   async function fetched(url: string, signal: AbortSignal): Promise<Buffer> {
     const limits = { ...UNTIL_STOPPED, responseBytes: maxBytes };
     const headers = { accept: "image/*", "user-agent": `Millrace/${version}` };
-    const response = await guardedFetch.fetch({ url, headers, limits, signal }).catch((error: unknown) => {
-      throw fetchFailure(error);
-    });
-    if (response.status < 200 || response.status > 299) throw statusFailure(response);
-    return response.body;
+    return (await fetchOk(guardedFetch, { url, headers, limits, signal })).body;
   }
 
   return async (kind, value, reader) => {

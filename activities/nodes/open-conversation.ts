@@ -4,7 +4,7 @@ import { llmSpec } from "../../src/domain/flow/nodes/llm.ts";
 import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { Citation } from "../../src/domain/knowledge/citations.ts";
-import { CITE_SOURCES, citedIn } from "../../src/domain/knowledge/sources.ts";
+import { CITE_SOURCES, citedIn, numberedFrom } from "../../src/domain/knowledge/sources.ts";
 import type { ChatMessage } from "../../src/domain/models/chat.ts";
 import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import { recall, remember } from "../../src/services/models/memory.ts";
@@ -12,7 +12,8 @@ import type { Remembering } from "../../src/services/models/memory.ts";
 import type { Database } from "../../src/stores/db.ts";
 import type { NodeExecution } from "./executor.ts";
 import { conversation } from "./llm-messages.ts";
-import { numberSources, textsOf } from "./number-sources.ts";
+import type { Scope } from "../../src/domain/flow/scope.ts";
+import type { FoundSources } from "../../src/domain/knowledge/sources.ts";
 
 export interface ConversationDeps {
   readonly db: Database;
@@ -85,4 +86,33 @@ export function withSystemText(messages: readonly ChatMessage[], text: string): 
 
 function placeOf({ org_id, project_id, run_id, scope }: NodeExecution<LlmConfig>, path: string): Remembering {
   return { org_id, project_id, run_id, path, user_id: scope.run.user_id };
+}
+
+/** A node's scope, with the passages of all searches numbered consecutively: each number is one source. */
+function numberSources(
+  scope: Scope,
+  knowledge: readonly string[],
+): { readonly scope: Scope; readonly sources: readonly Citation[] } {
+  const sources: Citation[] = [];
+  const nodes: Record<string, Json> = { ...scope.nodes };
+  for (const id of knowledge) {
+    const value = nodes[id] as unknown as FoundSources | undefined;
+    // The default output of a failed search has no passages.
+    if (!Array.isArray(value?.citations) || typeof value.text !== "string") continue;
+    const numbered = numberedFrom(value, sources.length);
+    nodes[id] = { ...value, ...numbered } as unknown as Json;
+    sources.push(...numbered.citations);
+  }
+  return { scope: { ...scope, nodes }, sources };
+}
+
+/** All texts of an answer: the text itself, or the strings in its JSON, since JSON lists look like numbers in brackets. */
+function textsOf(text: string, json: Json): string {
+  return json === null ? text : textsIn(json).join("\n");
+}
+
+/** The strings in a JSON value. */
+export function textsIn(value: Json): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }

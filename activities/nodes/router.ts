@@ -2,7 +2,7 @@ import { routerSpec } from "../../src/domain/flow/nodes/router.ts";
 import type { RouterConfig } from "../../src/domain/flow/nodes/router.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { ChatMessage } from "../../src/domain/models/chat.ts";
-import { accountOf } from "./account.ts";
+import { accountOf } from "./ask-model.ts";
 import type { NodeExecutor } from "./executor.ts";
 import type { LlmDeps } from "./llm.ts";
 import { cutAnswer } from "./llm-answer.ts";

@@ -1,12 +1,12 @@
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Json } from "../../src/domain/json.ts";
-import type { GuardedFetch, GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
+import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import { decodeText, withoutControls } from "../../src/platform/parsing/decode-text.ts";
 import { DOCX, MAIL, PPTX, XLSX, detectMime } from "../../src/platform/parsing/mime.ts";
 import { redactUrl } from "../../src/platform/logging/redaction.ts";
 import { FOR_A_VALUE } from "../fetch-limits.ts";
 import type { NodeExecutor } from "./executor.ts";
-import { contentType, fetchFailure, statusFailure, storable } from "./http-response.ts";
+import { contentType, fetchOk, storable } from "./http-response.ts";
 
 /** A `url` node with its URL resolved. */
 export interface ResolvedUrlConfig {
@@ -37,7 +37,9 @@ const AS_IS: ReadonlySet<string> = new Set(["text/plain", "text/markdown", "text
 /** Executes `url` nodes: loads a page or file and returns its text. */
 export function createUrlExecutor(deps: UrlDeps): NodeExecutor<ResolvedUrlConfig> {
   return async ({ config, org_id, signal }) => {
-    const response = await load(deps, config.url, signal);
+    const headers = { accept: ACCEPT, "user-agent": `Millrace/${deps.version}` };
+    const request = { url: config.url.trim(), headers, limits: FOR_A_VALUE, signal };
+    const response = await fetchOk(deps.guardedFetch, request);
     const declared = response.headers["content-type"] ?? null;
     const charset = contentType(response.headers["content-type"]).charset ?? null;
     // The file name in a URL says little (page.php, /download), so the content and the declared type decide.
@@ -51,18 +53,6 @@ export function createUrlExecutor(deps: UrlDeps): NodeExecutor<ResolvedUrlConfig
     };
     return { output, inputs: { url: redactUrl(config.url) } };
   };
-}
-
-async function load(deps: UrlDeps, url: string, signal: AbortSignal): Promise<GuardedResponse> {
-  const headers = { accept: ACCEPT, "user-agent": `Millrace/${deps.version}` };
-  let response: GuardedResponse;
-  try {
-    response = await deps.guardedFetch.fetch({ url: url.trim(), headers, limits: FOR_A_VALUE, signal });
-  } catch (error) {
-    throw fetchFailure(error);
-  }
-  if (response.status < 200 || response.status > 299) throw statusFailure(response);
-  return response;
 }
 
 async function read(

@@ -1,7 +1,10 @@
-import type { JsonObject } from "../../src/domain/json.ts";
+import type { JsonObject, Json } from "../../src/domain/json.ts";
 import type { Action } from "../../src/domain/providers/action.ts";
 import type { ActionAnswer, ActionToExecute } from "../../src/domain/providers/action-run.ts";
 import type { ResolvedConnection } from "../../src/services/providers/resolve-connection.ts";
+import { maskJson } from "../../src/platform/logging/mask-json.ts";
+import { createMaskValues } from "../../src/platform/logging/mask-values.ts";
+import { redactJson } from "../../src/platform/logging/redaction.ts";
 
 /** One execution of an action. Its inputs fit the schema, and its connection exists. */
 export interface ActionCall extends Pick<ActionToExecute, "version"> {
@@ -25,3 +28,14 @@ export function callerOf({ idempotency_key }: Pick<ActionCall, "idempotency_key"
 
 /** Carries out actions of a provider. Throws NodeFailure, ActionRefused, and the errors of the guarded fetch. */
 export type ActionExecutor = (call: ActionCall) => Promise<ActionAnswer>;
+
+/** A call that is not an HTTP request, in a form for people. */
+export function renderedCall(connection: ResolvedConnection, call: JsonObject): Json {
+  return redactJson(maskJson(call, createMaskValues(connection.secrets)));
+}
+
+/** The connection of an action that has `requires_connection`. */
+export function requireConnection({ action, connection }: ActionCall): ResolvedConnection {
+  if (connection === null) throw new Error(`${action.action_id} is called without a connection`);
+  return connection;
+}

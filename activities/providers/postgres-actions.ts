@@ -8,7 +8,7 @@ import {
 import type { GuardedSockets } from "../../src/platform/fetch/guarded-sockets.ts";
 import { rowsAsObjects, runRemoteSql } from "../../src/services/providers/remote-postgres.ts";
 import type { ActionExecutor } from "./action-call.ts";
-import { renderedCall, requireConnection } from "./rendered-call.ts";
+import { renderedCall, requireConnection } from "./action-call.ts";
 
 /** Carries out the actions of provider `postgres`: each is one statement in its own transaction. */
 export function createPostgresActions({ sockets }: { readonly sockets: GuardedSockets }): ActionExecutor {

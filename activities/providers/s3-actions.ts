@@ -7,7 +7,7 @@ import { bucketsOf, noted } from "../../src/services/providers/remote-buckets.ts
 import { readableBody } from "../nodes/http-response.ts";
 import type { ActionExecutor } from "./action-call.ts";
 import { UNTIL_STOPPED } from "../fetch-limits.ts";
-import { renderedCall, requireConnection } from "./rendered-call.ts";
+import { renderedCall, requireConnection } from "./action-call.ts";
 
 /** Longest object that is read (bytes), chosen so that its base64 fits a value. */
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024;

@@ -8,7 +8,7 @@ import type { MailDraft, Mailbox } from "../../src/platform/mail/compose.ts";
 import { MailFailed } from "../../src/platform/mail/smtp-session.ts";
 import { openMail } from "../../src/services/providers/remote-mail.ts";
 import type { ActionExecutor } from "./action-call.ts";
-import { renderedCall, requireConnection } from "./rendered-call.ts";
+import { renderedCall, requireConnection } from "./action-call.ts";
 
 /** Longest silence of a mail server (ms). */
 const SILENCE_MS = 60_000;

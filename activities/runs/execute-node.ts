@@ -18,7 +18,7 @@ import { createTimeLimit } from "../../src/platform/time-limit.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { isConnectionError } from "../../src/stores/db.ts";
 import { whileDatabaseIsAway } from "../../src/stores/patience.ts";
-import { attemptOf, requireAnswers } from "../attempts.ts";
+import { attemptOf, requireAnswers, stopWith } from "../attempts.ts";
 import { MAX_FAULTS } from "../faults.ts";
 import { toApplicationFailure } from "../failures.ts";
 import { executeByKind } from "../nodes/by-kind.ts";
@@ -29,7 +29,6 @@ import { holdingAnswers } from "../../src/platform/fetch/held-answers.ts";
 import { asCallOf } from "../../src/platform/fetch/own-calls.ts";
 import type { Recorded, RunRecorder } from "../../src/services/runs/run-recorder.ts";
 import type { RunTraces } from "../../src/services/runs/run-traces.ts";
-import { stopWith } from "../stop.ts";
 import { loadScope } from "./values.ts";
 
 /** A node that takes longer than this is recorded as running; a shorter one is recorded only once, when it has finished (ms). */
@@ -83,6 +82,7 @@ type AttemptInput = ExecuteInput & {
   readonly as: AsFollower;
 };
 
+/** `waitMs`: when the next attempt is due; null if there is none. */
 type AttemptOutcome =
   | {
       readonly value: StoredValue;
@@ -90,7 +90,6 @@ type AttemptOutcome =
       readonly failure?: undefined;
       readonly waitMs?: undefined;
     }
-  /** `waitMs`: when the next attempt is due; null if there is none. */
   | {
       readonly value?: undefined;
       readonly stopped?: undefined;
@@ -128,23 +127,12 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
     // Only the first attempt was recorded as running by the node before it.
     const { announcedAt: _announcedAt, ...unannounced } = as;
     for (let attempt = first; ; attempt += 1) {
-      const follower = attempt === first ? as : unannounced;
-      const made = {
-        ...input,
-        failing,
-        redact: loaded.redact,
-        attempt,
-        flush,
-        repeated,
-        may_show,
-        knowledge,
-        as: follower,
-      };
-      const redacts = loaded.redact.length > 0;
-      const traced = { ...run, path, node_id: node.id, type: node.type, attempt, redacts };
+      const { redact } = loaded;
+      const made = { ...input, failing, redact, attempt, flush, repeated, may_show, knowledge };
+      const traced = { ...run, path, node_id: node.id, type: node.type, attempt, redacts: redact.length > 0 };
       const { value, stopped, failure, waitMs } = await traces.attempt(
         traced,
-        () => makeAttempt(context, node, scope, made),
+        () => makeAttempt(context, node, scope, { ...made, as: attempt === first ? as : unannounced }),
         (outcome) => outcome.failure?.code,
       );
       repeated = false;
@@ -174,11 +162,8 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
 
     const write = async (report: NodeReport, ended: number, more: readonly NodeReport[] = []): Promise<Recorded> => {
       const nodes = [...carried, { ...report, announced }, ...more];
-      const recorded = await recorder.record({
-        run,
-        progress: { ...progress, completed_nodes: progress.completed_nodes + ended },
-        nodes,
-      });
+      const reached = { ...progress, completed_nodes: progress.completed_nodes + ended };
+      const recorded = await recorder.record({ run, progress: reached, nodes });
       carried = [];
       return recorded;
     };
@@ -212,13 +197,8 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
       requireAnswers(context);
       const { outcome, value } = await holdingAnswers(run.org_id, work);
       await executed();
-      const ended = {
-        ...base,
-        ...detailsOf(outcome),
-        state: "COMPLETED",
-        value,
-        finished_at: new Date().toISOString(),
-      } as const;
+      const finished_at = new Date().toISOString();
+      const ended = { ...base, ...detailsOf(outcome), state: "COMPLETED", value, finished_at } as const;
       const more = await input.as.alongside?.(value);
       const { stopped } = await insist(context, () => write(ended, done, more));
       return { value: outcome.carried ?? value, stopped };
@@ -240,6 +220,7 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
         ...statusIn(reason.upstream_status),
       };
       const now = Date.now();
+      const at = new Date(now).toISOString();
       if (!retrying) carried = [...carried, ...input.failing.map((map) => stopping(map, error))];
       await insist(context, () =>
         write(
@@ -247,8 +228,8 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
             ...base,
             state: retrying ? "RETRYING" : "FAILED",
             error,
-            finished_at: retrying ? null : new Date(now).toISOString(),
-            ...(retrying ? { failed_at: new Date(now).toISOString() } : {}),
+            finished_at: retrying ? null : at,
+            ...(retrying ? { failed_at: at } : {}),
             ...(waitMs === null ? {} : { next_attempt_at: new Date(now + waitMs).toISOString() }),
             // With `on_error: continue`, the flow continues with the node's default output.
             ...(retrying || node.on_error !== "continue" ? {} : { value: { v: node.default_output ?? null } }),
@@ -265,21 +246,11 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
   }
 
   async function execute(node: PlanNode, scope: Scope, input: AttemptInput, signal: AbortSignal): Promise<NodeOutcome> {
-    const execution = {
-      org_id: input.run.org_id,
-      project_id: input.run.project_id,
-      flow_version: input.run.flow_version,
-      run_id: input.run.run_id,
-      path: input.path,
-      attempt: input.attempt,
-      repeated: input.repeated,
-      may_show: input.may_show,
-      masked: input.redact.length > 0,
-      knowledge: input.knowledge,
-      scope,
-      idempotency_key: `${input.run.run_id}:${input.path}`,
-      signal,
-    };
+    const { org_id, project_id, flow_version, run_id } = input.run;
+    const { path, attempt, repeated, may_show, knowledge } = input;
+    const caller = { org_id, project_id, flow_version, run_id, path, attempt, repeated, may_show, knowledge };
+    const masked = input.redact.length > 0;
+    const execution = { ...caller, masked, scope, idempotency_key: `${run_id}:${path}`, signal };
     if (input.part) return executors.agent({ ...execution, config: ofKind(node, "llm").config }, input.part);
     return executeByKind(executors, node, execution);
   }
@@ -323,14 +294,8 @@ function ours(thrown: unknown, attempt: number): unknown {
 
 function timeout(node: PlanNode): NodeFailure {
   const upstream = KINDS[node.type].slow === "service";
-  return new NodeFailure(
-    "node_timeout",
-    `The node did not finish within its timeout of ${node.timeout_ms ?? DEFAULT_NODE_TIMEOUT_MS} ms.`,
-    {
-      retryable: upstream,
-      upstream,
-    },
-  );
+  const message = `The node did not finish within its timeout of ${node.timeout_ms ?? DEFAULT_NODE_TIMEOUT_MS} ms.`;
+  return new NodeFailure("node_timeout", message, { retryable: upstream, upstream });
 }
 
 function detailsOf({ inputs, citations, reused }: NodeOutcome): Pick<NodeReport, "inputs" | "citations" | "reused"> {

@@ -14,33 +14,18 @@ import type { NodeExecutors } from "../nodes/by-kind.ts";
 import { observeFailures } from "../observe-failures.ts";
 import { wrapEach } from "../wrap-each.ts";
 import { createChildRuns } from "./child-runs.ts";
-import { createEvaluate } from "./evaluate.ts";
+import { createEvaluate, assemble, splitItems, storeOutputs, takeMember } from "./values.ts";
 import { createExecuteChain } from "./execute-chain.ts";
 import { createExecuteNode } from "./execute-node.ts";
 import { createExpirePause } from "./pauses.ts";
 import { unlessItStops, unlessItsMapStops } from "./stop-early.ts";
-import { assemble, splitItems, storeOutputs, takeMember } from "./values.ts";
 import type { LocalRunActivities, NodeActivities, RunJobActivities } from "./types.ts";
 
 /** The short activities of runs. */
-export function createLocalRunActivities({
-  config,
-  db,
-  blobs,
-  evaluation,
-  feed,
-  observer,
-  plans,
-  recorder,
-  traces,
-  startInputs,
-}: ActivityDeps): LocalRunActivities {
+export function createLocalRunActivities(deps: ActivityDeps): LocalRunActivities {
+  const { config, db, blobs, evaluation, feed, observer, plans, recorder, traces } = deps;
   const createChildRun = createChildRuns({
-    db,
-    blobs,
-    startInputs,
-    plans,
-    recorder,
+    ...deps,
     limits: { ...runLimits(config, db), max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
   });
   const evaluate = createEvaluate(blobs, plans, evaluation);
@@ -80,10 +65,8 @@ export interface NodeActivityDeps extends ActivityDeps {
 
 /** The activities of a run's nodes. */
 export function createNodeActivities(deps: NodeActivityDeps): NodeActivities {
-  const { db, blobs, plans, recorder, traces, executors, onFailure, mayContinue } = deps;
-  const executeOne = createExecuteNode({ blobs, plans, recorder, traces, executors });
-  const executeNode = countAnswers(createExecuteChain(executeOne, { db, blobs, plans, mayContinue }));
-  return observeFailures(wrapEach({ executeNode: unlessItsMapStops(db, executeNode) }, long), onFailure);
+  const executeNode = countAnswers(createExecuteChain(createExecuteNode(deps), deps));
+  return observeFailures(wrapEach({ executeNode: unlessItsMapStops(deps.db, executeNode) }, long), deps.onFailure);
 }
 
 /** Jobs over many runs. */

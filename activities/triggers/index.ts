@@ -10,20 +10,11 @@ import { jobs } from "../jobs.ts";
 import type { LocalTriggerActivities, TriggerActivities } from "./types.ts";
 
 /** The short activities of triggers. */
-export function createLocalTriggerActivities({
-  config,
-  db,
-  blobs,
-  startInputs,
-  evaluation,
-  plans,
-}: ActivityDeps): LocalTriggerActivities {
+export function createLocalTriggerActivities(deps: ActivityDeps): LocalTriggerActivities {
+  const { config, db, plans } = deps;
   return {
     createScheduledRun: createScheduledRuns({
-      db,
-      blobs,
-      startInputs,
-      evaluation,
+      ...deps,
       flows: createFlowCache(db, plans),
       limits: runLimits(config, db),
       maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,

@@ -12,6 +12,7 @@ import type { Evaluation } from "../../../src/platform/evaluation/evaluation.ts"
 import { maskJson } from "../../../src/platform/logging/mask-json.ts";
 import { createMaskValues } from "../../../src/platform/logging/mask-values.ts";
 import type { NodeExecution } from "../executor.ts";
+import { textsIn } from "../open-conversation.ts";
 import { fixedInputs } from "./call-tool.ts";
 import type { Conversation, OpenCall } from "./conversation.ts";
 
@@ -77,11 +78,6 @@ async function readOutput(
   const tool = call.tool === null ? undefined : config.tools?.[call.tool];
   if (!answer.failed || tool?.type !== "action") return output;
   return maskJson(output, createMaskValues(textsIn(await fixedInputs(evaluation, org_id, tool, scope))));
-}
-
-function textsIn(value: Json): string[] {
-  if (typeof value === "string") return [value];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
 function failure(code: string, message: string): Json {

@@ -16,7 +16,7 @@ import type { Database } from "../../../src/stores/db.ts";
 import { askModel } from "../ask-model.ts";
 import type { AskDeps } from "../ask-model.ts";
 import type { NodeExecution, NodeOutcome } from "../executor.ts";
-import { cutAnswer, outputOf, readAnswer, repairOf, requestOf } from "../llm-answer.ts";
+import { cutAnswer, invalidAnswer, outputOf, readAnswer, repairOf, requestOf } from "../llm-answer.ts";
 import { loadImages, withImages } from "../llm-images.ts";
 import type { ImagesDeps } from "../llm-images.ts";
 import { citationsIn, closeConversation, openConversation, withSystemText } from "../open-conversation.ts";
@@ -41,18 +41,8 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, load, li
     const { messages, ...opened } = await openConversation({ db, evaluation }, execution, ownerOf(path));
     const skills = await pinSkills({ db, blobs }, org_id, config.skills ?? []);
     const instructed = skills.length === 0 ? messages : withSystemText(messages, skillsText(skills));
-    const asked_at = instructed.length - 1;
-    return {
-      ...opened,
-      messages: instructed,
-      asked_at,
-      skills,
-      replies: [],
-      open: [],
-      made: [],
-      repaired: false,
-      reusing: true,
-    };
+    const asked = { messages: instructed, asked_at: instructed.length - 1, skills };
+    return { ...opened, ...asked, replies: [], open: [], made: [], repaired: false, reusing: true };
   }
 
   return async (execution, part) => {
@@ -117,10 +107,7 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, load, li
     if (config.schema !== undefined) {
       const read = await readAnswer(evaluation, org_id, config.schema, reply.text);
       if ("fault" in read) {
-        if (before.repaired) {
-          const message = `The model's answer does not match the node's schema. ${read.fault}`;
-          throw new NodeFailure("model_answer_invalid", message, { retryable: true, upstream: true });
-        }
+        if (before.repaired) throw invalidAnswer(read.fault);
         const again = [...messages, ...repairOf(reply.text, read.fault)];
         const said = { ...before, messages: again, sources, replies, open: [], made, repaired: true, reusing: reused };
         return goOn(org_id, reply, said, [], { ...inputs, reused });
