@@ -1,6 +1,6 @@
 import { Problem } from "../../domain/errors.ts";
-import { createRun } from "./create-run.ts";
-import type { CreateRunDeps, RunRequest } from "./create-run.ts";
+import { areLong, createRun } from "./create-run.ts";
+import type { CreateRunDeps, Later, RunRequest } from "./create-run.ts";
 import { isSettled } from "../../domain/runs/run.ts";
 import { isConnectionError } from "../../stores/db.ts";
 import type { Database } from "../../stores/db.ts";
@@ -73,7 +73,8 @@ export function createRunService(deps: RunServiceDeps): RunService {
       const from = { startedBy: request.started_by, continues: request.resumed_from?.run_id };
       await admitNested(db, request.org_id, from, request.run_id, limits.max_nested_runs);
       if (!asynchronous) return createRun(creation, request);
-      return queue.accept(request.org_id, (add) => createRun(creation, request, { insert, add }));
+      const insertRun = (add: Later["add"]) => createRun(creation, request, { insert, add });
+      return queue.accept(request.org_id, insertRun, areLong(request.inputs));
     },
     async settled({ org_id, run_id }, timeoutMs, signal, justStarted = false) {
       const read = async (written?: RunRow): Promise<RunRow | null> =>

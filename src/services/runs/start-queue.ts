@@ -47,10 +47,10 @@ export interface QueuedRun {
 
 export interface StartQueue {
   /**
-   * Accepts a run that no caller waits for: `insert` inserts its row, and calls `add` to queue its start. Throws
-   * Problem `too_many_new_runs`.
+   * Accepts a run that no caller waits for: `insert` inserts its row, and calls `add` to queue its start. Runs with
+   * `long` inputs, which go to the blob store first, wait for each other only. Throws Problem `too_many_new_runs`.
    */
-  accept<T>(orgId: string, insert: (add: (run: QueuedRun) => void) => Promise<T>): Promise<T>;
+  accept<T>(orgId: string, insert: (add: (run: QueuedRun) => void) => Promise<T>, long?: boolean): Promise<T>;
   /** The number of runs that are being accepted or wait for their start. */
   size(): number;
   /** Finishes the starts in progress. The sweeper starts the rest. */
@@ -94,6 +94,7 @@ export function createStartQueue({
   const lines = new Map<string, Entry[]>();
   const shares = createShares(maxQueued);
   const acceptance = createLimit(acceptedAtOnce, acceptWithinMs);
+  const longAcceptance = createLimit(acceptedAtOnce, acceptWithinMs);
   let accepting = 0;
   /** The requests that are being accepted, by organisation. */
   const arriving = createCounts<string>();
@@ -191,7 +192,7 @@ export function createStartQueue({
   }
 
   return {
-    async accept(orgId, insert) {
+    async accept(orgId, insert, long = false) {
       const leave = shares.take(orgId);
       if (leave === null) throw tooManyNew();
       let queued = false;
@@ -203,7 +204,7 @@ export function createStartQueue({
       };
       count(orgId, 1);
       try {
-        return await acceptance(() => insert(add), orgId);
+        return await (long ? longAcceptance : acceptance)(() => insert(add), orgId);
       } catch (error) {
         throw error instanceof WaitedTooLong ? tooManyNew() : error;
       } finally {

@@ -174,6 +174,19 @@ describe("the acceptance of runs that no caller waits for", () => {
     await queue.close();
   });
 
+  it("noisy-neighbour: a run with short inputs does not wait for long inputs of others", async () => {
+    const queue = queueWith({ acceptedAtOnce: 1 });
+    let stored = (): void => undefined;
+    const long = queue.accept("a", () => new Promise<void>((resolve) => (stored = resolve)), true);
+    let next = false;
+    const nextLong = queue.accept("a", async () => void (next = true), true);
+    await queue.accept("b", async () => undefined);
+    expect(next, "long inputs wait for each other").toBe(false);
+    stored();
+    await Promise.all([long, nextLong]);
+    await queue.close();
+  });
+
   it("refuses a run that waited too long, and accepts again when there is a slot", async () => {
     const queue = queueWith({
       starter: { ...starter, start: async () => undefined },
