@@ -2,7 +2,6 @@ import type { Config } from "../../config.ts";
 import { notFound } from "../../domain/errors.ts";
 import { parseRedactPaths, redact } from "../../domain/flow/redact.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
-import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
 import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
 import type { CheckpointNode, RanByType, Resumed, RunType } from "../../domain/runs/run.ts";
 import type { RunEnvironment } from "../../domain/projects/environments.ts";
@@ -25,6 +24,8 @@ import type { Parts } from "../parts.ts";
 
 export interface CreateRunDeps extends Parts<"db" | "blobs" | "starter"> {
   readonly startInputs: StartInputs;
+  /** Default: storeInputs. */
+  readonly store?: typeof storeInputs;
   /** Called if a run could not be started immediately; the sweeper starts it later. */
   readonly onStartDelayed: (runId: string, error: unknown) => void;
   readonly limits: RunLimits;
@@ -116,7 +117,7 @@ export async function createRun(
       throw full;
     }
   }
-  const inputs = await storeInputs(deps.blobs, org_id, request.inputs);
+  const inputs = await (deps.store ?? storeInputs)(deps.blobs, org_id, request.inputs);
   const row = newRunRow(request, inputs, deps.limits, 0);
   const stored = await deps.startInputs.seal(row);
   const insert = (): Promise<boolean> => {
@@ -192,13 +193,6 @@ export function newRunRow(
     ignored_inputs: request.ignored_inputs ?? [],
     trace: traceOfNew(),
   };
-}
-
-/** Whether inputs may have to be written to the blob store, which takes much longer than inserting a row. */
-export function areLong(inputs: Readonly<Record<string, Json>>): boolean {
-  const texts = Object.values(inputs).map((input) => (typeof input === "string" ? input.length : 0));
-  // In JSON, each unit may take six bytes.
-  return texts.reduce((sum, length) => sum + length, 0) * 6 > INLINE_VALUE_BYTES;
 }
 
 /** The inputs in the form that a run carries: long ones by reference, and all of them beyond a total. */

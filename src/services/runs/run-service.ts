@@ -1,5 +1,5 @@
 import { Problem } from "../../domain/errors.ts";
-import { areLong, createRun } from "./create-run.ts";
+import { createRun } from "./create-run.ts";
 import type { CreateRunDeps, Later, RunRequest } from "./create-run.ts";
 import { isSettled } from "../../domain/runs/run.ts";
 import { isConnectionError } from "../../stores/db.ts";
@@ -8,6 +8,7 @@ import { getRun, insertRuns } from "../../stores/runs/runs.ts";
 import type { NewRun, RunRow } from "../../stores/runs/runs.ts";
 import { getSettledRun } from "../../stores/runs/run-reads.ts";
 import { admitNested } from "../triggers/chain.ts";
+import { areLong, createInputTurns } from "./long-inputs.ts";
 import { createLiveTexts } from "./live-texts.ts";
 import type { LiveTexts } from "./live-texts.ts";
 import type { RunControlDeps } from "./answer-pause.ts";
@@ -64,7 +65,7 @@ export function createRunService(deps: RunServiceDeps): RunService {
       await settleRun(deps, org_id, run_id, ({ cancel_requested }) => cancelledEnd(cancel_requested?.reason ?? null));
     },
   });
-  const creation: CreateRunDeps = { ...deps, onStartDelayed };
+  const creation: CreateRunDeps = { ...deps, onStartDelayed, store: createInputTurns() };
   const insert = createSharedInsert(db);
   return {
     async create(request, { repeated, asynchronous = false }) {

@@ -48,7 +48,7 @@ export interface QueuedRun {
 export interface StartQueue {
   /**
    * Accepts a run that no caller waits for: `insert` inserts its row, and calls `add` to queue its start. Runs with
-   * `long` inputs, which go to the blob store first, wait for each other only. Throws Problem `too_many_new_runs`.
+   * `long` inputs, which go to the blob store first, are accepted beside the others. Throws Problem `too_many_new_runs`.
    */
   accept<T>(orgId: string, insert: (add: (run: QueuedRun) => void) => Promise<T>, long?: boolean): Promise<T>;
   /** The number of runs that are being accepted or wait for their start. */
@@ -94,7 +94,6 @@ export function createStartQueue({
   const lines = new Map<string, Entry[]>();
   const shares = createShares(maxQueued);
   const acceptance = createLimit(acceptedAtOnce, acceptWithinMs);
-  const longAcceptance = createLimit(acceptedAtOnce, acceptWithinMs);
   let accepting = 0;
   /** The requests that are being accepted, by organisation. */
   const arriving = createCounts<string>();
@@ -204,7 +203,7 @@ export function createStartQueue({
       };
       count(orgId, 1);
       try {
-        return await (long ? longAcceptance : acceptance)(() => insert(add), orgId);
+        return await (long ? insert(add) : acceptance(() => insert(add), orgId));
       } catch (error) {
         throw error instanceof WaitedTooLong ? tooManyNew() : error;
       } finally {
