@@ -50,7 +50,10 @@ function describeKind(type: NodeKind, spec: NodeSpec): NodeKindEntry {
   const { $schema: _, ...schema } = requestSchema(spec.config) as Schema;
   const { sample, places } = createSampler(schema);
   for (const { path, language } of spec.expressions(sample)) mark(places, path, { "x-language": language });
-  for (const { path, kind } of spec.references?.(sample) ?? []) mark(places, path, { "x-reference": kind });
+  for (const { path, kind } of spec.references?.(sample) ?? []) {
+    // An environment is named, in the project of another field.
+    if (kind !== "environment") mark(places, path, { "x-reference": kind });
+  }
   const members = (schema["properties"] ?? {}) as Record<string, Schema>;
   for (const name of spec.advanced ?? []) Object.assign(members[name] ?? {}, { "x-advanced": true });
   for (const [name, value] of Object.entries(example)) Object.assign(members[name] ?? {}, { examples: [value] });
