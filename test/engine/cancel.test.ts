@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { openDatabase } from "../../src/stores/db.ts";
+import { requestCancel } from "../../src/stores/runs/runs.ts";
 import { runWorkflowId } from "../../src/temporal/ids.ts";
 import { inputOf, withTemporal } from "../support/histories.ts";
 import { startHttpTarget } from "../support/http-target.ts";
@@ -135,6 +137,51 @@ describe("a cancel of a run", () => {
     expect((await bench.until(run_id)).state).toBe("CANCELLED");
     await expect.poll(async () => (await children(run_id))[0].state, { timeout: 5000 }).toBe("CANCELLED");
     await expect.poll(async () => (await children(child.run_id))[0].state, { timeout: 5000 }).toBe("CANCELLED");
+  });
+
+  it("cancels a run whose child learns of it first", async () => {
+    const leaf = await bench.deploy(
+      flow(
+        [
+          { id: "delay-0", type: "delay", config: { seconds: 600 } },
+          { id: "out-0", type: "output" },
+        ],
+        ["delay-0>out-0"],
+      ),
+    );
+    const release = target.hold("/before");
+    const called = await bench.deploy(
+      flow(
+        [
+          { id: "http-0", type: "http", config: { method: "GET", url: `${target.url}/before` } },
+          { id: "sub-0", type: "subflow", on_error: "continue", config: { project_id: leaf } },
+          { id: "out-0", type: "output" },
+        ],
+        ["http-0>sub-0", "sub-0>out-0"],
+      ),
+    );
+    const { run_id } = await bench.start(
+      await bench.deploy(
+        flow(
+          [
+            { id: "sub-0", type: "subflow", config: { project_id: called } },
+            { id: "out-0", type: "output" },
+          ],
+          ["sub-0>out-0"],
+        ),
+      ),
+    );
+    await expect.poll(() => target.hits("/before")).toBe(1);
+    // As if the process had died before it told the workflow.
+    const url = service().databaseUrl;
+    const database = openDatabase({ url, poolSize: 1, applicationName: "test", onError: () => undefined });
+    onTestFinished(() => database.close());
+    const asked = await database.org(bench.org_id, (db) => requestCancel(db, run_id, "not needed"));
+    expect(asked?.state).toBe("RUNNING");
+    release();
+    expect(await bench.until(run_id)).toMatchObject({ state: "CANCELLED", state_reason: "not needed" });
+    const [child] = (await bench.api.get("/v2/runs", { query: { parent_run_id: run_id } })).body.data;
+    expect(child).toMatchObject({ state: "CANCELLED", error: null });
   });
 
   it("keeps a run that is scheduled for later from ever starting", async () => {

@@ -12,6 +12,7 @@ import type {
 import { columns } from "../columns.ts";
 import type { NameOf } from "../columns.ts";
 import { jsonb } from "../jsonb.ts";
+import { STOPPED_AROUND, aroundRun } from "../around.ts";
 import type { Db } from "../db.ts";
 import { lockRoundRobin } from "../round-robin.ts";
 import { OPEN, TERMINAL } from "../states.ts";
@@ -252,11 +253,15 @@ export async function requestCancelOfPending(db: Db, runIds: readonly string[]):
   );
 }
 
-/** The reason of a requested or past cancellation; null if there is none. */
+/**
+ * Why a run has to stop: it was cancelled, or a run that it is a child of was cancelled or has finished (then without a
+ * reason). Null if it may continue.
+ */
 export async function cancelRequested(db: Db, runId: string): Promise<{ reason: string | null } | null> {
   return db.first(
-    `select coalesce(cancel_requested ->> 'reason', state_reason) as reason from runs
-     where run_id = $1::uuid and (cancel_requested is not null or state = 'CANCELLED')`,
+    `with recursive ${aroundRun("$1")}
+      select coalesce(cancel_requested ->> 'reason', case state when 'CANCELLED' then state_reason end) as reason
+      from runs where run_id = $1::uuid and ${STOPPED_AROUND}`,
     [runId],
   );
 }

@@ -3,6 +3,7 @@ import {
   CancelledFailure,
   ChildWorkflowFailure,
   isCancellation,
+  patched,
   TerminatedFailure,
   workflowInfo,
 } from "@temporalio/workflow";
@@ -24,6 +25,8 @@ import type { Executor } from "./executor.ts";
 import { assemble } from "./results.ts";
 
 const SUBFLOW_FAILED = "subflow_failed";
+/** The version marker of workflows in which a child may learn of a cancellation before this run. */
+const CHILD_LEARNS_FIRST = "child-learns-of-cancellation-first";
 
 /** Runs another project's flow as a child run and waits for its outputs. */
 export const executeSubflow: Executor = async (frame, node, interpreter) => {
@@ -75,7 +78,7 @@ export async function runChild(frame: Frame, node: PlanNode, { path, ...call }: 
     return assemble(ctx, "object", Object.values(outcome.outputs), Object.keys(outcome.outputs));
   }
   // The child run records its own cancellation. This one was caused by the cancellation of this run.
-  if (outcome.state === "CANCELLED" && CancellationScope.current().consideredCancelled) {
+  if (outcome.state === "CANCELLED" && (CancellationScope.current().consideredCancelled || (await isStopping(ctx)))) {
     throw new CancelledFailure("the run was cancelled");
   }
   throw new NodeFailed({
@@ -88,6 +91,17 @@ export async function runChild(frame: Frame, node: PlanNode, { path, ...call }: 
     retryable: false,
     ...(outcome.error?.upstream ? { upstream: true } : {}),
   });
+}
+
+/**
+ * Whether this run is being cancelled, too: a child that starts reads from the record that a run around it is being
+ * cancelled, while the cancellation is still on its way to this workflow.
+ */
+async function isStopping({ identity: { org_id, run_id }, cancellation, work }: RunContext): Promise<boolean> {
+  if (!patched(CHILD_LEARNS_FIRST)) return false;
+  const request = await work.whileLocalActivityRuns(() => local.cancelRequested({ org_id, run_id }));
+  if (request) cancellation.cancel(request.reason);
+  return request !== null;
 }
 
 /** Names the child run that failed first and the path in it, only once however deep it is nested. */
