@@ -2,7 +2,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
-import { historiesOf, withTemporal } from "../support/histories.ts";
+import { historiesOfEnded, withTemporal } from "../support/histories.ts";
 import type { WorkflowHistory } from "../support/histories.ts";
 import { service } from "../support/service.ts";
 import { flow, nodesOf, openBench } from "./support.ts";
@@ -96,7 +96,7 @@ describe("branches", () => {
       const run = await bench.run(zoned(zone), { "in-0": "2024-03-31T01:00:00Z" });
       expect(run.outputs).toEqual({ "out-0": "late" });
       const [{ history }] = (await withTemporal(service().temporalAddress, (client) =>
-        historiesOf(client, run.run_id),
+        historiesOfEnded(client, run.run_id),
       )) as [WorkflowHistory];
       const local = history.events?.flatMap(({ markerRecordedEventAttributes: each }) =>
         each?.markerName === "core_local_activity"

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { listRunEvents } from "../../src/stores/runs/run-events.ts";
-import { historiesOf, withTemporal } from "../support/histories.ts";
+import { historiesOfEnded, withTemporal } from "../support/histories.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
@@ -42,7 +42,7 @@ const inARow = (nodes: readonly Node[], more?: Record<string, unknown>) => flow(
 
 /** Types of the events in the history of the run's workflow. */
 async function eventsOf(run: Run): Promise<Array<Record<string, unknown>>> {
-  const [own] = await withTemporal(service().temporalAddress, (client) => historiesOf(client, run.run_id));
+  const [own] = await withTemporal(service().temporalAddress, (client) => historiesOfEnded(client, run.run_id));
   return (own?.history.events ?? []) as Array<Record<string, unknown>>;
 }
 

@@ -4,7 +4,7 @@ import type { HttpTarget } from "../support/http-target.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { listRunEvents } from "../../src/stores/runs/run-events.ts";
-import { historiesOf, withTemporal } from "../support/histories.ts";
+import { historiesOfEnded, withTemporal } from "../support/histories.ts";
 import type { WorkflowHistory } from "../support/histories.ts";
 import { service } from "../support/service.ts";
 import { flow, nested, nodesOf, openBench } from "./support.ts";
@@ -68,7 +68,7 @@ describe("a node that fails", () => {
     for (const [at, atLeast] of [300, 2500, 2500].entries()) expect(waits[at]).toBeGreaterThanOrEqual(atLeast);
 
     const [{ history }] = (await withTemporal(service().temporalAddress, (client) =>
-      historiesOf(client, run.run_id),
+      historiesOfEnded(client, run.run_id),
     )) as [WorkflowHistory];
     const scheduled = history.events?.filter(({ activityTaskScheduledEventAttributes: each }) => each);
     const timers = history.events?.flatMap(({ timerStartedEventAttributes: each }) =>

@@ -49,6 +49,15 @@ export async function historiesOf(client: Client, runId: string): Promise<Workfl
   return historiesFrom(client, runWorkflowId(runId));
 }
 
+/** The same for a run that has ended. Its record says so a moment before Temporal has the last events. */
+export async function historiesOfEnded(client: Client, runId: string): Promise<WorkflowHistory[]> {
+  await client.workflow
+    .getHandle(runWorkflowId(runId))
+    .result()
+    .catch(() => undefined);
+  return historiesOf(client, runId);
+}
+
 /** The histories of a workflow and of everything it started. */
 export async function historiesFrom(client: Client, workflowId: string): Promise<WorkflowHistory[]> {
   const found: WorkflowHistory[] = [];
