@@ -20,7 +20,6 @@ const common = {
   testTimeout: 24 * 60 * 60 * 1000,
   hookTimeout: 120_000,
   ...poll,
-  isolate: false,
 };
 
 export default defineConfig({
