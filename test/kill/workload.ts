@@ -39,6 +39,8 @@ interface Started {
   readonly run_id: string;
 }
 
+/** About how long the runs last that cannot be held back (ms). */
+const BRIEF_MS = 6000;
 const DOCUMENTS = 3;
 // Long enough that a worker is still reading it when the part is killed.
 const TEXT = "All work and no play makes Jack a dull boy. ".repeat(20_000);
@@ -87,12 +89,14 @@ export async function startWorkload(installation: Installation): Promise<Workloa
   ]);
 
   const started: Started[] = [];
-  const start = async (name: string): Promise<void> => {
+  const start = async (name: string): Promise<Started> => {
     const at = kinds.findIndex((kind) => kind.name === name);
     const kind = kinds[at];
     if (!kind) throw new Error(`there is no kind ${name}`);
     const { run_id } = await bench.start(projects[at] ?? "", kind.inputs);
-    started.push({ kind, run_id });
+    const run = { kind, run_id };
+    started.push(run);
+    return run;
   };
   const first = ["map of 500", "short activities", "open approval", "open approval"];
   await Promise.all([...first, "long http", "long http", "sub-flow", "sub-flow"].map(start));
@@ -115,8 +119,8 @@ export async function startWorkload(installation: Installation): Promise<Workloa
   let uploads: Array<ReturnType<typeof postUntilAnswered>> = [];
   let reading: string | undefined;
 
-  async function allUnderWay(): Promise<boolean> {
-    for (const { kind, run_id } of started) {
+  async function areUnderWay(runs: readonly Started[]): Promise<boolean> {
+    for (const { kind, run_id } of runs) {
       const [row] = await installation.sql<{ hit: boolean | null }>(
         `select ${kind.underWay} as hit from node_runs n join runs r using (run_id) where r.run_id = $1 or r.parent_run_id = $1`,
         [run_id],
@@ -138,10 +142,13 @@ export async function startWorkload(installation: Installation): Promise<Workloa
     bench,
     target,
     async underWay() {
-      await eventually("all that can be held is under way", allUnderWay);
-      // These runs cannot be held back, so they start last.
-      await Promise.all(["delay", "delay", "code"].map(start));
-      await eventually("every kind is under way", allUnderWay);
+      const held = [...started];
+      await eventually("all that can be held is under way", () => areUnderWay(held));
+      // These runs cannot be held back, so they start last; again if one ends before the others have begun.
+      await eventually("every kind is under way", async () => {
+        const brief = await Promise.all(["delay", "delay", "code"].map(start));
+        return eventually("all", () => areUnderWay([...held, ...brief]), BRIEF_MS).catch(() => false);
+      });
       rush.open();
       uploads = Array.from({ length: DOCUMENTS }, (_, n) => upload(() => form(`doc-${n}.txt`, TEXT)));
       for (const each of uploads) each.catch(() => undefined);
