@@ -144,7 +144,7 @@ export async function startWorkload(installation: Installation): Promise<Workloa
     async underWay() {
       const held = [...started];
       await eventually("all that can be held is under way", () => areUnderWay(held));
-      // These runs cannot be held back, so they start last; again if one ends before the others have begun.
+      // These runs cannot be held back, so they start last; again if one ends before the others have started.
       await eventually("every kind is under way", async () => {
         const brief = await Promise.all(["delay", "delay", "code"].map(start));
         return eventually("all", () => areUnderWay([...held, ...brief]), BRIEF_MS).catch(() => false);
