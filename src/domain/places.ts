@@ -8,6 +8,8 @@ export interface Places {
    * signal.
    */
   take(key: string, wanted?: Wanted): Promise<() => void>;
+  /** Waits for a slot, as `take` does, and holds it while `use` runs. */
+  hold<T>(key: string, wanted: Wanted, use: () => Promise<T>): Promise<T>;
   /** Gives a key no slot for this long (ms); the slots that it holds stay. */
   rest(key: string, ms: number): void;
   /** Slots in use, by one key or in total. */
@@ -115,10 +117,20 @@ export function createPlaces(size: number): Places {
     });
   }
 
+  async function take(key: string, wanted: Wanted = {}): Promise<() => void> {
+    wanted.signal?.throwIfAborted();
+    return give(key, wanted) ?? (await wait(key, wanted));
+  }
+
   return {
-    async take(key, wanted = {}) {
-      wanted.signal?.throwIfAborted();
-      return give(key, wanted) ?? (await wait(key, wanted));
+    take,
+    async hold(key, wanted, use) {
+      const release = await take(key, wanted);
+      try {
+        return await use();
+      } finally {
+        release();
+      }
     },
     rest(key, ms) {
       if (ms <= 0) return;

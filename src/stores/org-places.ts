@@ -1,5 +1,6 @@
 import { createPace } from "../domain/pace.ts";
 import { createPlaces } from "../domain/places.ts";
+import type { Places } from "../domain/places.ts";
 
 /**
  * What a connection is used for. `read` is a list or a statistic. `patient read` is a portion of an export, which must not be refused
@@ -27,6 +28,16 @@ export interface OrgPlaces {
 /** One for the process: work on the primary also counts where lists are read from a replica. */
 export const pace = createPace();
 
+/** Runs `use`, after which the organisation gets none of the slots until it is within its pace. */
+export async function paced<T>(places: Places, orgId: string, use: () => Promise<T>): Promise<T> {
+  const since = performance.now();
+  try {
+    return await use();
+  } finally {
+    places.rest(orgId, pace.restAfter(orgId, performance.now() - since));
+  }
+}
+
 /**
  * Slots for the connections of a pool, divided among organisations before they reach the pool, whose own queue knows no organisations. An
  * organisation that is alone gets half of them. Reads get two in five, divided in the same way, because they cost the most; all other work
@@ -39,30 +50,12 @@ export function createOrgPlaces(
   const all = createPlaces(size);
   const reads = createPlaces(Math.max(2, Math.round(size * 0.4)));
 
-  async function holding<T>(take: Promise<() => void>, use: () => Promise<T>): Promise<T> {
-    const release = await take;
-    try {
-      return await use();
-    } finally {
-      release();
-    }
-  }
-
-  async function reading<T>(orgId: string, use: () => Promise<T>): Promise<T> {
-    const since = performance.now();
-    try {
-      return await use();
-    } finally {
-      reads.rest(orgId, pace.restAfter(orgId, performance.now() - since));
-    }
-  }
-
   return {
     hold(orgId, work, use) {
       pace.used(orgId);
-      if (work === "work") return holding(all.take(orgId, { patienceMs, maxWaiting: workWaiting }), use);
+      if (work === "work") return all.hold(orgId, { patienceMs, maxWaiting: workWaiting }, use);
       const limits = work === "read" ? { patienceMs, maxWaiting: readsWaiting } : {};
-      return holding(reads.take(orgId, limits), () => holding(all.take(orgId, { rank: 1 }), () => reading(orgId, use)));
+      return reads.hold(orgId, limits, () => all.hold(orgId, { rank: 1 }, () => paced(reads, orgId, use)));
     },
     waiting: () => all.waiting() + reads.waiting(),
   };

@@ -65,10 +65,8 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
   const queues = taskQueues(taskQueuePrefix);
   const starts = createPlaces(STARTS);
 
-  async function inTurn(orgId: string, urgency: Urgency, start: () => Promise<void>): Promise<void> {
-    const release = await starts.take(orgId, { rank: PRIORITY_KEYS[urgency], patienceMs: START_PATIENCE_MS });
-    return start().finally(release);
-  }
+  const inTurn = (orgId: string, urgency: Urgency, start: () => Promise<void>): Promise<void> =>
+    starts.hold(orgId, { rank: PRIORITY_KEYS[urgency], patienceMs: START_PATIENCE_MS }, start);
 
   async function signal(workflowId: string, name: string, argument: unknown): Promise<boolean> {
     const sent = client.workflow.getHandle(workflowId).signal(name, argument);

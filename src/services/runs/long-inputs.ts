@@ -1,6 +1,6 @@
 import type { Json } from "../../domain/json.ts";
 import { createPlaces } from "../../domain/places.ts";
-import { pace } from "../../stores/org-places.ts";
+import { paced } from "../../stores/org-places.ts";
 import { storeInputs } from "./create-run.ts";
 
 /** From this length on in total (UTF-16 units), inputs are long: writing them takes longer than all else that creates a run. */
@@ -22,15 +22,8 @@ export function areLong(inputs: Readonly<Record<string, Json>>): boolean {
  */
 export function createInputTurns(): typeof storeInputs {
   const places = createPlaces(AT_ONCE);
-  return async (blobs, orgId, inputs) => {
-    if (!areLong(inputs)) return storeInputs(blobs, orgId, inputs);
-    const release = await places.take(orgId, LINE);
-    const since = performance.now();
-    try {
-      return await storeInputs(blobs, orgId, inputs);
-    } finally {
-      places.rest(orgId, pace.restAfter(orgId, performance.now() - since));
-      release();
-    }
+  return (blobs, orgId, inputs) => {
+    const store = () => storeInputs(blobs, orgId, inputs);
+    return areLong(inputs) ? places.hold(orgId, LINE, () => paced(places, orgId, store)) : store();
   };
 }
