@@ -26,7 +26,7 @@ import type { VersionKey } from "../../src/services/projects/plans.ts";
 export interface LocalRunActivities {
   /** Writes a report into the run's record, and returns the state of the run. */
   recordReport(report: RunReport): Promise<RunState>;
-  /** Why a run has to stop; null if neither it nor a run around it was cancelled. */
+  /** Why a run has to stop; null if it may continue. */
   cancelRequested(run: { org_id: string; run_id: string }): Promise<{ reason: string | null } | null>;
   evaluate(input: EvaluateInput): Promise<EvaluateResult | HandedBack>;
   /** The plan of a flow; null if the run or its parent run must stop, or the parent run has finished. */

@@ -23,6 +23,19 @@ export async function isStopped(db: Db, runId: string): Promise<boolean> {
   return db.holds(`with recursive ${aroundRun("$1")} select ${STOPPED_AROUND}`, [runId]);
 }
 
+/**
+ * Why a run has to stop: it was cancelled, or a run that it is a child of was cancelled or has finished (then without a
+ * reason). Null if it may continue.
+ */
+export async function cancelRequested(db: Db, runId: string): Promise<{ reason: string | null } | null> {
+  return db.first(
+    `with recursive ${aroundRun("$1")}
+      select coalesce(cancel_requested ->> 'reason', case state when 'CANCELLED' then state_reason end) as reason
+      from runs where run_id = $1::uuid and ${STOPPED_AROUND}`,
+    [runId],
+  );
+}
+
 /** Whether the workflow of a run has to stop: the run or a run it is a child of has a pending cancellation, or its time is up. */
 export async function hasToStop(
   db: Db,

@@ -12,7 +12,6 @@ import type {
 import { columns } from "../columns.ts";
 import type { NameOf } from "../columns.ts";
 import { jsonb } from "../jsonb.ts";
-import { STOPPED_AROUND, aroundRun } from "../around.ts";
 import type { Db } from "../db.ts";
 import { lockRoundRobin } from "../round-robin.ts";
 import { OPEN, TERMINAL } from "../states.ts";
@@ -250,19 +249,6 @@ export async function requestCancelOfPending(db: Db, runIds: readonly string[]):
     `update runs set cancel_requested = coalesce(cancel_requested, jsonb_build_object('reason', null, 'at', now())), check_at = now()
      where run_id = any ($1::uuid[]) and state = 'PENDING'`,
     [runIds],
-  );
-}
-
-/**
- * Why a run has to stop: it was cancelled, or a run that it is a child of was cancelled or has finished (then without a
- * reason). Null if it may continue.
- */
-export async function cancelRequested(db: Db, runId: string): Promise<{ reason: string | null } | null> {
-  return db.first(
-    `with recursive ${aroundRun("$1")}
-      select coalesce(cancel_requested ->> 'reason', case state when 'CANCELLED' then state_reason end) as reason
-      from runs where run_id = $1::uuid and ${STOPPED_AROUND}`,
-    [runId],
   );
 }
 
