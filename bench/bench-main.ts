@@ -174,6 +174,7 @@ async function chains(twin: Process): Promise<void> {
       const [bare, ...flows] = await compare(
         [
           { name: "bare: threeRegular", call: () => request(`${twin.url}/threeRegular`, null) },
+          { name: "bare: chainedRequests", call: () => request(`${twin.url}/chainedRequests`, null) },
           { name: `3 http nodes, ${title}`, call: stage.call(api, three, {}) },
           { name: `10 http nodes, ${title}`, call: stage.call(api, ten, {}) },
         ],

@@ -32,6 +32,10 @@ const activities = {
     await write(Context.current().info.workflowExecution?.workflowId ?? "", step, text);
     return text;
   },
+  async requests({ url, count }: { url: string; count: number }) {
+    for (let step = 0; step < count; step += 1) await activities.request({ url, step });
+    return "x";
+  },
 };
 if (role === "worker") {
   const worker = await Worker.create({ connection, taskQueue: ACTIVITIES, activities });
@@ -53,6 +57,7 @@ if (role === "worker") {
     threeLocal: { workflow: "threeLocal", input: "x" },
     threeRegular: { workflow: "threeRegular", input: { queue: ACTIVITIES } },
     threeLocalRequests: { workflow: "threeLocalRequests", input: { url: target }, recorded: true },
+    chainedRequests: { workflow: "chainedRequests", input: { queue: ACTIVITIES, url: target }, recorded: true },
     threeRequests: { workflow: "threeRequests", input: { queue: ACTIVITIES, url: target }, recorded: true },
   };
   let count = 0;

@@ -6,6 +6,7 @@ interface Nothing {
 interface Requests {
   /** Sends a request and writes a row with its response. */
   request(input: { readonly url: string; readonly step: number }): Promise<string>;
+  requests(input: { readonly url: string; readonly count: number }): Promise<string>;
 }
 const localRequests = proxyLocalActivities<Requests>({ startToCloseTimeout: "10 seconds" });
 const local = proxyLocalActivities<Nothing>({ startToCloseTimeout: "10 seconds" });
@@ -31,6 +32,12 @@ export async function threeRequests(input: { readonly queue: string; readonly ur
   const { request } = proxyActivities<Requests>({ taskQueue: input.queue, startToCloseTimeout: "10 seconds" });
   for (let step = 0; step < 3; step += 1) await request({ url: input.url, step });
   return "x";
+}
+
+/** The same steps in one activity: the minimum cost of a chain. */
+export async function chainedRequests(input: { readonly queue: string; readonly url: string }): Promise<string> {
+  const { requests } = proxyActivities<Requests>({ taskQueue: input.queue, startToCloseTimeout: "10 seconds" });
+  return requests({ url: input.url, count: 3 });
 }
 
 /** The same steps in local activities: the minimum cost of three requests within one workflow task. */
