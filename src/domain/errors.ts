@@ -114,11 +114,26 @@ export function invalid(loc: ReadonlyArray<string | number>, msg: string, type =
   return new ValidationProblem([{ loc, msg, type }]);
 }
 
+/** The same for several faults of a value at `loc`, each at its path within the value. */
+export function invalidParts(
+  loc: ReadonlyArray<string | number>,
+  faults: ReadonlyArray<{ readonly path: ReadonlyArray<string | number>; readonly message: string }>,
+): ValidationProblem {
+  return new ValidationProblem(
+    faults.map(({ path, message }) => ({ loc: [...loc, ...path], msg: message, type: "value_error" })),
+  );
+}
+
 /** The 413 for a body, or a part of it, over its limit in bytes. */
 export function tooLarge(what: string, maxBytes: number): Problem {
   return new Problem("payload_too_large", `The ${what} is longer than ${maxBytes} bytes.`, {
     extra: { limit_bytes: maxBytes },
   });
+}
+
+/** The 409 for a request that what exists does not allow now. */
+export function conflict(detail: string): Problem {
+  return new Problem("conflict", detail);
 }
 
 /** The 404 for a version that the flow does not have. */

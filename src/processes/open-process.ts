@@ -57,6 +57,7 @@ export async function openProcess(service: "api" | "worker") {
   const metrics = createMetrics({ service, projects: config.MILLRACE_METRICS_PROJECTS });
   installTemporalRuntime(logger);
   const drainMs = service === "api" ? config.MILLRACE_DRAIN_MS : 0;
+  const warn = (err: unknown, message: string): void => logger.warn({ err }, message);
   const shutdown = createShutdown(logger, drainMs + config.MILLRACE_SHUTDOWN_GRACE_MS + 10_000);
 
   const db = openDatabase({
@@ -97,18 +98,10 @@ export async function openProcess(service: "api" | "worker") {
     callHeaders: () => callHeaders(secrets),
   });
   shutdown.add("outbound connections", () => guardedFetch.close());
-  const temporal = await connectTemporal(config, payloads.dataConverter, (err, message) =>
-    logger.warn({ err }, message),
-  );
+  const temporal = await connectTemporal(config, payloads.dataConverter, warn);
   shutdown.add("temporal", () => temporal.close());
-  addGauges({
-    db,
-    metrics,
-    blobDir,
-    describeQueues: temporal.describeQueues,
-    deployment: temporal.deployment,
-    onError: (err, message) => logger.warn({ err }, message),
-  });
+  const { describeQueues, deployment } = temporal;
+  addGauges({ db, metrics, blobDir, describeQueues, deployment, onError: warn });
 
   const readiness = { ...postgresReadiness(db), temporal: () => temporal.ping() };
   return {

@@ -9,6 +9,11 @@ import type { Database } from "../stores/db.ts";
 import type { RunFeed } from "../stores/runs/run-feed.ts";
 import type { RunStarter } from "../temporal/runs.ts";
 import type { Schedules } from "../temporal/schedules.ts";
+import type { QuotaReader } from "./accounts/quotas.ts";
+import type { FlowCache } from "./projects/flow-cache.ts";
+import type { PlanCache } from "./projects/plans.ts";
+import type { RunObserver } from "./runs/run-observer.ts";
+import type { StartInputs } from "./runs/start-inputs.ts";
 
 /** What a process opens once, and gives to everything that needs it. */
 interface AllParts {
@@ -24,6 +29,11 @@ interface AllParts {
   readonly sockets: GuardedSockets;
   readonly starter: RunStarter;
   readonly schedules: Schedules;
+  readonly plans: PlanCache;
+  readonly flows: FlowCache;
+  readonly quotas: QuotaReader;
+  readonly observer: RunObserver;
+  readonly startInputs: StartInputs;
   /** Millrace's own, for the User-Agent. */
   readonly version: string;
   /** The longest input of a run (bytes). */

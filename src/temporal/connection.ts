@@ -5,21 +5,9 @@ import { NativeConnection } from "@temporalio/worker";
 import type { Config } from "../config.ts";
 import { adviceOnNamespace, temporalAddress } from "./address.ts";
 import { createDeployment, versionOf } from "./deployments.ts";
-import type { Deployment } from "./deployments.ts";
 import { describeQueues } from "./queues.ts";
-import type { QueueStats } from "./queues.ts";
 
-export interface TemporalConnection {
-  readonly connection: NativeConnection;
-  readonly client: Client;
-  readonly dataConverter: DataConverter;
-  ping(): Promise<void>;
-  /** The state of the installation's task queues. */
-  describeQueues(): Promise<QueueStats[]>;
-  /** Undefined if the processes do not belong to a deployment. */
-  readonly deployment: Deployment | undefined;
-  close(): Promise<void>;
-}
+export type TemporalConnection = Awaited<ReturnType<typeof connect>>;
 
 /** gRPC's codes for errors that waiting does not resolve: NOT_FOUND (the namespace), PERMISSION_DENIED, UNAUTHENTICATED. */
 const FINAL_CODES: readonly unknown[] = [5, 7, 16];
@@ -46,9 +34,7 @@ export async function connectTemporal(
       if (FINAL_CODES.includes((error as { code?: unknown }).code))
         throw new Error(
           `Temporal at ${address} does not give access to namespace ${namespace}: ${(error as Error).message} ${adviceOnNamespace(namespace)}`,
-          {
-            cause: error,
-          },
+          { cause: error },
         );
       onWait(error, `Temporal at ${address} does not respond; waiting for it`);
       await delay(wait);
@@ -56,20 +42,20 @@ export async function connectTemporal(
   }
 }
 
-async function connect(config: Config, dataConverter: DataConverter): Promise<TemporalConnection> {
-  const connection = await NativeConnection.connect({
-    ...temporalAddress(config),
-  });
+async function connect(config: Config, dataConverter: DataConverter) {
+  const connection = await NativeConnection.connect(temporalAddress(config));
   const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter });
   const version = versionOf(config);
   return {
     connection,
     client,
     dataConverter,
-    async ping() {
+    async ping(): Promise<void> {
       await connection.workflowService.describeNamespace({ namespace: config.TEMPORAL_NAMESPACE });
     },
+    /** The state of the installation's task queues. */
     describeQueues: () => describeQueues(client, config.TEMPORAL_NAMESPACE, config.MILLRACE_TASK_QUEUE),
+    /** Undefined if the processes do not belong to a deployment. */
     deployment: version && createDeployment(client, version.deploymentName, config.MILLRACE_TASK_QUEUE),
     close: () => connection.close(),
   };

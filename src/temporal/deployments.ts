@@ -27,21 +27,7 @@ export interface DeploymentStatus {
   readonly builds: readonly BuildStatus[];
 }
 
-/** The worker deployment of an installation, in Temporal. No API request waits for these calls, so the SDK may retry them. */
-export interface Deployment {
-  /** Undefined until its first worker has polled. */
-  status(): Promise<DeploymentStatus | undefined>;
-  /** The open workflows on builds with work that no process polls for, by the given queues. */
-  countStranded(queues: readonly QueueStats[]): Promise<number>;
-  /** The builds on which new workflows start. */
-  routing(): Promise<Pick<DeploymentStatus, "current" | "ramping"> | undefined>;
-  /** `null` means workers without a deployment. */
-  setCurrent(buildId: string | null): Promise<void>;
-  /** `null` ends the ramp. */
-  ramp(buildId: string | null, percentage: number): Promise<void>;
-  /** Moves open workflows from one build to another. Returns how many. */
-  move(from: string, to: string): Promise<number>;
-}
+export type Deployment = ReturnType<typeof createDeployment>;
 
 /** PINNED_OVERRIDE_BEHAVIOR_PINNED of Temporal's API. */
 const PINNED = 1;
@@ -52,7 +38,8 @@ export function versionOf(config: Config): WorkerDeploymentVersion | undefined {
   return deploymentName === undefined || buildId === undefined ? undefined : { deploymentName, buildId };
 }
 
-export function createDeployment(client: Client, deploymentName: string, taskQueuePrefix: string): Deployment {
+/** The worker deployment of an installation, in Temporal. No API request waits for these calls, so the SDK may retry them. */
+export function createDeployment(client: Client, deploymentName: string, taskQueuePrefix: string) {
   const { namespace } = client.options;
   const service = client.workflowService;
   const identity = client.options.identity;
@@ -64,7 +51,7 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
   const describe = async () =>
     (await service.describeWorkerDeployment({ namespace, deploymentName }).catch(ignoreMissing))?.workerDeploymentInfo;
   type Described = NonNullable<Awaited<ReturnType<typeof describe>>>;
-  const routingOf = ({ routingConfig }: Described) => {
+  const routingOf = ({ routingConfig }: Described): Pick<DeploymentStatus, "current" | "ramping"> => {
     const { currentDeploymentVersion: current, rampingDeploymentVersion: ramping } = routingConfig ?? {};
     return {
       current: current?.buildId ?? null,
@@ -103,7 +90,8 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
   }
 
   return {
-    async status() {
+    /** Undefined until its first worker has polled. */
+    async status(): Promise<DeploymentStatus | undefined> {
       const seen = await look(await describeQueues(client, namespace, taskQueuePrefix));
       if (!seen) return undefined;
       const { routing, builds } = seen;
@@ -118,27 +106,27 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
       });
       return { deployment: deploymentName, ...routing, builds: await Promise.all(described) };
     },
-    async countStranded(queues) {
+    /** The open workflows on builds with work that no process polls for, by the given queues. */
+    async countStranded(queues: readonly QueueStats[]): Promise<number> {
       const gone = (await look(queues))?.builds.filter(({ unpolled }) => unpolled.length > 0) ?? [];
       return gone.length === 0 ? 0 : countPinned(gone.map(({ build_id }) => build_id));
     },
+    /** The builds on which new workflows start. */
     async routing() {
       const info = await describe();
       return info ? routingOf(info) : undefined;
     },
-    async setCurrent(buildId) {
+    /** `null` means workers without a deployment. */
+    async setCurrent(buildId: string | null): Promise<void> {
       await service.setWorkerDeploymentCurrentVersion({ namespace, deploymentName, buildId: buildId ?? "", identity });
     },
-    async ramp(buildId, percentage) {
-      await service.setWorkerDeploymentRampingVersion({
-        namespace,
-        deploymentName,
-        buildId: buildId ?? "",
-        percentage,
-        identity,
-      });
+    /** `null` ends the ramp. */
+    async ramp(build: string | null, percentage: number): Promise<void> {
+      const buildId = build ?? "";
+      await service.setWorkerDeploymentRampingVersion({ namespace, deploymentName, buildId, percentage, identity });
     },
-    async move(from, to) {
+    /** Moves open workflows from one build to another. Returns how many. */
+    async move(from: string, to: string): Promise<number> {
       let moved = 0;
       for await (const { workflowId, runId } of client.workflow.list({ query: onBuilds([from]) })) {
         const changed = await service

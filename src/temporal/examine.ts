@@ -5,8 +5,6 @@ import { temporalAddress } from "./address.ts";
 import { keepsFairness } from "./probe-fairness.ts";
 import { describeQueues } from "./queues.ts";
 import type { QueueStats } from "./queues.ts";
-import { createSchedules } from "./schedules.ts";
-import type { Schedules } from "./schedules.ts";
 
 /** How long the server may take to accept a connection (ms). */
 const CONNECT_MS = 5000;
@@ -53,15 +51,6 @@ export async function withClient<T>(
   } finally {
     await connection.close();
   }
-}
-
-/** Runs `work` with Temporal's schedules, on a separate connection. */
-export function withSchedules<T>(
-  config: Config,
-  dataConverter: DataConverter,
-  work: (schedules: Schedules) => Promise<T>,
-): Promise<T> {
-  return withClient(config, dataConverter, (client) => work(createSchedules(client, config.MILLRACE_TASK_QUEUE)));
 }
 
 /** Checks once whether Temporal is available and serves the namespace, and which processes poll the task queues. Never rejects. */

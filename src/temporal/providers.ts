@@ -38,16 +38,21 @@ interface ConnectionToCheck {
 /** `eager` says whether a worker of the run queue in this process may take the first task. */
 export function createProviderJobs(client: Client, taskQueuePrefix: string, eager: () => boolean): ProviderJobs {
   const queues = taskQueues(taskQueuePrefix);
+  /** Workflows that a caller waits for; a second request waits for the workflow of the first. */
+  const awaited = (orgId: string) =>
+    ({
+      taskQueue: queues.runs,
+      priority: priorityOf(orgId, "awaited"),
+      workflowIdReusePolicy: "ALLOW_DUPLICATE",
+      workflowIdConflictPolicy: "USE_EXISTING",
+    }) as const;
   return {
     async check({ org_id, connection_id, credential_revision }, waitMs) {
       const handle = await inTime(
         client.workflow.start<typeof checkConnection>("checkConnection", {
+          ...awaited(org_id),
           args: [{ org_id, connection_id, queue: queues.nodes }],
-          taskQueue: queues.runs,
           workflowId: checkWorkflowId(connection_id, credential_revision),
-          priority: priorityOf(org_id, "awaited"),
-          workflowIdReusePolicy: "ALLOW_DUPLICATE",
-          workflowIdConflictPolicy: "USE_EXISTING",
           workflowExecutionTimeout: "5 minutes",
         }),
       );
@@ -56,12 +61,9 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
     async importTools(importId, input, waitMs) {
       const handle = await inTime(
         client.workflow.start<typeof importTools>("importTools", {
+          ...awaited(input.org_id),
           args: [{ ...input, queue: queues.nodes }],
-          taskQueue: queues.runs,
           workflowId: toolsImportWorkflowId(importId),
-          priority: priorityOf(input.org_id, "awaited"),
-          workflowIdReusePolicy: "ALLOW_DUPLICATE",
-          workflowIdConflictPolicy: "USE_EXISTING",
           workflowExecutionTimeout: waitMs,
           requestEagerStart: eager(),
         }),

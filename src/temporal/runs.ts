@@ -8,8 +8,7 @@ import { ingestWorkflowId, runWorkflowId, taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
 import { PRIORITY_KEYS } from "../domain/urgency.ts";
 import type { Urgency } from "../domain/urgency.ts";
-import { terminateRun } from "./terminate.ts";
-import { lookAtRun } from "./trouble.ts";
+import { lookAtRun, terminateRun } from "./trouble.ts";
 import type { RunView } from "./trouble.ts";
 
 /** Millrace's own view of Temporal: start, signal, look. Every call is idempotent, and responds or times out within seconds. */

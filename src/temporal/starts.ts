@@ -1,6 +1,6 @@
 import type { Client } from "@temporalio/client";
 import { START_URGENCY } from "../domain/starts.ts";
-import type { WorkflowStarts } from "../domain/starts.ts";
+import type { StartKind, WorkflowStarts } from "../domain/starts.ts";
 import { ignoreMissing, inTime, lookAt, startUnlessRunning } from "./calls.ts";
 import type { WorkflowView } from "./calls.ts";
 import {
@@ -22,52 +22,46 @@ export interface Starts extends WorkflowStarts {
 
 export function createStarts(client: Client, taskQueuePrefix: string): Starts {
   const { background, house, ingest, runs, nodes } = taskQueues(taskQueuePrefix);
+  const onBackground = (kind: StartKind, orgId: string, workflowId: string) => ({
+    taskQueue: background,
+    workflowId,
+    // The runs of an experiment's rows inherit the priority.
+    priority: priorityOf(orgId, START_URGENCY[kind]),
+  });
   return {
     resource: (input) =>
       startUnlessRunning(client, "ingestResource", {
         args: [input],
+        ...onBackground("resource", input.org_id, resourceWorkflowId(input.resource_id, input.revision)),
         taskQueue: ingest,
-        workflowId: resourceWorkflowId(input.resource_id, input.revision),
-        priority: priorityOf(input.org_id, START_URGENCY.resource),
       }),
     sync: (input) =>
       startUnlessRunning(client, "syncKnowledgeBase", {
         args: [input],
-        taskQueue: background,
-        workflowId: syncWorkflowId(input.sync_id),
-        priority: priorityOf(input.org_id, START_URGENCY.sync),
+        ...onBackground("sync", input.org_id, syncWorkflowId(input.sync_id)),
       }),
     import: (input) =>
       startUnlessRunning(client, "importDataset", {
         args: [input],
-        taskQueue: background,
-        workflowId: importWorkflowId(input.import_id),
-        priority: priorityOf(input.org_id, START_URGENCY.import),
+        ...onBackground("import", input.org_id, importWorkflowId(input.import_id)),
       }),
     async experiment_job({ cancel, ...job }) {
       const workflowId = experimentJobWorkflowId(job.job_id);
       await startUnlessRunning(client, "runExperiment", {
         args: [{ ...job, run_queue: runs, node_queue: nodes }],
-        taskQueue: background,
-        workflowId,
-        // The runs of its rows inherit the priority.
-        priority: priorityOf(job.org_id, START_URGENCY.experiment_job),
+        ...onBackground("experiment_job", job.org_id, workflowId),
       });
       if (cancel) await inTime(client.workflow.getHandle(workflowId).cancel()).catch(ignoreMissing);
     },
     run_job: (input) =>
       startUnlessRunning(client, "runJob", {
         args: [input],
-        taskQueue: background,
-        workflowId: runJobWorkflowId(input.job_id),
-        priority: priorityOf(input.org_id, START_URGENCY.run_job),
+        ...onBackground("run_job", input.org_id, runJobWorkflowId(input.job_id)),
       }),
     erasure: ({ org_id, erasure_id }) =>
       startUnlessRunning(client, "eraseUser", {
         args: [{ erasure_id, activity_queue: house }],
-        taskQueue: background,
-        workflowId: erasureWorkflowId(erasure_id),
-        priority: priorityOf(org_id, START_URGENCY.erasure),
+        ...onBackground("erasure", org_id, erasureWorkflowId(erasure_id)),
       }),
     // Not eager, because the process need not have a worker of the run queue.
     action_run: createProviderJobs(client, taskQueuePrefix, () => false).startAction,

@@ -1,5 +1,5 @@
 import type { Client } from "@temporalio/client";
-import { describe, inTime, statusOf } from "./calls.ts";
+import { describe, ignoreMissing, inTime, statusOf } from "./calls.ts";
 import type { Described, WorkflowView } from "./calls.ts";
 import { runWorkflowId } from "./ids.ts";
 
@@ -57,7 +57,7 @@ function attemptsOf({ pendingWorkflowTask }: Described["raw"]): number {
 }
 
 /** The open slices that a run's workflow has started. */
-export function slicesOf({ pendingChildren }: Described["raw"], own: string): string[] {
+function slicesOf({ pendingChildren }: Described["raw"], own: string): string[] {
   return (pendingChildren ?? []).flatMap(({ workflowId }) => (workflowId?.startsWith(`${own}/`) ? [workflowId] : []));
 }
 
@@ -71,4 +71,24 @@ async function timesOut(client: Client, workflowId: string): Promise<boolean> {
     }),
   );
   return history?.events?.[0]?.eventType === TASK_TIMED_OUT;
+}
+
+/**
+ * Kills the workflow of a run and its slices without letting them clean up. When a workflow ends, Temporal only asks its slices to cancel,
+ * which a stuck slice cannot do.
+ */
+export async function terminateRun(client: Client, runId: string, reason: string): Promise<void> {
+  const own = runWorkflowId(runId);
+  const waiting = [own];
+  const seen = new Set<string>();
+  for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+    if (seen.has(id)) continue;
+    seen.add(id);
+    const handle = client.workflow.getHandle(id);
+    const before = await describe(client, id);
+    await inTime(handle.terminate(reason)).catch(ignoreMissing);
+    // The workflow may have started another slice meanwhile. Temporal also knows the open slices of a closed workflow.
+    const after = await describe(client, id);
+    for (const found of [before, after]) if (found) waiting.push(...slicesOf(found.raw, own));
+  }
 }

@@ -42,16 +42,7 @@ const MAX_JOB_STEPS = 20;
 /** Most concurrent activities of such a worker. One organisation may use half of them. */
 export const JOB_ACTIVITIES = 40;
 
-export interface RunningWorkers {
-  /** Rejects when a worker dies. */
-  readonly done: Promise<void>;
-  /** Whether all workers are polling. */
-  running(): boolean;
-  /** Stops taking new work. Running work gets the grace time from now on, and is then stopped. */
-  stopPolling(): void;
-  /** Stops polling, and waits until the workers have finished. */
-  stop(): Promise<void>;
-}
+export type RunningWorkers = ReturnType<typeof runWorkers>;
 
 /** Most concurrent erasures and purges of a worker; few, because each holds a connection to the database. */
 export const HOUSE_ACTIVITIES = 4;
@@ -132,19 +123,23 @@ function versioning(config: Config): Pick<WorkerOptions, "workerDeploymentOption
 }
 
 /** Runs workers until `stop`. */
-export function runWorkers(workers: readonly Worker[]): RunningWorkers {
+export function runWorkers(workers: readonly Worker[]) {
   const runs = workers.map((worker) => worker.run());
   const all = Promise.all(runs).then(() => undefined);
   // A caller may await `done` late; until then a rejection must not end the process.
   all.catch(() => undefined);
+  /** Stops taking new work. Running work gets the grace time from now on, and is then stopped. */
   const stopPolling = (): void => {
     for (const worker of workers) if (worker.getState() === "RUNNING") worker.shutdown();
   };
   return {
+    /** Rejects when a worker dies. */
     done: all,
+    /** Whether all workers are polling. */
     running: () => workers.every((worker) => worker.getState() === "RUNNING"),
     stopPolling,
-    async stop() {
+    /** Stops polling, and waits until the workers have finished. */
+    async stop(): Promise<void> {
       stopPolling();
       await Promise.allSettled(runs);
     },

@@ -1,4 +1,4 @@
-import { Problem, notFound } from "../../domain/errors.ts";
+import { Problem, required } from "../../domain/errors.ts";
 import { deleteDraftSteps } from "../../stores/projects/drafts.ts";
 import { deleteProject as hideProject, findProject, lockProjectToDelete } from "../../stores/projects/projects.ts";
 import type { Project } from "../../stores/projects/projects.ts";
@@ -7,7 +7,7 @@ import type { RowAudit } from "../audit/audit.ts";
 import { deleteMonitorsOf } from "../evals/monitors.ts";
 import type { RunControlDeps } from "../runs/answer-pause.ts";
 import { forgetProject } from "../models/memory.ts";
-import { cancelOpenRuns, openRunCount } from "../runs/cancel-run.ts";
+import { cancelOpenRuns, countOpenRuns } from "../runs/cancel-run.ts";
 import { revokePagesOf } from "../pages/pages.ts";
 import { deleteTriggersOf } from "../triggers/triggers.ts";
 import { refuseWhileUsed } from "./flow-references.ts";
@@ -29,12 +29,10 @@ export async function deleteProject(
 ): Promise<void> {
   const { db } = deps;
   await db.orgTransaction(orgId, async (connection) => {
-    const project = (await lockProjectToDelete(connection, projectId))
-      ? await findProject(connection, projectId)
-      : null;
-    if (project === null) throw notFound("project");
+    const isThere = await lockProjectToDelete(connection, projectId);
+    const project = required(isThere ? await findProject(connection, projectId) : null, "project");
     await refuseWhileUsed(connection, "project", projectId);
-    const open_runs = cancelRuns ? 0 : await openRunCount(connection, projectId);
+    const open_runs = cancelRuns ? 0 : await countOpenRuns(connection, projectId);
     if (open_runs > 0) {
       const detail = `${open_runs} runs are unfinished. Wait for them, or cancel them with ?cancel_runs=true.`;
       throw new Problem("runs_open", detail, { extra: { open_runs } });

@@ -1,4 +1,4 @@
-import { Problem, ValidationProblem, invalid } from "../../domain/errors.ts";
+import { Problem, invalid, invalidParts } from "../../domain/errors.ts";
 import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { answererOf } from "../../domain/runs/assignees.ts";
@@ -12,7 +12,6 @@ import type { PauseRow } from "../../stores/runs/pauses.ts";
 import { lockRun, recordRun } from "../../stores/runs/run-record.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import type { RunObserver } from "./run-observer.ts";
 import { requireAssignee } from "./assignees.ts";
 import { unchanged } from "./settle-run.ts";
 import { checkEditedCall, editedArguments } from "./check-edited-call.ts";
@@ -28,12 +27,9 @@ const REJECT = "reject";
  */
 const CHECK_ANSWERED_MS = 5000;
 
-/** The dependencies of operations that change an unfinished run. */
-export interface RunControlDeps extends Parts<"db" | "starter" | "feed" | "logger"> {
-  readonly observer: RunObserver;
-}
+export type RunControlDeps = Parts<"db" | "starter" | "feed" | "logger" | "observer">;
 
-export interface PauseAnswerDeps extends RunControlDeps, EditedCallDeps {}
+export type PauseAnswerDeps = RunControlDeps & EditedCallDeps;
 
 export interface PauseAnswer {
   readonly pause_id?: string | undefined;
@@ -84,10 +80,7 @@ interface Unchecked {
 async function checkData(deps: PauseAnswerDeps, { unchecked: pause, of, data }: Unchecked): Promise<void> {
   if (isToolPath(pause.path)) return checkEditedCall(deps, of, pause, data as JsonObject);
   const issues = await deps.evaluation.answer(of.org_id, pause.form, data);
-  if (issues.length === 0) return;
-  throw new ValidationProblem(
-    issues.map(({ path, message }) => ({ loc: ["body", "data", ...path], msg: message, type: "value_error" })),
-  );
+  if (issues.length > 0) throw invalidParts(["body", "data"], issues);
 }
 
 type Outcome =
@@ -148,31 +141,25 @@ async function choosePause(connection: Db, { run_id }: RunRow, pauseId: string |
   if (!only) throw new Problem("run_not_resumable", "This run has no open pause.", { extra: { run_id } });
   if (others.length > 0) {
     const names = open.slice(0, 20).map(({ pause_id, path }) => `${pause_id} (${path})`);
-    throw invalid(
-      ["body", "pause_id"],
-      `Several pauses are open; send one of these as pause_id: ${names.join(", ")}`,
-      "missing",
-    );
+    const message = `Several pauses are open; send one of these as pause_id: ${names.join(", ")}`;
+    throw invalid(["body", "pause_id"], message, "missing");
   }
   return only;
 }
 
-function requireOpen(pause: PauseRow): void {
-  const extra = { pause_id: pause.pause_id };
-  switch (pause.status) {
+function requireOpen({ status, pause_id, resolution, expires_at }: PauseRow): void {
+  const extra = { pause_id };
+  const answer = resolution?.action ?? "an answer";
+  switch (status) {
     case "resolved":
-      throw new Problem(
-        "pause_already_resolved",
-        `The pause was already resolved with ${pause.resolution?.action ?? "an answer"}.`,
-        { extra },
-      );
+      throw new Problem("pause_already_resolved", `The pause was already resolved with ${answer}.`, { extra });
     case "cancelled":
       throw new Problem("run_not_resumable", "The run ended before the pause was answered.", { extra });
-    case "expired":
-      throw expired(pause);
     case "waiting":
+    case "expired":
       // Checked here as well, because the workflow closes the pause at about this time and clocks differ.
-      if (pause.expires_at !== null && Date.parse(pause.expires_at) <= Date.now()) throw expired(pause);
+      if (status === "waiting" && (expires_at === null || Date.parse(expires_at) > Date.now())) return;
+      throw new Problem("pause_expired", `The pause expired at ${expires_at ?? "its time"}.`, { extra });
   }
 }
 
@@ -180,15 +167,8 @@ function requireOpen(pause: PauseRow): void {
 async function requireUnderWay(connection: Db, runId: string, { pause_id }: PauseRow): Promise<RunRow> {
   const run = await getRun(connection, runId);
   if (run && !isTerminal(run.state)) return run;
-  throw new Problem("run_not_resumable", "The run is finished; its pause can no longer be answered.", {
-    extra: { pause_id },
-  });
-}
-
-function expired(pause: PauseRow): Problem {
-  return new Problem("pause_expired", `The pause expired at ${pause.expires_at ?? "its time"}.`, {
-    extra: { pause_id: pause.pause_id },
-  });
+  const detail = "The run is finished; its pause can no longer be answered.";
+  throw new Problem("run_not_resumable", detail, { extra: { pause_id } });
 }
 
 /** The answer's action. It may be omitted only if the pause has a single action, so that an omission never approves anything. */
@@ -207,11 +187,8 @@ function chooseAction(pause: PauseRow, { action }: PauseAnswer): string {
 /** Checks the data of an answer without its form, and returns it; for an edited tool call these are the arguments. */
 function requireData(pause: PauseRow, action: string, data: Json | undefined): Json {
   if (Buffer.byteLength(JSON.stringify(data ?? null)) > INLINE_VALUE_BYTES) {
-    throw invalid(
-      ["body", "data"],
-      `The data of an answer can be at most ${INLINE_VALUE_BYTES} bytes of JSON`,
-      "too_large",
-    );
+    const message = `The data of an answer can be at most ${INLINE_VALUE_BYTES} bytes of JSON`;
+    throw invalid(["body", "data"], message, "too_large");
   }
   if (isToolPath(pause.path)) return data === undefined || data === null ? null : editedArguments(pause, data);
   if (pause.form === null || (action === REJECT && data === undefined)) return data ?? null;

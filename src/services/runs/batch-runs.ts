@@ -1,4 +1,3 @@
-import type { Plan } from "../../domain/flow/plan/types.ts";
 import { validateRunInputs } from "../../domain/flow/io/run-inputs.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
@@ -7,7 +6,7 @@ import type { Db } from "../../stores/db.ts";
 import { getRun, insertRuns, requestCancelOfPending } from "../../stores/runs/runs.ts";
 import type { NewRun } from "../../stores/runs/runs.ts";
 import { newRunRow, storeInputs } from "./create-run.ts";
-import type { RunLimits } from "./create-run.ts";
+import type { RunLimits, RunRequest } from "./create-run.ts";
 import { startInput } from "./start-inputs.ts";
 import type { StartInputs } from "./start-inputs.ts";
 import type { Parts } from "../parts.ts";
@@ -16,21 +15,16 @@ import type { Parts } from "../parts.ts";
 export type NewBatchRun = NewRun;
 
 /** A run of an experiment. */
-export interface BatchRun {
-  readonly org_id: string;
-  readonly run_id: string;
-  readonly project_id: string;
-  readonly flow_version: number;
-  readonly plan: Plan;
+export interface BatchRun
+  extends Pick<NewRun, "org_id" | "run_id" | "project_id" | "flow_version" | "metadata">, Pick<RunRequest, "plan"> {
   readonly inputs: JsonObject;
-  readonly metadata: JsonObject;
   /** The run from which the dataset's row was created. */
   readonly started_by: string | undefined;
 }
 
 /** Prepares a run: its row, for insertion, and the input of its workflow. Or returns the problems of its inputs. */
 export async function prepareBatchRun(
-  { blobs, startInputs }: Parts<"blobs"> & { readonly startInputs: StartInputs },
+  { blobs, startInputs }: Parts<"blobs" | "startInputs">,
   limits: RunLimits & { readonly max_input_bytes: number },
   { plan, inputs: given, flow_version, ...run }: BatchRun,
 ): Promise<{ readonly row: NewRun; readonly start: Omit<RunInput, "plan"> } | { readonly problem: string }> {

@@ -5,9 +5,8 @@ import { requestCancel } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { RunControlDeps } from "./answer-pause.ts";
 import { requireRun } from "./require-run.ts";
-import type { Db } from "../../stores/db.ts";
 import { LOWEST_ID } from "../../stores/keyset.ts";
-import { countOpenRuns, openRuns } from "../../stores/runs/run-reads.ts";
+import { openRuns } from "../../stores/runs/run-reads.ts";
 
 interface CancelRequest {
   readonly org_id: string;
@@ -38,14 +37,11 @@ export async function cancelRun(
   if (mode === "terminate" || putOff) {
     await forceCancel({ db, starter, feed, observer }, org_id, run_id, reason ?? "The run was cancelled.");
   } else {
-    await starter
-      .signalCancel(run_id, reason)
-      .catch((err: unknown) =>
-        logger.warn(
-          { err, run_id, org_id, project_id: before.project_id },
-          "could not signal the cancellation; the sweeper will retry",
-        ),
-      );
+    const { project_id } = before;
+    await starter.signalCancel(run_id, reason).catch((err: unknown) => {
+      const place = { err, run_id, org_id, project_id };
+      logger.warn(place, "could not signal the cancellation; the sweeper will retry");
+    });
   }
   return { run: await requireRun(db, org_id, run_id), already: false };
 }
@@ -54,9 +50,7 @@ export async function cancelRun(
 const BATCH = 100;
 
 /** Counts a project's unfinished runs, as the transaction sees them. */
-export function openRunCount(connection: Db, projectId: string): Promise<number> {
-  return countOpenRuns(connection, projectId);
-}
+export { countOpenRuns } from "../../stores/runs/run-reads.ts";
 
 /** Asks all unfinished runs of a project to stop. */
 export async function cancelOpenRuns(

@@ -1,4 +1,4 @@
-import { ValidationProblem, invalid } from "../../domain/errors.ts";
+import { invalid, invalidParts } from "../../domain/errors.ts";
 import { isObject } from "../../domain/json.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { ownerOf } from "../../domain/models/agent.ts";
@@ -6,12 +6,9 @@ import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { findTools } from "../models/find-tools.ts";
-import type { PlanCache } from "../projects/plans.ts";
 import type { Parts } from "../parts.ts";
 
-export interface EditedCallDeps extends Parts<"db" | "evaluation" | "maxInputBytes"> {
-  readonly plans: Pick<PlanCache, "get">;
-}
+export type EditedCallDeps = Parts<"db" | "evaluation" | "maxInputBytes" | "plans">;
 
 const DATA = ["body", "data"];
 
@@ -63,10 +60,7 @@ export async function checkEditedCall(
     ...strange.map((name) => ({ path: [name], message: "The tool does not have this argument" })),
     ...issues,
   ];
-  if (places.length === 0) return;
-  throw new ValidationProblem(
-    places.map(({ path: at, message }) => ({ loc: [...DATA, "arguments", ...at], msg: message, type: "value_error" })),
-  );
+  if (places.length > 0) throw invalidParts([...DATA, "arguments"], places);
 }
 
 /** Arguments that the tool does not list, such as a misspelled name, which an open schema would silently accept. */

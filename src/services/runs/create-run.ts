@@ -2,15 +2,14 @@ import type { Config } from "../../config.ts";
 import { notFound } from "../../domain/errors.ts";
 import { parseRedactPaths, redact } from "../../domain/flow/redact.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
-import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
-import type { CheckpointNode, RanByType, Resumed, RunType } from "../../domain/runs/run.ts";
+import type { Json, StoredValue } from "../../domain/json.ts";
 import type { RunEnvironment } from "../../domain/projects/environments.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import { ANY_LENGTH, createInlineBudget, storeValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { getRun, insertRun, insertRunPins } from "../../stores/runs/runs.ts";
-import type { NewRun, ResumedFrom, RunRow } from "../../stores/runs/runs.ts";
+import type { NewRun, ResumedFrom, RunRow, StartInput } from "../../stores/runs/runs.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 import type { StartedBy } from "../triggers/chain.ts";
 import { createQuotaReader, defaultQuotas } from "../accounts/quotas.ts";
@@ -18,12 +17,10 @@ import type { QuotaReader } from "../accounts/quotas.ts";
 import { capsOf, findFull, insertWithin } from "./run-caps.ts";
 import type { RunCaps } from "./run-caps.ts";
 import { delayUntil, startInput } from "./start-inputs.ts";
-import type { StartInputs } from "./start-inputs.ts";
 import { traceOfNew } from "./run-traces.ts";
 import type { Parts } from "../parts.ts";
 
-export interface CreateRunDeps extends Parts<"db" | "blobs" | "starter"> {
-  readonly startInputs: StartInputs;
+export interface CreateRunDeps extends Parts<"db" | "blobs" | "starter" | "startInputs"> {
   /** Default: storeInputs. */
   readonly store?: typeof storeInputs;
   /** Called if a run could not be started immediately; the sweeper starts it later. */
@@ -59,37 +56,24 @@ export function runLimits(config: Config, db: Database): RunLimits {
 }
 
 /** A request for a run, with its flow resolved and its inputs checked. */
-export interface RunRequest {
-  readonly org_id: string;
-  readonly run_id: string;
-  readonly project_id: string;
+export interface RunRequest
+  extends
+    Pick<NewRun, "org_id" | "run_id" | "project_id" | "user_id" | "run_type" | "ran_by_type" | "ran_by_id" | "key_id">,
+    Partial<Pick<NewRun, "metadata" | "tags" | "timeout_seconds" | "ignored_inputs">>,
+    Pick<StartInput, "reuse" | "resumes"> {
   readonly version: number;
   /** With the connections of the environment. */
   readonly plan: Plan;
   /** The environment that the version was taken from; absent for drafts and explicit versions. */
   readonly environment?: RunEnvironment | null;
   readonly inputs: Readonly<Record<string, Json>>;
-  /** Unknown inputs of the request, stored with the run so that responses can report them. */
-  readonly ignored_inputs?: readonly string[];
-  readonly user_id: string | null;
-  readonly metadata?: JsonObject;
-  readonly tags?: readonly string[];
-  readonly run_type: RunType;
-  readonly ran_by_type: RanByType;
-  readonly ran_by_id: string | null;
-  /** The key whose quotas count the run, if that is not the caller. */
-  readonly key_id?: string | null;
   /** The time at which the run starts (RFC 3339). */
   readonly run_at?: string;
-  readonly timeout_seconds?: number;
   readonly resumed_from?: ResumedFrom;
   /** The run that requests this one or whose values it gets, or only that run's depth. */
   readonly started_by?: StartedBy | undefined;
   /** The different runs that pinned values were copied from. */
   readonly pinned_from?: readonly string[];
-  /** Nodes reused from the run that this one resumes. */
-  readonly reuse?: Readonly<Record<string, CheckpointNode>>;
-  readonly resumes?: Resumed;
 }
 
 /** Inputs longer than this in total (bytes) go to the blob store, even if each alone is short. */
@@ -111,11 +95,9 @@ export async function createRun(
   if (caps !== null) {
     // Checked before anything is stored, so that a run beyond a limit costs only one query.
     const full = await db.org(org_id, (connection) => findFull(connection, caps));
-    if (full) {
-      const known = await db.org(org_id, (connection) => getRun(connection, run_id));
-      if (known) return known;
-      throw full;
-    }
+    const known = full && (await db.org(org_id, (connection) => getRun(connection, run_id)));
+    if (known) return known;
+    if (full) throw full;
   }
   const inputs = await (deps.store ?? storeInputs)(deps.blobs, org_id, request.inputs);
   const row = newRunRow(request, inputs, deps.limits, 0);
@@ -152,6 +134,8 @@ async function insertPinned(db: Db, row: NewRun, sources: readonly string[], cap
   return isNew;
 }
 
+const UNLESS_GIVEN = { key_id: null, parent_run_id: null, resumed_from: null, run_at: null, metadata: {}, tags: [] };
+
 /** The row of a run about to be inserted. Redacted values are not in the readable columns. */
 export function newRunRow(
   request: Omit<RunRequest, "inputs"> & { readonly parent_run_id?: string },
@@ -159,38 +143,28 @@ export function newRunRow(
   limits: Pick<RunLimits, "max_iterations" | "timeout_seconds" | "max_timeout_seconds">,
   depth: number,
 ): NewRun {
-  const wanted = request.timeout_seconds ?? request.plan.settings.timeout_seconds ?? limits.timeout_seconds;
-  const readable = withoutRedacted(inputs, request.plan);
+  const { version, plan, environment, started_by, pinned_from: _pinned, reuse, resumes, ...given } = request;
+  const wanted = request.timeout_seconds ?? plan.settings.timeout_seconds ?? limits.timeout_seconds;
+  const readable = withoutRedacted(inputs, plan);
   return {
-    run_id: request.run_id,
-    org_id: request.org_id,
-    project_id: request.project_id,
-    flow_version: request.version,
+    ...UNLESS_GIVEN,
+    ignored_inputs: [],
+    ...given,
+    flow_version: version,
     inputs: readable,
-    run_type: request.run_type,
-    ran_by_type: request.ran_by_type,
-    ran_by_id: request.ran_by_id,
-    key_id: request.key_id ?? null,
-    environment: request.environment?.name ?? null,
-    bindings_id: request.environment?.bindings_id ?? null,
-    user_id: request.user_id,
-    parent_run_id: request.parent_run_id ?? null,
-    resumed_from: request.resumed_from ?? null,
-    caused_by: typeof request.started_by === "string" && isUuid(request.started_by) ? request.started_by : null,
-    metadata: request.metadata ?? {},
-    tags: request.tags ?? [],
+    environment: environment?.name ?? null,
+    bindings_id: environment?.bindings_id ?? null,
+    caused_by: typeof started_by === "string" && isUuid(started_by) ? started_by : null,
     start_input: {
       limits: { max_iterations: limits.max_iterations },
       depth,
       // The original values, which the row keeps only until the run has started.
       ...(readable === inputs ? {} : { inputs }),
-      ...(request.reuse ? { reuse: request.reuse } : {}),
-      ...(request.resumes ? { resumes: request.resumes } : {}),
+      ...(reuse && { reuse }),
+      ...(resumes && { resumes }),
     },
-    run_at: request.run_at ?? null,
     timeout_seconds: Math.min(wanted, limits.max_timeout_seconds),
-    total_nodes: request.plan.nodes.length,
-    ignored_inputs: request.ignored_inputs ?? [],
+    total_nodes: plan.nodes.length,
     trace: traceOfNew(),
   };
 }

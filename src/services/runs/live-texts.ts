@@ -12,17 +12,7 @@ export interface LiveText {
 /** Texts by node path. */
 export type Texts = ReadonlyMap<string, LiveText>;
 
-/** One watcher's view of a run's texts. */
-export interface RunTexts {
-  /** The texts that this process knows. With `whole`, all texts written so far. */
-  read(whole: boolean): Promise<Texts>;
-  close(): void;
-}
-
-/** The growing texts of watched runs. All watchers of a run share the reads. */
-export interface LiveTexts {
-  follow(run: { readonly org_id: string; readonly run_id: string }): RunTexts;
-}
+export type LiveTexts = ReturnType<typeof createLiveTexts>;
 
 const PAGE = 1000;
 /** How long earlier pieces are read again (ms), because a piece with a lower number may be committed later. */
@@ -45,7 +35,8 @@ interface Entry {
   reading: Promise<void> | undefined;
 }
 
-export function createLiveTexts({ db, feed }: Parts<"db" | "feed">): LiveTexts {
+/** The growing texts of watched runs. All watchers of a run share the reads. */
+export function createLiveTexts({ db, feed }: Parts<"db" | "feed">) {
   const entries = new Map<string, Entry>();
 
   function open(runId: string): Entry {
@@ -91,11 +82,13 @@ export function createLiveTexts({ db, feed }: Parts<"db" | "feed">): LiveTexts {
   }
 
   return {
-    follow({ org_id, run_id }) {
+    /** One watcher's view of a run's texts. */
+    follow({ org_id, run_id }: { readonly org_id: string; readonly run_id: string }) {
       const entry = entries.get(run_id) ?? open(run_id);
       entry.followers += 1;
       return {
-        async read(whole) {
+        /** The texts that this process knows. With `whole`, all texts written so far. */
+        async read(whole: boolean): Promise<Texts> {
           if (whole) entry.changed = true;
           // Read again if needed, because a read in progress may have missed the latest pieces.
           do {
@@ -106,7 +99,7 @@ export function createLiveTexts({ db, feed }: Parts<"db" | "feed">): LiveTexts {
           } while (whole && entry.changed);
           return entry.texts;
         },
-        close() {
+        close(): void {
           entry.followers -= 1;
           if (entry.followers > 0) return;
           entry.unwatch();

@@ -24,27 +24,12 @@ const MAX_WAITING = 8;
 /** A node that needs a slot. */
 export type NodeTask = Omit<WantedPlace, "place_id">;
 
-export interface NodePlaces {
-  /** Whether nodes of the organisation need slots. */
-  needed(orgId: string): Promise<boolean>;
-  /**
-   * Returns a function that releases the slot; null if none is free within a second, or the node's run must stop.
-   * Throws the signal's reason.
-   */
-  take(task: NodeTask, signal: AbortSignal): Promise<(() => void) | null>;
-  /** How many nodes of the organisation have a slot in this process. */
-  inUse(orgId: string): number;
-  close(): void;
-}
-
-interface Waiting {
-  /** Makes the node try again immediately. */
-  wake(): void;
-}
+export type NodePlaces = ReturnType<typeof createNodePlaces>;
 
 /** The nodes of an organisation that wait for a slot, in order; only the first one tries to get it. */
 interface Line {
-  readonly waiting: Waiting[];
+  /** Each makes its node try again immediately. */
+  readonly waiting: Array<() => void>;
   /** Whether the first node has found no free slot. */
   full: boolean;
 }
@@ -53,7 +38,7 @@ interface Line {
  * Slots, shared by all processes, for nodes of organisations with a quota of concurrent nodes. Without a quota, the
  * only cost is a query every five seconds for the organisations that have one.
  */
-export function createNodePlaces(db: Database, most: number | undefined): NodePlaces {
+export function createNodePlaces(db: Database, most: number | undefined) {
   const lines = new Map<string, Line>();
   const held = new Map<string, string>();
   let limited: ReadonlySet<string> = new Set();
@@ -98,24 +83,29 @@ export function createNodePlaces(db: Database, most: number | undefined): NodePl
       // A slot whose release fails here expires.
       db.org(task.org_id, (connection) => releaseNodePlace(connection, place_id))
         .catch(() => undefined)
-        .finally(() => lines.get(task.org_id)?.waiting[0]?.wake());
+        .finally(() => lines.get(task.org_id)?.waiting[0]?.());
     };
   }
 
   return {
-    async needed(orgId) {
+    /** Whether nodes of the organisation need slots. */
+    async needed(orgId: string): Promise<boolean> {
       if (most !== undefined) return true;
       if (readUntil < Date.now()) await Promise.race([read(), delay(READ_WITHIN_MS, undefined, { ref: false })]);
       return limited.has(orgId);
     },
-    async take(task, signal) {
+    /**
+     * Returns a function that releases the slot; null if none is free within a second, or the node's run must stop.
+     * Throws the signal's reason.
+     */
+    async take(task: NodeTask, signal: AbortSignal): Promise<(() => void) | null> {
       const { org_id } = task;
       const line = lines.get(org_id) ?? { waiting: [], full: false };
       if (line.full && line.waiting.length >= MAX_WAITING) return null;
       lines.set(org_id, line);
       const until = performance.now() + PATIENCE_MS;
       let wake = (): void => undefined;
-      const mine: Waiting = { wake: () => wake() };
+      const mine = (): void => wake();
       line.waiting.push(mine);
       try {
         for (;;) {
@@ -142,10 +132,11 @@ export function createNodePlaces(db: Database, most: number | undefined): NodePl
       } finally {
         line.waiting.splice(line.waiting.indexOf(mine), 1);
         if (line.waiting.length === 0) lines.delete(org_id);
-        else line.waiting[0]?.wake();
+        else line.waiting[0]?.();
       }
     },
-    inUse: (orgId) => [...held.values()].filter((each) => each === orgId).length,
+    /** How many nodes of the organisation have a slot in this process. */
+    inUse: (orgId: string) => [...held.values()].filter((each) => each === orgId).length,
     close: () => clearInterval(keeping),
   };
 }

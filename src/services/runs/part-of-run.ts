@@ -44,11 +44,10 @@ export async function partOfRun(
   const nodes = new Map(plan.nodes.map((node) => [node.id, node]));
   if (path !== undefined && !planNodeAt(plan, path)) throw invalid(["body", "until"], "Node not found in the draft");
   const until = path?.split("/", 1)[0];
-  if (until !== undefined && Object.hasOwn(pinned, until))
-    throw invalid(
-      ["body", "pinned", until],
-      "The node whose value is wanted cannot be pinned, nor can the one around it",
-    );
+  if (until !== undefined && Object.hasOwn(pinned, until)) {
+    const message = "The node whose value is wanted cannot be pinned, nor can the one around it";
+    throw invalid(["body", "pinned", until], message);
+  }
   const issues: ValidationIssue[] = [];
   const live = new Map<string, readonly string[]>();
   for (const [id, value] of Object.entries(pinned)) {

@@ -1,6 +1,7 @@
 import { NODE_SPECS, nodeHandles } from "../../domain/flow/nodes/index.ts";
 import type { Plan, PlanNode } from "../../domain/flow/plan/types.ts";
-import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
+import { isObject } from "../../domain/json.ts";
+import type { Json, StoredValue } from "../../domain/json.ts";
 import type { CheckpointNode } from "../../domain/runs/run.ts";
 import type { Database } from "../../stores/db.ts";
 import { recordedValues } from "../../stores/runs/node-runs.ts";
@@ -38,7 +39,6 @@ export function handlesOf(node: PlanNode, value: StoredValue): readonly string[]
 }
 
 function chosen(value: Json, member: string, handle: (word: string) => string): readonly string[] | null {
-  if (value === null || typeof value !== "object" || Array.isArray(value)) return null;
-  const word = (value as JsonObject)[member];
+  const word = isObject(value) ? value[member] : undefined;
   return typeof word === "string" ? [handle(word)] : null;
 }

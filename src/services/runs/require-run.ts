@@ -5,7 +5,7 @@ import { getNodeRun } from "../../stores/runs/node-runs.ts";
 import type { NodeRunRow } from "../../stores/runs/node-runs.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import type { FlowCache } from "../projects/flow-cache.ts";
+import type { Parts } from "../parts.ts";
 
 export { getNodeRun };
 export type { NodeRunRow };
@@ -24,7 +24,7 @@ export async function requireRun(db: Database, orgId: string, runId: string): Pr
 
 /** A run that the caller may see; a public key sees only runs of published versions. */
 export async function requireRunFor(
-  { db, flows }: { readonly db: Database; readonly flows: FlowCache },
+  { db, flows }: Parts<"db" | "flows">,
   { org_id, access }: Principal,
   runId: string,
 ): Promise<RunRow> {

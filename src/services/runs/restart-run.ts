@@ -1,13 +1,12 @@
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { RunInput, RunLimits } from "../../domain/runs/run.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Database } from "../../stores/db.ts";
 import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
 import { resendAnswers } from "../../stores/runs/run-restarts.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { startInput } from "./start-inputs.ts";
 import { carry } from "./resume-run.ts";
 import { recordedNodes } from "./recorded-nodes.ts";
+import type { Parts } from "../parts.ts";
 
 /** Most nodes in progress whose start times are passed to the new workflow. */
 const MAX_BEGAN = 1000;
@@ -27,7 +26,7 @@ function isRedacted({ settings }: Plan, member: "inputs" | "outputs"): boolean {
  * its remaining time. Decisions that it has not used yet are sent again.
  */
 export async function restartInput(
-  { db, blobs, limits }: { readonly db: Database; readonly blobs: BlobStore; readonly limits: RunLimits },
+  { db, blobs, limits }: Parts<"db" | "blobs"> & { readonly limits: RunLimits },
   run: RunRow,
   plan: Plan,
 ): Promise<Omit<RunInput, "plan">> {

@@ -8,7 +8,7 @@ import { cancelledPath } from "../../stores/runs/node-runs.ts";
 import { getCheckpoint } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { Database } from "../../stores/db.ts";
-import type { DeployedFlow, FlowCache } from "../projects/flow-cache.ts";
+import type { DeployedFlow } from "../projects/flow-cache.ts";
 import type { RunRequest } from "./create-run.ts";
 import type { RunService } from "./run-service.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
@@ -23,8 +23,7 @@ import type { Json } from "../../domain/json.ts";
 /** Longest total of reused values carried inline (bytes of JSON), since a workflow's input is limited to 2 MiB. */
 const CARRIED_BYTES = 256 * 1024;
 
-export interface ResumeDeps extends Parts<"db" | "blobs" | "maxInputBytes"> {
-  readonly flows: FlowCache;
+export interface ResumeDeps extends Parts<"db" | "blobs" | "maxInputBytes" | "flows"> {
   readonly runService: Pick<RunService, "create">;
 }
 
@@ -75,11 +74,10 @@ export async function resumeRun(
   // "failed" always means the failed node, even if some node has that ID.
   const from = request.from === "failed" ? ("failed" as const) : { node_id: request.from };
   const reuse = reuseFor({ plan, checkpoint, from, replaced: Object.keys(request.inputs ?? {}) });
-  if (!reuse)
-    throw invalid(
-      ["body", request.place ?? "from"],
-      `Version ${version} of the flow has no node ${request.from} at its top level`,
-    );
+  if (!reuse) {
+    const message = `Version ${version} of the flow has no node ${request.from} at its top level`;
+    throw invalid(["body", request.place ?? "from"], message);
+  }
   const { run_id } = run;
   const stopped = from === "failed" ? await whereItStopped(db, run, plan, reuse) : { ...from, path: from.node_id };
   // Completed nodes that are executed again start from the beginning, so their answers are not reused.
@@ -109,24 +107,18 @@ async function startAgain(
   anew?: ResumeRequest["inputs"],
 ): Promise<RunRow> {
   const { org_id, project_id, user_id, metadata, tags, timeout_seconds } = run;
+  const same = { org_id, project_id, user_id, metadata, tags, timeout_seconds };
   const given = await earlierInputs(blobs, run, before.plan, anew);
   const reader = { org_id, project_id, user_id, plan, ...(reuse && { reused: reuse }) };
-  const { inputs } = await requireInputs({ db, maxInputBytes }, reader, given, {
-    loc: ["body", "inputs"],
-    reserved: [],
-  });
+  const place = { loc: ["body", "inputs"], reserved: [] };
+  const { inputs } = await requireInputs({ db, maxInputBytes }, reader, given, place);
   const request: RunRequest = {
-    org_id,
+    ...same,
     run_id,
-    project_id,
     version,
     plan,
     environment,
     inputs,
-    user_id,
-    metadata,
-    tags,
-    timeout_seconds,
     run_type: outsideOfOthers(run.run_type, version),
     ...ranBy(principal),
     started_by,
@@ -190,13 +182,9 @@ async function earlierInputs(
   for (const [id, value] of Object.entries(run.inputs)) {
     if (Object.hasOwn(anew, id)) continue;
     const json: Json = await loadValue(blobs, value);
-    if (redacts && JSON.stringify(json).includes(REDACTED)) {
-      issues.push({
-        loc: ["body", "inputs", id],
-        msg: "This input of the earlier run was not kept; send it again",
-        type: "missing",
-      });
-    }
+    const msg = "This input of the earlier run was not kept; send it again";
+    if (redacts && JSON.stringify(json).includes(REDACTED))
+      issues.push({ loc: ["body", "inputs", id], msg, type: "missing" });
     inputs.push([id, json]);
   }
   if (issues.length > 0) throw new ValidationProblem(issues);

@@ -6,7 +6,6 @@ import type { NewRun, RunsOf } from "../../stores/runs/runs.ts";
 import { ANY_NUMBER, quotaExceeded } from "../accounts/quotas.ts";
 import type { QuotaReader } from "../accounts/quotas.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
-import type { RanByType } from "../../domain/runs/run.ts";
 
 /** The limits for an additional run. */
 export interface RunCaps {
@@ -27,20 +26,12 @@ interface ConcurrencyCap {
   readonly usual?: boolean;
 }
 
-/** The organisation and flow of the run that is to be started. */
-interface WantedRun {
-  readonly org_id: string;
-  readonly project_id: string;
-  readonly plan: Plan;
-  readonly ran_by_type: RanByType;
-  readonly ran_by_id: string | null;
-  readonly key_id?: string | null;
-}
+type WantedRun = Pick<NewRun, "org_id" | "project_id" | "ran_by_type" | "ran_by_id" | "key_id">;
 
-/** The limits of a run; null if there are none. */
+/** The limits of a run that is to be started; null if there are none. */
 export async function capsOf(
   quotas: QuotaReader,
-  { org_id, project_id, plan, ran_by_type, ran_by_id, key_id: countedFor = null }: WantedRun,
+  { org_id, project_id, plan, ran_by_type, ran_by_id, key_id: countedFor = null }: WantedRun & { readonly plan: Plan },
 ): Promise<RunCaps | null> {
   const key_id = countedFor ?? (ran_by_type === "org_api_key" ? ran_by_id : null);
   const { org, own, key } = await quotas.read(org_id, key_id);

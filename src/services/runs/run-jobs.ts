@@ -1,4 +1,4 @@
-import { Problem, invalid, notFound, required } from "../../domain/errors.ts";
+import { conflict, invalid, required } from "../../domain/errors.ts";
 import type { RunJobAction, RunJobFilter } from "../../domain/runs/run-job.ts";
 import { MAX_JOB_RUNS, statesOf } from "../../domain/runs/run-job.ts";
 import type { Database } from "../../stores/db.ts";
@@ -45,10 +45,8 @@ export async function countRunsOf({ db, stuckAfterMs }: RunJobDeps, orgId: strin
 
 function notTooMany(matched: number): number {
   if (matched <= MAX_JOB_RUNS) return matched;
-  throw invalid(
-    ["body", "filter"],
-    `More than ${MAX_JOB_RUNS} runs match: narrow the filter, for example with created_before`,
-  );
+  const message = `More than ${MAX_JOB_RUNS} runs match: narrow the filter, for example with created_before`;
+  throw invalid(["body", "filter"], message);
 }
 
 /** Starts a job, or returns the job that the same request started before. */
@@ -65,8 +63,7 @@ export async function createRunJob({ db, stuckAfterMs }: RunJobDeps, request: Ne
     }
     return findRunJob(connection, job_id);
   });
-  if (!job) throw notFound("job");
-  return job;
+  return required(job, "job");
 }
 
 /** One of the organisation's jobs. Throws 404. */
@@ -80,6 +77,6 @@ export async function abortRunJob(db: Database, orgId: string, jobId: string): P
   await db.org(orgId, (connection) => askToAbort(connection, jobId));
   const job = await requireRunJob(db, orgId, jobId);
   if (job.state === "COMPLETED" || job.state === "FAILED")
-    throw new Problem("conflict", `The job is already finished: it is ${job.state}.`);
+    throw conflict(`The job is already finished: it is ${job.state}.`);
   return job;
 }

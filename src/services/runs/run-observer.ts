@@ -6,20 +6,17 @@ import type { RunWriteResult } from "../../stores/runs/run-record.ts";
 import { NO_TRACES } from "./run-traces.ts";
 import type { RunTraces } from "./run-traces.ts";
 
-/** Derives metrics and logs from writes of run records. */
-export interface RunObserver {
-  /** Call it after each committed write of a run's record. Counts only the changes of that write. */
-  recorded(update: RunUpdate, result: RunWriteResult): void;
-}
+export type RunObserver = ReturnType<typeof createRunObserver>;
 
 /**
  * Counts and logs the transitions of runs and nodes as they are recorded. Each process counts its own writes. A
  * repeated write changes nothing and reports no change, so nothing is counted twice. Error messages are not logged,
  * because guards and templates quote their inputs.
  */
-export function createRunObserver(metrics: Metrics, logger: Logger, traces: RunTraces = NO_TRACES): RunObserver {
+export function createRunObserver(metrics: Metrics, logger: Logger, traces: RunTraces = NO_TRACES) {
   return {
-    recorded(update, result) {
+    /** Call it after each committed write of a run's record. Counts only the changes of that write. */
+    recorded(update: RunUpdate, result: RunWriteResult): void {
       const { project_id, old_state, state, changed_nodes } = result;
       const trace_id = traces.idOf(update.run_id);
       const run = { run_id: update.run_id, org_id: update.org_id, project_id, ...(trace_id && { trace_id }) };

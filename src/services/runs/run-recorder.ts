@@ -22,21 +22,15 @@ import { keepsCheckpoint, recordRun } from "../../stores/runs/run-record.ts";
 import { forgetCancelled } from "../../stores/runs/run-restarts.ts";
 import type { RunEventDraft, RunWriteResult } from "../../stores/runs/run-record.ts";
 import { keepFlowOutputs } from "../models/earlier-answers.ts";
-import type { LoadedPlan, PlanCache } from "../projects/plans.ts";
+import type { LoadedPlan } from "../projects/plans.ts";
 import { endOpenNodes } from "./settle-run.ts";
 import { nodeEvents, readableError } from "./node-events.ts";
 import { recordValue } from "./recorded-values.ts";
-import type { RunObserver } from "./run-observer.ts";
 import type { RunTraces } from "./run-traces.ts";
 import { shareWrites } from "../shared-writes.ts";
 import type { Parts } from "../parts.ts";
 
-export interface RunRecorder {
-  /** Writes a report. Rejects while the database is down. */
-  record(report: RunReport): Promise<Recorded>;
-  /** A node's earlier end in the record, or how many of its attempts have failed. */
-  earlier(run: RunIdentity, path: string): Promise<EarlierNode | null>;
-}
+export type RunRecorder = ReturnType<typeof createRunRecorder>;
 
 /** The run's state after a write, and whether the run must start no further nodes. */
 export type Recorded = Pick<RunWriteResult, "state" | "stopped">;
@@ -47,16 +41,14 @@ export type EarlierNode =
   | { readonly state: "FAILED"; readonly attempts: number; readonly error: RunError }
   | { readonly state: "RETRYING"; readonly attempts: number };
 
-export interface RunRecorderDeps extends Parts<"db" | "blobs" | "feed"> {
-  readonly plans: PlanCache;
+export interface RunRecorderDeps extends Parts<"db" | "blobs" | "feed" | "plans" | "observer"> {
   /** After how long without progress the sweeper checks a run (ms). */
   readonly checkAfterMs: number;
-  readonly observer: RunObserver;
   readonly traces: RunTraces;
 }
 
 /** The only writer of run records. It removes values that the flow redacts and texts that look like secrets. */
-export function createRunRecorder(deps: RunRecorderDeps): RunRecorder {
+export function createRunRecorder(deps: RunRecorderDeps) {
   const { db, blobs, feed, plans, observer, traces, checkAfterMs } = deps;
   const recordNodes = shareWrites((reports: readonly RunReport[]) => write(joined(reports)), isConnectionError);
 
@@ -81,8 +73,11 @@ export function createRunRecorder(deps: RunRecorderDeps): RunRecorder {
   }
 
   return {
-    record: (report) => (hasNodesOnly(report) ? recordNodes(report.run.run_id, report) : write(report)),
-    async earlier(run, path) {
+    /** Writes a report. Rejects while the database is down. */
+    record: (report: RunReport): Promise<Recorded> =>
+      hasNodesOnly(report) ? recordNodes(report.run.run_id, report) : write(report),
+    /** A node's earlier end in the record, or how many of its attempts have failed. */
+    async earlier(run: RunIdentity, path: string): Promise<EarlierNode | null> {
       const node = await db.org(run.org_id, (connection) => getNodeRun(connection, run.run_id, path));
       if (!node) return null;
       const { state, attempts, error } = node;

@@ -10,50 +10,21 @@ import { getSettledRun } from "../../stores/runs/run-reads.ts";
 import { admitNested } from "../triggers/chain.ts";
 import { areLong, createInputTurns } from "./long-inputs.ts";
 import { createLiveTexts } from "./live-texts.ts";
-import type { LiveTexts } from "./live-texts.ts";
 import type { RunControlDeps } from "./answer-pause.ts";
 import { createRunWaiter } from "./run-waiter.ts";
 import { shareWrites } from "../shared-writes.ts";
 import { cancelledEnd, settleRun } from "./settle-run.ts";
 import { createStartQueue } from "./start-queue.ts";
-import type { RunWaiter } from "./run-waiter.ts";
 
 /** Most rows inserted by one statement, since each may hold 256 KiB of inputs. */
 const MAX_INSERTED_TOGETHER = 50;
 
-/** The parts that all operations on runs share. */
-export interface RunService {
-  /**
-   * Creates a run and starts it. With `repeated` (the same Idempotency-Key again) it returns an existing run even if a
-   * limit is reached meanwhile. With `asynchronous` it queues the start, and throws Problem `too_many_new_runs` beyond
-   * the queue's limit; otherwise it starts the workflow immediately.
-   */
-  create(
-    request: RunRequest,
-    options: { readonly repeated: boolean; readonly asynchronous?: boolean },
-  ): Promise<RunRow>;
-  /**
-   * The run once it is terminal or paused, or in its state at the timeout. Throws a Problem if the client has
-   * disconnected, because then no response may be stored for its Idempotency-Key. `justStarted` saves a query for a run
-   * that this request has just started.
-   */
-  settled(
-    run: Pick<RunRow, "org_id" | "run_id">,
-    timeoutMs: number,
-    signal: AbortSignal,
-    justStarted?: boolean,
-  ): Promise<RunRow>;
-  readonly waiter: RunWaiter;
-  readonly texts: LiveTexts;
-  /** Ends all waits, so that their requests get responses and the process can stop. */
-  drain(): void;
-  /** Finishes the starts in progress and ends; the sweeper starts the rest. */
-  close(): Promise<void>;
-}
+export type RunService = ReturnType<typeof createRunService>;
 
 export type RunServiceDeps = Omit<CreateRunDeps, "onStartDelayed"> & RunControlDeps;
 
-export function createRunService(deps: RunServiceDeps): RunService {
+/** The parts that all operations on runs share. */
+export function createRunService(deps: RunServiceDeps) {
   const { db, feed, limits, logger } = deps;
   const waiter = createRunWaiter({ db, feed });
   const onStartDelayed = (run_id: string | null, err: unknown): void =>
@@ -68,7 +39,15 @@ export function createRunService(deps: RunServiceDeps): RunService {
   const creation: CreateRunDeps = { ...deps, onStartDelayed, store: createInputTurns() };
   const insert = createSharedInsert(db);
   return {
-    async create(request, { repeated, asynchronous = false }) {
+    /**
+     * Creates a run and starts it. With `repeated` (the same Idempotency-Key again) it returns an existing run even if a
+     * limit is reached meanwhile. With `asynchronous` it queues the start, and throws Problem `too_many_new_runs` beyond
+     * the queue's limit; otherwise it starts the workflow immediately.
+     */
+    async create(
+      request: RunRequest,
+      { repeated, asynchronous = false }: { readonly repeated: boolean; readonly asynchronous?: boolean },
+    ): Promise<RunRow> {
       const known = repeated ? await db.org(request.org_id, (connection) => getRun(connection, request.run_id)) : null;
       if (known) return known;
       const from = { startedBy: request.started_by, continues: request.resumed_from?.run_id };
@@ -77,7 +56,17 @@ export function createRunService(deps: RunServiceDeps): RunService {
       const insertRun = (add: Later["add"]) => createRun(creation, request, { insert, add });
       return queue.accept(request.org_id, insertRun, areLong(request.inputs));
     },
-    async settled({ org_id, run_id }, timeoutMs, signal, justStarted = false) {
+    /**
+     * The run once it is terminal or paused, or in its state at the timeout. Throws a Problem if the client has
+     * disconnected, because then no response may be stored for its Idempotency-Key. `justStarted` saves a query for a run
+     * that this request has just started.
+     */
+    async settled(
+      { org_id, run_id }: Pick<RunRow, "org_id" | "run_id">,
+      timeoutMs: number,
+      signal: AbortSignal,
+      justStarted = false,
+    ): Promise<RunRow> {
       const read = async (written?: RunRow): Promise<RunRow | null> =>
         written && isSettled(written.state)
           ? written
@@ -94,7 +83,9 @@ export function createRunService(deps: RunServiceDeps): RunService {
     },
     waiter,
     texts: createLiveTexts({ db, feed }),
+    /** Ends all waits, so that their requests get responses and the process can stop. */
     drain: () => waiter.close(),
+    /** Finishes the starts in progress and ends; the sweeper starts the rest. */
     close: () => queue.close(),
   };
 }

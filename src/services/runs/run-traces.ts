@@ -35,20 +35,7 @@ export interface TracedAttempt extends RunOf {
 }
 
 /** The traces of runs. Spans of runs and nodes are created when their ends are recorded, spans of attempts while these run. */
-export interface RunTraces {
-  /** Loads the trace of a run for `idOf`. */
-  load(run: RunOf): Promise<void>;
-  /** The trace of a run that has been loaded. */
-  idOf(runId: string): string | undefined;
-  /** Runs the work of an attempt within its span. */
-  attempt<T>(attempt: TracedAttempt, work: () => Promise<T>, failed: (result: T) => string | undefined): Promise<T>;
-  /** Runs some work within the span of the node at `path`, or else of the run itself. */
-  within<T>(run: RunOf, path: string | null, work: () => Promise<T>): Promise<T>;
-  /** Creates the spans of all runs and nodes that a write has ended. */
-  recorded(update: RunUpdate, result: RunWriteResult): void;
-  /** Resolves once the spans of all writes so far exist. */
-  settled(): Promise<void>;
-}
+export type RunTraces = ReturnType<typeof createRunTraces>;
 
 /** For processes that export no traces. */
 export const NO_TRACES: RunTraces = {
@@ -73,7 +60,7 @@ const MAX_KNOWN = 5000;
 /** Most writes whose spans wait for the database. */
 const MAX_PENDING = 1000;
 
-export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
+export function createRunTraces(db: Database, tracer: Tracer) {
   const known = new LRUCache<string, RunTrace>({ max: MAX_KNOWN });
   const pending = new Set<Promise<void>>();
 
@@ -180,9 +167,16 @@ export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
   }
 
   return {
-    load: async (run) => void (await traceOrOwn(run)),
-    idOf: (runId) => known.get(runId)?.trace_id,
-    async attempt({ org_id, run_id, path, node_id, type, attempt, redacts }, work, failed) {
+    /** Loads the trace of a run for `idOf`. */
+    load: async (run: RunOf): Promise<void> => void (await traceOrOwn(run)),
+    /** The trace of a run that has been loaded. */
+    idOf: (runId: string): string | undefined => known.get(runId)?.trace_id,
+    /** Runs the work of an attempt within its span. */
+    async attempt<T>(
+      { org_id, run_id, path, node_id, type, attempt, redacts }: TracedAttempt,
+      work: () => Promise<T>,
+      failed: (result: T) => string | undefined,
+    ): Promise<T> {
       const { trace_id, sampled } = await traceOrOwn({ org_id, run_id });
       const span_id = spanIdOf(run_id, path, attempt);
       const place = { trace_id, span_id, parent_id: spanIdOf(run_id, path), sampled };
@@ -204,19 +198,22 @@ export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
         throw error;
       }
     },
-    async within(run, path, work) {
+    /** Runs some work within the span of the node at `path`, or else of the run itself. */
+    async within<T>(run: RunOf, path: string | null, work: () => Promise<T>): Promise<T> {
       const { trace_id, sampled } = await traceOrOwn(run);
       const span_id = path === null ? spanIdOf(run.run_id) : spanIdOf(run.run_id, path);
       return withinSpan({ tracer, trace_id, span_id, sampled, outbound: true }, work);
     },
-    recorded(update, result) {
+    /** Creates the spans of all runs and nodes that a write has ended. */
+    recorded(update: RunUpdate, result: RunWriteResult): void {
       if (pending.size >= MAX_PENDING) return tracer.lost();
       const made = makeSpans(update, result)
         .catch(() => tracer.lost())
         .finally(() => pending.delete(made));
       pending.add(made);
     },
-    settled: async () => void (await Promise.all(pending)),
+    /** Resolves once the spans of all writes so far exist. */
+    settled: async (): Promise<void> => void (await Promise.all(pending)),
   };
 }
 

@@ -31,28 +31,7 @@ export interface WaitOptions extends WatchOptions {
  */
 export type Question<T> = (written: RunRow | undefined, textOnly: boolean) => Promise<T | null>;
 
-/** A watcher that waits repeatedly. */
-export interface RunWatch {
-  /** Like `RunWaiter.until`, but later calls only read after a change since the last read. */
-  until<T>(read: Question<T>, timeoutMs: number): Promise<T | null>;
-  /** Makes the next call of `until` read immediately. */
-  again(): void;
-  close(): void;
-}
-
-/** Waits until a condition on a run's record holds. */
-export interface RunWaiter {
-  /**
-   * Calls `read` immediately and after each change of the run until it returns a value; null on timeout. Any number of
-   * changes during a call of `read` causes one more call. Rejects with the signal's reason if the client has
-   * disconnected, and with the database's error if it was still unreachable at the deadline.
-   */
-  until<T>(runId: string, read: Question<T>, options: WaitOptions): Promise<T | null>;
-  watch(runId: string, options: WatchOptions): RunWatch;
-  /** Ends all current and future waits as if they timed out, because the process is about to stop. */
-  close(): void;
-  readonly closed: boolean;
-}
+export type RunWaiter = ReturnType<typeof createRunWaiter>;
 
 /** One waiting caller. */
 interface Waiting {
@@ -66,7 +45,8 @@ export interface RunWaiterDeps extends Parts<"db" | "feed"> {
   readonly lookMs?: number;
 }
 
-export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): RunWaiter {
+/** Waits until a condition on a run's record holds. */
+export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps) {
   const waiting = new Map<string, Set<Waiting>>();
   let looking = false;
   let closed = false;
@@ -93,10 +73,8 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
   }
   const timer = setInterval(() => void look(), lookMs).unref();
 
-  function watch(
-    runId: string,
-    { signal, untilSettled = false, texts = false, justStarted = false }: WatchOptions,
-  ): RunWatch {
+  /** A watcher that waits repeatedly. */
+  function watch(runId: string, { signal, untilSettled = false, texts = false, justStarted = false }: WatchOptions) {
     /** What has changed since the last read. */
     let changed: "nothing" | "texts" | "record" = justStarted ? "nothing" : "record";
     let written: RunRow | undefined;
@@ -134,7 +112,8 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
     waiting.set(runId, group.add(me));
     signal.addEventListener("abort", me.wake);
     return {
-      async until(read, timeoutMs) {
+      /** Like the waiter's `until`, but later calls only read after a change since the last read. */
+      async until<T>(read: Question<T>, timeoutMs: number): Promise<T | null> {
         const deadline = Date.now() + timeoutMs;
         let unanswered = false;
         if (!own) feed.stillWatching(runId);
@@ -155,8 +134,9 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
           unanswered = false;
         }
       },
+      /** Makes the next call of `until` read immediately. */
       again: me.wake,
-      close() {
+      close(): void {
         unwatch();
         group.delete(me);
         if (group.size === 0 && waiting.get(runId) === group) waiting.delete(runId);
@@ -167,7 +147,12 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
 
   return {
     watch,
-    async until(runId, read, { timeoutMs, ...options }) {
+    /**
+     * Calls `read` immediately and after each change of the run until it returns a value; null on timeout. Any number of
+     * changes during a call of `read` causes one more call. Rejects with the signal's reason if the client has
+     * disconnected, and with the database's error if it was still unreachable at the deadline.
+     */
+    async until<T>(runId: string, read: Question<T>, { timeoutMs, ...options }: WaitOptions): Promise<T | null> {
       const mine = watch(runId, options);
       try {
         return await mine.until(read, timeoutMs);
@@ -175,12 +160,13 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
         mine.close();
       }
     },
-    close() {
+    /** Ends all current and future waits as if they timed out, because the process is about to stop. */
+    close(): void {
       closed = true;
       clearInterval(timer);
       for (const group of waiting.values()) for (const each of group) each.wake();
     },
-    get closed() {
+    get closed(): boolean {
       return closed;
     },
   };

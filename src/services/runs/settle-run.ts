@@ -5,7 +5,6 @@ import { lockRun, recordRun } from "../../stores/runs/run-record.ts";
 import { getRun, liveChildren } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { nodeEvents } from "./node-events.ts";
-import type { RunObserver } from "./run-observer.ts";
 import type { NodeReport } from "../../domain/runs/run-report.ts";
 import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
 import type { Parts } from "../parts.ts";
@@ -78,9 +77,7 @@ export async function endOpenNodes(
   }));
 }
 
-export interface ForceCancelDeps extends Parts<"db" | "starter" | "feed"> {
-  readonly observer: RunObserver;
-}
+export type ForceCancelDeps = Parts<"db" | "starter" | "feed" | "observer">;
 
 /**
  * Ends a run and its child runs without asking their workflows: terminates these and records CANCELLED. Requests that

@@ -6,7 +6,6 @@ import { WaitedTooLong, createLimit } from "../../platform/at-once.ts";
 import { holdQueuedRuns, runsToStart } from "../../stores/runs/run-reads.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { delayUntil } from "./start-inputs.ts";
-import type { StartInputs } from "./start-inputs.ts";
 import { createCounts } from "../counts.ts";
 import type { Parts } from "../parts.ts";
 
@@ -45,20 +44,9 @@ export interface QueuedRun {
   readonly plan: Plan;
 }
 
-export interface StartQueue {
-  /**
-   * Accepts a run that no caller waits for: `insert` inserts its row, and calls `add` to queue its start. Runs with
-   * `long` inputs, which go to the blob store first, are accepted beside the others. Throws Problem `too_many_new_runs`.
-   */
-  accept<T>(orgId: string, insert: (add: (run: QueuedRun) => void) => Promise<T>, long?: boolean): Promise<T>;
-  /** The number of runs that are being accepted or wait for their start. */
-  size(): number;
-  /** Finishes the starts in progress. The sweeper starts the rest. */
-  close(): Promise<void>;
-}
+export type StartQueue = ReturnType<typeof createStartQueue>;
 
-export interface StartQueueDeps extends Parts<"db" | "starter"> {
-  readonly startInputs: StartInputs;
+export interface StartQueueDeps extends Parts<"db" | "starter" | "startInputs"> {
   /** Called when a run could not be started (the sweeper will start it), and when the queue could not be read. */
   readonly onError: (error: unknown, runId: string | null) => void;
   /** Called for a run that was cancelled in the queue, because no workflow will end it. */
@@ -89,7 +77,7 @@ export function createStartQueue({
   acceptedAtOnce = ACCEPTED_AT_ONCE,
   acceptWithinMs = ACCEPT_WITHIN_MS,
   yieldMs = YIELD_MS,
-}: StartQueueDeps): StartQueue {
+}: StartQueueDeps) {
   /** Queued runs by organisation, in round robin order. */
   const lines = new Map<string, Entry[]>();
   const shares = createShares(maxQueued);
@@ -152,9 +140,8 @@ export function createStartQueue({
 
   async function startAll(batch: readonly Entry[]): Promise<void> {
     const ids = batch.map(({ run_id }) => run_id);
-    const rows = new Map(
-      (await db.system((connection) => runsToStart(connection, ids))).map((row) => [row.run_id, row]),
-    );
+    const found = await db.system((connection) => runsToStart(connection, ids));
+    const rows = new Map(found.map((row) => [row.run_id, row]));
     const starts = batch.map(async ({ run_id, plan }) => {
       const row = rows.get(run_id);
       if (!row) return;
@@ -174,9 +161,13 @@ export function createStartQueue({
     const ending = [...lines.values()].flat().filter(({ heldUntil }) => heldUntil < now + 2 * RENEW_MS);
     if (ending.length === 0) return;
     for (const entry of ending) entry.heldUntil = now + HOLD_MS;
-    const ids = ending.map(({ run_id }) => run_id);
+    await hold(ending, HOLD_MS);
+  }
+
+  async function hold(entries: readonly Entry[], ms: number): Promise<void> {
+    const ids = entries.map(({ run_id }) => run_id);
     await db
-      .system((connection) => holdQueuedRuns(connection, ids, HOLD_MS))
+      .system((connection) => holdQueuedRuns(connection, ids, ms))
       .catch((error: unknown) => onError(error, null));
   }
 
@@ -191,7 +182,11 @@ export function createStartQueue({
   }
 
   return {
-    async accept(orgId, insert, long = false) {
+    /**
+     * Accepts a run that no caller waits for: `insert` inserts its row, and calls `add` to queue its start. Runs with
+     * `long` inputs, which go to the blob store first, are accepted beside the others. Throws Problem `too_many_new_runs`.
+     */
+    async accept<T>(orgId: string, insert: (add: (run: QueuedRun) => void) => Promise<T>, long = false): Promise<T> {
       const leave = shares.take(orgId);
       if (leave === null) throw tooManyNew();
       let queued = false;
@@ -212,18 +207,17 @@ export function createStartQueue({
         if (!queued) leave();
       }
     },
+    /** The number of runs that are being accepted or wait for their start. */
     size: () => shares.inUse(),
-    async close() {
+    /** Finishes the starts in progress. The sweeper starts the rest. */
+    async close(): Promise<void> {
       closed = true;
       endYield();
       clearInterval(renewal);
       await serving;
-      const left = [...lines.values()].flat().map(({ run_id }) => run_id);
+      const left = [...lines.values()].flat();
       lines.clear();
-      if (left.length > 0)
-        await db
-          .system((connection) => holdQueuedRuns(connection, left, 0))
-          .catch((error: unknown) => onError(error, null));
+      if (left.length > 0) await hold(left, 0);
     },
   };
 }

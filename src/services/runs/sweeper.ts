@@ -1,6 +1,5 @@
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { RunError, TerminalState } from "../../domain/runs/run.ts";
-import type { PlanCache } from "../projects/plans.ts";
 import { undeliveredPauses } from "../../stores/runs/pauses.ts";
 import { getRun, takeRunsToCheck } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
@@ -10,21 +9,16 @@ import type { TaskTrouble } from "../../temporal/trouble.ts";
 import type { RunLimits } from "./create-run.ts";
 import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
-import type { RunObserver } from "./run-observer.ts";
 import type { RunRecorder } from "./run-recorder.ts";
 import { startsBatchRun } from "../evals/starts-batch-run.ts";
 import { endOpenNodes, cancelledEnd, settleRun } from "./settle-run.ts";
 import { keepsInputs, restartInput } from "./restart-run.ts";
 import type { StartInBackground } from "./background-starts.ts";
 import { delayUntil } from "./start-inputs.ts";
-import type { StartInputs } from "./start-inputs.ts";
 import type { Parts } from "../parts.ts";
 
-export interface SweeperDeps extends Parts<"db" | "starter" | "feed" | "blobs"> {
-  readonly plans: PlanCache;
-  readonly startInputs: StartInputs;
+export interface SweeperDeps extends Parts<"db" | "starter" | "feed" | "blobs" | "plans" | "startInputs" | "observer"> {
   readonly limits: Pick<RunLimits, "max_iterations">;
-  readonly observer: RunObserver;
   readonly recorder: RunRecorder;
   readonly startInBackground: StartInBackground;
   readonly onSwept: (

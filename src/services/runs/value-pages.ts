@@ -38,12 +38,14 @@ export async function readPage(
   if (offset >= size) throw invalid(["query", "offset"], `The value is ${size} bytes long`);
   const end = Math.min(offset + limit, size);
   const bytes = Buffer.isBuffer(value) ? value.subarray(offset, end) : await readBytes(blobs, value, offset, end);
-  if (isInside(bytes[0])) {
+  // Such a byte continues a character of UTF-8.
+  if (((bytes[0] ?? 0) & 0xc0) === 0x80) {
     throw invalid(["query", "offset"], "`offset` falls inside a character. Use `next_offset` of the previous page.");
   }
-  const part = end === size ? bytes : bytes.subarray(0, wholeCharacters(bytes));
-  const next = offset + part.length;
-  return { text: part.toString("utf8"), offset, next_offset: next < size ? next : null, size };
+  // Leaves out the beginning of a character at the end.
+  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: end < size });
+  const next = offset + Buffer.byteLength(text);
+  return { text, offset, next_offset: next < size ? next : null, size };
 }
 
 async function readBytes(blobs: BlobStore, { $blob }: BlobRef, from: number, to: number): Promise<Buffer> {
@@ -53,18 +55,4 @@ async function readBytes(blobs: BlobStore, { $blob }: BlobRef, from: number, to:
     if (error instanceof BlobNotFound) throw notFound("value");
     throw error;
   }
-}
-
-/** Whether a byte continues a character of UTF-8. */
-function isInside(byte: number | undefined): boolean {
-  return byte !== undefined && (byte & 0xc0) === 0x80;
-}
-
-/** The number of bytes without an incomplete character at the end. */
-function wholeCharacters(bytes: Buffer): number {
-  let last = bytes.length - 1;
-  while (last > 0 && isInside(bytes[last])) last -= 1;
-  const first = bytes[last] ?? 0;
-  const length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  return last + length <= bytes.length ? bytes.length : last;
 }

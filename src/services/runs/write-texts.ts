@@ -9,18 +9,7 @@ const FLUSH_MS = 100;
 /** Most pieces written by one statement. */
 const MAX_TOGETHER = 200;
 
-/** Receives a growing text. A failed write is only missing in the live view. */
-export interface TextSink {
-  /** If `beginning` differs from the last piece's, the text starts over. An empty piece changes nothing. */
-  write(text: string, beginning: number): void;
-  /** Resolves when everything received is written or has failed. */
-  close(): Promise<void>;
-}
-
-/** Writes the growing texts of models for clients that watch a run. */
-export interface TextWriter {
-  open(place: TextPlace & { readonly org_id: string }): TextSink;
-}
+export type TextWriter = ReturnType<typeof createTextWriter>;
 
 export interface TextWriterDeps extends Parts<"db" | "feed"> {
   readonly onError: (error: unknown) => void;
@@ -38,7 +27,8 @@ interface Text {
   waiting: string;
 }
 
-export function createTextWriter({ db, feed, onError, flushMs = FLUSH_MS }: TextWriterDeps): TextWriter {
+/** Writes the growing texts of models for clients that watch a run. A failed write is only missing in the live view. */
+export function createTextWriter({ db, feed, onError, flushMs = FLUSH_MS }: TextWriterDeps) {
   const append = shareWrites(
     (rows: ReadonlyArray<DeltaRow & { readonly org_id: string }>) =>
       db.org(rows[0]?.org_id ?? "", (connection) => appendDeltas(connection, rows)),
@@ -47,7 +37,7 @@ export function createTextWriter({ db, feed, onError, flushMs = FLUSH_MS }: Text
   );
 
   return {
-    open(place) {
+    open(place: TextPlace & { readonly org_id: string }) {
       let text = begin(0);
       let timer: NodeJS.Timeout | undefined;
       let flushing: Promise<void> | undefined;
@@ -88,13 +78,15 @@ export function createTextWriter({ db, feed, onError, flushMs = FLUSH_MS }: Text
       }
 
       return {
-        write(piece, beginning) {
+        /** If `beginning` differs from the last piece's, the text starts over. An empty piece changes nothing. */
+        write(piece: string, beginning: number): void {
           if (piece === "") return;
           if (beginning !== text.beginning) text = begin(beginning);
           text.waiting += piece;
           schedule();
         },
-        async close() {
+        /** Resolves when everything received is written or has failed. */
+        async close(): Promise<void> {
           closed = true;
           clearTimeout(timer);
           await flushing;

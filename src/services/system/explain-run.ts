@@ -33,6 +33,12 @@ export interface Reason {
   readonly advice?: string;
 }
 
+const reason = (code: Reason["code"], text: string, advice?: string): Reason => ({
+  code,
+  text,
+  ...(advice !== undefined && { advice }),
+});
+
 /** Explains the state of a run. */
 export interface Explanation {
   readonly run_id: string;
@@ -56,10 +62,7 @@ export async function explainRun(config: Config, runId: string): Promise<Explana
     const reasons = "unreachable" in seen ? [unreachable(seen.unreachable)] : inTemporal(run, seen);
     const waiting = await inRecord(db, run);
     const all = [...cancelled(run), ...reasons, ...waiting];
-    const steps: Reason = {
-      code: "steps",
-      text: "The run is between two steps: its workflow is running and nothing blocks it.",
-    };
+    const steps = reason("steps", "The run is between two steps: its workflow is running and nothing blocks it.");
     return { run_id: runId, org_id, state, reasons: all.length > 0 ? all : [steps] };
   } finally {
     await db.close();
@@ -68,28 +71,23 @@ export async function explainRun(config: Config, runId: string): Promise<Explana
 
 function ended({ run_id, state, finished_at, error, state_reason }: RunRow): Reason {
   const at = finished_at === null ? "" : ` at ${time(finished_at)}`;
-  if (state === "COMPLETED") return { code: "ended", text: `The run completed${at}.` };
+  if (state === "COMPLETED") return reason("ended", `The run completed${at}.`);
   const where = error?.path ? ` at node ${error.path}` : "";
   const why = error ? `${error.code}${where}: ${error.message}` : (state_reason ?? "no reason is recorded");
-  return {
-    code: "ended",
-    text: `The run ${state === "FAILED" ? "failed" : "was cancelled"}${at}. ${why}`,
-    advice: `To resume it as a new run: millrace runs resume ${run_id} --from failed`,
-  };
+  const text = `The run ${state === "FAILED" ? "failed" : "was cancelled"}${at}. ${why}`;
+  return reason("ended", text, `To resume it as a new run: millrace runs resume ${run_id} --from failed`);
 }
 
 function cancelled({ run_id, cancel_requested }: RunRow): Reason[] {
   if (!cancel_requested) return [];
   const text = `Cancellation was requested at ${time(cancel_requested.at)}; the run's nodes are being stopped.`;
-  return [{ code: "is_cancelled", text, advice: `To terminate it now: millrace runs cancel ${run_id} --terminate` }];
+  return [reason("is_cancelled", text, `To terminate it now: millrace runs cancel ${run_id} --terminate`)];
 }
 
 function unreachable(message: string): Reason {
-  return {
-    code: "temporal_unreachable",
-    text: `Temporal does not respond (${message}); no run can progress without it.`,
-    advice: "Check that TEMPORAL_ADDRESS can be reached; run millrace doctor for details.",
-  };
+  const text = `Temporal does not respond (${message}); no run can progress without it.`;
+  const advice = "Check that TEMPORAL_ADDRESS can be reached; run millrace doctor for details.";
+  return reason("temporal_unreachable", text, advice);
 }
 
 /** Reasons found in Temporal's view of an unfinished run. */
@@ -97,37 +95,28 @@ function inTemporal(run: RunRow, { view, trouble, untaken, queues }: RunExamined
   const runQueue = queues.find(({ queue }) => queue === "runs");
   const nodeQueue = queues.find(({ queue }) => queue === "nodes");
   if (run.run_at !== null && run.state === "PENDING" && Date.parse(run.run_at) > Date.now())
-    return [{ code: "not_yet", text: `Scheduled to start at ${time(run.run_at)} (run_at).` }];
+    return [reason("not_yet", `Scheduled to start at ${time(run.run_at)} (run_at).`)];
   if (view === "not_found" && run.state === "PENDING") {
-    return [
-      {
-        code: "not_started",
-        text: `The run was accepted at ${time(run.created_at)}, but its workflow has not started yet.`,
-        advice:
-          "The sweeper in every api, and in every worker of the queue `runs`, starts it within seconds. Check that one of them is running.",
-      },
-    ];
+    const text = `The run was accepted at ${time(run.created_at)}, but its workflow has not started yet.`;
+    const advice =
+      "The sweeper in every api, and in every worker of the queue `runs`, starts it within seconds. Check that one of them is running.";
+    return [reason("not_started", text, advice)];
   }
   if (view !== "running") {
-    return [
-      {
-        code: "workflow_missing",
-        text:
-          view === "not_found"
-            ? "Temporal has no workflow for this run: its history was deleted, or TEMPORAL_NAMESPACE is wrong."
-            : `The workflow finished in Temporal (${view}), but the run's record is not updated yet.`,
-        advice: "The sweeper updates it within minutes. It runs in every api and in every worker of the queue `runs`.",
-      },
-    ];
+    const text =
+      view === "not_found"
+        ? "Temporal has no workflow for this run: its history was deleted, or TEMPORAL_NAMESPACE is wrong."
+        : `The workflow finished in Temporal (${view}), but the run's record is not updated yet.`;
+    const advice =
+      "The sweeper updates it within minutes. It runs in every api and in every worker of the queue `runs`.";
+    return [reason("workflow_missing", text, advice)];
   }
   const reasons: Reason[] = [];
   if (trouble) {
-    reasons.push({
-      code: "is_stuck",
-      text: `The run's workflow is stuck: its last ${trouble.attempts} tasks ${trouble.timed_out ? "timed out" : "failed"}.`,
-      advice:
-        "Check the worker logs. After an upgrade, go back to the previous version; otherwise cancel the run, or wait: Millrace fails it after a while.",
-    });
+    const text = `The run's workflow is stuck: its last ${trouble.attempts} tasks ${trouble.timed_out ? "timed out" : "failed"}.`;
+    const advice =
+      "Check the worker logs. After an upgrade, go back to the previous version; otherwise cancel the run, or wait: Millrace fails it after a while.";
+    reasons.push(reason("is_stuck", text, advice));
   }
   if (runQueue?.pollers === 0) reasons.push(noWorker("runs", "the steps of its workflow", runQueue.name));
   if (untaken > 0 && nodeQueue?.pollers === 0) reasons.push(noWorker("nodes", "its nodes", nodeQueue.name));
@@ -135,21 +124,17 @@ function inTemporal(run: RunRow, { view, trouble, untaken, queues }: RunExamined
     const { pollers, backlog, polled_at } = nodeQueue;
     const all = backlog === null ? "" : `; ${backlog} tasks are waiting in total`;
     const since = polled_at === null ? "" : ` Workers last polled at ${time(new Date(polled_at).toISOString())}.`;
-    reasons.push({
-      code: "busy_workers",
-      text: `${untaken} nodes are queued: all ${pollers} workers are at capacity or at the limit for one organisation, or have just stopped${all}.${since}`,
-      advice: "Check that workers of the queue `nodes` are running. Add workers, or raise MILLRACE_WORKER_ACTIVITIES.",
-    });
+    const text = `${untaken} nodes are queued: all ${pollers} workers are at capacity or at the limit for one organisation, or have just stopped${all}.${since}`;
+    const advice =
+      "Check that workers of the queue `nodes` are running. Add workers, or raise MILLRACE_WORKER_ACTIVITIES.";
+    reasons.push(reason("busy_workers", text, advice));
   }
   return reasons;
 }
 
 function noWorker(queue: string, what: string, name: string): Reason {
-  return {
-    code: "no_worker",
-    text: `No worker polls the task queue ${name} for ${what}.`,
-    advice: `Start a worker with ${queue} in MILLRACE_WORKER_QUEUES, and the same MILLRACE_TASK_QUEUE. If one is running, all its slots have been taken for a minute: add workers.`,
-  };
+  const advice = `Start a worker with ${queue} in MILLRACE_WORKER_QUEUES, and the same MILLRACE_TASK_QUEUE. If one is running, all its slots have been taken for a minute: add workers.`;
+  return reason("no_worker", `No worker polls the task queue ${name} for ${what}.`, advice);
 }
 
 /** Reasons found in the unfinished nodes of a run's record. */
@@ -160,17 +145,16 @@ async function inRecord(db: Database, run: RunRow): Promise<Reason[]> {
     db.system((connection) => liveChildren(connection, run.run_id)),
   ]);
   const open = pauses.filter(({ status }) => status === "waiting");
-  const people = open.map(({ pause_id, kind, path, created_at, expires_at, on_timeout }): Reason => ({
-    code: "waits_for_person",
-    text: `Waiting for an approval at ${path} (${kind}) since ${time(created_at)}${expires_at === null ? ", without a time limit" : `, until ${time(expires_at)}; then: ${on_timeout}`}.`,
-    advice: `To answer: millrace runs resume ${run.run_id} --pause ${pause_id} --action <id>`,
-  }));
+  const people = open.map(({ pause_id, kind, path, created_at, expires_at, on_timeout }) => {
+    const limit = expires_at === null ? ", without a time limit" : `, until ${time(expires_at)}; then: ${on_timeout}`;
+    const text = `Waiting for an approval at ${path} (${kind}) since ${time(created_at)}${limit}.`;
+    const advice = `To answer: millrace runs resume ${run.run_id} --pause ${pause_id} --action <id>`;
+    return reason("waits_for_person", text, advice);
+  });
   const retrying = nodes.filter((node) => node.state === "RETRYING").map((node) => retry(node));
-  const runs = children.map((id): Reason => ({
-    code: "waits_for_run",
-    text: `Waiting for the child run ${id}.`,
-    advice: `millrace doctor --explain ${id}`,
-  }));
+  const runs = children.map((id) =>
+    reason("waits_for_run", `Waiting for the child run ${id}.`, `millrace doctor --explain ${id}`),
+  );
   // Nodes that contain other unfinished nodes only wait for these, so they are omitted.
   const leaves = nodes.filter(
     ({ path, state, type }) =>
@@ -185,33 +169,30 @@ async function inRecord(db: Database, run: RunRow): Promise<Reason[]> {
 function retry({ path, attempts, error, next_attempt_at }: NodeRunRow): Reason {
   const last = error ? ` Last error: ${error.code}: ${error.message}` : "";
   if (next_attempt_at === null || error === null)
-    return { code: "executes", text: `${path} is being retried: attempt ${attempts} is running.` };
+    return reason("executes", `${path} is being retried: attempt ${attempts} is running.`);
   const seconds = Math.ceil((Date.parse(next_attempt_at) - Date.now()) / 1000);
   const when = seconds > 0 ? `in ${seconds} s, at ${time(next_attempt_at)}` : "now";
-  return {
-    code: "waits_for_retry",
-    text: `${path} is retried ${when}, after ${attempts} failed ${attempts === 1 ? "attempt" : "attempts"}.${last}`,
-    advice: "Fix the connection, the URL or the service that the error names. The next attempt starts automatically.",
-  };
+  const text = `${path} is retried ${when}, after ${attempts} failed ${attempts === 1 ? "attempt" : "attempts"}.${last}`;
+  const advice =
+    "Fix the connection, the URL or the service that the error names. The next attempt starts automatically.";
+  return reason("waits_for_retry", text, advice);
 }
 
 function executing({ path, type, started_at }: NodeRunRow): Reason {
   const since = started_at === null ? "" : ` since ${time(started_at)}`;
-  return { code: "executes", text: `${path} (${type}) is running${since}.` };
+  return reason("executes", `${path} (${type}) is running${since}.`);
 }
 
 /** `due` is undefined for delays recorded by an earlier release. */
 function delayed({ path, started_at }: NodeRunRow, due: string | undefined): Reason {
   const since = started_at === null ? "" : ` since ${time(started_at)}`;
-  if (due === undefined) return { code: "waits_for_time", text: `Delay at ${path}${since}.` };
+  if (due === undefined) return reason("waits_for_time", `Delay at ${path}${since}.`);
   const late = Math.floor((Date.now() - Date.parse(due)) / 1000);
-  if (late < 1) return { code: "waits_for_time", text: `Delay at ${path}${since}, until ${time(due)}.` };
-  return {
-    code: "waits_for_time",
-    text: `The delay at ${path} ended at ${time(due)}, ${late} s ago, but no worker has continued the run.`,
-    advice:
-      "A worker of the queue `runs` continues the run: check that one is running, or add workers if all are busy.",
-  };
+  if (late < 1) return reason("waits_for_time", `Delay at ${path}${since}, until ${time(due)}.`);
+  const text = `The delay at ${path} ended at ${time(due)}, ${late} s ago, but no worker has continued the run.`;
+  const advice =
+    "A worker of the queue `runs` continues the run: check that one is running, or add workers if all are busy.";
+  return reason("waits_for_time", text, advice);
 }
 
 const isInside = (path: string, outer: string): boolean =>
@@ -220,8 +201,7 @@ const isInside = (path: string, outer: string): boolean =>
 function named(reasons: readonly Reason[]): Reason[] {
   const [first] = reasons;
   if (!first || reasons.length <= MAX_NAMED) return [...reasons];
-  const rest: Reason = { code: first.code, text: `${reasons.length - MAX_NAMED} more of this kind.` };
-  return [...reasons.slice(0, MAX_NAMED), rest];
+  return [...reasons.slice(0, MAX_NAMED), reason(first.code, `${reasons.length - MAX_NAMED} more of this kind.`)];
 }
 
 /** A time without fractions of seconds. */

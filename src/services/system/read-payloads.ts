@@ -18,15 +18,6 @@ export interface RawPayload {
 /** The caller, who may decrypt the payloads of one organisation's runs or, without an organisation, of every workflow. */
 export type PayloadCaller = Omit<AuditActor, "org_id"> & { readonly org_id: string | null };
 
-export interface PayloadReader {
-  /**
-   * Decrypts payloads that the caller may read, and records it in the audit logs. Throws UnreadablePayloadAt, with the
-   * payload's index in `at`.
-   */
-  decode(payloads: readonly RawPayload[], caller: PayloadCaller): Promise<RawPayload[]>;
-  encode(payloads: readonly RawPayload[]): Promise<RawPayload[]>;
-}
-
 /** Thrown for a payload that is marked as encrypted by Millrace but is not. */
 export class UnreadablePayloadAt extends Error {
   readonly at: number;
@@ -45,7 +36,7 @@ const ENTRY_MS = 60_000;
 export function createPayloadReader(
   { db, logger }: { readonly db: Database; readonly logger: Pick<Logger, "info"> },
   { codec }: Pick<Payloads, "codec">,
-): PayloadReader {
+) {
   /**
    * Writes an entry for each run to its organisation's audit log, and a log line for workflows that belong to no
    * organisation.
@@ -68,7 +59,11 @@ export function createPayloadReader(
   }
 
   return {
-    async decode(payloads, caller) {
+    /**
+     * Decrypts payloads that the caller may read, and records it in the audit logs. Throws UnreadablePayloadAt, with the
+     * payload's index in `at`.
+     */
+    async decode(payloads: readonly RawPayload[], caller: PayloadCaller): Promise<RawPayload[]> {
       const labels = payloads.map((payload) => labelsOf(payload)?.workflow_id);
       const ids = [...new Set(labels.flatMap((id) => id ?? []))];
       const runIds = [...new Set(ids.map(runOf).filter(isUuid))];
@@ -83,7 +78,7 @@ export function createPayloadReader(
       await record(caller, readable, runs);
       return opened;
     },
-    encode: async (payloads) => (await codec.encode([...payloads])).map(whole),
+    encode: async (payloads: readonly RawPayload[]) => (await codec.encode([...payloads])).map(whole),
   };
 
   async function open(payload: RawPayload, at: number): Promise<RawPayload> {

@@ -82,10 +82,8 @@ export async function removeUnreferenced(
   return database.system((db) =>
     withComparison(db, async () => {
       const own = keys.filter((key) => key.startsWith(`${orgId}/`));
-      await addBlobs(
-        db,
-        own.map((key) => ({ key, org_id: orgId, made_at: new Date(0) })),
-      );
+      const entries = own.map((key) => ({ key, org_id: orgId, made_at: new Date(0) }));
+      await addBlobs(db, entries);
       await inOneState(db, () => keepReferencedOf(db, orgId, runsAtOnce));
       const removed: string[] = [];
       await removeRest(db, blobs, (some) => removed.push(...some));

@@ -4,8 +4,9 @@ import { existingMasterKeys } from "../../../platform/secrets/master-key.ts";
 import { createSecretBox } from "../../../platform/secrets/seal.ts";
 import type { Database } from "../../../stores/db.ts";
 import { adviceOnNamespace } from "../../../temporal/address.ts";
-import { examineTemporal, withSchedules } from "../../../temporal/examine.ts";
-import type { TemporalDenied, withClient } from "../../../temporal/examine.ts";
+import { examineTemporal, withClient } from "../../../temporal/examine.ts";
+import type { TemporalDenied } from "../../../temporal/examine.ts";
+import { createSchedules } from "../../../temporal/schedules.ts";
 import { allSchedules } from "../../schedules/all-schedules.ts";
 import { compareSchedules } from "../../schedules/compare.ts";
 import { createPayloads } from "../../secrets/payloads.ts";
@@ -90,9 +91,10 @@ export async function converterOf(config: Config, db: Database): Promise<Paramet
 /** Compares the schedules of triggers, syncs, monitors and purges with Temporal's. */
 export async function schedules(config: Config, db: Database): Promise<Finding> {
   try {
-    const { missing, orphans, compared } = await withSchedules(config, await converterOf(config, db), (found) =>
-      compareSchedules({ db, schedules: found }, allSchedules(config), { renews: false, now: Date.now() }),
-    );
+    const { missing, orphans, compared } = await withClient(config, await converterOf(config, db), (client) => {
+      const found = createSchedules(client, config.MILLRACE_TASK_QUEUE);
+      return compareSchedules({ db, schedules: found }, allSchedules(config), { renews: false, now: Date.now() });
+    });
     if (missing.length + orphans.length === 0) return ok("Schedules", `${compared}, all as in Temporal`);
     return warning(
       "Schedules",
