@@ -12,14 +12,12 @@ export interface EmbedderSource {
   find(orgId: string, model: string): Promise<{ readonly embedder: Embedder } | { readonly no: string }>;
 }
 
-/** The dependencies of indexing. */
 export interface IndexDeps {
   readonly database: Database;
   readonly embedders: EmbedderSource;
   readonly lexer: Lexer;
 }
 
-/** The dependencies of queries. */
 export interface QueryDeps extends IndexDeps {
   readonly vectors: VectorCache;
   readonly postings: PostingCache;

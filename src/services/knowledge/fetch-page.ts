@@ -8,7 +8,6 @@ import type { Parts } from "../parts.ts";
 
 const ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/*;q=0.9, application/json;q=0.9, */*;q=0.5";
 
-/** The dependencies of fetching pages. */
 export interface PageDeps extends Parts<"guardedFetch" | "version"> {
   /** Longest file, in bytes. */
   readonly maxBytes: number;
@@ -37,22 +36,19 @@ export type PageAnswer =
   /** The page does not exist: 404 or 410. */
   | { readonly outcome: "missing"; readonly error: ResourceFailure };
 
+export interface PageRequest {
+  readonly url: string;
+  readonly known: PageVersion | null;
+  readonly signal: AbortSignal;
+  readonly beforeRedirect?: (url: string) => Promise<void>;
+}
+
 /** Fetches a page or file and detects its type. Throws ResourceFailure, which says whether a retry could help. */
 export async function fetchPage(
   { guardedFetch, version, maxBytes }: PageDeps,
-  {
-    url,
-    known,
-    signal,
-    beforeRedirect,
-  }: {
-    readonly url: string;
-    readonly known: PageVersion | null;
-    readonly signal: AbortSignal;
-    readonly beforeRedirect?: (url: string) => Promise<void>;
-  },
+  { known, ...request }: PageRequest,
 ): Promise<PageAnswer> {
-  const asked = {
+  const headers = {
     accept: ACCEPT,
     "user-agent": `Millrace/${version}`,
     ...(known?.etag == null ? {} : { "if-none-match": known.etag }),
@@ -60,13 +56,7 @@ export async function fetchPage(
   };
   let response: GuardedResponse;
   try {
-    response = await guardedFetch.fetch({
-      url,
-      headers: asked,
-      limits: { responseBytes: maxBytes },
-      signal,
-      ...(beforeRedirect === undefined ? {} : { beforeRedirect }),
-    });
+    response = await guardedFetch.fetch({ ...request, headers, limits: { responseBytes: maxBytes } });
   } catch (error) {
     throw asResourceFailure(error);
   }

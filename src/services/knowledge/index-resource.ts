@@ -55,12 +55,13 @@ export async function indexResource(
   const owner: ChunkOwner = { org_id, index_no, ...resource };
   const language = detectLanguage(chunks.map((chunk) => chunk.text));
   const embedder = await findEmbedder(deps, index);
+  const indexing = { ...deps, index, owner, embedder, language, signal: options.signal };
   const written = await deps.database.org(org_id, (db) => listPositions(db, owner));
   const todo = chunks.filter((chunk) => !written.has(chunk.chunk_index));
   for (let at = 0; at < todo.length; at += BATCH) {
     options.signal?.throwIfAborted();
     const batch = todo.slice(at, at + BATCH);
-    if (!(await indexBatch(deps, index, owner, embedder, language, batch, options.signal))) return false;
+    if (!(await indexBatch(indexing, batch))) return false;
     options.onProgress?.(written.size + at + batch.length, chunks.length);
   }
   const published = await deps.database.orgTransaction(org_id, async (db) => {
@@ -94,19 +95,21 @@ async function findEmbedder(deps: IndexDeps, index: IndexRow): Promise<Embedder 
   return found.embedder;
 }
 
-async function indexBatch(
-  { database, lexer }: IndexDeps,
-  index: IndexRow,
-  owner: ChunkOwner,
-  embedder: Embedder | null,
-  language: TextConfiguration,
-  batch: readonly NewChunk[],
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
-  const { org_id, index_no } = index;
+/** The indexing of one revision of a resource. */
+interface Indexing extends IndexDeps {
+  readonly index: IndexRow;
+  readonly owner: ChunkOwner;
+  readonly embedder: Embedder | null;
+  readonly language: TextConfiguration;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function indexBatch(indexing: Indexing, batch: readonly NewChunk[]): Promise<boolean> {
+  const { database, lexer, owner, embedder, language } = indexing;
+  const { org_id, index_no } = owner;
   const texts = batch.map(embeddedText);
   const hashes = texts.map((text) => createHash("sha256").update(text).digest());
-  const vectors = embedder === null ? null : await embedTexts(database, index, embedder, texts, hashes, signal);
+  const vectors = embedder === null ? null : await embedTexts(indexing, embedder, texts, hashes);
   const vectorsOfWords = await lexer.vectors(texts, language);
   const first = await database.org(org_id, (db) => reserveChunkNumbers(db, index_no, batch.length));
   if (first === null) return false;
@@ -132,25 +135,18 @@ async function indexBatch(
         : [];
     });
     await insertEmbeddings(db, owner, embeddings);
-    if (hasHnsw) {
-      await insertVectors(
-        db,
-        owner,
-        embeddings.map(({ chunk_no, vector }) => ({ chunk_no, vector: toNumbers(vector) })),
-      );
-    }
+    const numbers = embeddings.map(({ chunk_no, vector }) => ({ chunk_no, vector: toNumbers(vector) }));
+    if (hasHnsw) await insertVectors(db, owner, numbers);
     return true;
   });
 }
 
 /** Each text's vector as half-precision floats. Vectors of texts that the knowledge base already has are reused. */
 async function embedTexts(
-  database: IndexDeps["database"],
-  index: IndexRow,
+  { database, index, signal }: Indexing,
   embedder: Embedder,
   texts: readonly string[],
   hashes: readonly Buffer[],
-  signal: AbortSignal | undefined,
 ): Promise<Buffer[]> {
   const { org_id, knowledge_base_id, index_no, embedding_model } = index;
   const known = await database.org(org_id, (db) =>

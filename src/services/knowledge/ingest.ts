@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Problem, ValidationProblem, required } from "../../domain/errors.ts";
+import { Problem, ValidationProblem, conflict, required } from "../../domain/errors.ts";
 import { derivedId } from "../../domain/derived-id.ts";
 import type { DuplicateRule } from "../../domain/knowledge/ingest.ts";
 import type { ResourceStatus } from "../../domain/knowledge/knowledge-base.ts";
@@ -19,13 +19,10 @@ import { findResource, insertResource, replaceResource } from "../../stores/know
 import type { NewResource } from "../../stores/knowledge/resources.ts";
 import { wantStarts } from "../../stores/starts/workflow-starts.ts";
 import { storageOf } from "../accounts/quotas.ts";
-import type { QuotaReader } from "../accounts/quotas.ts";
+import { discardBlob } from "../documents/discard-documents.ts";
 import type { Parts } from "../parts.ts";
 
-/** The dependencies of adding resources. */
-export interface AddDeps extends Parts<"db" | "blobs" | "logger"> {
-  readonly quotas: QuotaReader;
-}
+export type AddDeps = Parts<"db" | "blobs" | "logger" | "quotas">;
 
 /** A resource to add, with its bytes already stored if they were uploaded, and the rule for duplicates. */
 export interface ResourceToAdd {
@@ -70,27 +67,16 @@ export async function addResources(
     await requireFitting(db, knowledgeBaseId, toAdd);
     const results: Written[] = [];
     for (const each of toAdd) results.push(await write(db, each));
-    const toIndex = results.flatMap(({ resource_id, revision }) =>
-      revision === null ? [] : [{ resource_id, revision }],
+    const starts = results.flatMap(({ resource_id, revision }) =>
+      revision === null ? [] : [{ org_id: orgId, knowledge_base_id: knowledgeBaseId, resource_id, revision }],
     );
-    await wantStarts(
-      db,
-      "resource",
-      toIndex.map((each) => ({ ...each, org_id: orgId, knowledge_base_id: knowledgeBaseId })),
-    );
-    const bytes = toAdd.map(({ resource }, index) => (results[index]?.revision === null ? 0 : resource.size));
-    await countStored(
-      db,
-      bytes.reduce((sum, size) => sum + size, 0),
-    );
+    await wantStarts(db, "resource", starts);
+    const added = toAdd.filter((_, index) => results[index]?.revision !== null);
+    const bytes = added.reduce((sum, { resource }) => sum + resource.size, 0);
+    await countStored(db, bytes);
     return results;
   });
-  for (const { orphan } of written) {
-    if (orphan === null) continue;
-    await deps.blobs
-      .delete(orphan)
-      .catch((err: unknown) => deps.logger.warn({ err }, "could not delete a blob; the daily clean-up will"));
-  }
+  for (const { orphan } of written) if (orphan !== null) await discardBlob(deps, orphan);
   return written.map(({ resource_id, status, outcome }) => ({ resource_id, status, outcome }));
 }
 
@@ -148,41 +134,28 @@ async function write(db: Db, { resource, onDuplicate }: ResourceToAdd): Promise<
     (resource.source === "url"
       ? existing.source_url === resource.source_url
       : existing.content_hash === resource.content_hash);
-  const unchanged: Written = {
-    resource_id: existing.resource_id,
-    status: existing.status,
-    outcome: "unchanged",
-    revision: null,
-    orphan: blob_key,
-  };
+  const { resource_id: id, status } = existing;
+  const unchanged: Written = { resource_id: id, status, outcome: "unchanged", revision: null, orphan: blob_key };
   if (repeated !== null) {
     if (isSame && existing.resource_path === resource.resource_path) return unchanged;
-    throw new Problem(
-      "idempotency_conflict",
-      "This Idempotency-Key was used with another document in the last 24 hours.",
-    );
+    const detail = "This Idempotency-Key was used with another document in the last 24 hours.";
+    throw new Problem("idempotency_conflict", detail);
   }
   const rule = onDuplicate ?? (byName === null ? "skip" : "replace");
   if (rule === "error") {
     const what = byName === null ? "The same content" : "A document with this external_id";
-    throw conflict(`${what} is already in the knowledge base, as resource ${existing.resource_id}.`);
+    throw conflict(`${what} is already in the knowledge base, as resource ${id}.`);
   }
-  if (existing.from_source) await keepWithoutSource(db, existing.resource_id);
+  if (existing.from_source) await keepWithoutSource(db, id);
   // A resource that could not be indexed is not a duplicate to skip: it is indexed again.
-  if (rule === "skip" && existing.status !== "error") return unchanged;
+  if (rule === "skip" && status !== "error") return unchanged;
   const mayHaveChanged = resource.source === "url" || existing.content_mime !== resource.content_mime;
-  if (isSame && !mayHaveChanged && SETTLED.includes(existing.status)) {
-    await updateMetadata(db, existing.resource_id, resource);
+  if (isSame && !mayHaveChanged && SETTLED.includes(status)) {
+    await updateMetadata(db, id, resource);
     return unchanged;
   }
-  const revision = await replaceResource(db, existing.resource_id, resource);
-  return {
-    resource_id: existing.resource_id,
-    status: "pending",
-    outcome: "replaced",
-    revision,
-    orphan: existing.blob_key,
-  };
+  const revision = await replaceResource(db, id, resource);
+  return { resource_id: id, status: "pending", outcome: "replaced", revision, orphan: existing.blob_key };
 }
 
 /** The identity of a resource in its knowledge base, which is locked while the resource is looked up and added. */
@@ -195,8 +168,4 @@ export function resourceIdentity({
   return createHash("sha256")
     .update(source_url ?? content_hash ?? "")
     .digest("hex");
-}
-
-function conflict(message: string): Problem {
-  return new Problem("conflict", message);
 }

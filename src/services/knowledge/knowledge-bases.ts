@@ -140,31 +140,18 @@ async function beginIndex(
 
 /** Merges given settings into the current ones. Throws 422 if they contradict each other. */
 function withSettings(present: IndexingParams, given: IndexingParamsInput): IndexingParams {
-  const [chunker, before] = [given.chunker_params ?? {}, present.chunker_params];
-  const size = chunker.chunk_size ?? before.chunk_size;
-  const params = {
-    ocr: given.ocr ?? present.ocr,
-    embedding_params: {
-      embedding_model:
-        given.embedding_params?.embedding_model === undefined
-          ? present.embedding_params.embedding_model
-          : given.embedding_params.embedding_model,
-    },
-    chunker_params: {
-      chunk_size: size,
-      // If only the size is given and the current overlap does not fit it, the overlap is set to its default share of
-      // the size.
-      chunk_overlap:
-        chunker.chunk_overlap ?? (before.chunk_overlap < size ? before.chunk_overlap : Math.floor(size / 3)),
-      chunker_type: chunker.chunker_type ?? before.chunker_type,
-    },
-  };
-  const { chunk_size, chunk_overlap } = params.chunker_params;
+  const before = present.chunker_params;
+  const { embedding_model = present.embedding_params.embedding_model } = given.embedding_params ?? {};
+  const { chunk_size = before.chunk_size, chunker_type = before.chunker_type } = given.chunker_params ?? {};
+  // If only the size is given and the current overlap does not fit it, the overlap is set to its default share of the size.
+  const kept = before.chunk_overlap < chunk_size ? before.chunk_overlap : Math.floor(chunk_size / 3);
+  const chunk_overlap = given.chunker_params?.chunk_overlap ?? kept;
   if (chunk_overlap >= chunk_size) {
     const msg = `chunk_overlap (${chunk_overlap}) must be smaller than chunk_size (${chunk_size})`;
     throw invalid([...PARAMS, "chunker_params", "chunk_overlap"], msg);
   }
-  return params;
+  const chunker_params = { chunk_size, chunk_overlap, chunker_type };
+  return { ocr: given.ocr ?? present.ocr, embedding_params: { embedding_model }, chunker_params };
 }
 
 /** Throws 422 for settings that this installation cannot use. */

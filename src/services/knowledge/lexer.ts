@@ -8,22 +8,17 @@ import { phraseQuery, wordVector } from "../../stores/knowledge/text-search.ts";
 /** The lexemes of a word: one for each form that counts as the word, none for a stop word. */
 type Lexemes = readonly string[];
 
-/** Finds the lexemes of words; lexemes have no accents. */
-export interface Lexer {
-  /** The lexemes of each word in all of the languages, from the word with its accents and without. */
-  lex(words: readonly string[], languages: readonly string[]): Promise<readonly Lexemes[]>;
-  /** The tsvector of each text's words in one language, as it is stored. */
-  vectors(texts: readonly string[], language: string): Promise<string[]>;
-  /** A tsquery for each phrase that matches it in any of the languages; null if no text can match. */
-  phrases(phrases: readonly Phrase[], languages: readonly string[]): Promise<Array<string | null>>;
-}
+export type Lexer = ReturnType<typeof createLexer>;
 
 const MAX_WORDS = 100_000;
 /** Longer words are rare and not cached. */
 const MAX_CHARS = 40;
 
-/** Caches the lexemes that Postgres returns: they depend only on its dictionaries, and texts repeat the same words. */
-export function createLexer(database: Database, maxWords: number = MAX_WORDS): Lexer {
+/**
+ * Finds the lexemes of words; lexemes have no accents. Caches what Postgres returns: lexemes depend only on its
+ * dictionaries, and texts repeat the same words.
+ */
+export function createLexer(database: Database, maxWords: number = MAX_WORDS) {
   // Keyed by language and word. Two generations are cheaper than an LRU order, which every word of every found text
   // would update.
   let recent = new Map<string, Lexemes>();
@@ -70,22 +65,23 @@ export function createLexer(database: Database, maxWords: number = MAX_WORDS): L
   };
 
   return {
-    async lex(words, languages) {
-      const lexemesOf = await read(
-        words.flatMap((word) => [word, foldAccents(word)]),
-        languages,
-      );
+    /** The lexemes of each word in all of the languages, from the word with its accents and without. */
+    async lex(words: readonly string[], languages: readonly string[]): Promise<readonly Lexemes[]> {
+      const forms = words.flatMap((word) => [word, foldAccents(word)]);
+      const lexemesOf = await read(forms, languages);
       return words.map((word) => {
-        const forms = new Set([word, foldAccents(word)]);
-        return [...new Set(languages.flatMap((language) => [...forms].flatMap((form) => lexemesOf(language, form))))];
+        const found = languages.flatMap((language) =>
+          [word, foldAccents(word)].flatMap((form) => lexemesOf(language, form)),
+        );
+        return [...new Set(found)];
       });
     },
 
-    async vectors(texts, language) {
+    /** The tsvector of each text's words in one language, as it is stored. */
+    async vectors(texts: readonly string[], language: string): Promise<string[]> {
       const words = texts.map(wordsOf);
-      const lexemesOf = await read(new Set(words.flatMap((each) => each.map(({ text }) => formIn(language, text)))), [
-        language,
-      ]);
+      const forms = new Set(words.flatMap((each) => each.map(({ text }) => formIn(language, text))));
+      const lexemesOf = await read(forms, [language]);
       return words.map((each) =>
         wordVector(
           each.flatMap(({ text, position }) =>
@@ -95,7 +91,8 @@ export function createLexer(database: Database, maxWords: number = MAX_WORDS): L
       );
     },
 
-    async phrases(phrases, languages) {
+    /** A tsquery for each phrase that matches it in any of the languages; null if no text can match. */
+    async phrases(phrases: readonly Phrase[], languages: readonly string[]): Promise<Array<string | null>> {
       const words = phrases.flatMap((phrase) => phrase.flatMap((word) => [word, foldAccents(word)]));
       const lexemesOf = await read(words, languages);
       return phrases.map((phrase) =>

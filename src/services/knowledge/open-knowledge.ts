@@ -14,21 +14,10 @@ import { createLexer } from "./lexer.ts";
 import { createPostingCache } from "./posting-cache.ts";
 import { createVectorCache } from "./vector-cache.ts";
 
-type KnowledgeConfig = Config;
+export type Knowledge = ReturnType<typeof openKnowledge>;
 
-/** The parts of a process that index and query knowledge bases. */
-export interface Knowledge {
-  readonly deps: QueryDeps;
-  /** The embedding model of a new knowledge base: `local` if it can be used, else null (keyword search only). */
-  defaultModel(): Promise<string | null>;
-  /** Why this process has no character recognition, or null. */
-  ocrProblem(): string | null;
-  /** Ends the model's process and the threads. */
-  close(): Promise<void>;
-}
-
-/** Opens these parts by configuration; models and threads start on first use. */
-export function openKnowledge(config: KnowledgeConfig, database: Database): Knowledge {
+/** Opens what indexes and queries knowledge bases, by configuration; models and threads start on first use. */
+export function openKnowledge(config: Config, database: Database) {
   const local = createLocalEmbedder({ modelDir: config.MILLRACE_EMBEDDING_MODEL_DIR });
   const nearest = createNearestSearch();
   const outbound = createOwnFetch(config.MILLRACE_PRIVATE_HOSTS, [
@@ -45,28 +34,32 @@ export function openKnowledge(config: KnowledgeConfig, database: Database): Know
           config.MILLRACE_RERANK_MODEL,
         );
   const maxBytes = config.MILLRACE_VECTOR_CACHE_MIB * 1024 * 1024;
+  const deps: QueryDeps = {
+    database,
+    embedders,
+    vectors: createVectorCache({ database, nearest, maxBytes }),
+    postings: createPostingCache(database, maxBytes / 4),
+    lexer: createLexer(database),
+    reranker,
+  };
   return {
-    deps: {
-      database,
-      embedders,
-      vectors: createVectorCache({ database, nearest, maxBytes }),
-      postings: createPostingCache(database, maxBytes / 4),
-      lexer: createLexer(database),
-      reranker,
-    },
+    deps,
+    /** The embedding model of a new knowledge base: `local` if it can be used, else null (keyword search only). */
     defaultModel: async () => ((await local.problem()) === null ? LOCAL_EMBEDDING_MODEL : null),
-    ocrProblem() {
+    /** Why this process has no character recognition, or null. */
+    ocrProblem(): string | null {
       const found = readOcrData(config.MILLRACE_OCR_DATA_DIR);
       return "no" in found ? found.no : null;
     },
-    async close() {
+    /** Ends the model's process and the threads. */
+    async close(): Promise<void> {
       await Promise.all([local.close(), nearest.close(), outbound.close()]);
     },
   };
 }
 
 function createEmbedderSource(
-  config: KnowledgeConfig,
+  config: Config,
   local: ReturnType<typeof createLocalEmbedder>,
   fetch: GuardedFetch,
 ): EmbedderSource {

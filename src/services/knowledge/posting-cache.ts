@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { createBest } from "../../platform/vectors/best.ts";
 import type { Database } from "../../stores/db.ts";
 import { frequencyWeight, lengthSlope, readPostings, termScore } from "../../stores/knowledge/search-keywords.ts";
@@ -10,22 +11,7 @@ export interface PlainTerm {
   readonly weight: number;
 }
 
-/** Ranks chunks by keywords in memory. */
-export interface PostingCache {
-  /**
-   * The chunks with the best BM25 scores, best first, among all or the given ones: the same result as searchKeywords
-   * without other limits.
-   */
-  search(
-    orgId: string,
-    index: SearchedIndex,
-    terms: readonly PlainTerm[],
-    limit: number,
-    among?: readonly number[] | null,
-  ): Promise<KeywordHit[]>;
-  /** The numbers of the searchable chunks. */
-  readLive(orgId: string, index: SearchedIndex): Promise<Pick<ReadonlySet<number>, "has">>;
-}
+export type PostingCache = ReturnType<typeof createPostingCache>;
 
 /** The slots of the chunks that contain a term, and the score that each gets for a weight of one. */
 interface Posting {
@@ -55,43 +41,27 @@ const BYTES_OF_CHUNK = 50;
 const BYTES_OF_ENTRY = 12;
 
 /**
- * Caches the postings of searched words for the most recently searched indexes, until an index's version changes.
- * Reading a word, once per version, takes as long as one search in SQL.
+ * Ranks chunks by keywords in memory. Caches the postings of searched words for the most recently searched indexes,
+ * until an index's version changes. Reading a word, once per version, takes as long as one search in SQL.
  */
-export function createPostingCache(database: Database, maxBytes: number): PostingCache {
-  // Ordered by last use.
-  const indexes = new Map<number, Entry>();
-  let bytes = 0;
+export function createPostingCache(database: Database, maxBytes: number) {
+  // An index that alone is too large is not kept.
+  const indexes = new LRUCache<number, Entry>({
+    maxSize: maxBytes,
+    sizeCalculation: ({ bytes }) => Math.max(1, bytes),
+  });
 
-  const drop = (indexNo: number): void => {
-    bytes -= indexes.get(indexNo)?.bytes ?? 0;
-    indexes.delete(indexNo);
-  };
-
-  /**
-   * Counts the memory of an index. Evicts the least recently used ones to make room, or the index itself if it alone
-   * is too large.
-   */
   const count = (entry: Entry, indexNo: number, more: number): void => {
     // An evicted entry that only a running search still holds is not counted.
-    if (indexes.get(indexNo) !== entry) return;
+    if (indexes.peek(indexNo) !== entry) return;
     entry.bytes += more;
-    bytes += more;
-    for (const other of indexes.keys()) {
-      if (bytes <= maxBytes) return;
-      if (other !== indexNo) drop(other);
-    }
-    if (bytes > maxBytes) drop(indexNo);
+    indexes.delete(indexNo);
+    indexes.set(indexNo, entry);
   };
 
   const load = (orgId: string, index: SearchedIndex): Entry => {
     const known = indexes.get(index.index_no);
-    if (known !== undefined && known.version >= index.version) {
-      indexes.delete(index.index_no);
-      indexes.set(index.index_no, known);
-      return known;
-    }
-    drop(index.index_no);
+    if (known !== undefined && known.version >= index.version) return known;
     const loaded = database
       .search(orgId, (db) => listLiveChunks(db, orgId, index))
       .then((live): CachedIndex => {
@@ -105,7 +75,7 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
     loaded.then(
       (cached) => count(entry, index.index_no, cached.chunkNos.length * BYTES_OF_CHUNK),
       () => {
-        if (indexes.get(index.index_no) === entry) drop(index.index_no);
+        if (indexes.peek(index.index_no) === entry) indexes.delete(index.index_no);
       },
     );
     return entry;
@@ -145,7 +115,17 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
   };
 
   return {
-    async search(orgId, index, terms, limit, among = null) {
+    /**
+     * The chunks with the best BM25 scores, best first, among all or the given ones: the same result as searchKeywords
+     * without other limits.
+     */
+    async search(
+      orgId: string,
+      index: SearchedIndex,
+      terms: readonly PlainTerm[],
+      limit: number,
+      among: readonly number[] | null = null,
+    ): Promise<KeywordHit[]> {
       const entry = load(orgId, index);
       const cached = await entry.loaded;
       const missing = terms.map((term) => term.lexeme).filter((lexeme) => !cached.terms.has(lexeme));
@@ -191,7 +171,8 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
       });
     },
 
-    async readLive(orgId, index) {
+    /** The numbers of the searchable chunks. */
+    async readLive(orgId: string, index: SearchedIndex): Promise<Pick<ReadonlySet<number>, "has">> {
       const { slotOf } = await load(orgId, index).loaded;
       return slotOf;
     },

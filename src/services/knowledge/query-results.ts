@@ -34,7 +34,9 @@ export function combine(
   if (rankings.length === 1 && single !== undefined && strategy !== "hybrid") {
     return single[strategy].map((hit) => ({ ...hit, rerank: null }));
   }
-  const weights = { keyword: keywordWeight, semantic: 1 - keywordWeight };
+  const hybrid = { keyword: keywordWeight, semantic: 1 - keywordWeight };
+  const weights = strategy === "hybrid" ? hybrid : { keyword: 0, semantic: 0, [strategy]: 1 };
+  const legs = (["keyword", "semantic"] as const).filter((leg) => weights[leg] > 0);
   const fused =
     rankings.length === 1 && single !== undefined
       ? fuseScores(
@@ -44,12 +46,7 @@ export function combine(
         )
       : fuseRankings(
           rankings.flatMap((ranking) =>
-            (["keyword", "semantic"] as const)
-              .filter((leg) => (strategy === "hybrid" ? weights[leg] > 0 : leg === strategy))
-              .map((leg) => ({
-                keys: ranking[leg].map((hit) => hit.chunk_no),
-                weight: strategy === "hybrid" ? weights[leg] : 1,
-              })),
+            legs.map((leg) => ({ keys: ranking[leg].map((hit) => hit.chunk_no), weight: weights[leg] })),
           ),
         );
   const candidates = [...fused].map(([chunk_no, score]) => ({ chunk_no, score, rerank: null }));
@@ -158,29 +155,26 @@ async function readNeighbors(
   rows: readonly FoundChunk[],
   distance: number,
 ): Promise<Neighbor[][]> {
-  const positions = rows.flatMap(({ resource_id, chunk_index }) =>
+  type Place = Pick<FoundChunk, "resource_id" | "chunk_index">;
+  const key = ({ resource_id, chunk_index }: Place): string => `${resource_id}.${chunk_index}`;
+  const placesBeside = ({ resource_id, chunk_index }: Place): Place[] =>
     Array.from({ length: 2 * distance + 1 }, (_, i) => ({
       resource_id,
       chunk_index: chunk_index - distance + i,
-    })).filter((each) => each.chunk_index >= 0 && each.chunk_index !== chunk_index),
-  );
-  const key = (each: { readonly resource_id: string; readonly chunk_index: number }): string =>
-    `${each.resource_id}.${each.chunk_index}`;
-  const unique = [...new Map(positions.map((each) => [key(each), each])).values()];
-  const found = new Map((await readPositions(db, orgId, indexNo, unique)).map((row) => [key(row), row]));
-  return rows.map(({ resource_id, chunk_index }) =>
-    positions
-      .filter((each) => each.resource_id === resource_id && Math.abs(each.chunk_index - chunk_index) <= distance)
-      .filter(
-        (each, i, all) => each.chunk_index !== chunk_index && all.findIndex((other) => key(other) === key(each)) === i,
-      )
-      .toSorted((a, b) => a.chunk_index - b.chunk_index)
-      .flatMap((each) => {
-        const row = found.get(key(each));
-        if (row === undefined) return [];
-        const { chunk_id, text, char_start, char_end } = row;
-        return [{ chunk_id, chunk_index: row.chunk_index, text, char_start, char_end }];
-      }),
+    })).filter((each) => each.chunk_index >= 0 && each.chunk_index !== chunk_index);
+  const places = new Map(rows.flatMap(placesBeside).map((each) => [key(each), each]));
+  const read = await readPositions(db, orgId, indexNo, [...places.values()]);
+  const found = new Map(read.map((row) => [key(row), row]));
+  return rows.map((row) =>
+    placesBeside(row)
+      .flatMap((each) => found.get(key(each)) ?? [])
+      .map(({ chunk_id, chunk_index, text, char_start, char_end }) => ({
+        chunk_id,
+        chunk_index,
+        text,
+        char_start,
+        char_end,
+      })),
   );
 }
 

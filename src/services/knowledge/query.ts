@@ -66,33 +66,26 @@ async function searchOnce(
   const answer = (
     results: readonly KnowledgeResult[],
     matched: number,
-    strategy: QueryStrategy,
-    embeddingMs: number,
-    isWhole = true,
-  ): { answer: KnowledgeAnswer; isWhole: boolean } => ({
-    answer: {
-      query: request.query,
-      results,
-      filter_report: { matched_resources: matched },
-      strategy_used: strategy,
-      latency_ms: Math.round(performance.now() - began),
-      embedding_ms: Math.round(embeddingMs),
-    },
-    isWhole,
+    { strategy, embeddingMs }: Omit<Embedded, "vectors">,
+  ): KnowledgeAnswer => ({
+    query: request.query,
+    results,
+    filter_report: { matched_resources: matched },
+    strategy_used: strategy,
+    latency_ms: Math.round(performance.now() - began),
+    embedding_ms: Math.round(embeddingMs),
   });
   const wanted = embedder === null ? "keyword" : request.query_strategy;
-  if (index === null) return answer([], 0, wanted, 0);
+  if (index === null) return { answer: answer([], 0, { strategy: wanted, embeddingMs: 0 }), isWhole: true };
   const search: Search = { ...deps, orgId, index, read };
 
   const counting =
     filter === null
       ? { resources: index.resource_count, chunks: index.chunk_count }
       : search.read((db) => countMatched(db, orgId, index.index_no, filter));
-  const [matched, { vectors, strategy, embeddingMs }] = await Promise.all([
-    counting,
-    embedQueries(embedder, parsed, wanted),
-  ]);
-  if (matched.resources === 0) return answer([], 0, strategy, embeddingMs);
+  const [matched, embedded] = await Promise.all([counting, embedQueries(embedder, parsed, wanted)]);
+  if (matched.resources === 0) return { answer: answer([], 0, embedded), isWhole: true };
+  const { vectors, strategy } = embedded;
 
   const count = candidatesRead(deps, request);
   const { max_chunks_per_resource: max } = request;
@@ -104,11 +97,11 @@ async function searchOnce(
   const candidates = combine(rankings, strategy, keywordWeight, limit).slice(0, count);
   const { chunks, isWhole } = await readCandidates(search, candidates);
   if (candidates.length === 0 && (await findActive())?.index_no !== index.index_no)
-    return answer([], 0, strategy, embeddingMs, false);
+    return { answer: answer([], 0, embedded), isWhole: false };
   const ordered = await rerank(deps, queries, candidates, chunks, request);
   const chosen = choose(ordered, chunks, request);
   const results = await present(search, request, { chosen, chunks, rankings });
-  return answer(results, matched.resources, strategy, embeddingMs, isWhole);
+  return { answer: answer(results, matched.resources, embedded), isWhole };
 }
 
 function readFilter(
@@ -137,11 +130,8 @@ async function chooseEmbedder(
   if (strategy === "keyword") return null;
   const refuse = (why: string): null => {
     if (strategy === "hybrid") return null;
-    throw invalid(
-      [...loc, "query_strategy"],
-      `${why} The mode "keyword" needs no embedding model.`,
-      "embedding_not_configured",
-    );
+    const message = `${why} The mode "keyword" needs no embedding model.`;
+    throw invalid([...loc, "query_strategy"], message, "embedding_not_configured");
   };
   if (index === null) return null;
   if (index.embedding_model === null) {
@@ -163,12 +153,11 @@ async function embedQueries(
   queries: readonly SearchTerms[],
   strategy: QueryStrategy,
 ): Promise<Embedded> {
-  if (embedder === null) return { vectors: [], strategy: "keyword", embeddingMs: 0 };
+  const texts = queries.map(({ plain }) => plain);
+  // A query that only excludes words has no meaning to compare.
+  if (embedder === null || texts.includes("")) return { vectors: [], strategy: "keyword", embeddingMs: 0 };
   const began = performance.now();
   try {
-    const texts = queries.map(({ plain }) => plain);
-    // A query that only excludes words has no meaning to compare.
-    if (texts.some((text) => text === "")) return { vectors: [], strategy: "keyword", embeddingMs: 0 };
     const vectors = await embedder.embed(texts, "query");
     return { vectors, strategy, embeddingMs: performance.now() - began };
   } catch (error) {

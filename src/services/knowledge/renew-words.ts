@@ -18,16 +18,12 @@ export async function renewOutdatedWords(database: Database, isClosed: () => boo
       const chunks = await takeOutdatedChunks(db, RENEWED_AT_ONCE);
       const words: string[] = [];
       for (const language of new Set(chunks.map((chunk) => chunk.language))) {
-        const vectors = await lexer.vectors(
-          chunks.map((chunk) => (chunk.language === language ? embeddedText(chunk) : "")),
-          language,
-        );
+        const texts = chunks.map((chunk) => (chunk.language === language ? embeddedText(chunk) : ""));
+        const vectors = await lexer.vectors(texts, language);
         for (const [at, chunk] of chunks.entries()) if (chunk.language === language) words[at] = vectors[at] ?? "";
       }
-      await renewWords(
-        db,
-        chunks.map(({ index_no, chunk_no }, at) => ({ index_no, chunk_no, lexemes: words[at] ?? "" })),
-      );
+      const fresh = chunks.map(({ index_no, chunk_no }, at) => ({ index_no, chunk_no, lexemes: words[at] ?? "" }));
+      await renewWords(db, fresh);
       return chunks.length;
     });
     renewed += count;

@@ -4,7 +4,6 @@ import type { BucketSource } from "../../../domain/knowledge/bucket-source.ts";
 import { ResourceFailure } from "../../../domain/knowledge/resource-failure.ts";
 import { NodeFailure } from "../../../domain/runs/failure.ts";
 import { unstorableText } from "../../../domain/storable.ts";
-import { FetchFailed } from "../../../platform/fetch/guarded-fetch-errors.ts";
 import { S3ListUnreadable, S3Refused, UnusableKey } from "../../../platform/s3/buckets.ts";
 import type { Buckets } from "../../../platform/s3/buckets.ts";
 import { waitAfter } from "../../../platform/s3/try-again.ts";
@@ -100,8 +99,5 @@ function asFailure(error: unknown): unknown {
   if (error instanceof S3ListUnreadable) return new ResourceFailure("source_broken", error.message, { cause: error });
   if (error instanceof UnusableKey) return new ResourceFailure("object_name_unusable", `${error.message}.`);
   if (error instanceof NodeFailure) return new ResourceFailure(error.code, error.message);
-  if (error instanceof FetchFailed || (error instanceof Error && error.name === "FetchRefused")) {
-    return asResourceFailure(error);
-  }
-  return error;
+  return asResourceFailure(error);
 }

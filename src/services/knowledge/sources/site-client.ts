@@ -5,7 +5,7 @@ import { FetchFailed, FetchRefused } from "../../../platform/fetch/guarded-fetch
 import { ALL_ALLOWED, NOTHING_ALLOWED, ROBOTS_BYTES, readRobots } from "../../../platform/sites/robots.ts";
 import type { Robots } from "../../../platform/sites/robots.ts";
 import { asResourceFailure, fetchPage } from "../fetch-page.ts";
-import type { PageAnswer, PageDeps, PageVersion } from "../fetch-page.ts";
+import type { PageAnswer, PageDeps, PageRequest } from "../fetch-page.ts";
 
 /** Most hosts whose robots.txt is cached. */
 const MAX_HOSTS = 1000;
@@ -17,19 +17,10 @@ export interface SiteDeps extends PageDeps {
   readonly delayMs: number;
 }
 
-/** Reads pages of sites as their robots.txt allows, at a polite rate. For one sync in one process. */
-export interface SiteClient {
-  robots(url: string, signal: AbortSignal): Promise<Robots>;
-  /** The bytes at a URL. Throws ResourceFailure. */
-  load(url: string, maxBytes: number, signal: AbortSignal): Promise<Buffer>;
-  /** A page. With `respectful: false` it ignores robots.txt, for a single URL that a person added. Throws ResourceFailure. */
-  page(
-    url: string,
-    options: { readonly known: PageVersion | null; readonly respectful: boolean; readonly signal: AbortSignal },
-  ): Promise<PageAnswer>;
-}
+export type SiteClient = ReturnType<typeof createSiteClient>;
 
-export function createSiteClient(deps: SiteDeps): SiteClient {
+/** Reads pages of sites as their robots.txt allows, at a polite rate. For one sync in one process. */
+export function createSiteClient(deps: SiteDeps) {
   const { guardedFetch, version, delayMs } = deps;
   const rules = new Map<string, Promise<Robots>>();
   /** The earliest time of the next request to a host. */
@@ -104,7 +95,8 @@ export function createSiteClient(deps: SiteDeps): SiteClient {
 
   return {
     robots,
-    async load(url, maxBytes, signal) {
+    /** The bytes at a URL. Throws ResourceFailure. */
+    async load(url: string, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
       const { delayMs: asked } = await allowed(url, signal);
       return await twice(async () => {
         await awaitSlot(url, Math.max(delayMs, asked ?? 0), signal);
@@ -119,7 +111,11 @@ export function createSiteClient(deps: SiteDeps): SiteClient {
         }
       }, signal);
     },
-    async page(url, { known, respectful, signal }) {
+    /** A page. With `respectful: false` it ignores robots.txt, for a single URL that a person added. Throws ResourceFailure. */
+    async page(
+      url: string,
+      { known, respectful, signal }: Omit<PageRequest, "url"> & { readonly respectful: boolean },
+    ): Promise<PageAnswer> {
       const asked = respectful ? (await allowed(url, signal)).delayMs : null;
       return await twice(async () => {
         await awaitSlot(url, Math.max(delayMs, asked ?? 0), signal);

@@ -45,29 +45,23 @@ export function createWebsiteSource(source: WebsiteSource, site: SiteClient): Kn
     const [first, ...rest] = left;
     if (first === undefined) return { addresses: [], failures: [], next: null };
     const failures: ListFailure[] = [];
-    const found = await readOne(first.url, failures, signal);
-    if (found?.isWhole === false) {
-      const message = `Only the first ${SITEMAP_ADDRESSES} URLs are read, the most that a sitemap may have: split the sitemap, and list the parts in an index.`;
-      failures.push({ address: first.url, code: "too_many_addresses", message });
-    }
+    const fail = (code: string, message: string, more: Pick<ListFailure, "hidesNothing"> = {}) =>
+      failures.push({ address: first.url, code, message, ...more });
+    const found = await readOne(first.url, fail, signal);
+    if (found?.isWhole === false)
+      fail(
+        "too_many_addresses",
+        `Only the first ${SITEMAP_ADDRESSES} URLs are read, the most that a sitemap may have: split the sitemap, and list the parts in an index.`,
+      );
     const nested = found?.isIndex === true ? found.addresses : [];
-    if (first.nested && nested.length > 0) {
-      failures.push({
-        address: first.url,
-        code: "sitemap_nested",
-        message: "A sitemap index inside a sitemap index is not read.",
-      });
-    }
+    if (first.nested && nested.length > 0)
+      fail("sitemap_nested", "A sitemap index inside a sitemap index is not read.");
     const more = first.nested ? rest : [...nested.map((url) => ({ url, nested: true })), ...rest];
-    if (more.length > MAX_SITEMAPS) {
-      const message = `Only the first ${MAX_SITEMAPS} sitemaps are read.`;
-      failures.push({ address: first.url, code: "too_many_sitemaps", message });
-    }
+    if (more.length > MAX_SITEMAPS) fail("too_many_sitemaps", `Only the first ${MAX_SITEMAPS} sitemaps are read.`);
     const tooLong = found?.isIndex === false ? found.tooLong.filter(isSelected) : (found?.tooLong ?? []);
     if (tooLong.length > 0) {
       const message = `URLs longer than ${MAX_ADDRESS} characters are not read: ${tooLong.length}, the first is ${tooLong[0]?.slice(0, SHOWN)}…`;
-      const pages = found?.isIndex === false ? { hidesNothing: true as const } : {};
-      failures.push({ address: first.url, code: "addresses_too_long", message, ...pages });
+      fail("addresses_too_long", message, found?.isIndex === false ? { hidesNothing: true } : {});
     }
     const next = more.slice(0, MAX_SITEMAPS);
     const pages = found === null || found.isIndex ? [] : found.addresses.filter(isSelected);
@@ -84,14 +78,16 @@ export function createWebsiteSource(source: WebsiteSource, site: SiteClient): Kn
     return urls.map((each) => ({ url: each, nested: false }));
   }
 
-  async function readOne(url: string, failures: ListFailure[], signal: AbortSignal): Promise<Sitemap | null> {
+  async function readOne(
+    url: string,
+    fail: (code: string, message: string) => void,
+    signal: AbortSignal,
+  ): Promise<Sitemap | null> {
     try {
       return await readSitemap(url, await site.load(url, SITEMAP_BYTES, signal));
     } catch (error) {
-      if (error instanceof ResourceFailure) failures.push({ address: url, code: error.code, message: error.message });
-      else if (error instanceof SitemapError)
-        failures.push({ address: url, code: "sitemap_broken", message: error.message });
-      else throw error;
+      if (!(error instanceof ResourceFailure || error instanceof SitemapError)) throw error;
+      fail(error instanceof ResourceFailure ? error.code : "sitemap_broken", error.message);
       return null;
     }
   }
