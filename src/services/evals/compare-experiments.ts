@@ -85,18 +85,12 @@ export interface Measured {
   readonly cost_usd: number;
 }
 
-interface MeasuredVersions {
-  readonly dataset_id: string;
-  readonly before: Measured;
-  readonly after: Measured;
-}
-
 /** The newest completed experiments of two versions with the same dataset and evaluators; null if there are none. */
 export async function measuredVersions(
   db: Db,
   projectId: string,
   versions: { readonly before: number; readonly after: number },
-): Promise<MeasuredVersions | null> {
+) {
   const found = await comparableExperiments(db, projectId, versions);
   return found && { dataset_id: found.after.dataset_id, before: measured(found.before), after: measured(found.after) };
 }

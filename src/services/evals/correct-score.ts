@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { Problem, invalid } from "../../domain/errors.ts";
+import { conflict, invalid } from "../../domain/errors.ts";
 import { VALUE_TYPES, numberOf, verdictOf } from "../../domain/evals/score-result.ts";
 import { isActive, verdictOf as verdictOfGates } from "../../domain/evals/experiment.ts";
 import { scoreMetadataSchema } from "../../domain/evals/score-metadata.ts";
@@ -105,10 +105,7 @@ export async function deleteScore(
   await db.orgTransaction(orgId, async (connection) => {
     const score = await requireScore(connection, scoreId, true);
     if (score.source === "evaluator")
-      throw new Problem(
-        "conflict",
-        "This score comes from an evaluator: correct it, or score the run again with a job.",
-      );
+      throw conflict("This score comes from an evaluator: correct it, or score the run again with a job.");
     await remove(connection, scoreId);
     await recordDeleted(connection, audited, score);
   });

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
-import { Problem, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
+import { Problem, conflict, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 import { distinct } from "../../domain/distinct.ts";
 import { tooLong } from "../../domain/evals/dataset.ts";
@@ -35,7 +35,6 @@ import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { Audit, RowAudit } from "../audit/audit.ts";
 import type { Parts } from "../parts.ts";
 
-/** The dependencies of operations on datasets. */
 export type DatasetDeps = Parts<"db" | "evaluation">;
 
 const DATASET = "dataset";
@@ -154,11 +153,8 @@ export async function brokenInputs(
 ): Promise<Map<number, string>> {
   const broken = new Map<number, string>();
   if (input_schema === null || rows.length === 0) return broken;
-  const checked = await evaluation.schema(
-    org_id,
-    input_schema,
-    rows.map((row) => row.inputs),
-  );
+  const inputs = rows.map((row) => row.inputs);
+  const checked = await evaluation.schema(org_id, input_schema, inputs);
   if (!checked.ok) throw invalid(["body"], `The dataset's input_schema is not valid: ${checked.message}`);
   for (const [index, [issue]] of checked.issues.entries()) {
     if (issue) broken.set(index, `inputs${issue.path.map((step) => `.${step}`).join("")} ${issue.message}`);
@@ -336,6 +332,6 @@ async function refusingTaken<T>(work: Promise<T>): Promise<T> {
     return await work;
   } catch (error) {
     if (!isUniqueViolation(error, "eval_dataset_rows_external_key")) throw error;
-    throw new Problem("conflict", "The dataset already has a row with this external_id: update that row.");
+    throw conflict("The dataset already has a row with this external_id: update that row.");
   }
 }

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
+import { invalid, invalidParts, notFound, required } from "../../domain/errors.ts";
 import { checkDefinition, evaluatorInputSchema, partsOf, scaleOf } from "../../domain/evals/evaluator.ts";
 import type { EvaluatorDefinition } from "../../domain/evals/evaluator.ts";
 import { defaultThreshold, kindOf } from "../../domain/evals/evaluators/index.ts";
@@ -25,7 +25,6 @@ import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 import type { Parts } from "../parts.ts";
 
-/** The dependencies of operations on evaluators. */
 export type EvaluatorDeps = Parts<"db" | "secrets" | "evaluation">;
 
 /** The evaluator with this ID. Throws 404. */
@@ -54,11 +53,7 @@ export async function requireDefinition(
   place: readonly string[] = ["body"],
 ): Promise<EvaluatorDefinition> {
   const checked = checkDefinition(await withParts(db, orgId, input, place));
-  if (!checked.ok) {
-    throw new ValidationProblem(
-      checked.faults.map(({ path, message }) => ({ loc: [...place, ...path], msg: message, type: "value_error" })),
-    );
-  }
+  if (!checked.ok) throw invalidParts(place, checked.faults);
   const { definition } = checked;
   for (const part of partsOf(definition)) {
     if (part.type === "llm_judge" && part.config.connection_id !== undefined) {
@@ -127,9 +122,8 @@ export async function createEvaluator(
 ): Promise<{ readonly row: EvaluatorRow; readonly secret: string | null }> {
   const { evaluator_id, org_id } = evaluator;
   const definition = await requireDefinition(deps, org_id, input);
-  const secret = definition.type === "webhook" ? newWebhookSecret() : null;
-  const sealed =
-    secret === null ? null : deps.secrets.seal(secret, secretContext("evaluators", evaluator_id, "secret"));
+  const context = secretContext("evaluators", evaluator_id, "secret");
+  const sealed = definition.type === "webhook" ? deps.secrets.seal(newWebhookSecret(), context) : null;
   const row = await deps.db.orgTransaction(org_id, async (connection) => {
     const created = await insertEvaluator(connection, { ...evaluator, definition, secret: sealed });
     const found = await requireEvaluator(connection, evaluator_id);
@@ -137,9 +131,7 @@ export async function createEvaluator(
     return found;
   });
   // An earlier attempt of the same request created the evaluator with its own secret, so that one is returned.
-  const kept =
-    row.secret === null ? null : deps.secrets.open(row.secret, secretContext("evaluators", evaluator_id, "secret"));
-  return { row, secret: kept };
+  return { row, secret: row.secret && deps.secrets.open(row.secret, context) };
 }
 
 /** The changeable fields; absent fields are unchanged. */

@@ -1,7 +1,7 @@
-import { Problem, invalid, required } from "../../domain/errors.ts";
+import { conflict, invalid, required } from "../../domain/errors.ts";
 import { checkGates, isActive, verdictOf } from "../../domain/evals/experiment.ts";
 import type { Gate, GateResult } from "../../domain/evals/experiment.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import type { Db } from "../../stores/db.ts";
 import { findDataset } from "../../stores/evals/datasets.ts";
 import { refuseUsed } from "./datasets.ts";
 import { activeJob, askToCancel, insertJob } from "../../stores/evals/experiment-jobs.ts";
@@ -18,18 +18,14 @@ import type { ExperimentPlan, ExperimentRow } from "../../stores/evals/experimen
 import { wantStarts } from "../../stores/starts/workflow-starts.ts";
 import { changeChecked, stated } from "../change.ts";
 import type { Given } from "../change.ts";
-import type { PlanCache } from "../projects/plans.ts";
 import { requireProject } from "../projects/projects.ts";
 import { pinEvaluators } from "./evaluators.ts";
 import { statusOf } from "./experiment-status.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
+import type { Parts } from "../parts.ts";
 
-/** The dependencies of operations on experiments. */
-export interface ExperimentDeps {
-  readonly db: Database;
-  readonly plans: PlanCache;
-}
+export type ExperimentDeps = Parts<"db" | "plans">;
 
 /** The request for an experiment. Absent versions mean the current ones; other absent fields take their defaults. */
 export interface ExperimentRequest extends Omit<ExperimentPlan, "dataset_version" | "evaluators"> {
@@ -111,8 +107,7 @@ export async function changeExperiment(
   const fixed = (Object.keys(given) as Array<keyof ExperimentRequest>).filter((name) => !ALWAYS.includes(name));
   const refuse = ({ state }: ExperimentRow): void => {
     if (state !== "DRAFT" && fixed.length > 0)
-      throw new Problem(
-        "conflict",
+      throw conflict(
         `The experiment is ${state}: only name, description and gates can be changed. Create a new experiment for other changes.`,
       );
   };
@@ -174,7 +169,7 @@ export async function deleteExperiment(
 ): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
     const experiment = await requireExperiment(connection, experimentId, true);
-    if (isActive(experiment.state)) throw new Problem("conflict", "The experiment is running: cancel it first.");
+    if (isActive(experiment.state)) throw conflict("The experiment is running: cancel it first.");
     const used_by = await experimentsUsing(connection, "baseline_experiment_id", experimentId, 100);
     refuseUsed(used_by, "Other experiments use this experiment as their baseline.");
     await markExperimentDeleted(connection, experimentId);
@@ -223,20 +218,18 @@ function requireAllowed(
     options.evaluator_ids?.findIndex((id) => !evaluators.some(({ evaluator_id }) => evaluator_id === id)) ?? -1;
   if (foreign !== -1) throw invalid(["body", "evaluator_ids", foreign], "Not an evaluator of this experiment");
   if (kind === "cancel") {
-    if (active === null) throw new Problem("conflict", `Nothing to cancel: the experiment is ${state}.`);
+    if (active === null) throw conflict(`Nothing to cancel: the experiment is ${state}.`);
     return;
   }
   if (kind === "export") {
-    if (state === "DRAFT") throw new Problem("conflict", "The experiment has not run: there is nothing to export.");
+    if (state === "DRAFT") throw conflict("The experiment has not run: there is nothing to export.");
     return;
   }
-  if (active !== null)
-    throw new Problem("conflict", `A job of kind ${active.kind} is running: wait for it, or cancel it.`);
+  if (active !== null) throw conflict(`A job of kind ${active.kind} is running: wait for it, or cancel it.`);
   if (kind === "run" && state !== "DRAFT")
-    throw new Problem(
-      "conflict",
+    throw conflict(
       `The experiment has already run (${state}): use rerun_failed, rerun_rows or score_only, or create a new experiment.`,
     );
   if (kind !== "run" && state === "DRAFT")
-    throw new Problem("conflict", "The experiment has not run yet: start it with a job of kind run.");
+    throw conflict("The experiment has not run yet: start it with a job of kind run.");
 }

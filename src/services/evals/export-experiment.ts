@@ -15,6 +15,7 @@ import { loadValues } from "./samples.ts";
 import type { Parts } from "../parts.ts";
 
 const ALL_ROWS = { state: null, row_id: null };
+/** Fields of a row, which are the first columns. */
 const OWN_COLUMNS = [
   "row_id",
   "external_id",
@@ -27,7 +28,7 @@ const OWN_COLUMNS = [
   "inputs",
   "expected_outputs",
   "outputs",
-];
+] as const;
 
 /** Writes the rows of an experiment with their scores into a file, which ends the job. */
 export async function exportExperiment(
@@ -60,21 +61,15 @@ export async function exportExperiment(
         const score = row.scores.find((each) => each.evaluator_id === evaluator_id);
         return [cell(score?.value), cell(score?.passed), score?.error?.code];
       });
-      const { row_id, external_id, repetition, run_id, error, latency_ms, cost_usd, inputs, expected_outputs } = row;
-      const told = [row_id, external_id, repetition, run_id, publicState(row.state), error?.code];
-      const own = [...told, latency_ms, cost_usd, inputs, expected_outputs, outputs].map(cell);
-      yield csvLine([...own, ...scores]);
+      const shown = { ...row, state: publicState(row.state), error: row.error?.code, outputs };
+      yield csvLine([...OWN_COLUMNS.map((name) => cell(shown[name])), ...scores]);
     }
   }
 
   async function* jsonl(): AsyncGenerator<string> {
     for await (const { place: _, ...row } of rows()) {
-      const line = {
-        ...row,
-        state: publicState(row.state),
-        outputs: row.outputs === null ? null : await loadValues(blobs, row.outputs),
-      };
-      yield `${JSON.stringify(line)}\n`;
+      const outputs = row.outputs && (await loadValues(blobs, row.outputs));
+      yield `${JSON.stringify({ ...row, state: publicState(row.state), outputs })}\n`;
     }
   }
 

@@ -1,7 +1,6 @@
 import { Readable } from "node:stream";
 import type { ImportSource, RunSourceFilter } from "../../domain/evals/import.ts";
-import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
-import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
+import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import { readRecords } from "../../platform/records.ts";
@@ -10,9 +9,9 @@ import { HIGHEST_ID } from "../../stores/keyset.ts";
 import { listRunsToImport } from "../../stores/evals/run-values.ts";
 import type { RunValues } from "../../stores/evals/run-values.ts";
 import { ROW_COLUMNS } from "./export-rows.ts";
+import { loadValues } from "./samples.ts";
 import type { Parts } from "../parts.ts";
 
-/** The dependencies of reading an import's records. */
 export interface SourceDeps extends Parts<"db" | "blobs" | "guardedFetch"> {
   /** Longest file behind a URL (bytes). */
   readonly maxBytes: number;
@@ -94,17 +93,11 @@ async function* recordsOfRuns(
 /** Inputs and outputs by node id. The run's id becomes the row's external id, so that no run is imported twice. */
 async function recordOfRun(blobs: BlobStore, run: RunValues): Promise<{ value: unknown } | { problem: string }> {
   try {
-    const [inputs, outputs] = [await loadAll(blobs, run.inputs), await loadAll(blobs, run.outputs ?? {})];
+    const inputs = await loadValues(blobs, run.inputs, "whole");
+    const outputs = await loadValues(blobs, run.outputs ?? {}, "whole");
     return { value: { ...inputs, ...outputs, inputs, expected_outputs: outputs, external_id: run.run_id } };
   } catch (error) {
     if (!(error instanceof BlobNotFound)) throw error;
     return { problem: "Values of the run no longer exist" };
   }
-}
-
-/** Loads values that are stored inline or in the blob store. */
-async function loadAll(blobs: BlobStore, values: Readonly<Record<string, StoredValue>>): Promise<JsonObject> {
-  const loaded: Array<[string, Json]> = [];
-  for (const [id, value] of Object.entries(values)) loaded.push([id, await loadValue(blobs, value)]);
-  return Object.fromEntries(loaded);
 }

@@ -6,38 +6,14 @@ import { countSeen, summariseScores } from "../../stores/evals/monitor-stats.ts"
 import type { ScoreSummary, SeenRuns, StatGroup, StatsRange, SummaryRow } from "../../stores/evals/monitor-stats.ts";
 
 /** Statistics of a period. */
-export interface Figures extends Omit<ScoreSummary, "passes" | "judged"> {
+interface Figures extends Omit<ScoreSummary, "passes" | "judged"> {
   readonly pass_rate: number | null;
   /** Null per flow version, because runs that were not sampled are only counted for all versions together. */
   readonly eligible: number | null;
   readonly sampled: number | null;
 }
 
-export interface Bucket extends Figures {
-  readonly start: string;
-  readonly end: string;
-  readonly group: string | null;
-}
-
-export interface ScoreStats {
-  readonly from: string;
-  readonly to: string;
-  readonly buckets: readonly Bucket[];
-  readonly totals: Figures;
-  readonly groups: ReadonlyArray<{
-    readonly group: string;
-    readonly totals: Figures;
-    readonly previous_period: Figures;
-  }>;
-  readonly previous_period: Figures & { readonly from: string; readonly to: string };
-  readonly coverage: {
-    readonly sampled: number | null;
-    readonly scored: number | null;
-    readonly errored: number | null;
-  };
-}
-
-export interface StatsRequest {
+interface StatsRequest {
   readonly from: number;
   readonly to: number;
   readonly granularity: Granularity;
@@ -46,7 +22,7 @@ export interface StatsRequest {
 }
 
 /** The statistics of a monitor over whole buckets; null if there would be too many. */
-export async function scoreStats(db: Db, monitorId: string, request: StatsRequest): Promise<ScoreStats | null> {
+export async function scoreStats(db: Db, monitorId: string, request: StatsRequest) {
   const { granularity, evaluator_ids, group_by } = request;
   const buckets = bucketsOf(request.from, request.to, granularity);
   if (buckets === null) return null;

@@ -1,6 +1,6 @@
 import { NO_ALERT, UNKNOWN_ALERT } from "../../domain/evals/alert.ts";
 import type { AlertSettings } from "../../domain/evals/alert.ts";
-import { Problem, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
+import { conflict, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
 import { monitorFilterSchema } from "../../domain/evals/monitor.ts";
 import type { MonitorFilter, MonitorLimits } from "../../domain/evals/monitor.ts";
 import { patched } from "../../domain/patch.ts";
@@ -28,7 +28,6 @@ import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 import type { Parts } from "../parts.ts";
 
-/** The dependencies of operations on monitors. */
 export type MonitorDeps = Parts<"logger" | "db" | "schedules" | "config">;
 
 export function monitorLimits(config: MonitorDeps["config"]): MonitorLimits {
@@ -169,10 +168,7 @@ function requireAlerted({ alert }: MonitorRow, evaluators: MonitorPlan["evaluato
     (each) => !evaluators.some(({ evaluator_id }) => evaluator_id === each.evaluator_id),
   );
   if (missing !== undefined)
-    throw new Problem(
-      "conflict",
-      `The alert has a condition on evaluator ${missing.evaluator_id}: change the alert first.`,
-    );
+    throw conflict(`The alert has a condition on evaluator ${missing.evaluator_id}: change the alert first.`);
 }
 
 /** Deletes a monitor, so that no further runs are sampled for it. Throws 404. */

@@ -15,21 +15,16 @@ import {
   claimProgressUpdate,
 } from "../../stores/evals/experiments.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
-import type { PlanCache } from "../projects/plans.ts";
 import { batchRunInput, insertBatchRuns, prepareBatchRun } from "../runs/batch-runs.ts";
 import type { NewBatchRun } from "../runs/batch-runs.ts";
 import type { RunLimits } from "../runs/create-run.ts";
-import type { StartInputs } from "../runs/start-inputs.ts";
 import { endOf, isOpen, stateOf } from "./end-experiment.ts";
 import { statusOf } from "./experiment-status.ts";
 import { scoreRuns } from "./score-runs.ts";
 import type { Scorer } from "./scorer.ts";
 import type { Parts } from "../parts.ts";
 
-/** The dependencies of running experiments. */
-export interface RunExperimentDeps extends Parts<"db" | "blobs"> {
-  readonly plans: PlanCache;
-  readonly startInputs: StartInputs;
+export interface RunExperimentDeps extends Parts<"db" | "blobs" | "plans" | "startInputs"> {
   readonly scorer: Scorer;
   readonly limits: RunLimits & { readonly max_input_bytes: number };
 }
@@ -115,15 +110,10 @@ export async function nextRows(
   const added = await db.orgTransaction(org_id, async (connection) => {
     // Another lane may have failed meanwhile, and runs added after the job's end would never start.
     if (!isWanted(await findJob(connection, job_id, "for share"))) return false;
-    await insertBatchRuns(
-      connection,
-      made.map(({ row }) => row),
-    );
-    await assignRuns(
-      connection,
-      experiment_id,
-      made.map(({ place, row: { run_id } }) => ({ place, run_id })),
-    );
+    const runs = made.map(({ row }) => row);
+    await insertBatchRuns(connection, runs);
+    const assigned = made.map(({ place, row: { run_id } }) => ({ place, run_id }));
+    await assignRuns(connection, experiment_id, assigned);
     if (refused.length > 0) await endRows(connection, experiment_id, refused);
     return true;
   });

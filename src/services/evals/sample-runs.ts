@@ -5,7 +5,7 @@ import type { RunState } from "../../domain/runs/run.ts";
 import type { DomainEvent } from "../../domain/webhooks/events.ts";
 import type { Db } from "../../stores/db.ts";
 import { countHours, enabledMonitors, labelsOf, takeRuns } from "../../stores/evals/monitor-runs.ts";
-import type { SamplingMonitor, TakenRun } from "../../stores/evals/monitor-runs.ts";
+import type { HourCount, SamplingMonitor, TakenRun } from "../../stores/evals/monitor-runs.ts";
 
 /**
  * Stores which finished runs monitors sample, in the transaction that relays their events; scoring happens later. For
@@ -35,42 +35,28 @@ interface Match {
 }
 
 /** A monitor's runs in one hour. */
-interface Hour {
-  readonly monitor: SamplingMonitor;
-  readonly hour: string;
+interface Hour extends Pick<HourCount, "monitor_id" | "org_id" | "hour"> {
   eligible: number;
-  readonly wanted: EndedRun[];
+  readonly sampled: EndedRun[];
 }
 
 async function take(db: Db, matches: readonly Match[]): Promise<void> {
   const hours = new Map<string, Hour>();
   for (const { monitor, run } of matches) {
     const hour = hourOf(run.ended_at);
-    const key = `${monitor.monitor_id} ${hour}`;
-    const found = hours.get(key) ?? { monitor, hour, eligible: 0, wanted: [] };
+    const { monitor_id, org_id, sampling_rate } = monitor;
+    const key = `${monitor_id} ${hour}`;
+    const found = hours.get(key) ?? { monitor_id, org_id, hour, eligible: 0, sampled: [] };
     hours.set(key, found);
     found.eligible += 1;
-    if (isSampled(run.run_id, monitor.sampling_rate)) found.wanted.push(run);
+    if (isSampled(run.run_id, sampling_rate)) found.sampled.push(run);
   }
-  const counts = [...hours.values()].map(({ monitor: { monitor_id, org_id }, hour, eligible, wanted }) => ({
-    monitor_id,
-    org_id,
-    hour,
-    eligible,
-    wanted: wanted.length,
-  }));
+  const counts = [...hours.values()].map(({ sampled, ...hour }) => ({ ...hour, wanted: sampled.length }));
   const granted = await countHours(db, counts);
-  const taken = granted.flatMap(({ monitor_id, hour, granted: count }) =>
-    (hours.get(`${monitor_id} ${hour}`)?.wanted ?? [])
-      .slice(0, count)
-      .map(({ org_id, run_id, flow_version, ended_at }): TakenRun => ({
-        monitor_id,
-        org_id,
-        run_id,
-        flow_version,
-        ended_at,
-      })),
-  );
+  const taken = granted.flatMap(({ monitor_id, hour, granted: count }): TakenRun[] => {
+    const runs = hours.get(`${monitor_id} ${hour}`)?.sampled ?? [];
+    return runs.slice(0, count).map((run) => ({ ...run, monitor_id }));
+  });
   if (taken.length > 0) await takeRuns(db, taken);
 }
 

@@ -9,7 +9,6 @@ import type { Citation } from "../../domain/knowledge/citations.ts";
 import type { KnowledgeResult } from "../../domain/knowledge/query.ts";
 import { isObject, jsonLength } from "../../domain/json.ts";
 
-/** The dependencies of creating samples. */
 export type SampleDeps = Parts<"db" | "blobs">;
 
 /**
@@ -50,14 +49,18 @@ export async function samplesOf(
   return samples;
 }
 
-/** Loads values that are stored inline or in the blob store; missing ones are omitted. */
-export async function loadValues(blobs: BlobStore, values: Readonly<Record<string, StoredValue>>): Promise<JsonObject> {
+/** Loads values that are stored inline or in the blob store. Missing ones are omitted or, with `whole`, throw BlobNotFound. */
+export async function loadValues(
+  blobs: BlobStore,
+  values: Readonly<Record<string, StoredValue>>,
+  whole?: "whole",
+): Promise<JsonObject> {
   const loaded: Array<[string, Json]> = [];
   for (const [id, value] of Object.entries(values)) {
     try {
       loaded.push([id, await loadValue(blobs, value)]);
     } catch (error) {
-      if (!(error instanceof BlobNotFound)) throw error;
+      if (whole || !(error instanceof BlobNotFound)) throw error;
     }
   }
   return Object.fromEntries(loaded);

@@ -56,12 +56,12 @@ export async function scoreRuns(
   const ids = runs.map(({ run_id }) => run_id);
   const evaluators = await deps.db.org(orgId, (connection) => pinnedEvaluators(connection, pins));
   const known = again ? new Set<string>() : await deps.db.org(orgId, (connection) => scoredBefore(connection, ids));
-  const openOf = (runId: string): PinnedEvaluator[] =>
-    evaluators.filter(({ evaluator_id, version }) => !known.has(`${runId} ${evaluator_id} ${version}`));
   // Groups runs that lack the same scores.
   const groups = new Map<string, { readonly asked: readonly PinnedEvaluator[]; readonly runs: RunToScore[] }>();
   for (const run of runs) {
-    const asked = openOf(run.run_id);
+    const asked = evaluators.filter(
+      ({ evaluator_id, version }) => !known.has(`${run.run_id} ${evaluator_id} ${version}`),
+    );
     const key = asked.map(({ evaluator_id, version }) => `${evaluator_id} ${version}`).join();
     const group = groups.get(key) ?? { asked, runs: [] };
     groups.set(key, group);
@@ -85,12 +85,8 @@ async function scoreTogether(
   { experiment_id, monitor_id, again = false, signal }: ScoreRunsOptions,
 ): Promise<void> {
   const isDetailed = evaluators.some(({ definition }) => readsWholeSample(definition));
-  const found = await samplesOf(
-    deps,
-    orgId,
-    runs.map(({ run_id }) => run_id),
-    isDetailed,
-  );
+  const ids = runs.map(({ run_id }) => run_id);
+  const found = await samplesOf(deps, orgId, ids, isDetailed);
   const samples = runs.flatMap(({ run_id, expected_outputs, metadata }) => {
     const sample = found.get(run_id);
     if (sample === undefined) return [];

@@ -18,7 +18,6 @@ import { NotJudged, addedUp, judge } from "./judge.ts";
 import type { JudgeModel } from "./judge.ts";
 import type { Parts } from "../parts.ts";
 
-/** The dependencies of scoring samples. */
 export interface ScorerDeps extends Parts<"guardedFetch" | "secrets" | "version" | "evaluation"> {
   readonly embedders: EmbedderSource;
   readonly sandbox: Sandbox;
@@ -40,18 +39,7 @@ export interface Scored extends ScoreResult {
   readonly rendered_prompt: string | null;
 }
 
-export interface Scorer {
-  /**
-   * The scores of each sample, in the order of the evaluators. Throws only errors that neither the evaluator nor the
-   * sample has caused.
-   */
-  score(
-    orgId: string,
-    evaluators: readonly ScoringEvaluator[],
-    samples: readonly EvalSample[],
-    signal?: AbortSignal,
-  ): Promise<Scored[][]>;
-}
+export type Scorer = ReturnType<typeof createScorer>;
 
 /** Most samples that are scored together, and their longest total (characters). */
 const BATCH = 100;
@@ -66,14 +54,36 @@ interface Made {
   readonly prompt?: string;
 }
 
-export function createScorer(deps: ScorerDeps): Scorer {
+export function createScorer(deps: ScorerDeps) {
+  return {
+    /**
+     * The scores of each sample, in the order of the evaluators. Throws only errors that neither the evaluator nor the
+     * sample has caused.
+     */
+    async score(
+      orgId: string,
+      evaluators: readonly ScoringEvaluator[],
+      samples: readonly EvalSample[],
+      signal?: AbortSignal,
+    ): Promise<Scored[][]> {
+      const scoreBatch = scoringFor(deps, orgId, signal);
+      const rows: Scored[][] = [];
+      for (const batch of batchesOf(samples)) {
+        signal?.throwIfAborted();
+        rows.push(...(await scoreBatch(evaluators, batch)));
+      }
+      return rows;
+    },
+  };
+}
+
+/** Returns a function that scores a batch of samples. */
+function scoringFor(deps: ScorerDeps, orgId: string, signal: AbortSignal | undefined) {
   /** The results of one definition for all samples; the definition is an evaluator's or part of a composite. */
   async function byCalling(
-    orgId: string,
     definition: EvaluatorDefinition,
     { evaluator_id, secret }: ScoringEvaluator,
     samples: readonly EvalSample[],
-    signal: AbortSignal | undefined,
   ): Promise<Made[]> {
     switch (definition.type) {
       case "similarity": {
@@ -91,7 +101,7 @@ export function createScorer(deps: ScorerDeps): Scorer {
         }));
       }
       case "llm_judge":
-        return await eachAtOnce(samples, AT_ONCE, (sample) => judged(orgId, definition, sample, signal));
+        return await eachAtOnce(samples, AT_ONCE, (sample) => judged(definition, sample));
       default:
         throw new Error(`${definition.type} does not score by calling a service`);
     }
@@ -110,12 +120,7 @@ export function createScorer(deps: ScorerDeps): Scorer {
     }
   }
 
-  async function judged(
-    orgId: string,
-    definition: EvaluatorDefinition<"llm_judge">,
-    sample: EvalSample,
-    signal: AbortSignal | undefined,
-  ): Promise<Made> {
+  async function judged(definition: EvaluatorDefinition<"llm_judge">, sample: EvalSample): Promise<Made> {
     let prompt: string | undefined;
     try {
       const { prompt: source } = definition.config;
@@ -126,28 +131,20 @@ export function createScorer(deps: ScorerDeps): Scorer {
       // Spelled out, because templates treat null like an absent value.
       const expected = subject.expected === null ? "null" : (subject.expected ?? null);
       const told = tellable(subject);
-      const scope = scopeOf(sample, {
-        ...sample.detail?.nodes,
-        ...told,
-        output,
-        expected,
-        fence,
-      });
+      const scope = scopeOf(sample, { ...sample.detail?.nodes, ...told, output, expected, fence });
       const [rendered] = await deps.evaluation.sources(orgId, [{ language: "liquid", source }], scope);
       prompt = textOf(rendered ?? "");
       const call = { org_id: orgId, prompt, fence, sample: told, signal };
       const { finding, usage } = await judge(deps.judge, definition, call);
       return { outcome: { ok: true, finding }, usage, prompt };
     } catch (error) {
-      if (!(error instanceof EvaluatorError || error instanceof NodeFailure)) throw error;
-      const outcome: Outcome = { ok: false, code: error.code, message: error.message };
+      const outcome = refusalOf(error);
       const usage = error instanceof NotJudged ? { usage: error.usage } : {};
       return prompt === undefined ? { outcome } : { outcome, prompt, ...usage };
     }
   }
 
   async function composed(
-    orgId: string,
     definition: EvaluatorDefinition<"composite">,
     sample: EvalSample,
     results: readonly ScoreResult[],
@@ -159,9 +156,7 @@ export function createScorer(deps: ScorerDeps): Scorer {
       return { ok: false, code, message: `Part ${parts[broken]?.name}: ${message}` };
     }
     if (expression === undefined) {
-      const counted = results.map((result) =>
-        result.passed === null ? (numberOf(result) ?? 0) : result.passed ? 1 : 0,
-      );
+      const counted = results.map((result) => Number(result.passed ?? numberOf(result) ?? 0));
       const weights = parts.map(({ weight }) => weight);
       const total = weights.reduce((sum, weight) => sum + weight, 0);
       const value = counted.reduce((sum, count, i) => sum + count * (weights[i] ?? 0), 0) / (total || 1);
@@ -174,40 +169,29 @@ export function createScorer(deps: ScorerDeps): Scorer {
       }),
     );
     try {
-      const [value] = await deps.evaluation.sources(
-        orgId,
-        [{ language: "cel", source: expression }],
-        scopeOf(sample, nodes),
-      );
+      const source = { language: "cel", source: expression } as const;
+      const [value] = await deps.evaluation.sources(orgId, [source], scopeOf(sample, nodes));
       return { ok: true, finding: requireFinding(definition.score.data_type, value) };
     } catch (error) {
-      if (!(error instanceof EvaluatorError || error instanceof NodeFailure)) throw error;
-      return { ok: false, code: error.code, message: error.message };
+      return refusalOf(error);
     }
   }
 
-  async function scoreBatch(
-    orgId: string,
-    evaluators: readonly ScoringEvaluator[],
-    samples: readonly EvalSample[],
-    signal: AbortSignal | undefined,
-  ): Promise<Scored[][]> {
+  return async (evaluators: readonly ScoringEvaluator[], samples: readonly EvalSample[]): Promise<Scored[][]> => {
     // Parts of composites are scored like evaluators.
     const leaves = evaluators.flatMap((evaluator) =>
       partsOf(evaluator.definition).map((definition) => ({ definition, evaluator })),
     );
     const local = leaves.filter(({ definition }) => isLocal(definition.type));
-    const outcomes = await deps.evaluation.scores(
-      orgId,
-      local.map(({ definition }) => definition),
-      samples.map(({ detail: _detail, ...sample }) => sample),
-    );
+    const definitions = local.map(({ definition }) => definition);
+    const short = samples.map(({ detail: _detail, ...sample }) => sample);
+    const outcomes = await deps.evaluation.scores(orgId, definitions, short);
     const made: Made[][] = [];
     for (const leaf of leaves) {
       const place = local.indexOf(leaf);
       made.push(
         place === -1
-          ? await byCalling(orgId, leaf.definition, leaf.evaluator, samples, signal)
+          ? await byCalling(leaf.definition, leaf.evaluator, samples)
           : outcomes.map((ofSample) => ({ outcome: ofSample[place] ?? failureOf(undefined) })),
       );
     }
@@ -222,25 +206,20 @@ export function createScorer(deps: ScorerDeps): Scorer {
           const { parts } = definition.config;
           const results = parts.map((part, i) => resultOf(part, ofLeaves[i]?.[index]?.outcome ?? failureOf(undefined)));
           const usage = addedUp(ofLeaves.map((ofLeaf) => ofLeaf[index]?.usage).filter((each) => each !== undefined));
-          one = { outcome: await composed(orgId, definition, sample, results), ...(usage ? { usage } : {}) };
+          one = { outcome: await composed(definition, sample, results), ...(usage ? { usage } : {}) };
         }
         const { outcome, usage = null, prompt = null } = one ?? { outcome: failureOf(undefined) };
         rows[index]?.push({ ...resultOf(definition, outcome), usage, rendered_prompt: prompt });
       }
     }
     return rows;
-  }
-
-  return {
-    async score(orgId, evaluators, samples, signal) {
-      const rows: Scored[][] = [];
-      for (const batch of batchesOf(samples)) {
-        signal?.throwIfAborted();
-        rows.push(...(await scoreBatch(orgId, evaluators, batch, signal)));
-      }
-      return rows;
-    },
   };
+}
+
+/** The outcome of an evaluator that cannot score a sample. Throws any other error. */
+function refusalOf(error: unknown): Outcome {
+  if (!(error instanceof EvaluatorError || error instanceof NodeFailure)) throw error;
+  return { ok: false, code: error.code, message: error.message };
 }
 
 /** Whether an evaluator reads the whole sample: a judge, code or a webhook. */

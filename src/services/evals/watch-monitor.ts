@@ -51,7 +51,10 @@ export async function checkAlert({ db }: Pick<ScoreRunsDeps, "db">, { org_id, mo
     if (!monitor.alert.enabled) return;
     const { alert, alert_state } = monitor;
     const windows = await summariseWindows(connection, monitor_id, alert.conditions);
-    const observations = alert.conditions.map((condition, index) => observationOf(condition, windows[index]));
+    const observations = alert.conditions.map(({ metric }, index): Observation => {
+      const window = windows[index];
+      return window ? OBSERVE[metric](window) : { value: null, samples: 0 };
+    });
     const now = new Date(windows[0]?.now ?? Date.now());
     const { state, notice } = nextAlert(alert, alert_state, observations, now);
     await noteAlert(connection, monitor_id, state);
@@ -59,24 +62,24 @@ export async function checkAlert({ db }: Pick<ScoreRunsDeps, "db">, { org_id, mo
   });
 }
 
-function observationOf({ metric }: AlertCondition, window: WindowSummary | undefined): Observation {
-  if (window === undefined) return { value: null, samples: 0 };
-  const { n, mean, p10, passes, judged, errors } = window;
-  switch (metric) {
-    case "mean":
-      return { value: mean, samples: n };
-    case "p10":
-      return { value: p10, samples: n };
-    case "pass_rate":
-      return { value: judged === 0 ? null : passes / judged, samples: judged };
-    case "error_rate":
-      return { value: n + errors === 0 ? null : errors / (n + errors), samples: n + errors };
-    case "sample_count":
-      return { value: n, samples: n };
-    default:
-      return metric satisfies never;
-  }
-}
+type ByMetric<Value> = Readonly<Record<AlertCondition["metric"], Value>>;
+
+const OBSERVE: ByMetric<(window: WindowSummary) => Observation> = {
+  mean: ({ mean, n }) => ({ value: mean, samples: n }),
+  p10: ({ p10, n }) => ({ value: p10, samples: n }),
+  pass_rate: ({ passes, judged }) => ({ value: judged === 0 ? null : passes / judged, samples: judged }),
+  error_rate: ({ errors, n }) => ({ value: n + errors === 0 ? null : errors / (n + errors), samples: n + errors }),
+  sample_count: ({ n }) => ({ value: n, samples: n }),
+};
+
+/** Which scores cause a condition's alert; null if the condition is about their number. */
+const BLAME: ByMetric<(condition: AlertCondition) => Blame | null> = {
+  mean: ({ op, threshold }) => ({ kind: "numbers", below: isBelow(op), threshold }),
+  p10: ({ op, threshold }) => ({ kind: "numbers", below: isBelow(op), threshold }),
+  pass_rate: ({ op }) => ({ kind: "judged", passed: !isBelow(op) }),
+  error_rate: ({ op }) => (isBelow(op) ? null : { kind: "errors" }),
+  sample_count: () => null,
+};
 
 async function tell(
   db: Db,
@@ -88,7 +91,7 @@ async function tell(
   const runs = new Set<string>();
   if (notice !== "resolved")
     for (const [index, condition] of alert.conditions.entries()) {
-      const blame = blameOf(condition);
+      const blame = BLAME[condition.metric](condition);
       if (state.observed[index]?.breached !== true || blame === null) continue;
       for (const run_id of await blamedRuns(db, monitor_id, condition, blame, MAX_NAMED_RUNS)) runs.add(run_id);
     }
@@ -111,21 +114,4 @@ async function tell(
       run_ids: [...runs].slice(0, MAX_NAMED_RUNS),
     },
   });
-}
-
-/** Which scores cause a condition's alert; null if the condition is about their number. */
-function blameOf({ metric, op, threshold }: AlertCondition): Blame | null {
-  switch (metric) {
-    case "mean":
-    case "p10":
-      return { kind: "numbers", below: isBelow(op), threshold };
-    case "pass_rate":
-      return { kind: "judged", passed: !isBelow(op) };
-    case "error_rate":
-      return isBelow(op) ? null : { kind: "errors" };
-    case "sample_count":
-      return null;
-    default:
-      return metric satisfies never;
-  }
 }
