@@ -2,34 +2,20 @@ import { RateLimiterPostgres, RateLimiterRes } from "rate-limiter-flexible";
 import { Problem } from "../domain/errors.ts";
 import type { Database } from "../stores/db.ts";
 
-export interface RateLimitOptions {
+interface RateLimitOptions {
   /** Distinguishes this limiter's counts from those of others in the shared table. */
   readonly name: string;
   readonly points: number;
   readonly seconds: number;
 }
 
-/** Counts in Postgres, so that all API processes share the count and a restart does not reset it. */
-export interface RateLimiter {
-  /** Takes one point. Returns the headers to send; throws 429 if none is left. */
-  take(key: string): Promise<Record<string, string>>;
-  /** Takes one point; false if none is left. */
-  tryTake(key: string): Promise<boolean>;
-  /** Gives one point back. */
-  giveBack(key: string): Promise<void>;
-  /** Gives all points back. */
-  reset(key: string): Promise<void>;
-  /** Remembers the key for the whole period without taking a point. */
-  mark(key: string): Promise<void>;
-  /** Whether the key is counted or marked. */
-  has(key: string): Promise<boolean>;
-}
+export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
 /**
- * Headers follow draft-ietf-httpapi-ratelimit-headers: `RateLimit-Policy: "default";q=<points>;w=<seconds>` and
+ * Counts in Postgres, so that all API processes share the count and a restart does not reset it. Headers follow draft-ietf-httpapi-ratelimit-headers: `RateLimit-Policy: "default";q=<points>;w=<seconds>` and
  * `RateLimit: "default";r=<left>;t=<seconds until all are back>`.
  */
-export function createRateLimiter(db: Database, options: RateLimitOptions): RateLimiter {
+export function createRateLimiter(db: Database, options: RateLimitOptions) {
   const limiter = new RateLimiterPostgres({
     storeClient: poolOver(db),
     storeType: "pool",
@@ -64,22 +50,22 @@ export function createRateLimiter(db: Database, options: RateLimitOptions): Rate
     }
   }
   return {
-    async take(key) {
+    /** Takes one point. Returns the headers to send; throws 429 if none is left. */
+    async take(key: string): Promise<Record<string, string>> {
       const { left, isOver } = await consume(key);
       if (isOver) throw refusal(left);
       return headers(left);
     },
-    tryTake: async (key) => !(await consume(key)).isOver,
-    async giveBack(key) {
-      await limiter.reward(key);
-    },
-    async reset(key) {
-      await limiter.delete(key);
-    },
-    async mark(key) {
-      await limiter.set(key, 0, options.seconds);
-    },
-    has: async (key) => (await limiter.get(key)) !== null,
+    /** Takes one point; false if none is left. */
+    tryTake: async (key: string) => !(await consume(key)).isOver,
+    /** Gives one point back. */
+    giveBack: async (key: string) => void (await limiter.reward(key)),
+    /** Gives all points back. */
+    reset: async (key: string) => void (await limiter.delete(key)),
+    /** Remembers the key for the whole period without taking a point. */
+    mark: async (key: string) => void (await limiter.set(key, 0, options.seconds)),
+    /** Whether the key is counted or marked. */
+    has: async (key: string) => (await limiter.get(key)) !== null,
   };
 }
 

@@ -1,4 +1,4 @@
-import { Problem } from "../domain/errors.ts";
+import { conflict } from "../domain/errors.ts";
 import { countOthers } from "../stores/count-others.ts";
 import type { Db } from "../stores/db.ts";
 
@@ -11,5 +11,5 @@ const TABLES = {
 /** Throws 409 if the organisation already has `max` others. No other request can add one until the transaction ends. */
 export async function requireRoom(db: Db, what: keyof typeof TABLES, id: string, max: number): Promise<void> {
   if ((await countOthers(db, TABLES[what], id)) < max) return;
-  throw new Problem("conflict", `The organisation has ${max} ${what}, the maximum. Delete one first.`);
+  throw conflict(`The organisation has ${max} ${what}, the maximum. Delete one first.`);
 }

@@ -15,15 +15,7 @@ const MAX_CACHED = 10_000;
 /** The last use of a session is written at most once in this time. */
 const SEEN_EVERY_MS = 60_000;
 
-/** Finds the owner of a credential. */
-export interface CredentialLookup {
-  /** The owner of an API key or access token; null if it is unknown, expired or revoked. */
-  find(credential: string): Promise<Principal | null>;
-  /** The owner of a session cookie; null if the session has ended. */
-  findSession(secret: string): Promise<Principal | null>;
-  /** Drops a key, a session or all credentials of a user from the cache, so that this process sees a change immediately. */
-  readonly forget: (id: string) => void;
-}
+export type CredentialLookup = ReturnType<typeof createCredentialLookup>;
 
 interface Entry {
   readonly principal: Principal;
@@ -31,10 +23,10 @@ interface Entry {
 }
 
 /**
- * Looks credentials up in the database, each at most once in 3 s, however many requests arrive with it. Calls
+ * Finds the owners of credentials in the database, each at most once in 3 s, however many requests arrive with it. Calls
  * `onKeyUse` for every use of an API key; it must not block.
  */
-export function createCredentialLookup(db: Database, onKeyUse: (keyId: string) => void): CredentialLookup {
+export function createCredentialLookup(db: Database, onKeyUse: (keyId: string) => void) {
   const cache = new LRUCache<string, Principal>({ max: MAX_CACHED });
   const lookups = new Map<string, Promise<Entry | null>>();
 
@@ -69,16 +61,19 @@ export function createCredentialLookup(db: Database, onKeyUse: (keyId: string) =
   }
 
   return {
-    async find(credential) {
+    /** The owner of an API key or access token; null if it is unknown, expired or revoked. */
+    async find(credential: string): Promise<Principal | null> {
       const principal = await cached("bearer", credential, () => lookUp(credential));
       if (principal?.type === "org_api_key") onKeyUse(principal.id);
       return principal;
     },
-    async findSession(secret) {
+    /** The owner of a session cookie; null if the session has ended. */
+    async findSession(secret: string): Promise<Principal | null> {
       if (parseToken(secret) !== "session") return null;
       return cached("session", secret, () => lookUpSession(db, hashSecret(secret)));
     },
-    forget(id) {
+    /** Drops a key, a session or all credentials of a user from the cache, so that this process sees a change immediately. */
+    forget(id: string): void {
       lookups.clear();
       for (const [key, principal] of cache) if (principal.id === id || principal.session_id === id) cache.delete(key);
     },

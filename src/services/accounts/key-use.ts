@@ -7,13 +7,8 @@ const WRITE_EVERY_MS = 60_000;
 /** How long uses are collected before one write outside of any request. */
 const GATHER_MS = 1000;
 
-export interface KeyUseRecorder {
-  readonly note: (keyId: string) => void;
-  readonly close: () => Promise<void>;
-}
-
 /** Keeps `last_used_at` of API keys accurate to a minute, with one statement for all keys in use. */
-export function createKeyUseRecorder(db: Database, logger: Logger): KeyUseRecorder {
+export function createKeyUseRecorder(db: Database, logger: Logger) {
   const written = new Map<string, number>();
   let waiting = new Map<string, string>();
   let timer: NodeJS.Timeout | undefined;
@@ -30,7 +25,7 @@ export function createKeyUseRecorder(db: Database, logger: Logger): KeyUseRecord
   }
 
   return {
-    note(keyId) {
+    note(keyId: string): void {
       const now = Date.now();
       if (now - (written.get(keyId) ?? 0) < WRITE_EVERY_MS) return;
       if (written.size > 10_000) written.clear();

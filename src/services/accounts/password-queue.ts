@@ -2,24 +2,13 @@ import { Problem } from "../../domain/errors.ts";
 import { createLimit } from "../../platform/at-once.ts";
 import { createCounts } from "../counts.ts";
 
-export interface PasswordQueueLimits {
-  /** Most concurrent tasks. */
-  readonly atOnce: number;
-  /** Longest queue, in total and per key. */
-  readonly waiting: number;
-  readonly waitingOfOne: number;
-}
+/** Most concurrent tasks, and the longest queue in total and per key: low, as a scrypt hash takes 32 MiB and 200 ms. */
+const LIMITS = { atOnce: 2, waiting: 128, waitingOfOne: 32 };
 
-/** Low limits, because each scrypt hash takes 32 MiB and 200 ms of processor time. */
-const LIMITS: PasswordQueueLimits = { atOnce: 2, waiting: 128, waitingOfOne: 32 };
+export type PasswordQueue = ReturnType<typeof createPasswordQueue>;
 
 /** Bounds the number of concurrent password hashes; further ones are queued. */
-export interface PasswordQueue {
-  /** Does the work when a slot is free. The queue is served round robin. Throws 429 when the queue is full. */
-  take<T>(whose: string, work: () => Promise<T>): Promise<T>;
-}
-
-export function createPasswordQueue({ atOnce, waiting, waitingOfOne }: PasswordQueueLimits = LIMITS): PasswordQueue {
+export function createPasswordQueue({ atOnce, waiting, waitingOfOne } = LIMITS) {
   const limit = createLimit(atOnce);
   const queued = createCounts<string>();
   let all = 0;
@@ -28,7 +17,8 @@ export function createPasswordQueue({ atOnce, waiting, waitingOfOne }: PasswordQ
     queued.add(whose, more);
   }
   return {
-    async take(whose, work) {
+    /** Does the work when a slot is free. The queue is served round robin. Throws 429 when the queue is full. */
+    async take<T>(whose: string, work: () => Promise<T>): Promise<T> {
       if (all >= waiting || queued.of(whose) >= waitingOfOne)
         throw new Problem("rate_limited", "Too many passwords are being checked at the same time. Retry shortly.", {
           headers: { "Retry-After": "2" },

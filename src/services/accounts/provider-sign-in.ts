@@ -58,7 +58,7 @@ export class SignInRefused extends Error {
   }
 }
 
-export interface ReturnedSignIn {
+interface ReturnedSignIn {
   readonly provider: IdentityProvider;
   /** The full URL that the browser returned to. */
   readonly returned: URL;
@@ -68,21 +68,10 @@ export interface ReturnedSignIn {
 }
 
 /** Signs people in through identity providers. Both methods throw SignInRefused. */
-export interface ProviderSignInService {
-  /** Starts a browser's sign-in, identified by the browser's own secret. Returns the URL to redirect to. */
-  start(provider: IdentityProvider, redirectUri: string, browser: string, returnTo: string): Promise<string>;
-  /** The secret for the new session's cookie, and the page to redirect to. */
-  finish(signIn: ReturnedSignIn): Promise<{ readonly secret: string; readonly return_to: string }>;
-}
-
-export function createProviderSignIn(
-  db: Database,
-  oidc: OidcClient,
-  box: SecretBox,
-  forget: (id: string) => void,
-): ProviderSignInService {
+export function createProviderSignIn(db: Database, oidc: OidcClient, box: SecretBox, forget: (id: string) => void) {
   return {
-    async start(provider, redirectUri, browser, returnTo) {
+    /** Starts a browser's sign-in, identified by the browser's own secret. Returns the URL to redirect to. */
+    async start(provider: IdentityProvider, redirectUri: string, browser: string, returnTo: string): Promise<string> {
       const { url, state, ...checks } = await oidc.start(provider, redirectUri).catch(refuse);
       const hashes = { state_hash: hashSecret(state), browser_hash: hashSecret(browser) };
       const row = { ...hashes, ...checks, provider_id: provider.id, return_to: returnTo };
@@ -90,7 +79,8 @@ export function createProviderSignIn(
       return url;
     },
 
-    async finish({ provider, returned, browser, place }) {
+    /** The secret for the new session's cookie, and the page to redirect to. */
+    async finish({ provider, returned, browser, place }: ReturnedSignIn) {
       const state = returned.searchParams.get("state") ?? "";
       if (!isWhole(returned.searchParams)) throw new SignInRefused("address_invalid", new Error(NOT_WHOLE));
       const started = await db.system((connection) =>

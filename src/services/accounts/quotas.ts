@@ -19,7 +19,7 @@ import { holdApiKey } from "../../stores/accounts/api-keys.ts";
 import { countNodePlaces } from "../../stores/runs/node-places.ts";
 import { countLiveRuns } from "../../stores/runs/runs.ts";
 import type { RowAudit } from "../audit/audit.ts";
-import { changeLocked } from "../change.ts";
+import { changeLocked, stated } from "../change.ts";
 
 /** How long a process uses the quotas that it has read (ms). */
 const READ_FOR_MS = 5000;
@@ -28,14 +28,13 @@ const STORAGE_COUNTED_MS = 60_000;
 
 /** Quotas of an organisation that sets none itself. */
 export function defaultQuotas(config: Config): QuotaLimits {
-  const defaults = {
+  return stated({
     concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS,
     concurrent_nodes: config.MILLRACE_QUOTA_CONCURRENT_NODES,
     runs_per_minute: config.MILLRACE_QUOTA_RUNS_PER_MINUTE,
     storage_bytes: config.MILLRACE_QUOTA_STORAGE_BYTES,
     model_usd_month: config.MILLRACE_QUOTA_MODEL_USD_MONTH,
-  };
-  return Object.fromEntries(Object.entries(defaults).filter(([, most]) => most !== undefined));
+  });
 }
 
 /** The limits in effect: the organisation's, and those of a key. */
@@ -46,16 +45,14 @@ export interface HeldLimits {
   readonly key: QuotaLimits;
 }
 
-export interface QuotaReader {
-  /** The limits of an organisation and one of its keys. Changes take effect within five seconds. */
-  read(orgId: string, keyId: string | null): Promise<HeldLimits>;
-}
+export type QuotaReader = ReturnType<typeof createQuotaReader>;
 
 /** Caches quotas, so that new runs do not query the database each time. */
-export function createQuotaReader(db: Database, defaults: QuotaLimits): QuotaReader {
+export function createQuotaReader(db: Database, defaults: QuotaLimits) {
   const known = new LRUCache<string, ReturnType<typeof listQuotas>>({ max: 10_000, ttl: READ_FOR_MS });
   return {
-    async read(orgId, keyId) {
+    /** The limits of an organisation and one of its keys. Changes take effect within five seconds. */
+    async read(orgId: string, keyId: string | null): Promise<HeldLimits> {
       let reading = known.get(orgId);
       if (!reading) {
         reading = db.org(orgId, listQuotas);

@@ -11,12 +11,6 @@ import { secretContext } from "../../stores/secrets/sealed.ts";
 const LINK_SECONDS = 900;
 const SHOWN_CHARACTERS = 300;
 
-interface OpenedSession {
-  readonly session_id: string;
-  /** The cookie's value; only its hash is stored. */
-  readonly secret: string;
-}
-
 /** A user of an organisation. */
 export type Who = { readonly org_id: string; readonly user_id: string };
 
@@ -27,13 +21,13 @@ interface By {
   sealIdToken(sessionId: string): Buffer | null;
 }
 
-/** Opens a session for an authenticated user. `from` helps the person to recognise it; `record` is called in its transaction. */
+/** Opens a session for an authenticated user; `secret` is the cookie's value, whose hash is stored. `from` helps the person to recognise it; `record` is called in its transaction. */
 export async function openSession(
   db: Database,
   { org_id, user_id }: Who,
   from: { readonly user_agent: string; readonly address: string; readonly provider?: By },
   record: (db: Db, sessionId: string) => Promise<void>,
-): Promise<OpenedSession> {
+) {
   const secret = generateToken("session");
   const session_id = uuidv7();
   const session = {

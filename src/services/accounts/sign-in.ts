@@ -18,7 +18,7 @@ const GUESSES_BEYOND = { name: "sign-in-beyond", points: 20, seconds: 60 };
 /** Pairs of user and network with a sign-in during the last month; these are not slowed down. */
 const PLACES = { name: "sign-in-place", points: 1, seconds: MONTH };
 
-export interface SignInRequest {
+interface SignInRequest {
   readonly email: string;
   readonly password: string;
   /** The client's IP address. */
@@ -27,33 +27,19 @@ export interface SignInRequest {
   readonly orgId?: string | undefined;
 }
 
+export type SignIn = ReturnType<typeof createSignIn>;
+
 /** Checks passwords for everything that opens a session with one. */
-export interface SignIn {
-  /**
-   * The user with this e-mail address and password; null if there is none or the user is disabled, which callers cannot
-   * distinguish. Throws 429 for too many guesses or too many concurrent checks.
-   */
-  check(request: SignInRequest): Promise<User | null>;
-  /** The hash to store for a user's new password. Throws 429 for too many concurrent calls. */
-  hash(email: string, password: string, orgId: string): Promise<string>;
-}
-
-interface Counted {
-  /** Undoes the count if the password was not checked. */
-  takeBack(): Promise<void>;
-  /** Clears the counts after a correct password, and remembers the network. */
-  forgive(): Promise<void>;
-}
-
-export function createSignIn(db: Database, turns: PasswordQueue): SignIn {
+export function createSignIn(db: Database, turns: PasswordQueue) {
   const guesses = createRateLimiter(db, GUESSES);
   const guessesOfOne = createRateLimiter(db, GUESSES_OF_ONE);
   const guessesBeyond = createRateLimiter(db, GUESSES_BEYOND);
   const places = createRateLimiter(db, PLACES);
 
   /** Counts a guess before the check of its password, so that concurrent guesses all count. */
-  async function count(account: string, network: string): Promise<Counted> {
+  async function count(account: string, network: string) {
     const taken: Array<() => Promise<void>> = [];
+    /** Undoes the count if the password was not checked. */
     const takeBack = async (): Promise<void> => void (await Promise.all(taken.map((each) => each())));
     const pair = digest(`${account} ${network}`);
     try {
@@ -70,6 +56,7 @@ export function createSignIn(db: Database, turns: PasswordQueue): SignIn {
       await takeBack();
       throw error;
     }
+    /** Clears the counts after a correct password, and remembers the network. */
     const forgive = async (): Promise<void> => {
       await takeBack();
       await Promise.all([guesses.reset(pair), places.mark(pair)]);
@@ -80,10 +67,8 @@ export function createSignIn(db: Database, turns: PasswordQueue): SignIn {
   /** The user with this password, whose hash is renewed if it is outdated. */
   async function find(address: string, password: string, orgId: string | undefined): Promise<User | null> {
     const users = await usersWithAddress(db, address, orgId);
-    const matching = await matchPassword(
-      password,
-      users.map((each) => each.password_hash),
-    );
+    const hashes = users.map((each) => each.password_hash);
+    const matching = await matchPassword(password, hashes);
     const found = users.find((each) => matching.has(each.password_hash) && each.disabled_at === null);
     if (found && needsRehash(found.password_hash)) {
       const hash = await hashPassword(password, found.password_hash);
@@ -93,7 +78,11 @@ export function createSignIn(db: Database, turns: PasswordQueue): SignIn {
   }
 
   return {
-    async check({ email, password, address, orgId }) {
+    /**
+     * The user with this e-mail address and password; null if there is none or the user is disabled, which callers
+     * cannot distinguish. Throws 429 for too many guesses or too many concurrent checks.
+     */
+    async check({ email, password, address, orgId }: SignInRequest): Promise<User | null> {
       // Counted by the normalised address, so that another spelling of it gives no additional guesses.
       const account = userAddress(email);
       const network = networkOf(address);
@@ -108,7 +97,8 @@ export function createSignIn(db: Database, turns: PasswordQueue): SignIn {
       }
     },
 
-    hash: (email, password, orgId) => turns.take(orgId, () => hashForUser(db, email, password)),
+    /** The hash to store for a user's new password. Throws 429 for too many concurrent calls. */
+    hash: (email: string, password: string, orgId: string) => turns.take(orgId, () => hashForUser(db, email, password)),
   };
 }
 

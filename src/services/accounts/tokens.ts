@@ -22,17 +22,7 @@ export type TokenClient = Pick<TokenSession, "user_agent" | "address">;
 /** Longest part of a client's user agent that is kept (characters). */
 const MAX_USER_AGENT = 300;
 
-export interface TokenService {
-  /** Creates the tokens of a new session, and calls `record` in the same transaction. */
-  issue(user: Who, client: TokenClient, record?: (db: Db) => Promise<void>): Promise<TokenPair>;
-  /**
-   * Exchanges a refresh token, which can be used once, for a new pair of tokens. Null if it is not valid. A token that
-   * was used up before may have been stolen: then all sessions of the user end.
-   */
-  refresh(refreshToken: string, client: TokenClient): Promise<TokenPair | null>;
-}
-
-export function createTokenService(db: Database, forgetUser: (userId: string) => void): TokenService {
+export function createTokenService(db: Database, forgetUser: (userId: string) => void) {
   async function issue(
     user: Who,
     { user_agent, address }: TokenClient,
@@ -57,9 +47,15 @@ export function createTokenService(db: Database, forgetUser: (userId: string) =>
   }
 
   return {
-    issue: (user, client, record) => issue(user, client, { session_id: uuidv7(), began_at: null }, record),
+    /** Creates the tokens of a new session, and calls `record` in the same transaction. */
+    issue: (user: Who, client: TokenClient, record?: (db: Db) => Promise<void>) =>
+      issue(user, client, { session_id: uuidv7(), began_at: null }, record),
 
-    async refresh(refreshToken, client) {
+    /**
+     * Exchanges a refresh token, which can be used once, for a new pair of tokens. Null if it is not valid. A token that
+     * was used up before may have been stolen: then all sessions of the user end.
+     */
+    async refresh(refreshToken: string, client: TokenClient): Promise<TokenPair | null> {
       if (parseToken(refreshToken) !== "refresh") return null;
       const token = await db.system((connection) => findTokenByHash(connection, hashSecret(refreshToken)));
       if (!token || token.kind !== "refresh" || token.disabled_at !== null) return null;

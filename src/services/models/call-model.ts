@@ -47,14 +47,8 @@ export interface ModelReply extends ChatAnswer {
   readonly usage: CallUsage;
 }
 
-export interface CallUsage {
-  readonly input_tokens: number;
-  readonly output_tokens: number;
+export interface CallUsage extends Pick<ModelCallRow, "input_tokens" | "output_tokens" | "cost_usd" | "estimated"> {
   readonly total_tokens: number;
-  /** Null if the model has no price. */
-  readonly cost_usd: number | null;
-  /** Whether the tokens are estimated, because the endpoint did not count them. */
-  readonly estimated: boolean;
 }
 
 export interface ModelCaller {
@@ -87,6 +81,19 @@ const RECORDED_BYTES_PER_TOKEN = 400;
 export function createModelCaller({ db, models, prices, defaultMonth }: ModelCallerDeps): ModelCaller {
   const spending = createSpending(db, defaultMonth);
 
+  /** The record of a call that used these tokens. */
+  function rowOf(
+    { org_id, project_id, run_id, path, attempt, step }: ModelCall,
+    { connection, model }: ResolvedModel,
+    used: { readonly input: number; readonly output: number; readonly cached: number },
+    end: Pick<ModelCallRow, "call_id" | "key_id" | "latency_ms" | "finish_reason" | "estimated">,
+  ): ModelCallRow {
+    const connection_id = connection?.connection_id ?? null;
+    const place = { org_id, project_id, run_id, path, attempt, step, model, connection_id };
+    const tokens = { input_tokens: used.input, output_tokens: used.output, cached_tokens: used.cached };
+    return { ...place, ...tokens, cost_usd: costOf(prices, model, used), ...end };
+  }
+
   async function ask(
     call: ModelCall,
     resolved: ResolvedModel,
@@ -107,20 +114,11 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
       const output = tokens?.output_tokens ?? Math.ceil(received.length / CHARS_PER_TOKEN);
       const cached = tokens?.cached_tokens ?? 0;
       const estimated = tokens === null || tokens.input_tokens === null || tokens.output_tokens === null;
-      const cost_usd = costOf(prices, model, { input, output, cached });
+      const { call_id, key_id } = admitted;
+      const end = { call_id, key_id, latency_ms: Date.now() - began, finish_reason: finish, estimated };
+      const row = rowOf(call, resolved, { input, output, cached }, end);
+      const { cost_usd } = row;
       const usage = { input_tokens: input, output_tokens: output, total_tokens: input + output, cost_usd, estimated };
-      const row: ModelCallRow = {
-        ...rowOf(call, resolved),
-        call_id: admitted.call_id,
-        input_tokens: input,
-        output_tokens: output,
-        cached_tokens: cached,
-        cost_usd,
-        latency_ms: Date.now() - began,
-        finish_reason: finish,
-        estimated,
-        key_id: admitted.key_id,
-      };
       // The call must be paid for even if its answer cannot be stored, so it is recorded first and the node then asks
       // again.
       const kept: { readonly keep?: KeepAnswer; readonly error?: unknown } =
@@ -171,25 +169,14 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
   /** Records a call whose process died before recording it; such a call counts as paid for. */
   async function writeLost(call: ModelCall, resolved: ResolvedModel): Promise<void> {
     const { org_id, run_id, path } = call;
-    const input_tokens = Math.ceil(askedChars(call.request) / CHARS_PER_TOKEN);
-    const cost_usd = costOf(prices, resolved.model, { input: input_tokens, output: 0, cached: 0 });
+    const used = { input: Math.ceil(askedChars(call.request) / CHARS_PER_TOKEN), output: 0, cached: 0 };
     await db.orgTransaction(org_id, async (connected) => {
       if (run_id !== null) await deleteReservationsOf(connected, run_id, path);
       if (await hasModelCall(connected, call)) return;
       const limits = await spendingLimits(connected, run_id);
-      const row: ModelCallRow = {
-        ...rowOf(call, resolved),
-        call_id: uuidv7(),
-        input_tokens,
-        output_tokens: 0,
-        cached_tokens: 0,
-        cost_usd,
-        latency_ms: 0,
-        finish_reason: "lost",
-        estimated: true,
-        key_id: limits.key_id,
-      };
-      await spending.recordLost(connected, row, limits);
+      const { key_id } = limits;
+      const end = { call_id: uuidv7(), key_id, latency_ms: 0, finish_reason: "lost", estimated: true };
+      await spending.recordLost(connected, rowOf(call, resolved, used, end), limits);
     });
   }
 
@@ -218,12 +205,6 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
       throw new Error("no model was called");
     },
   };
-}
-
-/** The part of a call's record that is known before the call. */
-function rowOf({ org_id, project_id, run_id, path, attempt, step }: ModelCall, { connection, model }: ResolvedModel) {
-  const connection_id = connection?.connection_id ?? null;
-  return { org_id, project_id, run_id, path, attempt, step, model, connection_id };
 }
 
 /** Length of the question, to estimate its tokens; pictures and recordings do not count. */

@@ -4,17 +4,14 @@ import { currentSpan, withinSpan } from "../../platform/tracing/current.ts";
 import { serverOf } from "../../platform/tracing/outbound.ts";
 import { randomSpanId } from "../../platform/tracing/trace-context.ts";
 import { beginSpan } from "../../platform/tracing/tracer.ts";
+import type { ModelCallRow } from "../../stores/models/model-calls.ts";
 import type { ResolvedModel } from "./resolve-model.ts";
 import type { Json } from "../../domain/json.ts";
 import { redactSecrets } from "../../platform/logging/redaction.ts";
 
 /** The parts of an answer that a span reports. */
 interface Answered extends ChatAnswer {
-  readonly usage: {
-    readonly input_tokens: number;
-    readonly output_tokens: number;
-    readonly cost_usd: number | null;
-  };
+  readonly usage: Pick<ModelCallRow, "input_tokens" | "output_tokens" | "cost_usd">;
 }
 
 /**

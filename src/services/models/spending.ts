@@ -30,12 +30,7 @@ const MAX_WAIT_MS = 2000;
 const INSIST_MS = 600_000;
 
 /** A call about to be made. */
-export interface CostlyCall {
-  readonly org_id: string;
-  /** Null for a judge's call. */
-  readonly run_id: string | null;
-  readonly path: string;
-  readonly model: string;
+export interface CostlyCall extends Pick<ModelCallRow, "org_id" | "run_id" | "path" | "model"> {
   /** The upper estimate of its cost (US dollars); null if the model has no price. */
   readonly amount: number | null;
   readonly signal: AbortSignal;

@@ -6,12 +6,7 @@ const OF_VISITOR = 10;
 const OF_NETWORK = 200;
 
 /** Bounds the open streams of pages: each costs memory and a check every other second, and a page needs one or two. */
-export interface OpenStreams {
-  /** Passes a stream on, and counts it until it ends. Throws 429 before it begins. */
-  hold<T>(visitorId: string, network: string, stream: AsyncGenerator<T, void>): AsyncGenerator<T, void>;
-}
-
-export function createOpenStreams(): OpenStreams {
+export function createOpenStreams() {
   const open = createCounts<string>();
 
   async function* counted<T>(keys: readonly string[], stream: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
@@ -24,7 +19,8 @@ export function createOpenStreams(): OpenStreams {
   }
 
   return {
-    hold(visitorId, network, stream) {
+    /** Passes a stream on, and counts it until it ends. Throws 429 before it begins. */
+    hold<T>(visitorId: string, network: string, stream: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
       const keys = [`visitor ${visitorId}`, `network ${network}`] as const;
       if (open.of(keys[0]) >= OF_VISITOR || open.of(keys[1]) >= OF_NETWORK)
         throw new Problem("rate_limited", "Too many open streams. Close other tabs of this page, or retry later.", {

@@ -45,30 +45,7 @@ const GUESSES_OF_ALL = { name: "page-passwords", points: 300, seconds: HOUR };
 const GUESSES_OF_REGION = { name: "page-region", points: 3, seconds: DAY };
 const GUESSES_BEYOND = { name: "page-beyond", points: 5000, seconds: DAY };
 
-/** Admits people without an account to published pages. */
-export interface PageDoor {
-  /** The page with this token, whatever its status; null if there is none. */
-  find(token: string): Promise<PageRow | null>;
-  /** The page with this token. Throws 404, and 410 if it is revoked or expired. */
-  open(token: string): Promise<PageRow>;
-  /** The visitor with this handle; null if it is unknown, expired, of another page, or of before the last change of the password. */
-  visitor(page: PageRow, handle: string): Promise<VisitorRow | null>;
-  /** A new visitor. Throws 401 for a wrong password, and 429 for too many visitors or guesses from a network. */
-  enter(page: PageRow, password: string | undefined, network: string): Promise<Handle>;
-  /** Counts one request of a network in this process. Throws 429. */
-  countRequest(network: string): Promise<void>;
-  /** Counts a run or an upload against the limits of the page. Throws 429. */
-  countStart(page: PageRow, visitorId: string, network: string): Promise<void>;
-  /** Drops a page from the cache, so that this process sees its change immediately. */
-  forget(pageId: string): void;
-}
-
-/** The secret by which a page knows a browser. */
-export interface Handle {
-  readonly visitor: string;
-  /** When it expires unless it is used. */
-  readonly expires_at: string;
-}
+export type PageDoor = ReturnType<typeof createPageDoor>;
 
 /** A new token of a page's URL. */
 export function newPageToken(): { readonly token: string; readonly hash: Buffer } {
@@ -76,7 +53,8 @@ export function newPageToken(): { readonly token: string; readonly hash: Buffer 
   return { token, hash: hashSecret(token) };
 }
 
-export function createPageDoor(db: Database, passwords: PasswordQueue, requestsPerMinute: number): PageDoor {
+/** Admits people without an account to published pages. */
+export function createPageDoor(db: Database, passwords: PasswordQueue, requestsPerMinute: number) {
   // The keys are digests, so that a heap dump contains no tokens. An object, because null cannot be cached.
   const pages = new LRUCache<string, { readonly page: PageRow | null }>({ max: MAX_CACHED, ttl: CACHE_MS });
   const visitors = new LRUCache<string, VisitorRow>({ max: MAX_CACHED, ttl: VISITOR_CACHE_MS });
@@ -97,6 +75,7 @@ export function createPageDoor(db: Database, passwords: PasswordQueue, requestsP
     return limiter;
   }
 
+  /** The page with this token, whatever its status; null if there is none. */
   async function find(token: string): Promise<PageRow | null> {
     if (!TOKEN.test(token)) return null;
     const hash = hashSecret(token);
@@ -155,14 +134,16 @@ export function createPageDoor(db: Database, passwords: PasswordQueue, requestsP
 
   return {
     find,
-    async open(token) {
+    /** The page with this token. Throws 404, and 410 if it is revoked or expired. */
+    async open(token: string): Promise<PageRow> {
       const page = await find(token);
       if (page === null) throw notFound("page");
       if (pageStatus(page, Date.now()) !== "active")
         throw new Problem("page_closed", "This page is no longer available.");
       return page;
     },
-    async visitor(page, handle) {
+    /** The visitor with this handle; null if it is unknown, expired, of another page, or of before the last change of the password. */
+    async visitor(page: PageRow, handle: string): Promise<VisitorRow | null> {
       if (!HANDLE.test(handle)) return null;
       const hash = hashSecret(handle);
       const key = `${page.page_id} ${hash.toString("base64")}`;
@@ -176,7 +157,8 @@ export function createPageDoor(db: Database, passwords: PasswordQueue, requestsP
       visitors.set(key, touched ? { ...visitor, seen_at: new Date().toISOString() } : visitor);
       return visitor;
     },
-    async enter(page, password, network) {
+    /** The secret by which the page knows a new visitor. Throws 401 for a wrong password, and 429 for too many visitors or guesses. */
+    async enter(page: PageRow, password: string | undefined, network: string) {
       await arrivals.take(countedAs(page.page_id, network));
       await checkPassword(page, password, network);
       const visitor = `v_${randomBytes(SECRET_BYTES).toString("base64url")}`;
@@ -187,20 +169,23 @@ export function createPageDoor(db: Database, passwords: PasswordQueue, requestsP
       );
       return { visitor, expires_at: new Date(Date.now() + VISITOR_DAYS * DAY * 1000).toISOString() };
     },
-    async countRequest(network) {
+    /** Counts one request of a network in this process. Throws 429. */
+    async countRequest(network: string): Promise<void> {
       await requests.consume(network).catch((left: { readonly msBeforeNext?: number }) => {
         throw new Problem("rate_limited", "Too many requests from this network. Retry later.", {
           headers: { "Retry-After": String(Math.max(1, Math.ceil((left.msBeforeNext ?? 1000) / 1000))) },
         });
       });
     },
-    async countStart({ page_id, rate_limits }, visitorId, network) {
+    /** Counts a run or an upload against the limits of the page. Throws 429. */
+    async countStart({ page_id, rate_limits }: PageRow, visitorId: string, network: string): Promise<void> {
       // The narrowest first: a visitor over its limit takes nothing from the others.
       await startsOf("page-visitor", rate_limits.visitor).take(visitorId);
       await startsOf("page-network", rate_limits.network).take(countedAs(page_id, network));
       await startsOf("page", rate_limits.page).take(page_id);
     },
-    forget(pageId) {
+    /** Drops a page from the cache, so that this process sees its change immediately. */
+    forget(pageId: string): void {
       lookups.clear();
       for (const [key, { page }] of pages) if (page?.page_id === pageId) pages.delete(key);
     },

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { Problem, invalid, notFound, required } from "../../domain/errors.ts";
+import { Problem, conflict, invalid, notFound, required } from "../../domain/errors.ts";
 import { describeFlow } from "../../domain/flow/io/io-schema.ts";
 import type { FlowIo } from "../../domain/flow/io/io-schema.ts";
 import { chatEnds } from "../../domain/pages/chat-ends.ts";
@@ -102,7 +102,7 @@ export async function createPage(
     await requireHeld(connection);
     if (!(await existsProject(connection, project_id))) throw notFound("project");
     if ((await pages.countOpenPages(connection, project_id)) >= MAX_PAGES)
-      throw new Problem("conflict", `The project has ${MAX_PAGES} pages, the maximum. Revoke one first.`);
+      throw conflict(`The project has ${MAX_PAGES} pages, the maximum. Revoke one first.`);
     const sealed = secrets.seal(token, tokenContext(page_id));
     await pages.insertPage(connection, { ...page, token: sealed, token_hash: hash });
     const created = required(await pages.findPage(connection, project_id, page_id), "page");
@@ -127,7 +127,7 @@ export async function changePage(
     revisionOf: ({ revision }) => revision,
     requireMatch,
     async prepare(row) {
-      if (row.revoked_at !== null) throw new Problem("conflict", "The page is revoked. Create another one.");
+      if (row.revoked_at !== null) throw conflict("The page is revoked. Create another one.");
       const given = change(row);
       const next = { ...row, ...given };
       // What the flow has become since then is no fault of a change of the look.

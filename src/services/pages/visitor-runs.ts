@@ -14,7 +14,6 @@ import {
 import type { VisitorRow } from "../../stores/pages/visitors.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import type { FlowCache } from "../projects/flow-cache.ts";
 import { flowForVisitor } from "./pages.ts";
 import { requireInputs } from "../runs/run-inputs.ts";
 import type { RunService } from "../runs/run-service.ts";
@@ -23,8 +22,7 @@ import type { Parts } from "../parts.ts";
 /** Longest title that a conversation gets from its first question, in characters. */
 const QUESTION_CHARS = 80;
 
-export interface VisitorRunDeps extends Parts<"db" | "maxInputBytes"> {
-  readonly flows: FlowCache;
+export interface VisitorRunDeps extends Parts<"db" | "maxInputBytes" | "flows"> {
   readonly runService: Pick<RunService, "create">;
 }
 
@@ -50,18 +48,11 @@ export async function inConversation<T>(
   const { org_id, project_id, page_id } = page;
   const { visitor_id } = visitor;
   const conversation_id = conversationId ?? uuidv7();
+  const own = { conversation_id, org_id, project_id, page_id };
   const user_id = visitorUserId(visitor_id, conversation_id);
   await db.org(org_id, async (connection) => {
     if (conversationId === undefined)
-      await insertVisitorConversation(connection, {
-        conversation_id,
-        org_id,
-        project_id,
-        page_id,
-        visitor_id,
-        user_id,
-        title,
-      });
+      await insertVisitorConversation(connection, { ...own, visitor_id, user_id, title });
     else if (!(await touchVisitorConversation(connection, visitor_id, conversation_id, title)))
       throw notFound("conversation");
   });
@@ -123,23 +114,10 @@ export async function startVisitorRun(
     { loc: ["body", "inputs"], reserved: [] },
   );
   const of = { conversation_id: wanted.conversation_id, title: titleOf(plan, inputs) };
+  const run = { org_id, run_id, project_id, version, plan, environment, inputs };
+  const caller = { run_type: "api", ran_by_type: "page", ran_by_id: page.page_id } as const;
   return inConversation(db, wanted, of, ({ user_id }) =>
-    runService.create(
-      {
-        org_id,
-        run_id,
-        project_id,
-        version,
-        plan,
-        environment,
-        inputs,
-        user_id,
-        run_type: "api",
-        ran_by_type: "page",
-        ran_by_id: page.page_id,
-      },
-      { repeated: false },
-    ),
+    runService.create({ ...run, ...caller, user_id }, { repeated: false }),
   );
 }
 

@@ -90,10 +90,8 @@ async function outputsOfOthers(
   const actions = references.filter(({ kind }) => kind === "action");
   const calls = references.filter(({ kind, id }) => kind === "project" && isUuid(id) && isWithin(among, id));
   return db.org(caller.org_id, async (connection) => {
-    const found = await findActions(
-      connection,
-      actions.map(({ id }) => id),
-    );
+    const ids = actions.map(({ id }) => id);
+    const found = await findActions(connection, ids);
     const flows = await describeCalledFlows(
       connection,
       calls.map(({ id, version, environment }) => ({ project_id: id, version: Number(version ?? -1), environment })),

@@ -101,18 +101,9 @@ export async function deployFlow(
   if (problems.some(isError)) throw invalidFlow(problems, deployment.loc);
   const same = await findFlowVersionByContent(db, projectId, content_hash);
   if (!same) {
-    const version = await takeNextVersion(db, projectId);
-    await insertFlowVersion(db, {
-      project_id: projectId,
-      org_id,
-      version,
-      ...flow,
-      content_hash,
-      notes,
-      created_by: deployer.id,
-      rights: keptRights(deployer),
-    });
-    const whose = { project_id: projectId, org_id, version };
+    const whose = { project_id: projectId, org_id, version: await takeNextVersion(db, projectId) };
+    const made = { created_by: deployer.id, rights: keptRights(deployer) };
+    await insertFlowVersion(db, { ...whose, ...flow, ...made, content_hash, notes });
     await insertFlowReferences(db, whose, flowReferences(flow.definition));
   } else {
     await keepVersionRights(db, same, keptRights(deployer));
@@ -120,18 +111,10 @@ export async function deployFlow(
   }
   const version = await findFlowVersionByContent(db, projectId, content_hash);
   if (!version) throw new Error("a version just written must be there");
-  if (publish) {
-    const wanted = {
-      project_id: projectId,
-      environment: PRODUCTION,
-      version: version.version,
-      notes,
-      promoter: deployer,
-    };
-    await promote(db, wanted);
-    return { version: { ...version, published: true }, created: !same };
-  }
-  return { version, created: !same };
+  if (!publish) return { version, created: !same };
+  const wanted = { project_id: projectId, environment: PRODUCTION, version: version.version, notes };
+  await promote(db, { ...wanted, promoter: deployer });
+  return { version: { ...version, published: true }, created: !same };
 }
 
 /**

@@ -109,17 +109,8 @@ export async function freezeDraft(
     const known = await findFrozenDraft(db, project_id, content_hash, rights);
     if (known) return { project, ...known, environment: null };
     const version = await takeFrozenVersion(db, project_id);
-    const created_by = runner.id;
-    await insertFlowVersion(db, {
-      project_id,
-      org_id,
-      version,
-      ...flow,
-      content_hash,
-      notes: "",
-      created_by,
-      rights,
-    });
+    const made = { content_hash, notes: "", created_by: runner.id, rights };
+    await insertFlowVersion(db, { project_id, org_id, version, ...flow, ...made });
     return { project, version, plan: flow.plan, environment: null };
   });
 }

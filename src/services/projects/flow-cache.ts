@@ -31,32 +31,10 @@ export interface RanFlow extends VersionKey {
   readonly environment?: string | null;
 }
 
-export interface FlowCache {
-  /**
-   * The flow of a version; -1 is the one of the environment, which is production unless it is named. Version and
-   * connections are read together, so no caller sees those of two promotions. Throws 404 for an unknown version,
-   * environment or project (a project of another organisation, a deleted one and an ID that is not a UUID are all
-   * unknown), and 409 `environment_empty` if the named environment has no version. A promotion or delete by this process
-   * takes effect immediately, by another process within 1 s.
-   */
-  get(orgId: string, projectId: string, version: number, environment?: string): Promise<DeployedFlow>;
-  /** The same for callers of published versions only: a version that was never published is missing. */
-  getPublished(orgId: string, projectId: string, version: number, environment?: string): Promise<DeployedFlow>;
-  /** The flow that a run has executed, even if that was a draft. Throws as `get`. */
-  ofRun(run: RanFlow): Promise<DeployedFlow>;
-  /**
-   * The flow for a run that repeats or resumes another one in its environment: the same version if `version` is
-   * undefined, the environment's current one for -1. Throws as `get`.
-   */
-  again(run: RanFlow, version: number | undefined): Promise<DeployedFlow>;
-  /** Whether a version is or was published. */
-  wasPublished(of: VersionKey): Promise<boolean>;
-  /** Drops the cached published version of a project. Call it after the change is committed. */
-  invalidate(orgId: string, projectId: string): void;
-}
+export type FlowCache = ReturnType<typeof createFlowCache>;
 
 /** Caches which version each environment of a flow has; the plans themselves are in the PlanCache. */
-export function createFlowCache(db: Database, plans: PlanCache): FlowCache {
+export function createFlowCache(db: Database, plans: PlanCache) {
   const pointers = new LRUCache<string, Promise<ProjectInEnvironments | null>>({ max: MAX_POINTERS, ttl: POINTER_MS });
   const published = new LRUCache<string, true>({ max: MAX_PUBLISHED });
 
@@ -73,6 +51,13 @@ export function createFlowCache(db: Database, plans: PlanCache): FlowCache {
     return project;
   }
 
+  /**
+   * The flow of a version; -1 is the one of the environment, which is production unless it is named. Version and
+   * connections are read together, so no caller sees those of two promotions. Throws 404 for an unknown version,
+   * environment or project (a project of another organisation, a deleted one and an ID that is not a UUID are all
+   * unknown), and 409 `environment_empty` if the named environment has no version. A promotion or delete by this process
+   * takes effect immediately, by another process within 1 s.
+   */
   async function get(orgId: string, projectId: string, wanted: number, name?: string): Promise<DeployedFlow> {
     // Numbers below -1 are drafts that were run, which no other run may execute.
     if (wanted < -1) throw noSuchVersion();
@@ -97,6 +82,7 @@ export function createFlowCache(db: Database, plans: PlanCache): FlowCache {
     return { project, version, plan: found.plan, environment };
   }
 
+  /** Whether a version is or was published. */
   async function everPublished({ org_id, project_id, flow_version }: VersionKey): Promise<boolean> {
     const key = `${org_id}/${project_id}/${flow_version}`;
     if (published.get(key)) return true;
@@ -106,6 +92,7 @@ export function createFlowCache(db: Database, plans: PlanCache): FlowCache {
     return found;
   }
 
+  /** The flow that a run has executed, even if that was a draft. Throws as `get`. */
   const ofRun = ({ org_id, project_id, flow_version, environment, bindings_id }: RanFlow): Promise<DeployedFlow> =>
     find(org_id, project_id, () => ({
       version: flow_version,
@@ -115,14 +102,19 @@ export function createFlowCache(db: Database, plans: PlanCache): FlowCache {
   return {
     get,
     ofRun,
-    async again(run, version) {
+    /**
+     * The flow for a run that repeats or resumes another one in its environment: the same version if `version` is
+     * undefined, the environment's current one for -1. Throws as `get`.
+     */
+    async again(run: RanFlow, version: number | undefined): Promise<DeployedFlow> {
       if (version === undefined) return ofRun(run);
       if (version === -1) return get(run.org_id, run.project_id, -1, run.environment ?? undefined);
       // The connections stay those of the run: a rerun in staging must not use the ones of production.
       if (version < -1) throw noSuchVersion();
       return ofRun({ ...run, flow_version: version });
     },
-    async getPublished(orgId, projectId, wanted, name) {
+    /** As `get`, for callers of published versions only: a version that was never published is missing. */
+    async getPublished(orgId: string, projectId: string, wanted: number, name?: string): Promise<DeployedFlow> {
       const flow = await get(orgId, projectId, wanted, name);
       const { project, version } = flow;
       const key = { org_id: orgId, project_id: project.project_id, flow_version: version };
@@ -130,7 +122,8 @@ export function createFlowCache(db: Database, plans: PlanCache): FlowCache {
       return flow;
     },
     wasPublished: everPublished,
-    invalidate(orgId, projectId) {
+    /** Drops the cached published version of a project. Call it after the change is committed. */
+    invalidate(orgId: string, projectId: string): void {
       pointers.delete(`${orgId}/${projectId.toLowerCase()}`);
     },
   };

@@ -1,5 +1,5 @@
 import { isWithin } from "../../domain/accounts/kept-rights.ts";
-import { Problem } from "../../domain/errors.ts";
+import { Problem, conflict } from "../../domain/errors.ts";
 import type { ReferenceKind } from "../../domain/flow/nodes/spec.ts";
 import type { FlowReference } from "../../domain/flow/references.ts";
 import type { FlowProblem, FlowProblemCode } from "../../domain/flow/validate/problems.ts";
@@ -93,10 +93,7 @@ export async function referenceProblems(
 export async function requireReferences(db: Db, references: readonly FlowReference[]): Promise<void> {
   const [problem] = await referenceProblems(db, references);
   if (problem === undefined) return;
-  throw new Problem(
-    "conflict",
-    `Node ${problem.node_path} refers to something that no longer exists: ${problem.message}.`,
-  );
+  throw conflict(`Node ${problem.node_path} refers to something that no longer exists: ${problem.message}.`);
 }
 
 /** Most projects that a 409 lists. */
@@ -166,21 +163,17 @@ async function missingSkills(db: Db, references: readonly FlowReference[]): Prom
 }
 
 async function missingProviders(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]> {
-  const known = await findProviders(
-    db,
-    references.map(({ id }) => id),
-  );
+  const ids = references.map(({ id }) => id);
+  const known = await findProviders(db, ids);
   return references.filter(({ id }) => !known.has(id));
 }
 
 /** An action's ID is `<provider>/<action>`; provider IDs contain no slash. */
 async function missingActions(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]> {
-  const missing = await missingActionsOf(
-    db,
-    references.map(({ id }) => {
-      const [provider_id = "", ...rest] = id.split("/");
-      return { provider_id, action_id: rest.join("/") };
-    }),
-  );
+  const wanted = references.map(({ id }) => {
+    const [provider_id = "", ...rest] = id.split("/");
+    return { provider_id, action_id: rest.join("/") };
+  });
+  const missing = await missingActionsOf(db, wanted);
   return references.filter((_, at) => missing.has(at));
 }

@@ -4,7 +4,6 @@ import { toMcpTool } from "../../domain/flow/io/io-formats.ts";
 import { describeFlow } from "../../domain/flow/io/io-schema.ts";
 import { flowOfTool, namedTools } from "../../domain/flow/io/tool-names.ts";
 import type { NamedFlow } from "../../domain/flow/io/tool-names.ts";
-import type { JsonObject } from "../../domain/json.ts";
 import type { Database } from "../../stores/db.ts";
 import { definitionsIn, flowsIn } from "../../stores/projects/published-flows.ts";
 
@@ -17,19 +16,10 @@ export interface WantedTools {
   readonly flows: readonly string[] | null;
 }
 
-/** The flows of an organisation in one environment as tools of the Model Context Protocol. */
-export interface FlowTools {
-  /** A page of tools after the flow `beyond`. Like `find`, throws 404 if a wanted flow does not exist or has no version in the environment. */
-  page(
-    orgId: string,
-    wanted: WantedTools,
-    beyond: string | null,
-  ): Promise<{ readonly tools: readonly JsonObject[]; readonly next: string | null }>;
-  /** The flow whose tool has this name; null if there is none. */
-  find(orgId: string, wanted: WantedTools, tool: string): Promise<string | null>;
-}
+export type FlowTools = ReturnType<typeof createFlowTools>;
 
-export function createFlowTools(db: Database, limits: FlowLimits): FlowTools {
+/** The flows of an organisation in one environment as tools of the Model Context Protocol. */
+export function createFlowTools(db: Database, limits: FlowLimits) {
   async function flows(orgId: string, wanted: WantedTools): Promise<readonly NamedFlow[]> {
     const ids = wanted.flows && [...new Set(wanted.flows)];
     const found = await db.org(orgId, (connection) => flowsIn(connection, wanted.environment, ids));
@@ -38,7 +28,8 @@ export function createFlowTools(db: Database, limits: FlowLimits): FlowTools {
   }
 
   return {
-    async page(orgId, wanted, beyond) {
+    /** A page of tools after the flow `beyond`. Like `find`, throws 404 if a wanted flow does not exist or has no version in the environment. */
+    async page(orgId: string, wanted: WantedTools, beyond: string | null) {
       const all = [...namedTools(await flows(orgId, wanted))].map(([name, project_id]) => ({ name, project_id }));
       const rest = beyond === null ? all : all.filter(({ project_id }) => project_id > beyond);
       const shown = rest.slice(0, PAGE);
@@ -51,6 +42,7 @@ export function createFlowTools(db: Database, limits: FlowLimits): FlowTools {
       });
       return { tools, next: rest.length > shown.length ? (ids.at(-1) ?? null) : null };
     },
-    find: async (orgId, wanted, tool) => flowOfTool(await flows(orgId, wanted), tool),
+    /** The flow whose tool has this name; null if there is none. */
+    find: async (orgId: string, wanted: WantedTools, tool: string) => flowOfTool(await flows(orgId, wanted), tool),
   };
 }

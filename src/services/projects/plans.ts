@@ -30,12 +30,7 @@ export interface VersionKey {
 }
 
 /** The plans a process has loaded; one cache serves all of its requests and activities. */
-export interface PlanCache {
-  /** The plan of a version, even of a deleted project; null if there is none. */
-  find(of: VersionKey): Promise<LoadedPlan | null>;
-  /** The plan of a version. Throws if it does not exist. */
-  get(of: VersionKey): Promise<LoadedPlan>;
-}
+export type PlanCache = ReturnType<typeof createPlanCache>;
 
 interface Entry {
   readonly loaded: Promise<LoadedPlan | null>;
@@ -44,9 +39,10 @@ interface Entry {
 }
 
 /** Keeps the most recently used plans in memory; that is safe because versions and promotions never change. */
-export function createPlanCache(db: Database): PlanCache {
+export function createPlanCache(db: Database) {
   const entries = new LRUCache<string, Entry>({ maxSize: MAX_PLAN_CHARS, sizeCalculation: ({ chars }) => chars });
 
+  /** The plan of a version, even of a deleted project; null if there is none. */
   function find(of: VersionKey): Promise<LoadedPlan | null> {
     const key = `${of.org_id}/${of.project_id}/${of.flow_version}/${of.bindings_id ?? ""}`;
     const known = entries.get(key);
@@ -70,7 +66,8 @@ export function createPlanCache(db: Database): PlanCache {
 
   return {
     find,
-    async get(of) {
+    /** The plan of a version. Throws if it does not exist. */
+    async get(of: VersionKey): Promise<LoadedPlan> {
       const found = await find(of);
       if (!found) throw new Error(`flow ${of.project_id} has no version ${of.flow_version}`);
       return found;

@@ -1,7 +1,7 @@
 import { uuidv7 } from "uuidv7";
 import { organisationRole, roleAllows } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
-import { Problem, ValidationProblem, invalid, noSuchVersion, required } from "../../domain/errors.ts";
+import { Problem, conflict, ValidationProblem, invalid, noSuchVersion, required } from "../../domain/errors.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 import { canonicalJson } from "../../domain/flow/definition/content-hash.ts";
 import { flowReferences } from "../../domain/flow/references.ts";
@@ -62,7 +62,10 @@ export async function promote(db: Db, wanted: WantedPromotion, allowed: Allowed 
   await keepEnvironments(db, project);
   const { environment: before, created } = await environmentFor(db, project, name, allowed.creates === true);
   const { kind = "promotion", repeats_id = null, review_id = null } = allowed;
-  if (before.requires_review && review_id === null && kind === "promotion") throw reviewRequired(name);
+  if (before.requires_review && review_id === null && kind === "promotion") {
+    const detail = `The environment "${name}" needs the approval of a second person. Propose the version with POST /v2/projects/{project_id}/environments/${name}/reviews.`;
+    throw new Problem("review_required", detail);
+  }
   const { version, connections } = await checkedPromotion(db, before, wanted, kind === "rollback");
   await requireReferences(db, flowReferences(version.definition));
   const current = before.promotion;
@@ -109,7 +112,7 @@ export async function rollBack(
       : await findPromotion(db, project_id, promotion_id);
   if (promotion_id !== undefined && earlier?.environment !== name)
     throw invalid(["body", "promotion_id"], "The environment has no promotion with this ID");
-  if (!earlier) throw new Problem("conflict", `The environment "${name}" had no other version before this one.`);
+  if (!earlier) throw conflict(`The environment "${name}" had no other version before this one.`);
   const { version, connections, promotion_id: repeats_id } = earlier;
   return promote(db, { ...wanted, version, connections }, { kind: "rollback", ...(repeats_id && { repeats_id }) });
 }
@@ -147,11 +150,12 @@ export async function checkedPromotion(
     await requireStillThere(db, connections);
     return { version, connections };
   }
-  if (!mayChoose(promoter))
-    throw new Problem(
-      "forbidden",
-      "Choosing connections needs a credential that can read the organisation's connections.",
-    );
+  // Who may see the organisation's connections may choose among them.
+  const mayChoose = promoter.limits?.projects == null && roleAllows(organisationRole(promoter), "viewer");
+  if (!mayChoose) {
+    const detail = "Choosing connections needs a credential that can read the organisation's connections.";
+    throw new Problem("forbidden", detail);
+  }
   await requireFitting(db, version, connections);
   return { version, connections };
 }
@@ -159,8 +163,7 @@ export async function checkedPromotion(
 /** Throws 409 if a connection of an earlier promotion was deleted since. */
 async function requireStillThere(db: Db, connections: Bindings): Promise<void> {
   const [gone] = await missingConnections(db, Object.values(connections));
-  if (gone !== undefined)
-    throw new Problem("conflict", `The connection ${gone}, which the environment used then, no longer exists.`);
+  if (gone !== undefined) throw conflict(`The connection ${gone}, which the environment used then, no longer exists.`);
 }
 
 /** Throws 422 unless each connection replaces one that the flow uses by another one of the same provider. */
@@ -181,11 +184,6 @@ async function requireFitting(db: Db, version: FlowVersion, connections: Binding
   if (issues.length > 0) throw new ValidationProblem(issues);
 }
 
-/** Whether a caller may see the organisation's connections, and so choose among them. */
-function mayChoose(promoter: Principal): boolean {
-  return promoter.limits?.projects == null && roleAllows(organisationRole(promoter), "viewer");
-}
-
 const isSame = (a: Bindings, b: Bindings): boolean => canonicalJson(a) === canonicalJson(b);
 
 async function environmentFor(
@@ -199,14 +197,7 @@ async function environmentFor(
   if (known) return { environment: known, created: false };
   if (!creates) noSuchEnvironment(name);
   if (all.length >= MAX_ENVIRONMENTS)
-    throw new Problem("conflict", `A project can have at most ${MAX_ENVIRONMENTS} environments. Delete one first.`);
+    throw conflict(`A project can have at most ${MAX_ENVIRONMENTS} environments. Delete one first.`);
   await insertEnvironment(db, project, name);
   return { environment: await requireEnvironment(db, project, name), created: true };
-}
-
-function reviewRequired(name: string): Problem {
-  return new Problem(
-    "review_required",
-    `The environment "${name}" needs the approval of a second person. Propose the version with POST /v2/projects/{project_id}/environments/${name}/reviews.`,
-  );
 }

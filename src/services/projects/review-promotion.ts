@@ -1,5 +1,5 @@
 import type { Principal } from "../../domain/accounts/principal.ts";
-import { Problem, required } from "../../domain/errors.ts";
+import { Problem, conflict, required } from "../../domain/errors.ts";
 import type { Db } from "../../stores/db.ts";
 import {
   decideReview,
@@ -36,7 +36,7 @@ export async function proposePromotion(db: Db, reviewId: string, wanted: WantedP
     proposed_by: promoter.id,
     proposer: await personBehind(db, promoter),
   });
-  if (!added) throw new Problem("conflict", "There is an open review of this version with these connections.");
+  if (!added) throw conflict("There is an open review of this version with these connections.");
   return required(await findReview(db, project_id, reviewId), "review");
 }
 
@@ -58,7 +58,7 @@ export async function decidePromotion(
   required(await lockProject(db, project_id), "project");
   const open = required(await findReview(db, project_id, review_id), "review");
   if (open.environment !== review.environment) required(null, "review");
-  if (open.state !== "open") throw new Problem("conflict", `The review was ${open.state} before.`);
+  if (open.state !== "open") throw conflict(`The review was ${open.state} before.`);
   const isProposer = (await personBehind(db, decider)) === open.proposer;
   if (decision === "withdraw" && !isProposer)
     throw new Problem("forbidden", "Only the person who proposed the version can withdraw it.");
@@ -66,7 +66,7 @@ export async function decidePromotion(
     throw new Problem("forbidden", "A second person has to decide: you, or a key of yours, proposed this version.");
   if (decision === "approve" && (await digestOfVersion(db, project_id, open.version)) !== open.digest) {
     const detail = `Version ${open.version} was redrawn or deployed again after the review began. Withdraw the review and propose it again.`;
-    throw new Problem("conflict", detail);
+    throw conflict(detail);
   }
   await decideReview(db, { review_id, state: STATE_OF[decision], decider, reason });
   const { environment, version, connections, notes } = open;

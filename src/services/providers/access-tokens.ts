@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { isObject } from "../../domain/json.ts";
 import { textOf } from "../../domain/providers/connection.ts";
 import type { Credential } from "../../domain/providers/connection.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
@@ -27,17 +28,7 @@ interface KeptToken {
 }
 
 /** Keeps access tokens of OAuth 2.0 client credentials in memory until they expire. */
-export interface AccessTokens {
-  /**
-   * The access token of a client; `key` identifies its credential. If the cached token is `instead`, a new one is
-   * fetched. Throws TokenRefused, or NodeFailure `http_failed` and `http_refused`.
-   */
-  get(key: string, credential: Credential, instead?: string): Promise<string>;
-  /** Fetches a new token even if one is cached, to check whether the client is still valid. Throws as `get`. */
-  renew(key: string, credential: Credential): Promise<string>;
-}
-
-export function createAccessTokens(guardedFetch: Pick<GuardedFetch, "fetch">): AccessTokens {
+export function createAccessTokens(guardedFetch: Pick<GuardedFetch, "fetch">) {
   const tokens = new LRUCache<string, KeptToken>({ max: MAX_TOKENS });
 
   function fetchToken(key: string, credential: Credential): Promise<string> {
@@ -56,12 +47,17 @@ export function createAccessTokens(guardedFetch: Pick<GuardedFetch, "fetch">): A
   }
 
   return {
-    async get(key, credential, instead) {
+    /**
+     * The access token of a client; `key` identifies its credential. If the cached token is `instead`, a new one is
+     * fetched. Throws TokenRefused, or NodeFailure `http_failed` and `http_refused`.
+     */
+    async get(key: string, credential: Credential, instead?: string): Promise<string> {
       const kept = tokens.get(key);
       if (kept === undefined || kept.until <= Date.now()) return fetchToken(key, credential);
       const token = await kept.text;
       return token === instead ? fetchToken(key, credential) : token;
     },
+    /** Fetches a new token even if one is cached, to check whether the client is still valid. Throws as `get`. */
     renew: fetchToken,
   };
 }
@@ -120,7 +116,7 @@ function issuedToken({ status, url, body }: GuardedResponse): IssuedToken {
 function membersOf(body: Buffer): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(body.toString("utf8"));
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+    return isObject(value) ? value : {};
   } catch {
     return {};
   }

@@ -1,4 +1,4 @@
-import { ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
+import { invalid, invalidParts, notFound, required } from "../../domain/errors.ts";
 import type { Json } from "../../domain/json.ts";
 import { MAX_ACTION_SECONDS } from "../../domain/providers/action-run.ts";
 import { storeValue } from "../../platform/blobs/blobs.ts";
@@ -50,11 +50,7 @@ export async function createActionRun(deps: ActionRunDeps, request: ActionRunReq
     throw invalid(["body", "connection_id"], `Actions of ${provider.name} need a connection`);
   }
   const issues = await deps.checkInputs(org_id, provider, action, request.inputs);
-  if (issues.length > 0) {
-    throw new ValidationProblem(
-      issues.map(({ path, message }) => ({ loc: ["body", "inputs", ...path], msg: message, type: "value_error" })),
-    );
-  }
+  if (issues.length > 0) throw invalidParts(["body", "inputs"], issues);
   const inputs = await storeValue(deps.blobs, org_id, request.inputs);
   const timeout_seconds = Math.min(request.timeout_seconds ?? action.timeout_seconds, MAX_ACTION_SECONDS);
   const run = await db.org(org_id, async (connection) => {

@@ -1,6 +1,6 @@
-import { invalid, notFound, Problem, ValidationProblem } from "../../domain/errors.ts";
+import { conflict, invalid, notFound, Problem, ValidationProblem } from "../../domain/errors.ts";
 import { findBuiltin } from "../../domain/providers/builtin/index.ts";
-import type { Imported } from "../../domain/providers/jobs.ts";
+import type { Imported, ImportOptions } from "../../domain/providers/jobs.ts";
 import type { Provider } from "../../domain/providers/provider.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
@@ -17,15 +17,13 @@ const LIMITS = { responseBytes: 25 * 1024 * 1024, totalMs: 30_000 };
 
 export type ImportDeps = Parts<"db" | "guardedFetch" | "evaluation">;
 
-export interface ImportRequest {
+export interface ImportRequest extends Pick<ImportOptions, "dry_run" | "force"> {
   readonly org_id: string;
   /** The document, or its URL. */
   readonly openapi: unknown;
   /** Default: derived from the title. */
   readonly provider_id: string | undefined;
   readonly name: string | undefined;
-  readonly dry_run: boolean;
-  readonly force: boolean;
   readonly audit: Audit;
 }
 
@@ -44,9 +42,9 @@ export async function importDocument(
   const made = await evaluation.provider(org_id, { openapi: document, address });
   if (!made.ok) throw new ValidationProblem(made.issues);
   const id = requireProviderId(provider_id ?? providerIdOf(name ?? made.provider.name));
-  const options = { provider_id: id, named: provider_id !== undefined, dry_run, force };
-  const documentOptions = { ...options, accept_changes: false, trust_annotations: null };
-  const wanted = { ...documentOptions, name: name ?? null, made, address, new_connection_id: null };
+  const asked = { provider_id: id, named: provider_id !== undefined, dry_run, force };
+  const options = { ...asked, accept_changes: false, trust_annotations: null };
+  const wanted = { ...options, name: name ?? null, made, address, new_connection_id: null };
   return { ...(await storeProvider(db, org_id, wanted, audit)), provider_id: id };
 }
 
@@ -65,7 +63,7 @@ export async function deleteProvider(
   refuseWhileUsed: (db: Db) => Promise<void>,
   audited: RowAudit<Provider>,
 ): Promise<void> {
-  if (findBuiltin(providerId) !== undefined) throw new Problem("conflict", "A built-in provider cannot be deleted.");
+  if (findBuiltin(providerId) !== undefined) throw conflict("A built-in provider cannot be deleted.");
   await database.orgTransaction(orgId, async (db) => {
     if ((await lockImportedProvider(db, providerId)) === null) throw notFound("provider");
     await refuseWhileUsed(db);

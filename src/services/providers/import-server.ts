@@ -1,7 +1,7 @@
 import type { AuditedRequest } from "../../domain/audit/audit.ts";
 import { Problem, invalid, required } from "../../domain/errors.ts";
 import type { ConnectionScheme, Credential } from "../../domain/providers/connection.ts";
-import type { Imported } from "../../domain/providers/jobs.ts";
+import type { Imported, ImportOptions } from "../../domain/providers/jobs.ts";
 import { mcpSchemes } from "../../domain/providers/mcp/tools.ts";
 import type { Database } from "../../stores/db.ts";
 import { deleteConnection, findConnection, insertConnection } from "../../stores/providers/connections.ts";
@@ -17,7 +17,7 @@ export interface ServerImportDeps extends Parts<"db" | "secrets" | "logger"> {
   readonly providerJobs: Pick<ProviderJobs, "importTools">;
 }
 
-export interface ServerImportRequest {
+export interface ServerImportRequest extends Omit<ImportOptions, "provider_id" | "named"> {
   readonly org_id: string;
   readonly created_by: string;
   /** A new UUID, the same when the request is retried. */
@@ -31,10 +31,6 @@ export interface ServerImportRequest {
     | { readonly name?: string | undefined; readonly scheme: ConnectionScheme; readonly credential: Credential }
     | undefined;
   readonly connection_id: string | undefined;
-  readonly dry_run: boolean;
-  readonly force: boolean;
-  readonly accept_changes: boolean;
-  readonly trust_annotations: boolean | null;
   readonly audited: AuditedRequest;
 }
 
@@ -58,21 +54,11 @@ export async function importServer(deps: ServerImportDeps, request: ServerImport
   const made = request.connection === undefined ? null : import_id;
   if (request.connection) await store(deps, request, provider_id, request.connection);
   else if (request.connection_id !== undefined) await requireOwn(db, org_id, request.connection_id, provider_id);
-  const { dry_run, force, accept_changes, trust_annotations, audited } = request;
-  const input = {
-    org_id,
-    provider_id,
-    named: request.provider_id !== undefined,
-    dry_run,
-    force,
-    accept_changes,
-    trust_annotations,
-    name: request.name ?? null,
-    url,
-    connection_id: made ?? request.connection_id ?? null,
-    new_connection: made !== null,
-    audited,
-  };
+  const { name = null, dry_run, force, accept_changes, trust_annotations, audited } = request;
+  const named = request.provider_id !== undefined;
+  const options = { provider_id, named, dry_run, force, accept_changes, trust_annotations };
+  const connection_id = made ?? request.connection_id ?? null;
+  const input = { ...options, org_id, name, url, connection_id, new_connection: made !== null, audited };
   const result = await providerJobs.importTools(import_id, input, WAIT_MS).catch((err: unknown) => {
     logger.warn({ err, provider_id }, "could not start the import; it will be retried");
     return null;

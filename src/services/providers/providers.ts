@@ -47,10 +47,8 @@ export async function findActions(db: Db, ids: readonly string[]): Promise<Reado
     const [provider_id = "", ...rest] = id.split("/");
     return { id, provider_id, action_id: rest.join("/") };
   });
-  const providers = await findProviders(
-    db,
-    wanted.map(({ provider_id }) => provider_id),
-  );
+  const providerIds = wanted.map(({ provider_id }) => provider_id);
+  const providers = await findProviders(db, providerIds);
   const asked = wanted.filter(({ provider_id, action_id }) => {
     const provider = providers.get(provider_id);
     return action_id !== "" && provider !== undefined && provider.source !== "builtin";
@@ -93,10 +91,8 @@ export async function missingActionsOf(
   db: Db,
   wanted: ReadonlyArray<{ readonly provider_id: string; readonly action_id: string }>,
 ): Promise<Set<number>> {
-  const held = await holdImportedActions(
-    db,
-    wanted.filter(({ provider_id }) => findBuiltin(provider_id) === undefined),
-  );
+  const imported = wanted.filter(({ provider_id }) => findBuiltin(provider_id) === undefined);
+  const held = await holdImportedActions(db, imported);
   const known = new Set(held.map(({ provider_id, action_id }) => `${provider_id}/${action_id}`));
   const isThere = ({ provider_id, action_id }: { provider_id: string; action_id: string }): boolean =>
     findBuiltin(provider_id)?.actions.some((each) => each.action_id === action_id) ??

@@ -50,25 +50,17 @@ export interface ResolvedConnection {
 export type Finding = Pick<CredentialFinding, "status" | "reason">;
 
 /** Resolves connections. For activities only: the result must not leave them. */
-export interface ConnectionResolver {
-  /**
-   * Throws NodeFailure `connection_not_found`, `connection_disabled`, or `connection_unreadable` (sealed with a key
-   * that no longer exists). `making` is a provider that is still being created.
-   */
-  resolve(orgId: string, connectionId: string, making?: ConnectedProvider): Promise<ResolvedConnection>;
-}
+export type ConnectionResolver = ReturnType<typeof createConnectionResolver>;
 
-type ConnectionResolverDeps = Parts<"db" | "secrets" | "guardedFetch">;
-
-export function createConnectionResolver({
-  db,
-  secrets: box,
-  guardedFetch,
-}: ConnectionResolverDeps): ConnectionResolver {
+export function createConnectionResolver({ db, secrets: box, guardedFetch }: Parts<"db" | "secrets" | "guardedFetch">) {
   const tokens = createAccessTokens(guardedFetch);
 
   return {
-    async resolve(orgId, connectionId, making) {
+    /**
+     * Throws NodeFailure `connection_not_found`, `connection_disabled`, or `connection_unreadable` (sealed with a key
+     * that no longer exists). `making` is a provider that is still being created.
+     */
+    async resolve(orgId: string, connectionId: string, making?: ConnectedProvider): Promise<ResolvedConnection> {
       const row = isUuid(connectionId)
         ? await db.org(orgId, (connection) => findSealedConnection(connection, connectionId))
         : null;
@@ -85,7 +77,6 @@ export function createConnectionResolver({
         const message = `The provider ${row.provider_id} of the connection "${name}" no longer exists.`;
         throw new NodeFailure("connection_not_found", message);
       }
-      const known = auth;
       const credential = opened(box, connection_id, row.credential);
       const secrets = secretsOfCredential(auth, credential);
       let { status } = row;
@@ -101,10 +92,7 @@ export function createConnectionResolver({
       const accepted = (): Promise<void> => note("active", null);
 
       const key = `${connection_id} ${credential_revision}`;
-      const authorize = (instead?: string): Promise<Authorization> =>
-        authorizeBy(() => tokens.get(key, credential, instead));
-
-      async function authorizeBy(tokenOf: () => Promise<string>): Promise<Authorization> {
+      const authorizeBy = async (tokenOf: () => Promise<string>): Promise<Authorization> => {
         if (scheme === "oauth2_client_credentials") {
           try {
             token = await tokenOf();
@@ -114,8 +102,10 @@ export function createConnectionResolver({
           }
           secrets.push(token);
         }
-        return authorizationOf(scheme, known, credential, token ?? null);
-      }
+        return authorizationOf(scheme, auth, credential, token ?? null);
+      };
+      const authorize = (instead?: string): Promise<Authorization> =>
+        authorizeBy(() => tokens.get(key, credential, instead));
 
       return {
         connection_id,

@@ -1,4 +1,4 @@
-import { Problem } from "../../domain/errors.ts";
+import { Problem, conflict } from "../../domain/errors.ts";
 import { canonicalJson } from "../../domain/flow/definition/content-hash.ts";
 import type { Json } from "../../domain/json.ts";
 import type { Imported, ImportPreview, ImportOptions } from "../../domain/providers/jobs.ts";
@@ -61,10 +61,7 @@ export async function storeProvider(
       const isRenewal = wanted.named || (address !== null && before.source_url === address);
       if (!isRenewal && !isSame) throw anothersPlace(provider_id, before.provider.name);
       if (before.provider.source !== provider.source)
-        throw new Problem(
-          "conflict",
-          `${provider_id} was imported from another kind of source. Choose another provider_id.`,
-        );
+        throw conflict(`${provider_id} was imported from another kind of source. Choose another provider_id.`);
       requireUnused(changes.removed, preview, wanted);
       if (provider.source === "mcp") requireAccepted(changes, preview, wanted);
     }

@@ -1,41 +1,30 @@
 import type { Config } from "../../config.ts";
 import { createPayloadCipher } from "../../platform/secrets/payload-cipher.ts";
-import type { PayloadCipher } from "../../platform/secrets/payload-cipher.ts";
 import { SealBroken } from "../../platform/secrets/seal.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import { createDataKeys } from "./data-keys.ts";
 import type { Database } from "../../stores/db.ts";
 import { createPayloadCodec, temporalDataConverter } from "../../temporal/payloads.ts";
 
-/** Encrypts what Temporal stores. */
-export interface Payloads {
-  readonly dataConverter: ReturnType<typeof temporalDataConverter>;
-  /** Encrypts and decrypts, whatever the setting. */
-  readonly codec: ReturnType<typeof createPayloadCodec>;
-  readonly cipher: PayloadCipher;
-  /** Whether new payloads are encrypted. */
-  readonly encrypts: boolean;
-  /**
-   * Reads the key from the database, or creates it. Await it before polling: without the key a worker fails every task,
-   * and runs end as stuck. Throws if the database is unreachable or no master key opens the key.
-   */
-  load(): Promise<void>;
-}
+export type Payloads = ReturnType<typeof createPayloads>;
 
-export function createPayloads(
-  config: Pick<Config, "MILLRACE_PAYLOAD_ENCRYPTION">,
-  db: Database,
-  secrets: SecretBox,
-): Payloads {
+/** Encrypts what Temporal stores. */
+export function createPayloads(config: Pick<Config, "MILLRACE_PAYLOAD_ENCRYPTION">, db: Database, secrets: SecretBox) {
   const keys = createDataKeys(db, secrets, "payloads");
   const encrypts = config.MILLRACE_PAYLOAD_ENCRYPTION === "on";
   const cipher = createPayloadCipher(keys);
   return {
     dataConverter: temporalDataConverter(cipher, { encrypts }),
+    /** Encrypts and decrypts, whatever the setting. */
     codec: createPayloadCodec(cipher),
     cipher,
+    /** Whether new payloads are encrypted. */
     encrypts,
-    async load() {
+    /**
+     * Reads the key from the database, or creates it. Await it before polling: without the key a worker fails every
+     * task, and runs end as stuck. Throws if the database is unreachable or no master key opens the key.
+     */
+    async load(): Promise<void> {
       try {
         await keys.current();
       } catch (error) {

@@ -8,7 +8,7 @@ import type { Database, Db } from "../../stores/db.ts";
 import * as skills from "../../stores/skills/skills.ts";
 import type { SkillRow, SkillVersionRow, StoredFile } from "../../stores/skills/skills.ts";
 import { storageOf } from "../accounts/quotas.ts";
-import type { CountStored, QuotaReader } from "../accounts/quotas.ts";
+import type { CountStored } from "../accounts/quotas.ts";
 import { changeLocked } from "../change.ts";
 import { discardBlob } from "../documents/discard-documents.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
@@ -16,9 +16,7 @@ import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 import type { Parts } from "../parts.ts";
 
-export interface SkillDeps extends Parts<"db" | "blobs" | "logger"> {
-  readonly quotas: QuotaReader;
-}
+export type SkillDeps = Parts<"db" | "blobs" | "logger" | "quotas">;
 
 /** The row that a request created, or found if it is a retry. */
 interface Made<Row> {

@@ -47,17 +47,17 @@ export async function admitNested(
 }
 
 /**
- * The position of a run whose trigger fires on another run's request; null if no run sent the request. Checks the same
- * limits as `admitNested`.
+ * The position of a run whose trigger fires on another run's request, or on no run's. Checks the same limits as
+ * `admitNested`.
  */
 export async function placeOfFiring(
   connection: Db,
   startedBy: string | undefined,
   runId: string,
   most: number,
-): Promise<Place | null> {
+): Promise<Pick<Place, "depth"> & Partial<Place>> {
   const caller = await placeOf(connection, startedBy, runId);
-  if (caller === null) return null;
+  if (caller === null) return { depth: 0 };
   const place = { depth: caller.depth + 1, root: caller.root };
   await requirePlace(connection, place, most);
   return place;

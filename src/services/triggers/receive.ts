@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { uuidv7 } from "uuidv7";
-import { Problem, invalid, required } from "../../domain/errors.ts";
+import { Problem, conflict, invalid, required } from "../../domain/errors.ts";
 import type { Json } from "../../domain/json.ts";
 import { verifyInbound } from "../../domain/triggers/verify.ts";
 import { isSecretHeader } from "../../platform/logging/redaction.ts";
@@ -41,7 +41,7 @@ export async function receiveWebhook(
   { headers, query, bytes, body }: ReceivedRequest,
 ): Promise<{ run_id: string; repeated: boolean }> {
   const { id, org_id, secret } = trigger;
-  if (!trigger.enabled) throw new Problem("conflict", "The trigger is disabled.");
+  if (!trigger.enabled) throw conflict("The trigger is disabled.");
   const { verification } = trigger.config;
   const opened = secret === null ? "" : deps.secrets.open(secret, secretContext("triggers", id, "secret"));
   const verdict = verifyInbound(verification, opened, { headers, body: bytes });
@@ -53,8 +53,7 @@ export async function receiveWebhook(
   const caller = callerOfRequest(deps.secrets, org_id, headers);
   const { run_id, state } = await deps.db.org(org_id, async (connection) => {
     const place = await placeOfFiring(connection, caller, wanted, deps.limits.max_nested_runs);
-    const { depth = 0, root } = place ?? {};
-    return recordFiring(connection, { run_id: wanted, org_id, trigger_id: id, key, depth, root });
+    return recordFiring(connection, { run_id: wanted, org_id, trigger_id: id, key, ...place });
   });
   // A delivery whose firing failed before is not a repetition, because it may succeed now.
   const repeated = run_id !== wanted && state !== "failed";
@@ -105,17 +104,13 @@ export async function repeatFiring(
   const { org_id, id } = trigger;
   const payload = await deps.db.org(org_id, async (connection) => {
     const firing = required(await findFiring(connection, id, firing_id), "firing");
-    if (firing.state === "pending")
-      throw new Problem("conflict", "The firing is still pending: its run may still start.");
-    if (firing.payload === null)
-      throw new Problem(
-        "conflict",
-        "The firing's payload was not kept, because it is long or the flow masks values. Rerun its run instead.",
-      );
+    if (firing.state === "pending") throw conflict("The firing is still pending: its run may still start.");
+    const unkept =
+      "The firing's payload was not kept, because it is long or the flow masks values. Rerun its run instead.";
+    if (firing.payload === null) throw conflict(unkept);
     const place = await placeOfFiring(connection, caller, run_id, deps.limits.max_nested_runs);
-    const { depth = 0, root } = place ?? {};
     const key = `repeat ${run_id}`;
-    await recordFiring(connection, { run_id, org_id, trigger_id: id, key, depth, root, repeat_of: firing_id });
+    await recordFiring(connection, { run_id, org_id, trigger_id: id, key, ...place, repeat_of: firing_id });
     return firing.payload;
   });
   const fault = await fire(deps, { trigger, run_id, payload, key_id });

@@ -36,10 +36,8 @@ export async function queueRunEvents(db: Db, events: readonly DomainEvent[]): Pr
     payload: payloadOf(event),
   }));
   const isTooDeep = ({ depth }: (typeof firings)[number]): boolean => depth > MAX_TRIGGER_DEPTH;
-  await queueFirings(
-    db,
-    firings.map((firing) => (isTooDeep(firing) ? { ...firing, error: TOO_DEEP } : firing)),
-  );
+  const queued = firings.map((firing) => (isTooDeep(firing) ? { ...firing, error: TOO_DEEP } : firing));
+  await queueFirings(db, queued);
   for (const id of new Set(firings.filter(isTooDeep).map((each) => each.trigger_id)))
     await noteTriggerError(db, id, TOO_DEEP);
   return !firings.every(isTooDeep);
@@ -61,17 +59,11 @@ function runOf({ data }: DomainEvent): string {
   return typeof data["run_id"] === "string" ? data["run_id"] : "";
 }
 
+/** The members of an event that flows get, null if the event has none. */
+const MEMBERS = ["run_id", "project_id", "flow_version", "run_type", "environment", "state", "error"];
+
 function payloadOf({ data }: DomainEvent): JsonObject {
-  const {
-    run_id = null,
-    project_id = null,
-    flow_version = null,
-    run_type = null,
-    environment = null,
-    state = null,
-    error = null,
-  } = data;
   // Long outputs are not in the event; they are loaded from the record when the triggered run starts.
   const outputs = OVERSIZE in data ? {} : { outputs: data["outputs"] ?? {} };
-  return { run_id, project_id, flow_version, run_type, environment, state, error, ...outputs };
+  return { ...Object.fromEntries(MEMBERS.map((name) => [name, data[name] ?? null])), ...outputs };
 }

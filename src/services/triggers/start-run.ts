@@ -10,7 +10,6 @@ import { forgetTriggerError, noteTriggerError } from "../../stores/triggers/trig
 import type { TriggerRow } from "../../stores/triggers/triggers.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 import { isNoPlace } from "../accounts/quotas.ts";
-import type { FlowCache } from "../projects/flow-cache.ts";
 import { createRun } from "../runs/create-run.ts";
 import type { CreateRunDeps } from "../runs/create-run.ts";
 import { requireInputs } from "../runs/run-inputs.ts";
@@ -25,9 +24,8 @@ export class TriggerFault extends Error {
   }
 }
 
-export interface StartRunDeps extends Omit<CreateRunDeps, "starter">, Parts<"evaluation" | "maxInputBytes"> {
+export interface StartRunDeps extends Omit<CreateRunDeps, "starter">, Parts<"evaluation" | "maxInputBytes" | "flows"> {
   readonly starter: Pick<RunStarter, "start">;
-  readonly flows: FlowCache;
 }
 
 type StartedRun = Awaited<ReturnType<typeof createRun>>;

@@ -34,30 +34,14 @@ export interface DelivererDeps {
   readonly onError: (error: unknown, job?: DeliveryJob) => void;
 }
 
-/** Makes the deliveries of the shards that this process owns. */
-export interface Deliverer {
-  /** Owns a shard until the returned function is called; null if the process is stopping. */
-  own(shard: number): (() => void) | null;
-  /** Resolves when the process is stopping, so that its shards go to others. */
-  readonly leaving: Promise<void>;
-  leave(): void;
-  /** Deliveries to these subscriptions may be due. */
-  due(subscriptionIds: readonly string[]): void;
-  /** Checks all rows, because notices may have been lost. */
-  lookAround(): void;
-  /**
-   * Claims no further deliveries and waits for those in flight. After `graceMs` they are aborted, and are due again
-   * once their claim expires.
-   */
-  close(graceMs: number): Promise<void>;
-}
+export type Deliverer = ReturnType<typeof createDeliverer>;
 
 /**
- * The rows are the only schedule; memory holds just the time at which to check a subscription's rows next, and a wrong
+ * Makes the deliveries of the shards that this process owns. The rows are the only schedule; memory holds just the time at which to check a subscription's rows next, and a wrong
  * time does no harm. A shard may briefly have two owners, because each delivery belongs to the process that has claimed
  * it.
  */
-export function createDeliverer(deps: DelivererDeps): Deliverer {
+export function createDeliverer(deps: DelivererDeps) {
   const { db, slots, attempt, shards, pollMs, timeoutMs, onError } = deps;
   const claimMs = timeoutMs + CLAIM_MARGIN_MS;
   const owners = new Map<number, number>();
@@ -187,7 +171,8 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   }
 
   return {
-    own(shard) {
+    /** Owns a shard until the returned function is called; null if the process is stopping. */
+    own(shard: number): (() => void) | null {
       if (stopping) return null;
       owners.set(shard, (owners.get(shard) ?? 0) + 1);
       scanning.wake();
@@ -201,14 +186,21 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
         for (const id of [...orgOf.keys()].filter(isGone)) orgOf.delete(id);
       };
     },
+    /** Resolves when the process is stopping, so that its shards go to others. */
     leaving,
     leave,
-    due(subscriptionIds) {
+    /** Deliveries to these subscriptions may be due. */
+    due(subscriptionIds: readonly string[]): void {
       for (const id of subscriptionIds) look(id, performance.now());
       claiming.wake();
     },
+    /** Checks all rows, because notices may have been lost. */
     lookAround: () => scanning.wake(),
-    async close(graceMs) {
+    /**
+     * Claims no further deliveries and waits for those in flight. After `graceMs` they are aborted, and are due again
+     * once their claim expires.
+     */
+    async close(graceMs: number): Promise<void> {
       leave();
       await Promise.all([scanning.close(), claiming.close()]);
       const force = setTimeout(() => abort.abort(new Error("the process is stopping")), graceMs);

@@ -1,5 +1,5 @@
 import { uuidv7 } from "uuidv7";
-import type { DisabledReason, AttemptResult, DeliveryVerdict } from "../../domain/webhooks/webhook.ts";
+import type { DisabledReason, AttemptResult } from "../../domain/webhooks/webhook.ts";
 import type { Database } from "../../stores/db.ts";
 import { isConnectionError } from "../../stores/db.ts";
 import { recordAttempts } from "../../stores/webhooks/attempts.ts";
@@ -25,14 +25,11 @@ export interface RecordDeps {
   readonly disableAttempts: number;
 }
 
-/** Records one attempt in a batch with concurrent ones; null if its delivery was purged. */
-type RecordAttempt = (attempt: AttemptRecord) => Promise<AfterAttempt | null>;
-
 /**
- * Records attempts, and in the same transaction disables subscriptions whose receiver returned 410 or whose attempts
- * only fail.
+ * Records one attempt in a batch with concurrent ones; null if its delivery was purged. Disables in the same transaction
+ * subscriptions whose receiver returned 410 or whose attempts only fail.
  */
-export function createRecordAttempt({ db, disableAfterMs, disableAttempts }: RecordDeps): RecordAttempt {
+export function createRecordAttempt({ db, disableAfterMs, disableAttempts }: RecordDeps) {
   async function write(attempts: readonly AttemptRecord[]): Promise<AfterAttempt[]> {
     if (attempts.every(({ result }) => result.ok))
       return db.system((connection) => recordAttempts(connection, attempts));
@@ -58,38 +55,31 @@ export function createRecordAttempt({ db, disableAfterMs, disableAttempts }: Rec
   }
 
   const share = shareWrites(write, isConnectionError, { maxTogether: MAX_BATCH, gatherMs: GATHER_MS });
-  return async (attempt) =>
+  return async (attempt: AttemptRecord): Promise<AfterAttempt | null> =>
     (await share("attempts", attempt)).find((after) => after.delivery_id === attempt.job.delivery_id) ?? null;
 }
 
 export interface AttemptDeps {
   readonly send: SendDelivery;
-  readonly record: RecordAttempt;
+  readonly record: ReturnType<typeof createRecordAttempt>;
   /** Delay before each attempt, counted from the previous failure (ms). */
   readonly schedule: readonly number[];
   readonly random?: () => number;
   readonly onAttempt?: (job: DeliveryJob, result: AttemptResult) => void;
 }
 
-/** The outcome of an attempt. */
-interface AttemptOutcome {
-  readonly verdict: DeliveryVerdict;
-  /** Null if the delivery was purged meanwhile. */
-  readonly after: AfterAttempt | null;
-}
-
-/**
- * Makes an attempt, calls `onSent` once the receiver has responded or timed out, and then records the outcome. Rejects
- * if `signal` aborts, or the database cannot be written to.
- */
-export type AttemptDelivery = (job: DeliveryJob, signal: AbortSignal, onSent: () => void) => Promise<AttemptOutcome>;
-
 /** How long to retry recording an outcome while the database is unreachable (ms), because a lost outcome repeats the attempt. */
 const RECORD_PATIENCE_MS = 60_000;
 
-export function createAttemptDelivery(deps: AttemptDeps): AttemptDelivery {
+export type AttemptDelivery = ReturnType<typeof createAttemptDelivery>;
+
+/**
+ * Makes an attempt, calls `onSent` once the receiver has responded or timed out, and then records the outcome; `after`
+ * is null if the delivery was purged meanwhile. Rejects if `signal` aborts, or the database cannot be written to.
+ */
+export function createAttemptDelivery(deps: AttemptDeps) {
   const { send, record, schedule, random = Math.random, onAttempt } = deps;
-  return async (job, signal, onSent) => {
+  return async (job: DeliveryJob, signal: AbortSignal, onSent: () => void) => {
     const result = await send(job, signal);
     onSent();
     const verdict = verdictOf(result, job.tries + 1, schedule, random);

@@ -9,15 +9,7 @@ export interface ReadySubscription {
   readonly failing: boolean;
 }
 
-/** Limits the deliveries in flight in a process. */
-export interface DeliverySlots {
-  /** A slot for a delivery to this subscription, or null if none is free. */
-  take(subscription: ReadySubscription): DeliverySlot | null;
-  /** Whether `take` would return a slot for this subscription. */
-  isFree(subscription: ReadySubscription): boolean;
-  readonly total: number;
-  readonly inUse: () => number;
-}
+export type DeliverySlots = ReturnType<typeof createDeliverySlots>;
 
 export interface DeliverySlot {
   release(): void;
@@ -28,12 +20,13 @@ export interface DeliverySlot {
  * receiver, and at most `total` altogether. Each organisation has its share. Failing subscriptions get at most half of
  * the slots, so that the others always find one.
  */
-export function createDeliverySlots(total: number, perSubscription: number): DeliverySlots {
+export function createDeliverySlots(total: number, perSubscription: number) {
   const underWay = createCounts<string>();
   const shares = createShares(total);
   // Failing subscriptions have separate shares per organisation, so that one organisation's do not delay another's.
   const failingShares = createShares(Math.max(2, Math.floor(total / 2)));
 
+  /** Whether `take` would return a slot for this subscription. */
   const isFree = ({ subscription_id, org_id, failing }: ReadySubscription): boolean =>
     underWay.of(subscription_id) < perSubscription &&
     (!failing || failingShares.free(org_id) > 0) &&
@@ -43,7 +36,8 @@ export function createDeliverySlots(total: number, perSubscription: number): Del
     isFree,
     total,
     inUse: () => shares.inUse(),
-    take(subscription) {
+    /** A slot for a delivery to this subscription, or null if none is free. */
+    take(subscription: ReadySubscription): DeliverySlot | null {
       const { subscription_id, org_id, failing } = subscription;
       const giveBack = isFree(subscription) ? shares.take(org_id) : null;
       if (giveBack === null) return null;

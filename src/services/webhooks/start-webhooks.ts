@@ -15,7 +15,7 @@ import type { StartShard } from "../../temporal/deliveries.ts";
 import { createAttemptDelivery, createRecordAttempt } from "./record-attempts.ts";
 import type { AttemptDeps, RecordDeps } from "./record-attempts.ts";
 import { createDeliverer } from "./deliverer.ts";
-import type { Deliverer, DelivererDeps } from "./deliverer.ts";
+import type { DelivererDeps } from "./deliverer.ts";
 import { createDeliverySlots } from "./slots.ts";
 
 const BATCH = 500;
@@ -95,15 +95,11 @@ export interface WebhooksDeps
   readonly slotsPerSubscription: number;
 }
 
-/** The part of a process that delivers events. Any number of processes may take part. */
-export interface Webhooks {
-  readonly deliverer: Deliverer;
-  readonly inUse: () => number;
-  close(graceMs: number): Promise<void>;
-}
-
-/** Creates deliveries from events, and sends those in the shards that Temporal assigns to this process (see `deliverer`). */
-export function startWebhooks(deps: WebhooksDeps): Webhooks {
+/**
+ * Creates deliveries from events, and sends those in the shards that Temporal assigns to this process (see `deliverer`).
+ * Any number of processes may take part.
+ */
+export function startWebhooks(deps: WebhooksDeps) {
   const { db, startShard, shards, pollMs, ensureMs, onError } = deps;
   const slots = createDeliverySlots(deps.totalSlots, deps.slotsPerSubscription);
   const attempt = createAttemptDelivery({ ...deps, record: createRecordAttempt(deps) });
@@ -131,7 +127,7 @@ export function startWebhooks(deps: WebhooksDeps): Webhooks {
   return {
     deliverer,
     inUse: slots.inUse,
-    async close(graceMs) {
+    async close(graceMs: number): Promise<void> {
       await Promise.all([ensuring.close(), relaying.close(), listener.close()]);
       await deliverer.close(graceMs);
     },

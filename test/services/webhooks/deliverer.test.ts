@@ -7,7 +7,7 @@ import { createGuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts
 import { createSecretBox } from "../../../src/platform/secrets/seal.ts";
 import { createSendDelivery } from "../../../src/services/webhooks/send.ts";
 import { startWebhooks } from "../../../src/services/webhooks/start-webhooks.ts";
-import type { Webhooks, WebhooksDeps } from "../../../src/services/webhooks/start-webhooks.ts";
+import type { WebhooksDeps } from "../../../src/services/webhooks/start-webhooks.ts";
 import { sealSecret } from "../../../src/services/webhooks/subscription-secrets.ts";
 import type { Database } from "../../../src/stores/db.ts";
 import { claimDeliveries, recordAttempts } from "../../../src/stores/webhooks/attempts.ts";
@@ -24,7 +24,7 @@ const own = ownDatabase();
 const box = createSecretBox([randomBytes(32)]);
 
 /** The delivery part of a worker without Temporal; the test assigns shards. */
-function startWorker(overrides: Partial<WebhooksDeps> = {}): Webhooks {
+function startWorker(overrides: Partial<WebhooksDeps> = {}): ReturnType<typeof startWebhooks> {
   const guardedFetch = createGuardedFetch({ allow: ["loopback"] });
   const timeoutMs = 5000;
   const worker = startWebhooks({
