@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { jsonValueSchema } from "../../domain/json-schema.ts";
-import { ACTION_RUN_STATES } from "../../domain/providers/action-run.ts";
+import { ACTION_RUN_STATES, actionErrorSchema } from "../../domain/providers/action-run.ts";
 import { loadValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { ActionRunRow } from "../../stores/providers/action-runs.ts";
@@ -18,18 +18,7 @@ export const actionRunSchema = z
     outputs: jsonValueSchema.describe(
       "A value that matches the action's `output_schema`; `null` unless it was successful.",
     ),
-    error: z
-      .object({
-        code: z
-          .string()
-          .describe(
-            "`outcome_unknown`: the action was called, but its outcome is unknown. It is never called a second time.",
-          ),
-        message: z.string(),
-        upstream_status: z.int().nullable(),
-        retryable: z.boolean(),
-      })
-      .nullable(),
+    error: actionErrorSchema.nullable(),
     rendered_request: jsonValueSchema.describe(
       "The request that was sent or, with `dry_run`, would be sent. Secrets are masked.",
     ),

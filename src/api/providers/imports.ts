@@ -3,6 +3,7 @@ import { roleAllows } from "../../domain/accounts/principal.ts";
 import { Problem } from "../../domain/errors.ts";
 import { jsonObjectSchema, jsonValueSchema } from "../../domain/json-schema.ts";
 import { CONNECTION_SCHEMES } from "../../domain/providers/connection.ts";
+import { importChangesSchema, importPreviewSchema } from "../../domain/providers/jobs.ts";
 import { deleteProvider, importDocument } from "../../services/providers/import-provider.ts";
 import { importServer } from "../../services/providers/import-server.ts";
 import { requireProvider } from "../../services/providers/providers.ts";
@@ -95,35 +96,9 @@ const importBody = z
   })
   .meta({ id: "ProviderImport" });
 
-const changed = {
-  added: z.array(z.string()).describe("IDs of the new actions."),
-  changed: z.array(z.string()),
-  removed: z.array(z.string()),
-};
-const changes = z
-  .object({ operations: z.int().describe("Number of actions the provider has now."), ...changed })
-  .meta({ id: "ProviderImportChanges" });
-/** The response of a dry run. */
-export const previewSchema = z
-  .object({
-    ...changed,
-    used_by: z
-      .array(z.object({ project_id: z.uuid(), name: z.string(), action_ids: z.array(z.string()) }))
-      .describe("Up to 100 published flows that use a changed or removed action."),
-    differences: z
-      .array(
-        z.object({
-          action_id: z.string(),
-          members: z.array(z.string()).describe("Fields of the action that differ."),
-          description: z.object({ before: z.string().nullable(), after: z.string().nullable() }),
-        }),
-      )
-      .describe("Up to 50 changed actions; `description` is the text that models read."),
-  })
-  .meta({ id: "ProviderImportPreview" });
 export const importedSchema = providerSchema
   .extend({
-    import: changes,
+    import: importChangesSchema,
     connection_id: z.uuid().optional().describe("The connection created from `connection`."),
   })
   .meta({ id: "ImportedProvider" });
@@ -175,7 +150,7 @@ export const providerImportOperations = [
       201: created("The new provider.", importedSchema, { actions: linkTo("listActions", ["provider_id"]) }),
       200: {
         description: "The replaced provider or, for a dry run, the changes.",
-        schema: z.union([importedSchema, previewSchema]),
+        schema: z.union([importedSchema, importPreviewSchema]),
       },
     },
     async handler({ body, principal, newId, audit, handOverAudit }, deps) {

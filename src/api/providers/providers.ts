@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
+import { actionSchema, triggerSchema } from "../../domain/providers/action.ts";
 import type { Action, Trigger } from "../../domain/providers/action.ts";
 import type { Provider } from "../../domain/providers/provider.ts";
 import {
@@ -15,14 +16,7 @@ import type { Keyset } from "../../stores/keyset.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import type { ListQuery, Page } from "../http/list.ts";
 import { operationsOf, linkTo } from "../http/operation.ts";
-import {
-  actionSchema,
-  presentAction,
-  presentProvider,
-  presentTrigger,
-  providerSchema,
-  triggerSchema,
-} from "./provider-presenter.ts";
+import { presentAction, presentProvider, presentTrigger, providerSchema } from "./provider-presenter.ts";
 
 /** Ids of providers, actions and triggers. A malformed id is treated as an unknown one. */
 const id = z.string().min(1).max(200);

@@ -7,7 +7,8 @@ import type { JsonObject } from "../../domain/json.ts";
 import { CONNECTION_SCHEMES } from "../../domain/providers/connection.ts";
 import type { presentActionRun } from "../../api/providers/action-run-presenter.ts";
 import type { presentConnection } from "../../api/providers/connection-presenter.ts";
-import type { importedSchema, previewSchema } from "../../api/providers/imports.ts";
+import type { importedSchema } from "../../api/providers/imports.ts";
+import type { ImportPreview } from "../../domain/providers/jobs.ts";
 import type { presentProvider } from "../../api/providers/provider-presenter.ts";
 import { CommandFailure } from "../failure.ts";
 import { addDelete, addList } from "../listing.ts";
@@ -25,7 +26,6 @@ interface SourceOptions {
 
 type Imported = z.infer<typeof importedSchema>;
 /** The result of a dry run. */
-type Preview = z.infer<typeof previewSchema>;
 type Provider = ReturnType<typeof presentProvider>;
 type Connection = ReturnType<typeof presentConnection>;
 type ActionRun = Awaited<ReturnType<typeof presentActionRun>>;
@@ -69,7 +69,7 @@ function addProviderCommands(program: Command): void {
         trust_annotations: options.trustAnnotations,
       };
       if (options.dryRun === true) {
-        const { used_by, ...changes } = await api.post<Preview>("/v2/providers", body);
+        const { used_by, ...changes } = await api.post<ImportPreview>("/v2/providers", body);
         return show(options.json, { ...changes, used_by }, () => [...changeLines(changes), ...used_by.map(userLine)]);
       }
       const made = await api.post<Imported>("/v2/providers", body);
@@ -180,13 +180,13 @@ function parseJson(text: string, from: string): JsonObject {
   }
 }
 
-function changeLines({ added, changed, removed }: Pick<Preview, "added" | "changed" | "removed">): string[] {
+function changeLines({ added, changed, removed }: Pick<ImportPreview, "added" | "changed" | "removed">): string[] {
   return Object.entries({ added, changed, removed }).flatMap(([change, ids]) => {
     const named = ids.length > 20 ? `${ids.length} actions` : ids.map(plainText).join(", ");
     return ids.length === 0 ? [] : [`${change}: ${named}`];
   });
 }
 
-function userLine({ name, action_ids }: Preview["used_by"][number]): string {
+function userLine({ name, action_ids }: ImportPreview["used_by"][number]): string {
   return `used by ${plainText(name)}: ${action_ids.map(plainText).join(", ")}`;
 }

@@ -1,29 +1,31 @@
+import { z } from "zod";
 import type { Json } from "../json.ts";
 
 export const ACTION_RUN_STATES = ["PENDING", "RUNNING", "COMPLETED", "FAILED"] as const;
 export type ActionRunState = (typeof ACTION_RUN_STATES)[number];
 
 /** Why an action failed. */
-export interface ActionError {
-  /** Stable snake_case word. `outcome_unknown`: the call was made, but its outcome is unknown. */
-  readonly code: string;
-  readonly message: string;
-  /** The HTTP status of the service's response. */
-  readonly upstream_status: number | null;
-  readonly retryable: boolean;
-}
+export const actionErrorSchema = z.object({
+  code: z
+    .string()
+    .describe(
+      "`outcome_unknown`: the action was called, but its outcome is unknown. It is never called a second time.",
+    ),
+  message: z.string(),
+  upstream_status: z.int().nullable(),
+  retryable: z.boolean(),
+});
+export type ActionError = Readonly<z.output<typeof actionErrorSchema>>;
 
 /** Longest time limit of an action (s). */
 export const MAX_ACTION_SECONDS = 3600;
 
-/** The result of an action. */
 export interface ActionAnswer {
   readonly outputs: Json;
   /** The request that was sent, or in a dry run would be, without secrets. */
   readonly rendered_request: Json;
 }
 
-/** A request to execute an action. */
 export interface ActionToExecute {
   readonly org_id: string;
   readonly provider_id: string;

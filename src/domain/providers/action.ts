@@ -1,14 +1,35 @@
+import { z } from "zod";
+import { jsonObjectSchema, jsonValueSchema } from "../json-schema.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { NodeFailure } from "../runs/failure.ts";
 import type { Credential } from "./connection.ts";
 
+const jsonSchema = jsonObjectSchema.describe("A JSON Schema (2020-12).");
+
+export const actionSchema = z
+  .object({
+    action_id: z.string(),
+    provider_id: z.string(),
+    name: z.string(),
+    description: z.object({
+      human: z.string().describe("Description for people."),
+      llm: z.string().describe("Description for a model that can call the action."),
+    }),
+    input_schema: jsonSchema,
+    output_schema: jsonSchema,
+    annotations: z.object({
+      read_only: z.boolean().describe("The action changes nothing."),
+      destructive: z.boolean().describe("The action may overwrite or delete data."),
+      idempotent: z.boolean().describe("Running it twice has the same effect as once. Only such actions are retried."),
+    }),
+    requires_connection: z.boolean(),
+    timeout_seconds: z.int().describe("Default time limit of one run, in seconds."),
+    version: z.string(),
+  })
+  .meta({ id: "Action" });
+
 /** The effects of an action, which decide whether it may be repeated. */
-export interface ActionAnnotations {
-  readonly read_only: boolean;
-  readonly destructive: boolean;
-  /** Whether executing it twice with the same inputs has the same effect as once. */
-  readonly idempotent: boolean;
-}
+export type ActionAnnotations = Readonly<z.output<typeof actionSchema>["annotations"]>;
 
 export const READS: ActionAnnotations = { read_only: true, destructive: false, idempotent: true };
 export const ADDS: ActionAnnotations = { read_only: false, destructive: false, idempotent: false };
@@ -19,7 +40,6 @@ export function isRepeatable({ read_only, idempotent }: ActionAnnotations): bool
   return read_only || idempotent;
 }
 
-/** A part of a multipart body. */
 export interface BodyPart {
   readonly name: string;
   readonly content: string | Uint8Array;
@@ -81,16 +101,7 @@ export class ActionFailed extends NodeFailure {
   }
 }
 
-export interface Action {
-  readonly action_id: string;
-  readonly name: string;
-  readonly description: { readonly human: string; readonly llm: string };
-  readonly input_schema: JsonObject;
-  readonly output_schema: JsonObject;
-  readonly annotations: ActionAnnotations;
-  readonly requires_connection: boolean;
-  readonly timeout_seconds: number;
-  readonly version: string;
+export interface Action extends Readonly<Omit<z.output<typeof actionSchema>, "provider_id">> {
   /**
    * The request of an action that is a single HTTP request; other actions have their own executor. Pure. `credential` is {} without a
    * connection. Throws ActionRefused.
@@ -103,39 +114,22 @@ export interface Action {
 }
 
 /** An event of a provider that starts runs. */
-export interface Trigger {
-  readonly trigger_id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly instructions: string;
-  readonly kind: "webhook" | "schedule" | "poll" | "run_event";
-  readonly config_schema: JsonObject;
-  readonly payload_schema: JsonObject;
-  readonly sample_payload: Json;
-}
-
-type ActionDraft = Pick<Action, "action_id" | "name" | "annotations" | "input_schema" | "request" | "outputs"> & {
-  /** The description for people and, without `llm`, for models. */
-  readonly description: string;
-  readonly llm?: string;
-  readonly output_schema?: JsonObject;
-  readonly requires_connection?: boolean;
-  readonly timeout_seconds?: number;
-};
+export const triggerSchema = z
+  .object({
+    trigger_id: z.string(),
+    provider_id: z.string(),
+    name: z.string(),
+    description: z.string(),
+    instructions: z.string().describe("How to set up the trigger at the provider."),
+    kind: z.enum(["webhook", "schedule", "poll", "run_event"]),
+    config_schema: jsonSchema,
+    payload_schema: jsonSchema,
+    sample_payload: jsonValueSchema,
+  })
+  .meta({ id: "ProviderTrigger" });
+export type Trigger = Readonly<Omit<z.output<typeof triggerSchema>, "provider_id">>;
 
 type Fields = Readonly<Record<string, JsonObject>>;
-
-/** Defines an action of a built-in provider. */
-export function defineAction({ description, llm, ...draft }: ActionDraft): Action {
-  return {
-    output_schema: {},
-    requires_connection: true,
-    timeout_seconds: 60,
-    version: "1",
-    ...draft,
-    description: { human: description, llm: llm ?? description },
-  };
-}
 
 /** The schema of an object that requires the fields of `required` and may have those of `optional`. */
 export function inputsOf(required: Fields, optional: Fields = {}): JsonObject {

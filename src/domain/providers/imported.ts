@@ -17,7 +17,6 @@ export interface ImportedProvider {
 export const MAX_DESCRIPTION = 2000;
 /** Most characters of JSON for all actions of an import together. */
 export const MAX_TOTAL_CHARS = 64 * 1024 * 1024;
-/** Most actions of an imported provider. */
 export const MAX_ACTIONS = 2000;
 /**
  * Longest schemas of one action (characters of JSON, approximately). An import with MAX_ACTIONS actions of this size fits into the total.

@@ -1,6 +1,7 @@
+import { z } from "zod";
 import type { AuditedRequest } from "../audit/audit.ts";
 import type { ProblemCode } from "../errors.ts";
-import type { JsonObject } from "../json.ts";
+import type { Immutable, JsonObject } from "../json.ts";
 
 /** The input of the workflow that checks a connection. */
 export interface CheckInput {
@@ -19,7 +20,6 @@ export interface ActionRunInput {
   readonly queue: string;
 }
 
-/** The options of a provider import. */
 export interface ImportOptions {
   readonly provider_id: string;
   /** Whether the caller chose the ID, so that an existing provider with this ID may be replaced. */
@@ -49,24 +49,35 @@ export interface ToolsImportInput extends ImportOptions {
   readonly queue: string;
 }
 
-/** The changes of an import to the existing provider, by action ID. */
-export interface ImportPreview {
-  readonly added: string[];
-  readonly changed: string[];
-  readonly removed: string[];
-  /** The published flows that use changed or removed actions. */
-  readonly used_by: Array<{
-    readonly project_id: string;
-    readonly name: string;
-    readonly action_ids: readonly string[];
-  }>;
-  /** Details of some changed actions: the fields that differ, and the description for models. */
-  readonly differences: Array<{
-    readonly action_id: string;
-    readonly members: readonly string[];
-    readonly description: { readonly before: string | null; readonly after: string | null };
-  }>;
-}
+/** The IDs of the actions that an import changes. */
+const changedActions = {
+  added: z.array(z.string()).describe("IDs of the new actions."),
+  changed: z.array(z.string()),
+  removed: z.array(z.string()),
+};
+export const importChangesSchema = z
+  .object({ operations: z.int().describe("Number of actions the provider has now."), ...changedActions })
+  .meta({ id: "ProviderImportChanges" });
+
+/** The changes of an import to the existing provider: the response of a dry run. */
+export const importPreviewSchema = z
+  .object({
+    ...changedActions,
+    used_by: z
+      .array(z.object({ project_id: z.uuid(), name: z.string(), action_ids: z.array(z.string()) }))
+      .describe("Up to 100 published flows that use a changed or removed action."),
+    differences: z
+      .array(
+        z.object({
+          action_id: z.string(),
+          members: z.array(z.string()).describe("Fields of the action that differ."),
+          description: z.object({ before: z.string().nullable(), after: z.string().nullable() }),
+        }),
+      )
+      .describe("Up to 50 changed actions; `description` is the text that models read."),
+  })
+  .meta({ id: "ProviderImportPreview" });
+export type ImportPreview = Immutable<z.output<typeof importPreviewSchema>>;
 
 /** The outcome of an import; `stored` is false for a dry run. */
 export interface Imported extends ImportPreview {

@@ -36,9 +36,30 @@ export interface Provider {
 /** A built-in provider. Its triggers are defined with the triggers (domain/triggers). */
 export type BuiltinProvider = Omit<Provider, "triggers">;
 
-/** Defines a built-in provider. */
-export function defineProvider(draft: Omit<BuiltinProvider, "provider_version" | "icon" | "source">): BuiltinProvider {
-  return { provider_version: "1", icon: null, source: "builtin", ...draft };
+interface ActionDraft extends Pick<Action, "name" | "annotations" | "input_schema" | "request" | "outputs"> {
+  /** The description for people and, without `llm`, for models. */
+  readonly description: string;
+  readonly llm?: string;
+  readonly output_schema?: JsonObject;
+  readonly requires_connection?: boolean;
+  readonly timeout_seconds?: number;
+}
+
+interface ProviderDraft extends Omit<BuiltinProvider, "provider_version" | "icon" | "source" | "actions"> {
+  readonly actions: Readonly<Record<string, ActionDraft>>;
+}
+
+export function defineProvider({ actions, ...draft }: ProviderDraft): BuiltinProvider {
+  const defined = Object.entries(actions).map(([action_id, { description, llm = description, ...action }]): Action => ({
+    output_schema: {},
+    requires_connection: true,
+    timeout_seconds: 60,
+    version: "1",
+    action_id,
+    ...action,
+    description: { human: description, llm },
+  }));
+  return { provider_version: "1", icon: null, source: "builtin", ...draft, actions: defined };
 }
 
 /** The JSON Schema of a provider's credentials: that of its only scheme, or one of several. */

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { listUpTo, wholeNumber } from "../schema-parts.ts";
 import { objectSchema } from "../json-schema.ts";
 import type { JsonObject } from "../json.ts";
+import type { Trigger } from "../providers/action.ts";
 import { TERMINAL_STATES } from "../runs/run.ts";
 import { isWebhookSecret } from "../webhooks/webhook-signature.ts";
 import { CRON_NAMES, cronFault, shownTimeZone, timeZoneOf } from "../cron.ts";
@@ -136,23 +137,16 @@ interface Typed<Kind extends TriggerKind, TriggerId extends string, Config> {
 }
 
 /** A kind of event that starts runs. */
-export interface TriggerType {
+export interface TriggerType extends Omit<Trigger, "config_schema"> {
   readonly trigger_id: TypedTrigger["trigger_id"];
   readonly provider_id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly instructions: string;
-  readonly kind: TriggerKind;
   readonly config: z.ZodType;
-  /** JSON Schema of `payload` in expressions of the inputs. */
-  readonly payload_schema: JsonObject;
   readonly sample_payload: JsonObject;
 }
 
 const text = { type: "string" };
 const ID = "0197f0a0-0000-7000-8000-000000000000";
 
-/** Every trigger type. */
 export const TRIGGER_TYPES: readonly TriggerType[] = [
   {
     trigger_id: "schedule",

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from "../../json.ts";
-import { ADDS, asText, below, CHANGES, defineAction, inputsOf, queryOf, READS } from "../action.ts";
+import { ADDS, asText, below, CHANGES, inputsOf, queryOf, READS } from "../action.ts";
 import type { Action, ActionRequest } from "../action.ts";
 import type { Credential } from "../connection.ts";
 import { bearer, webAddress } from "../auth-fields.ts";
@@ -34,108 +34,6 @@ const page = {
 } as const;
 const people = { labels: texts, assignees: texts } as const;
 
-const getRepository = defineAction({
-  action_id: "get_repository",
-  name: "Get a repository",
-  description: "Gets a repository",
-  annotations: READS,
-  input_schema: inputsOf(repository),
-  output_schema: object,
-  request: inRepository("GET", () => ""),
-});
-
-const listIssues = defineAction({
-  action_id: "list_issues",
-  name: "List issues",
-  description: "Lists the issues and pull requests of a repository, newest first",
-  annotations: READS,
-  input_schema: inputsOf(repository, {
-    state: { enum: ["open", "closed", "all"] },
-    labels: { type: "string", description: "Label names, separated by commas" },
-    ...page,
-  }),
-  output_schema: { type: "array", items: object },
-  request: inRepository("GET", () => "/issues"),
-});
-
-const getIssue = defineAction({
-  action_id: "get_issue",
-  name: "Get an issue",
-  description: "Reads an issue or a pull request",
-  annotations: READS,
-  input_schema: inputsOf(issue),
-  output_schema: object,
-  request: inRepository("GET", ({ number }) => `/issues/${asText(number)}`),
-});
-
-const createIssue = defineAction({
-  action_id: "create_issue",
-  name: "Create an issue",
-  description: "Opens an issue",
-  annotations: ADDS,
-  input_schema: inputsOf({ ...repository, title: text }, { body: { type: "string" }, ...people }),
-  output_schema: object,
-  request: inRepository("POST", () => "/issues"),
-});
-
-const updateIssue = defineAction({
-  action_id: "update_issue",
-  name: "Update an issue",
-  description: "Changes, closes or reopens an issue",
-  annotations: CHANGES,
-  input_schema: inputsOf(issue, {
-    title: text,
-    body: { type: "string" },
-    state: { enum: ["open", "closed"] },
-    ...people,
-  }),
-  output_schema: object,
-  request: inRepository("PATCH", ({ number }) => `/issues/${asText(number)}`),
-});
-
-const addComment = defineAction({
-  action_id: "add_comment",
-  name: "Add a comment",
-  description: "Comments on an issue or a pull request",
-  annotations: ADDS,
-  input_schema: inputsOf({ ...issue, body: text }),
-  output_schema: object,
-  request: inRepository("POST", ({ number }) => `/issues/${asText(number)}/comments`),
-});
-
-const searchIssues = defineAction({
-  action_id: "search_issues",
-  name: "Search issues",
-  description: "Finds issues and pull requests with GitHub's search syntax",
-  annotations: READS,
-  input_schema: inputsOf({ q: text }, page),
-  output_schema: object,
-  request: (inputs, { base_url }) => ({
-    method: "GET",
-    url: below(base_url, "search/issues"),
-    headers: HEADERS,
-    query: queryOf(inputs),
-  }),
-});
-
-const getFile = defineAction({
-  action_id: "get_file",
-  name: "Get a file",
-  description: "Reads a file of a repository as text",
-  annotations: READS,
-  input_schema: inputsOf(
-    { ...repository, path: text },
-    { ref: { type: "string", description: "Branch, tag or commit" } },
-  ),
-  output_schema: { type: "object", properties: { text: { type: "string" } } },
-  request({ path, ...others }, credential) {
-    const address = asText(path).split("/").map(encodeURIComponent).join("/");
-    const request = inRepository("GET", () => `/contents/${address}`)(others, credential);
-    return { ...request, headers: { ...HEADERS, accept: "application/vnd.github.raw+json" } };
-  },
-  outputs: ({ body }) => ({ text: typeof body === "string" ? body : JSON.stringify(body) }),
-});
-
 export const github = defineProvider({
   provider_id: "github",
   name: "GitHub",
@@ -152,6 +50,93 @@ export const github = defineProvider({
       }),
     },
   },
-  actions: [getRepository, listIssues, getIssue, createIssue, updateIssue, addComment, searchIssues, getFile],
+  actions: {
+    get_repository: {
+      name: "Get a repository",
+      description: "Gets a repository",
+      annotations: READS,
+      input_schema: inputsOf(repository),
+      output_schema: object,
+      request: inRepository("GET", () => ""),
+    },
+    list_issues: {
+      name: "List issues",
+      description: "Lists the issues and pull requests of a repository, newest first",
+      annotations: READS,
+      input_schema: inputsOf(repository, {
+        state: { enum: ["open", "closed", "all"] },
+        labels: { type: "string", description: "Label names, separated by commas" },
+        ...page,
+      }),
+      output_schema: { type: "array", items: object },
+      request: inRepository("GET", () => "/issues"),
+    },
+    get_issue: {
+      name: "Get an issue",
+      description: "Reads an issue or a pull request",
+      annotations: READS,
+      input_schema: inputsOf(issue),
+      output_schema: object,
+      request: inRepository("GET", ({ number }) => `/issues/${asText(number)}`),
+    },
+    create_issue: {
+      name: "Create an issue",
+      description: "Opens an issue",
+      annotations: ADDS,
+      input_schema: inputsOf({ ...repository, title: text }, { body: { type: "string" }, ...people }),
+      output_schema: object,
+      request: inRepository("POST", () => "/issues"),
+    },
+    update_issue: {
+      name: "Update an issue",
+      description: "Changes, closes or reopens an issue",
+      annotations: CHANGES,
+      input_schema: inputsOf(issue, {
+        title: text,
+        body: { type: "string" },
+        state: { enum: ["open", "closed"] },
+        ...people,
+      }),
+      output_schema: object,
+      request: inRepository("PATCH", ({ number }) => `/issues/${asText(number)}`),
+    },
+    add_comment: {
+      name: "Add a comment",
+      description: "Comments on an issue or a pull request",
+      annotations: ADDS,
+      input_schema: inputsOf({ ...issue, body: text }),
+      output_schema: object,
+      request: inRepository("POST", ({ number }) => `/issues/${asText(number)}/comments`),
+    },
+    search_issues: {
+      name: "Search issues",
+      description: "Finds issues and pull requests with GitHub's search syntax",
+      annotations: READS,
+      input_schema: inputsOf({ q: text }, page),
+      output_schema: object,
+      request: (inputs, { base_url }) => ({
+        method: "GET",
+        url: below(base_url, "search/issues"),
+        headers: HEADERS,
+        query: queryOf(inputs),
+      }),
+    },
+    get_file: {
+      name: "Get a file",
+      description: "Reads a file of a repository as text",
+      annotations: READS,
+      input_schema: inputsOf(
+        { ...repository, path: text },
+        { ref: { type: "string", description: "Branch, tag or commit" } },
+      ),
+      output_schema: { type: "object", properties: { text: { type: "string" } } },
+      request({ path, ...others }, credential) {
+        const address = asText(path).split("/").map(encodeURIComponent).join("/");
+        const request = inRepository("GET", () => `/contents/${address}`)(others, credential);
+        return { ...request, headers: { ...HEADERS, accept: "application/vnd.github.raw+json" } };
+      },
+      outputs: ({ body }) => ({ text: typeof body === "string" ? body : JSON.stringify(body) }),
+    },
+  },
   check: { method: "GET", path: "/user", headers: { accept: "application/vnd.github+json" } },
 });

@@ -1,6 +1,6 @@
 import { objectSchema } from "../../json-schema.ts";
 import type { JsonObject } from "../../json.ts";
-import { ActionRefused, asText, defineAction, inputsOf, queryOf, READS } from "../action.ts";
+import { ActionRefused, asText, inputsOf, queryOf, READS } from "../action.ts";
 import type { ActionRequest } from "../action.ts";
 import { basic, bearer, clientCredentials, placedApiKey, webAddress } from "../auth-fields.ts";
 import { textOf } from "../connection.ts";
@@ -28,34 +28,6 @@ const options = {
 
 const answer = objectSchema({ status: { type: "integer" }, headers: { type: "object" }, body: {} });
 
-const get = defineAction({
-  action_id: "get",
-  name: "Get",
-  description: "Reads a URL: JSON is parsed, text is returned as text, anything else as base64",
-  annotations: READS,
-  requires_connection: false,
-  input_schema: inputsOf({ url }, options),
-  output_schema: answer,
-  request: (inputs, credential) => requestOf("GET", inputs, credential),
-  outputs: (response) => ({ ...response }),
-});
-
-const request = defineAction({
-  action_id: "request",
-  name: "Request",
-  description: "Sends any HTTP request",
-  llm: "Sends any HTTP request, which may change or delete things. The request is never repeated. To read, use get.",
-  annotations: { read_only: false, destructive: true, idempotent: false },
-  requires_connection: false,
-  input_schema: inputsOf(
-    { method: { enum: ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] }, url },
-    { ...options, body: { description: "Sent as JSON, or unchanged if it is a string" } },
-  ),
-  output_schema: answer,
-  request: (inputs, credential) => requestOf(asText(inputs["method"]), inputs, credential),
-  outputs: (response) => ({ ...response }),
-});
-
 export const http = defineProvider({
   provider_id: "http",
   name: "HTTP",
@@ -71,7 +43,32 @@ export const http = defineProvider({
       oauth2_client_credentials: clientCredentials(base),
     },
   },
-  actions: [get, request],
+  actions: {
+    get: {
+      name: "Get",
+      description: "Reads a URL: JSON is parsed, text is returned as text, anything else as base64",
+      annotations: READS,
+      requires_connection: false,
+      input_schema: inputsOf({ url }, options),
+      output_schema: answer,
+      request: (inputs, credential) => requestOf("GET", inputs, credential),
+      outputs: (response) => ({ ...response }),
+    },
+    request: {
+      name: "Request",
+      description: "Sends any HTTP request",
+      llm: "Sends any HTTP request, which may change or delete things. The request is never repeated. To read, use get.",
+      annotations: { read_only: false, destructive: true, idempotent: false },
+      requires_connection: false,
+      input_schema: inputsOf(
+        { method: { enum: ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] }, url },
+        { ...options, body: { description: "Sent as JSON, or unchanged if it is a string" } },
+      ),
+      output_schema: answer,
+      request: (inputs, credential) => requestOf(asText(inputs["method"]), inputs, credential),
+      outputs: (response) => ({ ...response }),
+    },
+  },
 });
 
 function requestOf(method: string, inputs: JsonObject, credential: Credential): ActionRequest {

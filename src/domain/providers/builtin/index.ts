@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { JsonObject } from "../../json.ts";
+import type { Json } from "../../json.ts";
 import { TRIGGER_TYPES } from "../../triggers/trigger.ts";
 import type { TriggerType } from "../../triggers/trigger.ts";
 import type { Trigger } from "../action.ts";
@@ -26,7 +26,6 @@ const PROVIDERS: readonly BuiltinProvider[] = [
   millrace,
 ];
 
-/** Every built-in provider. */
 export const BUILTIN_PROVIDERS: readonly Provider[] = PROVIDERS.map((provider) => ({
   ...provider,
   triggers: TRIGGER_TYPES.filter(({ provider_id }) => provider_id === provider.provider_id).map(asTrigger),
@@ -36,8 +35,6 @@ export function findBuiltin(providerId: string): Provider | undefined {
   return BUILTIN_PROVIDERS.find(({ provider_id }) => provider_id === providerId);
 }
 
-function asTrigger(type: TriggerType): Trigger {
-  const { trigger_id, name, description, instructions, kind, payload_schema, sample_payload } = type;
-  const config_schema = z.toJSONSchema(type.config, { io: "input" }) as JsonObject;
-  return { trigger_id, name, description, instructions, kind, config_schema, payload_schema, sample_payload };
+function asTrigger({ config, ...type }: TriggerType): Trigger {
+  return { ...type, config_schema: z.toJSONSchema(config, { io: "input" }) as Record<string, Json> };
 }

@@ -1,4 +1,4 @@
-import { below, defineAction, inputsOf, READS } from "../action.ts";
+import { below, inputsOf, READS } from "../action.ts";
 import { apiKey, noCredential, webAddress } from "../auth-fields.ts";
 import { defineProvider } from "../provider.ts";
 
@@ -13,51 +13,6 @@ const messages = {
   description: "`[{role, content}]`",
 } as const;
 
-const chat = defineAction({
-  action_id: "chat",
-  name: "Chat",
-  description: "Sends messages to a model and returns its answer",
-  annotations: READS,
-  timeout_seconds: 300,
-  input_schema: {
-    ...inputsOf(
-      { model: { type: "string", minLength: 1 }, messages },
-      { temperature: { type: "number", minimum: 0, maximum: 2 }, max_tokens: { type: "integer", minimum: 1 } },
-    ),
-    // Endpoints accept different further fields.
-    additionalProperties: true,
-  },
-  output_schema: { type: "object", properties: { choices: { type: "array" }, usage: { type: "object" } } },
-  request: (inputs, { base_url }) => ({
-    method: "POST",
-    url: below(base_url, "chat/completions"),
-    body: { json: { ...inputs, stream: false } },
-  }),
-});
-
-const embed = defineAction({
-  action_id: "embed",
-  name: "Embed",
-  description: "Converts texts to vectors (embeddings)",
-  annotations: READS,
-  input_schema: inputsOf({
-    model: { type: "string", minLength: 1 },
-    input: { type: "array", items: { type: "string" }, minItems: 1, maxItems: 2048 },
-  }),
-  output_schema: { type: "object", properties: { data: { type: "array" } } },
-  request: (inputs, { base_url }) => ({ method: "POST", url: below(base_url, "embeddings"), body: { json: inputs } }),
-});
-
-const listModels = defineAction({
-  action_id: "list_models",
-  name: "List models",
-  description: "Lists the models of the endpoint",
-  annotations: READS,
-  input_schema: inputsOf({}),
-  output_schema: { type: "object", properties: { data: { type: "array" } } },
-  request: (_, { base_url }) => ({ method: "GET", url: below(base_url, "models") }),
-});
-
 export const openaiCompatible = defineProvider({
   provider_id: "openai_compatible",
   name: "OpenAI-compatible models",
@@ -71,6 +26,50 @@ export const openaiCompatible = defineProvider({
       none: noCredential(base),
     },
   },
-  actions: [chat, embed, listModels],
+  actions: {
+    chat: {
+      name: "Chat",
+      description: "Sends messages to a model and returns its answer",
+      annotations: READS,
+      timeout_seconds: 300,
+      input_schema: {
+        ...inputsOf(
+          { model: { type: "string", minLength: 1 }, messages },
+          { temperature: { type: "number", minimum: 0, maximum: 2 }, max_tokens: { type: "integer", minimum: 1 } },
+        ),
+        // Endpoints accept different further fields.
+        additionalProperties: true,
+      },
+      output_schema: { type: "object", properties: { choices: { type: "array" }, usage: { type: "object" } } },
+      request: (inputs, { base_url }) => ({
+        method: "POST",
+        url: below(base_url, "chat/completions"),
+        body: { json: { ...inputs, stream: false } },
+      }),
+    },
+    embed: {
+      name: "Embed",
+      description: "Converts texts to vectors (embeddings)",
+      annotations: READS,
+      input_schema: inputsOf({
+        model: { type: "string", minLength: 1 },
+        input: { type: "array", items: { type: "string" }, minItems: 1, maxItems: 2048 },
+      }),
+      output_schema: { type: "object", properties: { data: { type: "array" } } },
+      request: (inputs, { base_url }) => ({
+        method: "POST",
+        url: below(base_url, "embeddings"),
+        body: { json: inputs },
+      }),
+    },
+    list_models: {
+      name: "List models",
+      description: "Lists the models of the endpoint",
+      annotations: READS,
+      input_schema: inputsOf({}),
+      output_schema: { type: "object", properties: { data: { type: "array" } } },
+      request: (_, { base_url }) => ({ method: "GET", url: below(base_url, "models") }),
+    },
+  },
   check: { method: "GET", path: "/models" },
 });

@@ -1,5 +1,5 @@
 import { objectSchema } from "../../json-schema.ts";
-import { ActionRefused, defineAction, inputsOf, READS } from "../action.ts";
+import { ActionRefused, inputsOf, READS } from "../action.ts";
 import { basic, certificate, plain } from "../auth-fields.ts";
 import type { Credential } from "../connection.ts";
 import { defineProvider } from "../provider.ts";
@@ -46,25 +46,6 @@ const rows = objectSchema({
   truncated: { type: "boolean", description: "Whether there are more rows than max_rows" },
 });
 
-const query = defineAction({
-  action_id: "query",
-  name: "Query",
-  description: "Runs one SQL statement in a read-only transaction",
-  annotations: READS,
-  input_schema: statement,
-  output_schema: rows,
-});
-
-const execute = defineAction({
-  action_id: "execute",
-  name: "Execute",
-  description: "Runs one SQL statement that can write; needs a connection with allow_writes",
-  llm: "Executes one SQL statement that may change or delete data, completely or not at all. To read, use query.",
-  annotations: { read_only: false, destructive: true, idempotent: false },
-  input_schema: statement,
-  output_schema: rows,
-});
-
 export const postgres = defineProvider({
   provider_id: "postgres",
   name: "PostgreSQL",
@@ -91,7 +72,23 @@ export const postgres = defineProvider({
       ),
     },
   },
-  actions: [query, execute],
+  actions: {
+    query: {
+      name: "Query",
+      description: "Runs one SQL statement in a read-only transaction",
+      annotations: READS,
+      input_schema: statement,
+      output_schema: rows,
+    },
+    execute: {
+      name: "Execute",
+      description: "Runs one SQL statement that can write; needs a connection with allow_writes",
+      llm: "Executes one SQL statement that may change or delete data, completely or not at all. To read, use query.",
+      annotations: { read_only: false, destructive: true, idempotent: false },
+      input_schema: statement,
+      output_schema: rows,
+    },
+  },
 });
 
 /** Throws ActionRefused if the connection is read-only. */

@@ -1,6 +1,6 @@
 import { objectSchema } from "../../json-schema.ts";
 import type { JsonObject } from "../../json.ts";
-import { CHANGES, defineAction, inputsOf, READS } from "../action.ts";
+import { CHANGES, inputsOf, READS } from "../action.ts";
 import { fieldsOf, plain, secretText, webAddress } from "../auth-fields.ts";
 import { defineProvider } from "../provider.ts";
 
@@ -15,56 +15,6 @@ const object: JsonObject = {
   type: "object",
   properties: { key: text, size: { type: "integer" }, etag: text, last_modified: text },
 };
-
-const listObjects = defineAction({
-  action_id: "list_objects",
-  name: "List objects",
-  description: "Lists the objects of a bucket, page by page",
-  annotations: READS,
-  input_schema: inputsOf(
-    { bucket },
-    {
-      prefix: { type: "string", maxLength: 1024, description: "Only objects whose names start with this" },
-      delimiter: { type: "string", minLength: 1, maxLength: 10, description: "/ lists one level, like a folder" },
-      max_keys: { type: "integer", minimum: 1, maximum: 1000 },
-      cursor: { type: "string", minLength: 1, maxLength: 4096, description: "`cursor` of the previous page" },
-    },
-  ),
-  output_schema: objectSchema({
-    objects: { type: "array", items: object },
-    prefixes: { type: "array", items: text, description: "Only with delimiter: the levels below" },
-    cursor: { type: ["string", "null"], description: "Cursor of the next page" },
-  }),
-});
-
-const getObject = defineAction({
-  action_id: "get_object",
-  name: "Get an object",
-  description: "Reads an object: JSON is parsed, text is returned as text, anything else as base64",
-  annotations: READS,
-  input_schema: inputsOf({ bucket, key }),
-  output_schema: {
-    type: "object",
-    properties: { ...(object["properties"] as JsonObject), content_type: { type: ["string", "null"] }, body: {} },
-    required: ["key", "size", "body"],
-  },
-});
-
-const putObject = defineAction({
-  action_id: "put_object",
-  name: "Put an object",
-  description: "Writes an object and replaces an existing one",
-  annotations: CHANGES,
-  input_schema: inputsOf(
-    { bucket, key },
-    {
-      body: { description: "Stored as JSON, or unchanged if it is a string" },
-      body_base64: { type: "string", description: "Bytes in base64, instead of body" },
-      content_type: { type: "string", pattern: "^[\\x20-\\x7e]{1,200}$" },
-    },
-  ),
-  output_schema: { type: "object", properties: { key: text, etag: text, size: {} } },
-});
 
 export const s3 = defineProvider({
   provider_id: "s3",
@@ -91,5 +41,50 @@ export const s3 = defineProvider({
       },
     },
   },
-  actions: [listObjects, getObject, putObject],
+  actions: {
+    list_objects: {
+      name: "List objects",
+      description: "Lists the objects of a bucket, page by page",
+      annotations: READS,
+      input_schema: inputsOf(
+        { bucket },
+        {
+          prefix: { type: "string", maxLength: 1024, description: "Only objects whose names start with this" },
+          delimiter: { type: "string", minLength: 1, maxLength: 10, description: "/ lists one level, like a folder" },
+          max_keys: { type: "integer", minimum: 1, maximum: 1000 },
+          cursor: { type: "string", minLength: 1, maxLength: 4096, description: "`cursor` of the previous page" },
+        },
+      ),
+      output_schema: objectSchema({
+        objects: { type: "array", items: object },
+        prefixes: { type: "array", items: text, description: "Only with delimiter: the levels below" },
+        cursor: { type: ["string", "null"], description: "Cursor of the next page" },
+      }),
+    },
+    get_object: {
+      name: "Get an object",
+      description: "Reads an object: JSON is parsed, text is returned as text, anything else as base64",
+      annotations: READS,
+      input_schema: inputsOf({ bucket, key }),
+      output_schema: {
+        type: "object",
+        properties: { ...(object["properties"] as JsonObject), content_type: { type: ["string", "null"] }, body: {} },
+        required: ["key", "size", "body"],
+      },
+    },
+    put_object: {
+      name: "Put an object",
+      description: "Writes an object and replaces an existing one",
+      annotations: CHANGES,
+      input_schema: inputsOf(
+        { bucket, key },
+        {
+          body: { description: "Stored as JSON, or unchanged if it is a string" },
+          body_base64: { type: "string", description: "Bytes in base64, instead of body" },
+          content_type: { type: "string", pattern: "^[\\x20-\\x7e]{1,200}$" },
+        },
+      ),
+      output_schema: { type: "object", properties: { key: text, etag: text, size: {} } },
+    },
+  },
 });

@@ -1,58 +1,11 @@
 import type { Json, JsonObject } from "../../json.ts";
-import { ActionRefused, ADDS, below, defineAction, given, inputsOf, queryOf, READS } from "../action.ts";
+import { ActionRefused, ADDS, below, given, inputsOf, queryOf, READS } from "../action.ts";
 import { bearer, fieldsOf, webAddress } from "../auth-fields.ts";
 import { defineProvider } from "../provider.ts";
 
 const text = { type: "string", maxLength: 40_000, description: "Text in mrkdwn; also shown in notifications" };
 const blocks = { type: "array", items: { type: "object" }, maxItems: 50, description: "Block Kit blocks" };
 const NO_WEBHOOK = "connection_id: the connection has no webhook_url; to use a token, choose post_message";
-
-const postMessage = defineAction({
-  action_id: "post_message",
-  name: "Post a message",
-  description: "Posts a message to a channel or thread through the Web API (bot token)",
-  annotations: ADDS,
-  input_schema: inputsOf(
-    { channel: { type: "string", minLength: 1, description: "ID of the channel or user, or #name" }, text },
-    { blocks, thread_ts: { type: "string", description: "Timestamp of the message to reply to" } },
-  ),
-  output_schema: { type: "object", properties: { channel: { type: "string" }, ts: { type: "string" } } },
-  request: (inputs, { base_url }) => ({
-    method: "POST",
-    url: below(base_url, "chat.postMessage"),
-    body: { json: inputs },
-  }),
-  outputs: ({ body }) => accepted(body, ["channel", "ts"]),
-});
-
-const sendToWebhook = defineAction({
-  action_id: "send_to_webhook",
-  name: "Send to a webhook",
-  description: "Posts a message through an incoming webhook",
-  annotations: ADDS,
-  input_schema: inputsOf({ text }, { blocks }),
-  output_schema: { type: "object", properties: { ok: { const: true } } },
-  request(inputs, { webhook_url }) {
-    if (typeof webhook_url !== "string") throw new ActionRefused("inputs", NO_WEBHOOK);
-    return { method: "POST", url: webhook_url, body: { json: inputs } };
-  },
-  outputs: () => ({ ok: true }),
-});
-
-const listChannels = defineAction({
-  action_id: "list_channels",
-  name: "List channels",
-  description: "Lists the public channels",
-  annotations: READS,
-  input_schema: inputsOf({}, { limit: { type: "integer", minimum: 1, maximum: 1000 }, cursor: { type: "string" } }),
-  output_schema: { type: "object", properties: { channels: { type: "array" } } },
-  request: (inputs, { base_url }) => ({
-    method: "GET",
-    url: below(base_url, "conversations.list"),
-    query: queryOf(inputs),
-  }),
-  outputs: ({ body }) => accepted(body, ["channels", "response_metadata"]),
-});
 
 export const slack = defineProvider({
   provider_id: "slack",
@@ -70,7 +23,49 @@ export const slack = defineProvider({
       },
     },
   },
-  actions: [postMessage, sendToWebhook, listChannels],
+  actions: {
+    post_message: {
+      name: "Post a message",
+      description: "Posts a message to a channel or thread through the Web API (bot token)",
+      annotations: ADDS,
+      input_schema: inputsOf(
+        { channel: { type: "string", minLength: 1, description: "ID of the channel or user, or #name" }, text },
+        { blocks, thread_ts: { type: "string", description: "Timestamp of the message to reply to" } },
+      ),
+      output_schema: { type: "object", properties: { channel: { type: "string" }, ts: { type: "string" } } },
+      request: (inputs, { base_url }) => ({
+        method: "POST",
+        url: below(base_url, "chat.postMessage"),
+        body: { json: inputs },
+      }),
+      outputs: ({ body }) => accepted(body, ["channel", "ts"]),
+    },
+    send_to_webhook: {
+      name: "Send to a webhook",
+      description: "Posts a message through an incoming webhook",
+      annotations: ADDS,
+      input_schema: inputsOf({ text }, { blocks }),
+      output_schema: { type: "object", properties: { ok: { const: true } } },
+      request(inputs, { webhook_url }) {
+        if (typeof webhook_url !== "string") throw new ActionRefused("inputs", NO_WEBHOOK);
+        return { method: "POST", url: webhook_url, body: { json: inputs } };
+      },
+      outputs: () => ({ ok: true }),
+    },
+    list_channels: {
+      name: "List channels",
+      description: "Lists the public channels",
+      annotations: READS,
+      input_schema: inputsOf({}, { limit: { type: "integer", minimum: 1, maximum: 1000 }, cursor: { type: "string" } }),
+      output_schema: { type: "object", properties: { channels: { type: "array" } } },
+      request: (inputs, { base_url }) => ({
+        method: "GET",
+        url: below(base_url, "conversations.list"),
+        query: queryOf(inputs),
+      }),
+      outputs: ({ body }) => accepted(body, ["channels", "response_metadata"]),
+    },
+  },
   check: { method: "POST", path: "/auth.test", refused: refusal },
 });
 

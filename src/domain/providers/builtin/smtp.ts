@@ -1,5 +1,5 @@
 import { objectSchema } from "../../json-schema.ts";
-import { ADDS, defineAction } from "../action.ts";
+import { ADDS } from "../action.ts";
 import { basic, certificate, noCredential, plain } from "../auth-fields.ts";
 import { defineProvider } from "../provider.ts";
 
@@ -29,48 +29,6 @@ const address = {
 const addresses = { type: "array", items: address, maxItems: 100 };
 const line = { type: "string", maxLength: 998, pattern: LINE };
 
-const send = defineAction({
-  action_id: "send",
-  name: "Send an e-mail",
-  description: "Sends an email through a mail server, never twice",
-  annotations: ADDS,
-  input_schema: {
-    type: "object",
-    properties: {
-      from: address,
-      to: { ...addresses, minItems: 1 },
-      cc: addresses,
-      bcc: addresses,
-      reply_to: address,
-      subject: line,
-      text: { type: "string", maxLength: 5_000_000 },
-      html: { type: "string", maxLength: 5_000_000 },
-      in_reply_to: { ...line, description: "Message-ID of the email to reply to" },
-      attachments: {
-        type: "array",
-        maxItems: 50,
-        items: {
-          type: "object",
-          properties: {
-            filename: { ...line, minLength: 1, maxLength: 255 },
-            content_base64: { type: "string", description: "Content in base64" },
-            content_type: { type: "string", pattern: "^[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}$" },
-          },
-          required: ["filename", "content_base64"],
-          additionalProperties: false,
-        },
-      },
-    },
-    required: ["from", "to", "subject"],
-    additionalProperties: false,
-  },
-  output_schema: objectSchema({
-    message_id: { type: "string" },
-    accepted: { type: "array", items: { type: "string" }, description: "Recipients that the server accepted" },
-    rejected: { type: "array", items: { type: "string" }, description: "Recipients that the server rejected" },
-  }),
-});
-
 export const smtp = defineProvider({
   provider_id: "smtp",
   name: "E-mail (SMTP)",
@@ -78,5 +36,46 @@ export const smtp = defineProvider({
   provider_group: ["communication"],
   tags: ["mail", "email"],
   auth: { required: true, schemes: { basic: basic(server, ["ca"]), none: noCredential(server, ["ca"]) } },
-  actions: [send],
+  actions: {
+    send: {
+      name: "Send an e-mail",
+      description: "Sends an email through a mail server, never twice",
+      annotations: ADDS,
+      input_schema: {
+        type: "object",
+        properties: {
+          from: address,
+          to: { ...addresses, minItems: 1 },
+          cc: addresses,
+          bcc: addresses,
+          reply_to: address,
+          subject: line,
+          text: { type: "string", maxLength: 5_000_000 },
+          html: { type: "string", maxLength: 5_000_000 },
+          in_reply_to: { ...line, description: "Message-ID of the email to reply to" },
+          attachments: {
+            type: "array",
+            maxItems: 50,
+            items: {
+              type: "object",
+              properties: {
+                filename: { ...line, minLength: 1, maxLength: 255 },
+                content_base64: { type: "string", description: "Content in base64" },
+                content_type: { type: "string", pattern: "^[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}$" },
+              },
+              required: ["filename", "content_base64"],
+              additionalProperties: false,
+            },
+          },
+        },
+        required: ["from", "to", "subject"],
+        additionalProperties: false,
+      },
+      output_schema: objectSchema({
+        message_id: { type: "string" },
+        accepted: { type: "array", items: { type: "string" }, description: "Recipients that the server accepted" },
+        rejected: { type: "array", items: { type: "string" }, description: "Recipients that the server rejected" },
+      }),
+    },
+  },
 });

@@ -59,7 +59,6 @@ export function queryList({ name, style, explode, json }: OperationParameter, va
   return `${encodeURIComponent(name)}=${text}`;
 }
 
-/** The query parameters that a value becomes. */
 export function queryPairs({ name, style, json }: OperationParameter, value: Json): Array<readonly [string, string]> {
   if (json) return [[name, JSON.stringify(value)]];
   const parts = partsOf(name, value);
