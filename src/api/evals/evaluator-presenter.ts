@@ -2,9 +2,8 @@ import { z } from "zod";
 import type { JsonObject } from "../../domain/json.ts";
 import { seesSecrets } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
-import { evaluatorInputSchema } from "../../domain/evals/evaluator.ts";
+import { definitionShape } from "../../domain/evals/evaluator.ts";
 import { EVALUATOR_TYPES } from "../../domain/evals/evaluators/index.ts";
-import { DATA_TYPES, DIRECTIONS } from "../../domain/evals/evaluators/kind.ts";
 import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
 import type { EvaluatorRow } from "../../stores/evals/evaluators.ts";
 import { asDeclared } from "../http/as-declared.ts";
@@ -18,14 +17,7 @@ export const evaluatorSchema = z
     description: z.string(),
     type: z.enum(EVALUATOR_TYPES),
     config: object,
-    target: z.object({ output: z.string().nullable(), json_path: z.string().nullable() }),
-    score: z.object({
-      data_type: z.enum(DATA_TYPES),
-      direction: z.enum(DIRECTIONS),
-      pass_threshold: z.number().nullable(),
-    }),
-    negate: evaluatorInputSchema.shape.negate.unwrap(),
-    weight: z.number(),
+    ...definitionShape,
     version: z.int().describe("Number of the version. Every change increases it; experiments pin one."),
     template_id: z.string().nullable(),
     secret: z
@@ -47,15 +39,3 @@ export function presentEvaluator(
   const shown = seesSecrets(reader) ? config : maskLiterals(config);
   return asDeclared(evaluatorSchema, { ...definition, ...row, config: shown });
 }
-
-/** The result of an evaluator for one sample. */
-export const scoreResultSchema = z.object({
-  value: z.union([z.number(), z.boolean(), z.string()]).nullable(),
-  passed: z.boolean().nullable().describe("Whether the score passes; `null` if no pass threshold applies."),
-  label: z.string().nullable(),
-  reasoning: z.string().nullable(),
-  error: z
-    .object({ code: z.string(), message: z.string() })
-    .nullable()
-    .describe("Why no score was produced. A failure is never reported as a low score."),
-});

@@ -1,3 +1,4 @@
+import { scoreResultSchema } from "../../domain/evals/score-result.ts";
 import { z } from "zod";
 import { ValidationProblem, invalid, notFound } from "../../domain/errors.ts";
 import { evaluatorInputSchema } from "../../domain/evals/evaluator.ts";
@@ -8,7 +9,6 @@ import { samplesOf } from "../../services/evals/samples.ts";
 import { findRowAnywhere } from "../../stores/evals/dataset-rows.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { operationsOf } from "../http/operation.ts";
-import { scoreResultSchema } from "./evaluator-presenter.ts";
 import { sampleInput, sampleOf } from "./sample-input.ts";
 
 const body = z

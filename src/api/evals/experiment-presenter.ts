@@ -1,11 +1,15 @@
+import { scoreResultSchema } from "../../domain/evals/score-result.ts";
 import { z } from "zod";
 import {
   EXPERIMENT_STATES,
   JOB_KINDS,
   SHOWN_STATES,
   VERDICTS,
+  gateResultSchema,
   gateSchema,
   publicState,
+  resultsSchema,
+  unscoredCount,
 } from "../../domain/evals/experiment.ts";
 import type { ExperimentStatus, GateResult } from "../../domain/evals/experiment.ts";
 import type { Json } from "../../domain/json.ts";
@@ -13,13 +17,9 @@ import type { JobRow } from "../../stores/evals/experiment-jobs.ts";
 import type { ScoredRow } from "../../stores/evals/experiment-results.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import { asDeclared } from "../http/as-declared.ts";
-import { scoreResultSchema } from "./evaluator-presenter.ts";
 
 const object = z.record(z.string(), z.unknown());
 const problem = z.object({ code: z.string(), message: z.string() }).nullable();
-const unscored = z
-  .int()
-  .describe("Number of expected scores without a value, because the row could not be run or not be scored.");
 const budget = z.object({ max_cost_usd: z.number().nullable() }).nullable();
 
 export const experimentSchema = z
@@ -46,7 +46,7 @@ export const experimentSchema = z
       .enum(VERDICTS)
       .nullable()
       .describe("The verdict of the gates; `null` without gates, or before the experiment has finished."),
-    unscored: unscored
+    unscored: unscoredCount
       .nullable()
       .describe(
         "Number of expected scores that are missing from the verdict; `null` before the experiment has finished.",
@@ -69,81 +69,18 @@ export function presentExperiment(row: ExperimentRow): ExperimentView {
   });
 }
 
-const interval = z
-  .array(z.number())
-  .length(2)
-  .nullable()
-  .describe("95 % confidence interval of the mean (Student's t).");
-
-/** Differences between the scores of the same rows. */
-export const baselineShape = {
-  n: z.int().describe("Number of rows that the same evaluator version has scored in both experiments."),
-  diff: z.number().nullable().describe("Mean of the row-by-row differences."),
-  ci95: interval,
-  improved: z.int(),
-  regressed: z.int(),
-  unchanged: z.int(),
-};
-
 export const experimentStatusSchema = z
   .object({
     state: z.enum(EXPERIMENT_STATES),
     verdict: z.enum(VERDICTS).nullable(),
-    unscored,
-    counts: z.object({
-      rows: z.int().describe("Dataset rows × repetitions."),
-      pending: z.int(),
-      running: z.int(),
-      completed: z.int(),
-      failed: z.int(),
-      cancelled: z.int(),
-    }),
-    scores: z.object({
-      expected: z.int().describe("Rows × evaluators."),
-      done: z.int().describe("Scores made so far, including errors."),
-      errored: z.int(),
-      unscored,
-    }),
-    per_evaluator: z.array(
-      z.object({
-        evaluator_id: z.uuid(),
-        evaluator_version: z.int(),
-        name: z.string(),
-        n: z.int().describe("Number of scores in the mean: numbers, and booleans as 1 and 0."),
-        mean: z.number().nullable(),
-        median: z.number().nullable(),
-        stddev: z.number().nullable().describe("Sample standard deviation (n − 1)."),
-        ci95: interval,
-        pass_rate: z
-          .number()
-          .nullable()
-          .describe("Share of passes among the scores that pass or fail. Gates divide by `expected` instead."),
-        passed: z.int(),
-        errors: z.int().describe("Scores that could not be made. `unscored` counts them too."),
-        expected: z.int().describe("Number of scores expected so far: one per finished row."),
-        unscored,
-        baseline: z.object(baselineShape).nullable(),
-      }),
-    ),
-    usage: z
-      .object({ total_tokens: z.int(), cost_usd: z.number() })
-      .describe("Usage of the runs; the cost includes judges."),
+    unscored: unscoredCount,
+    ...resultsSchema.shape,
     latency_ms: z.object({ p95: z.number().nullable() }),
     eta_seconds: z
       .int()
       .nullable()
       .describe("Estimated seconds to the end at the current rate; `null` if there is no rate yet."),
-    gates: z.array(
-      z.object({
-        ...gateSchema.shape,
-        observed: z.number().nullable(),
-        passed: z
-          .boolean()
-          .nullable()
-          .describe("`null` if there is nothing to compare, or if only part of the rows could be evaluated."),
-        unscored,
-      }),
-    ),
+    gates: z.array(gateResultSchema),
   })
   .meta({ id: "ExperimentStatus" });
 export type StatusView = z.infer<typeof experimentStatusSchema>;

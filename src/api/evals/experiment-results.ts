@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { SHOWN_STATES } from "../../domain/evals/experiment.ts";
+import { SHOWN_STATES, baselineShape } from "../../domain/evals/experiment.ts";
 import type { RowState } from "../../domain/evals/experiment.ts";
 import { experimentStatus } from "../../services/evals/experiment-status.ts";
 import { gatesOf, requireExperiment } from "../../services/evals/experiments.ts";
@@ -12,7 +12,6 @@ import {
   experimentStatusSchema,
   presentExperimentRow,
   presentStatus,
-  baselineShape,
 } from "./experiment-presenter.ts";
 import { EXPERIMENT, experimentParams } from "./experiments.ts";
 import type { ExperimentsCompared } from "../../services/evals/compare-experiments.ts";

@@ -1,13 +1,13 @@
+import { scoreResultSchema } from "../../domain/evals/score-result.ts";
 import { z } from "zod";
 import { ALERT_METRICS, ALERT_SEVERITIES, alertSettingsSchema } from "../../domain/evals/alert.ts";
-import { MONITOR_STATUSES, monitorFilterSchema, previewOf } from "../../domain/evals/monitor.ts";
+import { MONITOR_STATUSES, monitorFilterSchema, monitorStatsSchema, previewOf } from "../../domain/evals/monitor.ts";
 import type { MonitorStatus } from "../../domain/evals/monitor.ts";
 import { RUN_STATES } from "../../domain/runs/run.ts";
 import type { Json, StoredValue } from "../../domain/json.ts";
 import type { SampledRun } from "../../stores/evals/monitor-stats.ts";
 import type { MonitorRow, MonitorDetail } from "../../stores/evals/monitors.ts";
 import { asDeclared } from "../http/as-declared.ts";
-import { scoreResultSchema } from "./evaluator-presenter.ts";
 
 const settingsSchema = z.object({
   monitor_id: z.uuid(),
@@ -31,14 +31,7 @@ export const monitorSchema = settingsSchema
     status: z
       .enum(MONITOR_STATUSES)
       .describe("`pending`: its schedule is being created; runs are sampled now and scored once the schedule exists."),
-    stats: z
-      .object({
-        eligible: z.int().describe("Runs that matched the filter."),
-        sampled: z.int(),
-        scored: z.int().describe("Runs that every evaluator has scored or failed to score."),
-        errored: z.int().describe("Scored runs that at least one evaluator could not score."),
-      })
-      .describe("Counts over the period for which statistics are kept."),
+    stats: monitorStatsSchema,
     last_error: z
       .string()
       .nullable()

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { monitorFilterSchema } from "../../domain/evals/monitor.ts";
+import { monitorFilterSchema, monitorLimitsSchema } from "../../domain/evals/monitor.ts";
 import { PRODUCTION } from "../../domain/projects/environments.ts";
 import { patchOf } from "../../domain/patch.ts";
 import {
@@ -73,17 +73,6 @@ const EXAMPLE = {
   evaluator_ids: ["0197f0a0-0000-7000-8000-000000000002"],
 };
 
-const limitsSchema = z
-  .object({
-    max_monitors: z.int().describe("Maximum number of monitors in the organisation."),
-    used: z.int(),
-    max_evaluators_per_monitor: z.int(),
-    min_window_seconds: z.int().describe("Shortest window of an alert condition, in seconds."),
-    max_sampled_runs_per_hour: z.int().describe("Highest value that a monitor's `max_per_hour` can have."),
-    retention_days: z.int().describe("How long samples and statistics are kept, in days."),
-  })
-  .meta({ id: "MonitorLimits" });
-
 const auditOf = auditAs("monitor", presentMonitorSettings);
 
 const toResponse = (row: MonitorDetail) => tagged(presentMonitor(row), revisionTag(row.revision));
@@ -97,7 +86,7 @@ export const monitorOperations = [
     route: "GET /v2/evals/monitor-limits",
     summary: "Get monitor limits and usage",
     description: "Returns the installation's limits for monitors and the number of monitors in the organisation.",
-    success: { 200: { description: "The limits.", schema: limitsSchema } },
+    success: { 200: { description: "The limits.", schema: monitorLimitsSchema } },
     async handler({ principal: { org_id } }, { db, config }) {
       const used = await db.org(org_id, (connection) => countOthers(connection, "eval_monitors", NO_ID));
       return { status: 200, body: { ...monitorLimits(config), used } };

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { invalid } from "../../domain/errors.ts";
-import { VALUE_TYPES } from "../../domain/evals/score-result.ts";
+import { VALUE_TYPES, scoreResultSchema, scoreMetadataSchema } from "../../domain/evals/score-result.ts";
 import { DATA_TYPES } from "../../domain/evals/evaluators/kind.ts";
-import { scoreMetadataSchema } from "../../domain/evals/score-metadata.ts";
 import { patchOf } from "../../domain/patch.ts";
 import { timeText } from "../../domain/timestamps.ts";
 import { auditAs } from "../../services/audit/audit.ts";
@@ -18,7 +17,6 @@ import { created, operationsOf, linksTo } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { visibleText } from "../http/text-fields.ts";
 import { asDeclared } from "../http/as-declared.ts";
-import { scoreResultSchema } from "./evaluator-presenter.ts";
 
 const { value, passed, error } = scoreResultSchema.shape;
 

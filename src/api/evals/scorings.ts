@@ -1,13 +1,12 @@
 import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
-import { numberOf } from "../../domain/evals/score-result.ts";
+import { numberOf, scoreResultSchema } from "../../domain/evals/score-result.ts";
 import { requireEvaluator } from "../../services/evals/evaluators.ts";
 import { addedUp } from "../../services/evals/judge.ts";
 import type { Scored } from "../../services/evals/scorer.ts";
 import { findRowAnywhere } from "../../stores/evals/dataset-rows.ts";
 import type { EvaluatorRow } from "../../stores/evals/evaluators.ts";
 import { operationsOf } from "../http/operation.ts";
-import { scoreResultSchema } from "./evaluator-presenter.ts";
 import { sampleInput, sampleOf } from "./sample-input.ts";
 
 const MAX_SAMPLES = 100;

@@ -41,7 +41,6 @@ const condition = z
     { path: ["recovery_threshold"], message: "Must be on the good side of the threshold" },
   );
 
-/** The settings of an alert. */
 export const alertSettingsSchema = z.strictObject({
   enabled: z.boolean(),
   conditions: z.array(condition).max(MAX_CONDITIONS),
@@ -82,7 +81,6 @@ export interface Observation {
   readonly samples: number;
 }
 
-/** The state of an alert. */
 export interface AlertState {
   readonly severity: AlertSeverity;
   readonly since: string | null;
@@ -177,7 +175,6 @@ export function isBelow(op: Operator): boolean {
 
 type Comparison = (value: number, threshold: number, tolerance?: number) => boolean;
 
-/** The comparison of each operator. */
 export const HOLDS: Readonly<Record<Operator, Comparison>> = {
   gte: (value, threshold, tolerance = 0) => value >= threshold - tolerance,
   gt: (value, threshold, tolerance = 0) => value > threshold + tolerance,

@@ -36,7 +36,6 @@ export interface RowContent {
   readonly tags: readonly string[];
 }
 
-/** A row to be written. */
 export interface NewRow extends RowContent {
   readonly row_id: string;
   readonly source_type: (typeof ROW_SOURCES)[number];

@@ -2,20 +2,11 @@ import { z } from "zod";
 import { textUpTo } from "../schema-parts.ts";
 import { jsonOrText } from "../exact-json.ts";
 import { ownMember } from "../json.ts";
-import type { Json, JsonObject } from "../json.ts";
+import type { Immutable, Json, JsonObject } from "../json.ts";
 import { EVALUATOR_TYPES, defaultThreshold, kindOf } from "./evaluators/index.ts";
 import type { EvaluatorType, ParsedConfigs } from "./evaluators/index.ts";
 import { DATA_TYPES, DIRECTIONS, EvaluatorError } from "./evaluators/kind.ts";
-import type {
-  DataType,
-  DefaultThreshold,
-  Direction,
-  EvalSample,
-  EvaluatorFault,
-  Finding,
-  Scale,
-  Subject,
-} from "./evaluators/kind.ts";
+import type { DefaultThreshold, EvalSample, EvaluatorFault, Finding, Scale, Subject } from "./evaluators/kind.ts";
 import { parseJsonPath, valueAt } from "../json-path.ts";
 
 const target = z
@@ -62,16 +53,17 @@ export const evaluatorInputSchema = z.strictObject({
 });
 
 /** Fields of every type, beside its configuration. */
-interface DefinitionFields {
-  readonly target: { readonly output: string | null; readonly json_path: string | null };
-  readonly score: {
-    readonly data_type: DataType;
-    readonly direction: Direction;
-    readonly pass_threshold: number | null;
-  };
-  readonly negate: boolean;
-  readonly weight: number;
-}
+export const definitionShape = {
+  target: z.object({ output: z.string().nullable(), json_path: z.string().nullable() }),
+  score: z.object({
+    data_type: z.enum(DATA_TYPES),
+    direction: z.enum(DIRECTIONS),
+    pass_threshold: z.number().nullable(),
+  }),
+  negate: evaluatorInputSchema.shape.negate.unwrap(),
+  weight: z.number(),
+};
+type DefinitionFields = Immutable<z.output<z.ZodObject<typeof definitionShape>>>;
 
 /** Types that cannot be part of a composite: composites do not nest, and a webhook needs its own secret. */
 const NOT_PARTS = ["composite", "webhook"] as const satisfies readonly EvaluatorType[];

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { HOLDS, isBelow } from "./alert.ts";
-import type { Moments } from "./statistics.ts";
+import type { Immutable } from "../json.ts";
 import type { RunInput } from "../runs/run.ts";
 
 export const EXPERIMENT_STATES = ["DRAFT", "QUEUED", "RUNNING", "COMPLETED", "PARTIAL", "FAILED", "CANCELLED"] as const;
@@ -48,55 +48,87 @@ export const gateSchema = z
   });
 export type Gate = z.output<typeof gateSchema>;
 
-/** The results and progress of an experiment. */
-export interface ExperimentStatus {
-  readonly counts: { readonly rows: number } & Readonly<Record<RowState, number>>;
-  readonly scores: {
-    readonly expected: number;
-    readonly done: number;
-    readonly errored: number;
-    readonly unscored: number;
-  };
-  readonly per_evaluator: readonly EvaluatorStatus[];
-  readonly usage: { readonly total_tokens: number; readonly cost_usd: number };
+export const unscoredCount = z
+  .int()
+  .describe("Number of expected scores without a value, because the row could not be run or not be scored.");
+
+const interval = z
+  .array(z.number())
+  .length(2)
+  .nullable()
+  .describe("95 % confidence interval of the mean (Student's t).");
+
+/** Differences between the scores of the same rows. */
+export const baselineShape = {
+  n: z.int().describe("Number of rows that the same evaluator version has scored in both experiments."),
+  diff: z.number().nullable().describe("Mean of the row-by-row differences."),
+  ci95: interval,
+  improved: z.int(),
+  regressed: z.int(),
+  unchanged: z.int(),
+};
+
+/** The part of an experiment's status that is counted from its rows and scores. */
+export const resultsSchema = z.object({
+  counts: z.object({
+    rows: z.int().describe("Dataset rows × repetitions."),
+    pending: z.int(),
+    running: z.int(),
+    completed: z.int(),
+    failed: z.int(),
+    cancelled: z.int(),
+  }),
+  scores: z.object({
+    expected: z.int().describe("Rows × evaluators."),
+    done: z.int().describe("Scores made so far, including errors."),
+    errored: z.int(),
+    unscored: unscoredCount,
+  }),
+  per_evaluator: z.array(
+    z.object({
+      evaluator_id: z.uuid(),
+      evaluator_version: z.int(),
+      name: z.string(),
+      n: z.int().describe("Number of scores in the mean: numbers, and booleans as 1 and 0."),
+      mean: z.number().nullable(),
+      median: z.number().nullable(),
+      stddev: z.number().nullable().describe("Sample standard deviation (n − 1)."),
+      ci95: interval,
+      pass_rate: z
+        .number()
+        .nullable()
+        .describe("Share of passes among the scores that pass or fail. Gates divide by `expected` instead."),
+      passed: z.int(),
+      errors: z.int().describe("Scores that could not be made. `unscored` counts them too."),
+      expected: z.int().describe("Number of scores expected so far: one per finished row."),
+      unscored: unscoredCount,
+      baseline: z.object(baselineShape).nullable(),
+    }),
+  ),
+  usage: z
+    .object({ total_tokens: z.int(), cost_usd: z.number() })
+    .describe("Usage of the runs; the cost includes judges."),
+});
+export const gateResultSchema = z.object({
+  ...gateSchema.shape,
+  observed: z.number().nullable(),
+  passed: z
+    .boolean()
+    .nullable()
+    .describe("`null` if there is nothing to compare, or if only part of the rows could be evaluated."),
+  unscored: unscoredCount,
+});
+export type GateResult = Immutable<z.output<typeof gateResultSchema>>;
+
+export interface ExperimentStatus extends Immutable<z.output<typeof resultsSchema>> {
   readonly p95_latency_ms: number | null;
   /** Rows that finished without a run, so that their latency and cost are unknown. */
   readonly unrun: number;
 }
-
-export interface EvaluatorStatus extends Moments {
-  readonly evaluator_id: string;
-  readonly evaluator_version: number;
-  readonly name: string;
-  readonly median: number | null;
-  readonly ci95: readonly [number, number] | null;
-  /** Share of passes among the scores that pass or fail. */
-  readonly pass_rate: number | null;
-  readonly passed: number;
-  readonly errors: number;
-  /** The number of scores that should exist: one for each finished row. */
-  readonly expected: number;
-  /** Scores without a value, because the row could not be run or scored. */
-  readonly unscored: number;
-  readonly baseline: BaselineComparison | null;
-}
+export type EvaluatorStatus = ExperimentStatus["per_evaluator"][number];
 
 /** The experiment and its baseline on the rows that both have: the mean difference, and how many rows improved or regressed. */
-export interface BaselineComparison {
-  readonly n: number;
-  readonly diff: number | null;
-  readonly ci95: readonly [number, number] | null;
-  readonly improved: number;
-  readonly regressed: number;
-  readonly unchanged: number;
-}
-
-export interface GateResult extends Gate {
-  readonly observed: number | null;
-  readonly passed: boolean | null;
-  /** Number of missing scores of the gate's evaluator. */
-  readonly unscored: number;
-}
+export type BaselineComparison = NonNullable<EvaluatorStatus["baseline"]>;
 
 /**
  * Evaluates gates. `passed` is null if there is nothing to compare, or only for some of the rows that the gate is about. Missing results
@@ -234,7 +266,6 @@ export interface LaneInput extends ExperimentJobInput, ExperimentLanes {
   readonly after: number;
 }
 
-/** A row to be run. */
 export interface LaneRow {
   readonly place: number;
   /** The input of its run; null if the row has already finished. */

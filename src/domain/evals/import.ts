@@ -14,11 +14,9 @@ export type ImportMode = (typeof IMPORT_MODES)[number];
 export const IMPORT_STATUSES = ["pending", "running", "completed", "failed"] as const;
 export type ImportStatus = (typeof IMPORT_STATUSES)[number];
 
-/** Most rows in one import. */
 export const MAX_IMPORT_ROWS = 250_000;
 /** Most errors that an import lists; all are counted. */
 export const MAX_IMPORT_ERRORS = 100;
-/** Number of rows in an import's preview. */
 export const PREVIEW_ROWS = 10;
 
 const column = z.string().min(1).max(500);

@@ -5,17 +5,17 @@ import type { Json, JsonObject } from "../json.ts";
 import { RUN_TYPES, TERMINAL_STATES } from "../runs/run.ts";
 import { beginning } from "../marks.ts";
 
-/** An installation's limits for monitors. */
-export interface MonitorLimits {
-  /** Monitors of one organisation. */
-  readonly max_monitors: number;
-  readonly max_evaluators_per_monitor: number;
-  /** The shortest window of an alert's condition. */
-  readonly min_window_seconds: number;
-  /** The highest `max_per_hour` of a monitor. */
-  readonly max_sampled_runs_per_hour: number;
-  readonly retention_days: number;
-}
+export const monitorLimitsSchema = z
+  .object({
+    max_monitors: z.int().describe("Maximum number of monitors in the organisation."),
+    used: z.int(),
+    max_evaluators_per_monitor: z.int(),
+    min_window_seconds: z.int().describe("Shortest window of an alert condition, in seconds."),
+    max_sampled_runs_per_hour: z.int().describe("Highest value that a monitor's `max_per_hour` can have."),
+    retention_days: z.int().describe("How long samples and statistics are kept, in days."),
+  })
+  .meta({ id: "MonitorLimits" });
+export type MonitorLimits = Readonly<Omit<z.output<typeof monitorLimitsSchema>, "used">>;
 
 /** Draft runs are trials, so monitors skip them. */
 const MONITORED_RUN_TYPES = RUN_TYPES.filter((type) => type !== "draft");
@@ -44,16 +44,15 @@ export type MonitorFilter = z.output<typeof monitorFilterSchema>;
 export const MONITOR_STATUSES = ["active", "pending", "disabled"] as const;
 export type MonitorStatus = (typeof MONITOR_STATUSES)[number];
 
-/** Counts of the runs that a monitor has seen. */
-export interface MonitorStats {
-  /** Runs that matched its filter. */
-  readonly eligible: number;
-  readonly sampled: number;
-  /** Runs for which every evaluator has a score or an error. */
-  readonly scored: number;
-  /** Scored runs with at least one evaluator error. */
-  readonly errored: number;
-}
+export const monitorStatsSchema = z
+  .object({
+    eligible: z.int().describe("Runs that matched the filter."),
+    sampled: z.int(),
+    scored: z.int().describe("Runs that every evaluator has scored or failed to score."),
+    errored: z.int().describe("Scored runs that at least one evaluator could not score."),
+  })
+  .describe("Counts over the period for which statistics are kept.");
+export type MonitorStats = Readonly<z.output<typeof monitorStatsSchema>>;
 
 /** Fields of a finished run that decide whether a monitor samples it. */
 export interface EndedRun {
@@ -74,7 +73,6 @@ export interface RunLabels {
   readonly metadata: JsonObject;
 }
 
-/** What selects the runs of a monitor. */
 export interface RunSelection {
   readonly org_id: string;
   readonly project_id: string;
@@ -103,12 +101,10 @@ export function isInEnvironment({ environment }: RunSelection, labels: RunLabels
   return (labels?.environment ?? PRODUCTION) === environment;
 }
 
-/** Whether a filter needs labels. */
 function asksForLabels({ user_ids, tags, metadata }: MonitorFilter): boolean {
   return user_ids !== undefined || tags !== undefined || metadata !== undefined;
 }
 
-/** Whether a run's labels match a filter. */
 export function hasLabels(filter: MonitorFilter, labels: RunLabels | undefined): boolean {
   if (!asksForLabels(filter)) return true;
   if (labels === undefined) return false;

@@ -1,3 +1,5 @@
+import { z } from "zod";
+import { jsonLength, type Immutable } from "../json.ts";
 import { EvaluatorError } from "./evaluators/kind.ts";
 import type { DataType, Finding } from "./evaluators/kind.ts";
 import { labelNumber } from "./evaluators/llm-judge.ts";
@@ -6,13 +8,17 @@ import { beginning } from "../marks.ts";
 import type { EvaluatorDefinition, Outcome } from "./evaluator.ts";
 
 /** A score as it is stored and shown. */
-export interface ScoreResult {
-  readonly value: number | boolean | string | null;
-  readonly passed: boolean | null;
-  readonly label: string | null;
-  readonly reasoning: string | null;
-  readonly error: { readonly code: string; readonly message: string } | null;
-}
+export const scoreResultSchema = z.object({
+  value: z.union([z.number(), z.boolean(), z.string()]).nullable(),
+  passed: z.boolean().nullable().describe("Whether the score passes; `null` if no pass threshold applies."),
+  label: z.string().nullable(),
+  reasoning: z.string().nullable(),
+  error: z
+    .object({ code: z.string(), message: z.string() })
+    .nullable()
+    .describe("Why no score was produced. A failure is never reported as a low score."),
+});
+export type ScoreResult = Immutable<z.output<typeof scoreResultSchema>>;
 
 /** The result of an outcome under a definition: whether the sample passes, negated if the definition says so. */
 export function resultOf(definition: EvaluatorDefinition, outcome: Outcome): ScoreResult {
@@ -100,3 +106,14 @@ export function requireFinding(dataType: DataType, answer: unknown): Finding {
     ...(typeof passed === "boolean" ? { passed } : {}),
   };
 }
+
+/** Longest metadata, bytes of JSON. */
+const MAX_METADATA_BYTES = 16 * 1024;
+
+/** Metadata that a person or program attaches to a score. */
+export const scoreMetadataSchema = z
+  .record(z.string(), z.json())
+  .refine(
+    (metadata) => jsonLength(metadata) <= MAX_METADATA_BYTES,
+    `Must be at most ${MAX_METADATA_BYTES} bytes of JSON`,
+  );

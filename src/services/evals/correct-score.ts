@@ -1,8 +1,7 @@
 import type { z } from "zod";
 import { conflict, invalid } from "../../domain/errors.ts";
-import { VALUE_TYPES, numberOf, verdictOf } from "../../domain/evals/score-result.ts";
+import { VALUE_TYPES, numberOf, verdictOf, scoreMetadataSchema } from "../../domain/evals/score-result.ts";
 import { isActive, verdictOf as verdictOfGates } from "../../domain/evals/experiment.ts";
-import { scoreMetadataSchema } from "../../domain/evals/score-metadata.ts";
 import { patched } from "../../domain/patch.ts";
 import type { Patch } from "../../domain/patch.ts";
 import { isUuid } from "../../domain/uuid.ts";

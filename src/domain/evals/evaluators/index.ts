@@ -6,7 +6,6 @@ import { citation, cost, errorFree, latency, path } from "./runs.ts";
 import { contains, endsWith, exactMatch, levenshtein, regex, similarity, startsWith } from "./texts.ts";
 import { jsonDiff, jsonSchema, jsonValid, numericDiff } from "./values.ts";
 
-/** Every evaluator type. */
 const KINDS = {
   exact_match: exactMatch,
   contains,
@@ -31,7 +30,6 @@ const KINDS = {
 } as const;
 
 export type EvaluatorType = keyof typeof KINDS;
-/** The parsed configuration of each type. */
 export type ParsedConfigs = {
   readonly [Type in EvaluatorType]: (typeof KINDS)[Type] extends EvaluatorKind<infer Config> ? Config : never;
 };
@@ -49,7 +47,6 @@ export function defaultThreshold(type: EvaluatorType, config: unknown, direction
   return direction === usual.direction || usual.pass_threshold === null ? usual.pass_threshold : undefined;
 }
 
-/** Templates by their id. */
 export const TEMPLATES = EVALUATOR_TYPES.flatMap((type) =>
   kindOf(type).templates.map((template) => ({
     template_id: `${type}.${template.name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}`,

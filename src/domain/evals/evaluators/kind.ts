@@ -15,7 +15,6 @@ export interface SampleNode {
   readonly state: string;
 }
 
-/** Details of a node. */
 export interface NodeDetail extends SampleNode {
   /** Null also for a value that is too long; `truncated` is set then. */
   readonly output: Json;
@@ -127,7 +126,6 @@ export interface EvaluatorTemplate {
  */
 export type DefaultThreshold = number | null | undefined;
 
-/** The behaviour of one evaluator type. */
 export interface EvaluatorKind<Config> {
   readonly description: string;
   readonly config: z.ZodType<Config>;

@@ -7,15 +7,11 @@ import { listUpTo, textUpTo } from "../../schema-parts.ts";
 import { defineEvaluator, EvaluatorError, requireExpected, requireOutput, textOf } from "./kind.ts";
 import type { EvaluatorTemplate } from "./kind.ts";
 
-/** How texts are compared. */
 const textOptions = {
   ignore_case: z.boolean().default(false),
   trim: z.boolean().default(true).describe("Ignores spaces at both ends."),
 };
-interface TextOptions {
-  readonly ignore_case: boolean;
-  readonly trim: boolean;
-}
+type TextOptions = z.output<z.ZodObject<typeof textOptions>>;
 
 function plainText(value: Json, { ignore_case, trim }: TextOptions): string {
   const text = textOf(value);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { distinct } from "../../distinct.ts";
 import { checkValues } from "../../flow/forms/form.ts";
 import { isObject, ownMember } from "../../json.ts";
 import type { Json } from "../../json.ts";
@@ -58,13 +59,6 @@ const diffConfig = z.strictObject({
   number_tolerance: z.number().min(0).default(0).describe("Maximum difference between numbers that count as equal."),
 });
 
-/** How many leaves two values have together, and how many are equal at the same location. */
-interface Tally {
-  leaves: number;
-  same: number;
-  readonly different: string[];
-}
-
 export const jsonDiff = defineEvaluator({
   description:
     "Share of the output's JSON that matches the expected one: equal leaves divided by all leaves of both, 0 to 1",
@@ -72,42 +66,42 @@ export const jsonDiff = defineEvaluator({
   score: { data_type: "numeric", direction: "maximize", pass_threshold: 1 },
   templates: [{ name: "JSON difference", description: "Compares JSON field by field", config: { ignore: ["id"] } }],
   find(options, subject) {
-    const tally: Tally = { leaves: 0, same: 0, different: [] };
-    compare(jsonOf(requireOutput(subject)), jsonOf(requireExpected(subject, options.value)), "$", options, tally);
-    const value = tally.leaves === 0 ? 1 : tally.same / tally.leaves;
-    return tally.different.length === 0
+    const [output, expected] = [jsonOf(requireOutput(subject)), jsonOf(requireExpected(subject, options.value))];
+    const { leaves, same, different } = compare(output, expected, options);
+    const value = leaves === 0 ? 1 : same / leaves;
+    return different.length === 0
       ? { value }
-      : { value, reasoning: `Different: ${tally.different.join(", ")}`.slice(0, 1000) };
+      : { value, reasoning: `Different: ${different.join(", ")}`.slice(0, 1000) };
   },
 });
 
-function compare(
-  a: Json | undefined,
-  b: Json | undefined,
-  place: string,
-  config: z.output<typeof diffConfig>,
-  tally: Tally,
-): void {
-  if (Array.isArray(a) || Array.isArray(b)) {
-    const [x, y] = [Array.isArray(a) ? (a as Json[]) : undefined, Array.isArray(b) ? (b as Json[]) : undefined];
-    const length = Math.max(x?.length ?? 0, y?.length ?? 0);
-    if (length === 0) return leaf(x !== undefined && y !== undefined, place, tally);
-    for (let i = 0; i < length; i++) compare(x?.[i], y?.[i], `${place}[${i}]`, config, tally);
-  } else if (isObject(a) || isObject(b)) {
-    const [x, y] = [isObject(a) ? a : {}, isObject(b) ? b : {}];
-    const names = [...new Set([...Object.keys(x), ...Object.keys(y)])].filter((name) => !config.ignore.includes(name));
-    if (names.length === 0) return leaf(isObject(a) && isObject(b), place, tally);
-    for (const name of names) compare(ownMember(x, name), ownMember(y, name), `${place}.${name}`, config, tally);
-  } else {
-    const areNumbers = typeof a === "number" && typeof b === "number";
-    leaf(areNumbers ? Math.abs(a - b) <= config.number_tolerance : a === b, place, tally);
-  }
-}
-
-function leaf(isSame: boolean, place: string, tally: Tally): void {
-  tally.leaves += 1;
-  if (isSame) tally.same += 1;
-  else if (tally.different.length < 10) tally.different.push(place);
+/** How many leaves two values have together, how many are equal at the same location, and the locations of some that differ. */
+function compare(output: Json, expected: Json, { ignore, number_tolerance }: z.output<typeof diffConfig>) {
+  const different: string[] = [];
+  let [leaves, same] = [0, 0];
+  const leaf = (isSame: boolean, place: string): void => {
+    leaves += 1;
+    if (isSame) same += 1;
+    else if (different.length < 10) different.push(place);
+  };
+  const visit = (a: Json | undefined, b: Json | undefined, place: string): void => {
+    if (Array.isArray(a) || Array.isArray(b)) {
+      const [x, y] = [Array.isArray(a) ? (a as Json[]) : undefined, Array.isArray(b) ? (b as Json[]) : undefined];
+      const length = Math.max(x?.length ?? 0, y?.length ?? 0);
+      if (length === 0) return leaf(x !== undefined && y !== undefined, place);
+      for (let i = 0; i < length; i++) visit(x?.[i], y?.[i], `${place}[${i}]`);
+    } else if (isObject(a) || isObject(b)) {
+      const [x, y] = [isObject(a) ? a : {}, isObject(b) ? b : {}];
+      const names = distinct([...Object.keys(x), ...Object.keys(y)]).filter((name) => !ignore.includes(name));
+      if (names.length === 0) return leaf(isObject(a) && isObject(b), place);
+      for (const name of names) visit(ownMember(x, name), ownMember(y, name), `${place}.${name}`);
+    } else {
+      const areNumbers = typeof a === "number" && typeof b === "number";
+      leaf(areNumbers ? Math.abs(a - b) <= number_tolerance : a === b, place);
+    }
+  };
+  visit(output, expected, "$");
+  return { leaves, same, different };
 }
 
 export const numericDiff = defineEvaluator({
