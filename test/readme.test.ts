@@ -8,7 +8,7 @@ import { environmentSchema } from "../src/config.ts";
 import { DEFAULT_FLOW_LIMITS } from "../src/domain/flow/definition/limits.ts";
 import { NODE_SPECS } from "../src/domain/flow/nodes/index.ts";
 import { NODE_KINDS } from "../src/domain/flow/kinds.ts";
-import { validateFlow } from "../src/domain/flow/validate/validate.ts";
+import { checkFlow } from "../src/domain/flow/validate/validate.ts";
 import { PROBLEMS } from "../src/domain/errors.ts";
 import type { JsonObject } from "../src/domain/json.ts";
 import { EVENT_TYPES, TEST_EVENT_TYPE } from "../src/domain/webhooks/events.ts";
@@ -158,7 +158,7 @@ describe("the documentation", () => {
         ...(kind === "output" ? [] : [{ source: node.id, source_handle, target: "end-0" }]),
       ];
       const flow = { schema_version: 1, name: "example", nodes: [...others, node], edges };
-      const { problems } = validateFlow(flow, DEFAULT_FLOW_LIMITS);
+      const { problems } = checkFlow(flow, DEFAULT_FLOW_LIMITS);
       expect({ kind, problems: problems.filter(({ severity }) => severity === "error") }).toEqual({
         kind,
         problems: [],
@@ -255,7 +255,11 @@ describe("the documentation", () => {
         const document: unknown = JSON.parse(text ?? "");
         if (typeof document !== "object" || document === null || !("schema_version" in document)) continue;
         flows++;
-        expect({ page, ...validateFlow(document, DEFAULT_FLOW_LIMITS) }).toEqual({ page, valid: true, problems: [] });
+        expect({ page, ...checkFlow(document, DEFAULT_FLOW_LIMITS) }).toMatchObject({
+          page,
+          valid: true,
+          problems: [],
+        });
       }
       for (const code of blocks(page, "bash")) {
         // Placeholders such as `<run_id>` stand for values that a reader fills in.

@@ -20,6 +20,9 @@ export const jsonValueSchema = z.unknown().meta({
 /** Any JSON object, as jsonValueSchema. */
 export const jsonObjectSchema = z.record(z.string(), jsonValueSchema);
 
+/** Any JSON object in a response, whose documentation says nothing about its fields. */
+export const anyObject = z.record(z.string(), z.unknown()) as z.ZodType as z.ZodType<JsonObject>;
+
 /** The schema of an object that has all of these fields. */
 export function objectSchema(properties: JsonObject): JsonObject {
   return { type: "object", properties, required: Object.keys(properties) };

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_FLOW_LIMITS } from "../../src/domain/flow/definition/limits.ts";
-import { validateFlow } from "../../src/domain/flow/validate/validate.ts";
+import { checkFlow } from "../../src/domain/flow/validate/validate.ts";
 import { edgesOf, graphAt, nodesOf } from "../../web/flow/access.ts";
 import { clipOf, clipText, readClip } from "../../web/flow/clip.ts";
 import type { Clip, FlowDocument, Note } from "../../web/flow/document.ts";
@@ -143,7 +143,7 @@ describe("copy and paste", () => {
           ),
         );
         const both = apply(document, { type: "paste", scope: [], clip }, KINDS).document;
-        expect(validateFlow(both, DEFAULT_FLOW_LIMITS)).toMatchObject({ valid: true });
+        expect(checkFlow(both, DEFAULT_FLOW_LIMITS)).toMatchObject({ valid: true });
         expect(both.nodes).toHaveLength(one.nodes.length + other.nodes.length);
         for (const scope of scopesOf(document)) {
           const ids = nodesOf(graphAt(document, scope)).map(({ id }) => id);
@@ -157,9 +157,7 @@ describe("copy and paste", () => {
             edgesOf(graphAt(copied, scope)).every(({ source, target }) => known.has(source) && known.has(target)),
           ).toBe(true);
           // Copies of outputs and the like may be left without edges; no other error may come up.
-          const errors = validateFlow(copied, DEFAULT_FLOW_LIMITS).problems.filter(
-            ({ severity }) => severity === "error",
-          );
+          const errors = checkFlow(copied, DEFAULT_FLOW_LIMITS).problems.filter(({ severity }) => severity === "error");
           expect(errors.filter(({ code }) => code !== "output_without_source" && code !== "reads_later_node")).toEqual(
             [],
           );

@@ -18,7 +18,7 @@ import { apply } from "../../web/flow/history.ts";
 import { handlesOf, kindOf } from "../../web/flow/kinds.ts";
 import { findText } from "../../web/flow/search.ts";
 import { NODE_SPECS, nodeHandles } from "../../src/domain/flow/nodes/index.ts";
-import { validateFlow } from "../../src/domain/flow/validate/validate.ts";
+import { checkFlow } from "../../src/domain/flow/validate/validate.ts";
 import { DEFAULT_FLOW_LIMITS } from "../../src/domain/flow/definition/limits.ts";
 import { chainOf, documents, KINDS, scopesOf } from "../support/flow-commands.ts";
 import { validFlows } from "../support/arbitrary-flow.ts";
@@ -54,7 +54,7 @@ describe("what fits", () => {
           const edge = { source, source_handle: handle, target };
           const reason = whyNotConnect(document, [], edge, KINDS);
           const after = { ...flow, edges: [...flow.edges, edge] };
-          expect(reason === null, `${reason}`).toBe(validateFlow(after, DEFAULT_FLOW_LIMITS).valid);
+          expect(reason === null, `${reason}`).toBe(checkFlow(after, DEFAULT_FLOW_LIMITS).valid);
           if (
             !handlesOf(kindOf(KINDS, document.nodes.find(({ id }) => id === source)?.type ?? ""), {
               on_error: document.nodes.find(({ id }) => id === source)?.on_error,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_FLOW_LIMITS } from "../../src/domain/flow/definition/limits.ts";
-import { validateFlow } from "../../src/domain/flow/validate/validate.ts";
+import { checkFlow } from "../../src/domain/flow/validate/validate.ts";
 import { graphAt, nodesOf, notesIn, positionsIn } from "../../web/flow/access.ts";
 import { align, distribute, type Box } from "../../web/flow/arrange.ts";
 import type { FlowDocument, Note, Point, Scope, Size } from "../../web/flow/document.ts";
@@ -162,8 +162,8 @@ describe("every example", () => {
       expect(Object.keys(ui?.positions ?? {})).toHaveLength(
         scopesOf(read.document).reduce((sum, scope) => sum + positionsIn(state.document, scope).size, 0),
       );
-      expect(validateFlow(state.document, DEFAULT_FLOW_LIMITS).valid).toBe(
-        validateFlow(JSON.parse(text), DEFAULT_FLOW_LIMITS).valid,
+      expect(checkFlow(state.document, DEFAULT_FLOW_LIMITS).valid).toBe(
+        checkFlow(JSON.parse(text), DEFAULT_FLOW_LIMITS).valid,
       );
     },
   );

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_FLOW_LIMITS } from "../../src/domain/flow/definition/limits.ts";
-import { validateFlow } from "../../src/domain/flow/validate/validate.ts";
+import { checkFlow } from "../../src/domain/flow/validate/validate.ts";
 import { graphAt, nodesOf } from "../../web/flow/access.ts";
 import type { FlowDocument } from "../../web/flow/document.ts";
 import { apply } from "../../web/flow/history.ts";
@@ -101,7 +101,7 @@ describe("a node with a new ID", () => {
         const nodes = nodesOf(graphAt(document, scope));
         const { id = "" } = nodes[other % nodes.length] ?? {};
         const { document: renamed } = apply(document, { type: "renameNode", scope, id, to: "zz-1" }, KINDS);
-        expect(validateFlow(renamed, DEFAULT_FLOW_LIMITS)).toMatchObject({ valid: true });
+        expect(checkFlow(renamed, DEFAULT_FLOW_LIMITS)).toMatchObject({ valid: true });
         expect(nodesOf(graphAt(renamed, scope)).map((node) => node.id)).toContain("zz-1");
         const { document: back } = apply(renamed, { type: "renameNode", scope, id: "zz-1", to: id }, KINDS);
         expect(JSON.stringify(back)).toBe(JSON.stringify(document));

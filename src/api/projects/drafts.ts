@@ -12,11 +12,11 @@ import { pathId } from "../http/path-id.ts";
 import { EXAMPLE_FLOW } from "./example-flow.ts";
 import { seesSecrets } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
+import { flowValidationSchema } from "../../domain/flow/validate/validate.ts";
 import type { FlowValidation } from "../../domain/flow/validate/validate.ts";
 import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
 import type { Draft } from "../../services/projects/drafts.ts";
 import { asDeclared } from "../http/as-declared.ts";
-import { flowValidationSchema } from "./flow-io-presenter.ts";
 
 const head = z.object({
   project_id: z.uuid(),

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { contentHash } from "../../domain/flow/definition/content-hash.ts";
 import { IO_FORMATS, presentFlowIo } from "../../domain/flow/io/io-formats.ts";
-import { describeFlow } from "../../domain/flow/io/io-schema.ts";
+import { describeFlow, flowIoSchema } from "../../domain/flow/io/io-schema.ts";
 import type { FlowIo } from "../../domain/flow/io/io-schema.ts";
-import { flowSnippets } from "../../domain/flow/io/snippets.ts";
+import { flowSnippets, flowSnippetsSchema } from "../../domain/flow/io/snippets.ts";
 import { findProject } from "../../stores/projects/projects.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { baseUrl } from "../http/base-url.ts";
@@ -11,7 +11,6 @@ import { readyDraft } from "../../services/projects/drafts.ts";
 import { getProject } from "../../services/projects/projects.ts";
 import { operationsOf } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
-import { flowIoSchema, flowSnippetsSchema } from "./flow-io-presenter.ts";
 import { VERSION_PROBLEMS, environmentMember as environment, requireOneVersion } from "../http/environment.ts";
 import { requireVersion } from "./flow-versions.ts";
 

@@ -1,7 +1,6 @@
 import type { Command } from "@commander-js/extra-typings";
-import type { z } from "zod";
 import type { DocumentView } from "../../api/documents/document-presenter.ts";
-import type { flowValidationSchema } from "../../api/projects/flow-io-presenter.ts";
+import type { FlowValidation } from "../../domain/flow/validate/validate.ts";
 import type { presentProject } from "../../api/projects/project-presenter.ts";
 import { CommandFailure } from "../failure.ts";
 import type { ApiClient } from "../api-client.ts";
@@ -12,7 +11,6 @@ import { addMemberCommands } from "./member-commands.ts";
 import { apiCommand, openApi, organisationOf, show } from "../options.ts";
 import { plainText } from "../plain-text.ts";
 
-type FlowReport = z.infer<typeof flowValidationSchema>;
 type Project = ReturnType<typeof presentProject>;
 
 /** `deploy`, `validate`, `projects list|delete` and `documents list|delete`. */
@@ -26,7 +24,10 @@ export function addFlowCommands(program: Command): void {
       const resolved = await resolveNames(api, flow);
       const project = await findProject(api, name);
       const done = await deployFlow(api, resolved, project?.project_id, name);
-      const report = await api.post<FlowReport>("/v2/flows/validate", { flow: resolved, project_id: done.project_id });
+      const report = await api.post<FlowValidation>("/v2/flows/validate", {
+        flow: resolved,
+        project_id: done.project_id,
+      });
       const warnings = report.problems.filter(({ severity }) => severity === "warning");
       show(options.json, { ...done, name, warnings }, () => [
         ...warnings.map(lineOf),
@@ -39,7 +40,7 @@ export function addFlowCommands(program: Command): void {
     async (file, options) => {
       const { api } = openApi(options);
       const flow = await resolveNames(api, await readFlowFile(file));
-      const report = await api.post<FlowReport>("/v2/flows/validate", { flow });
+      const report = await api.post<FlowValidation>("/v2/flows/validate", { flow });
       show(options.json, report, () => [
         ...report.problems.map(lineOf),
         report.valid ? `${file} is valid.` : `${file} is not valid.`,
@@ -99,7 +100,7 @@ export function addFlowCommands(program: Command): void {
     });
 }
 
-function lineOf({ severity, node_path, path, message, hint }: FlowReport["problems"][number]): string {
+function lineOf({ severity, node_path, path, message, hint }: FlowValidation["problems"][number]): string {
   const place = [node_path ?? "", typeof path === "string" ? path : JSON.stringify(path)].filter(Boolean).join(" ");
   return `${severity}: ${place}: ${message}${hint ? ` (${hint})` : ""}`;
 }

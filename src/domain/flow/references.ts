@@ -5,7 +5,6 @@ import type { Asked } from "./nodes/assignees.ts";
 import type { NodeReference, NodeSpec } from "./nodes/spec.ts";
 import { nodePath, type Path } from "./validate/problems.ts";
 
-/** A location in a flow. */
 interface FlowPlace {
   readonly node_id: string;
   /** The node's ID after the IDs of the maps and loops around it: "map-0/kb-0". */
@@ -14,13 +13,10 @@ interface FlowPlace {
   readonly path: Path;
 }
 
-/** A reference of a node, with its location. */
 export interface FlowReference extends NodeReference, FlowPlace {}
 
-/** The models that a node names, with its location. */
 export interface FlowModel extends ModelsAsked, FlowPlace {}
 
-/** The people that a node asks, with its location. */
 export interface FlowAsked extends Asked, FlowPlace {}
 
 /** References of all nodes of a valid flow, including nested flows, in the flow's order. */

@@ -90,7 +90,7 @@ const uiSchema = jsonObjectSchema.describe(
   "Layout for editors; does not affect runs or the content hash. The studio keeps `positions`, `notes` and `locked`",
 );
 
-/** A flow as it is written, deployed and stored. `validateFlow` checks the nodes' configurations, not this schema. */
+/** A flow as it is written, deployed and stored. `checkFlow` checks the nodes' configurations, not this schema. */
 export const flowDefinitionSchema = z.strictObject({
   schema_version: z.literal(1),
   name: z.string().min(1).max(200),
@@ -105,7 +105,6 @@ export const flowDefinitionSchema = z.strictObject({
 export type FlowDefinition = z.infer<typeof flowDefinitionSchema>;
 export type FlowNode = z.infer<typeof nodeSchema>;
 export type FlowEdge = z.infer<typeof edgeSchema>;
-export type FlowExample = z.infer<typeof exampleSchema>;
 
 /** The nodes and edges of a flow, or of the flow inside a map or a loop. */
 export interface FlowGraph {

@@ -9,7 +9,7 @@ type Members = Record<string, Json>;
 
 /**
  * The published JSON Schema (2020-12) of the flow format, generated from the schemas that validate flows. It cannot express everything that
- * `validateFlow` checks, such as whether expressions parse, edges connect existing nodes, and IDs are unique.
+ * `checkFlow` checks, such as whether expressions parse, edges connect existing nodes, and IDs are unique.
  */
 export function flowJsonSchema(): JsonObject {
   const { $schema, properties, $defs, ...flow } = requestSchema(flowDefinitionSchema);

@@ -1,33 +1,58 @@
+import { z } from "zod";
 import type { JsonObject } from "../../json.ts";
-import { requestSchema } from "../../json-schema.ts";
+import { anyObject, requestSchema } from "../../json-schema.ts";
 import { NODE_KINDS, type NodeKind } from "../kinds.ts";
 import { NODE_SPECS } from "../nodes/index.ts";
 import { NODE_GROUPS, type NodeSpec } from "../nodes/spec.ts";
 import { createSampler, type Places, type Schema } from "./sample-config.ts";
 
-/** A handle of a node type. With `each`, there is one for every entry of this field of `config`, and `{id}` stands for the entry's ID. */
-export interface HandleRule {
-  readonly handle: string;
-  readonly each?: string;
-  /** Node settings that the handle requires. */
-  readonly when?: JsonObject;
-}
-
 /** What editors need to know about a node type. */
-export interface NodeKindEntry extends Pick<NodeSpec, "title" | "group" | "icon" | "retry" | "example"> {
-  readonly type: NodeKind;
-  readonly help: string;
-  /** Whether a run's inputs or uploads provide its nodes' values; such nodes are allowed only at the top level. */
-  readonly input: boolean;
-  /** Whether edges may lead to its nodes. */
-  readonly target: boolean;
-  /** JSON Schema 2020-12 of `config`. */
-  readonly config: JsonObject;
-  readonly handles: readonly HandleRule[];
-  readonly timeout_ms: number | null;
-  /** JSON Schema 2020-12 of the value that the example returns. */
-  readonly output: JsonObject;
-}
+const nodeKindSchema = z
+  .object({
+    type: z.enum(NODE_KINDS),
+    title: z.string().describe("Name of the node type for people."),
+    group: z.enum(NODE_GROUPS).describe("Group of the node type in a palette. The list is ordered by group."),
+    icon: z.string().describe("Name of an icon. Show a neutral icon for an unknown name."),
+    help: z.string().describe("What the node type does, in one line."),
+    input: z
+      .boolean()
+      .describe(
+        "Whether the node gets its value from a run's inputs or uploads. Such nodes are allowed only at the top level of a flow.",
+      ),
+    target: z.boolean().describe("Whether edges may lead to nodes of this type."),
+    config: anyObject.describe(
+      "JSON Schema 2020-12 of `config`. `x-language` (`liquid`, `cel`, `javascript`): the language of a text, and of each text within the value. `x-reference` (`connection`, `knowledge_base`, `project`, `skill`, `provider`, `action`): what the ID names. `x-advanced`: few flows set the field. `x-secret`: the value is a credential. `x-flow`: the nested flow.",
+    ),
+    handles: z
+      .array(
+        z.object({
+          handle: z.string(),
+          each: z
+            .string()
+            .exactOptional()
+            .describe("One handle for each entry of this list in `config`; `{id}` is the ID of the entry."),
+          when: anyObject.exactOptional().describe("Values that fields of the node must have for the handle to exist."),
+        }),
+      )
+      .describe("Handles from which edges can leave the node."),
+    retry: z
+      .object({
+        max_attempts: z.int(),
+        initial_interval_ms: z.int(),
+        backoff: z.number(),
+        max_interval_ms: z.int(),
+      })
+      .describe("Default of `retry`. With one attempt, nodes of this type are not retried unless a node sets `retry`."),
+    timeout_ms: z.int().nullable().describe("Default of `timeout_ms`; `null` if attempts have no time limit."),
+    example: anyObject.describe("An example of `config`, without the nested flow."),
+    output: anyObject.describe("JSON Schema 2020-12 of the value of a node with the example's `config`."),
+  })
+  .meta({ id: "NodeKind" });
+
+export const nodeKindsSchema = z.object({ data: z.array(nodeKindSchema) }).meta({ id: "NodeKinds" });
+
+export type NodeKindEntry = z.output<typeof nodeKindSchema>;
+type HandleRule = NodeKindEntry["handles"][number];
 
 const NESTED: Schema = {
   type: "object",

@@ -8,7 +8,6 @@ const TOO_LARGE = "The regular expression is too large: reduce its counted repet
 
 /** A compiled regular expression; matching any pattern takes time linear in the text. */
 export interface Regex {
-  readonly source: string;
   /** Size of the compiled program; matching costs at most this times the characters of the text. */
   readonly instructions: number;
   /** Whether the pattern is found anywhere in `text`. */
@@ -53,7 +52,7 @@ const compile = (key: string): CompiledRegex => {
     if (instructions > MAX_INSTRUCTIONS) {
       return { ok: false, message: TOO_LARGE };
     }
-    return { ok: true, regex: { source, instructions, test: (text) => program.test(text) } };
+    return { ok: true, regex: { instructions, test: (text) => program.test(text) } };
   } catch (error) {
     return { ok: false, message: describe(error) };
   }

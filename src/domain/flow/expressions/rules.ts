@@ -1,8 +1,7 @@
 import { cachedByText } from "./cache.ts";
-import { CelSyntaxError } from "./cel/ast.ts";
 import type { CelNode } from "./cel/ast.ts";
 import { childrenOf } from "./cel/cost.ts";
-import { parseCel } from "./cel/parser.ts";
+import { parsedCel } from "./cel/parser.ts";
 import { isFixedZone, TIMESTAMP_PARTS } from "./cel/time.ts";
 import type { Source } from "./evaluated-kinds.ts";
 import { templateAsksForZone } from "./liquid/liquid.ts";
@@ -39,13 +38,9 @@ export function isForWorkflow(sources: readonly Source[], rules = 1): boolean {
 
 /** Whether an expression may look up a time zone by name. */
 const asksForZone = cachedByText((source): boolean => {
-  try {
-    return asksIn(parseCel(source));
-  } catch (error) {
-    // An invalid expression fails immediately.
-    if (error instanceof CelSyntaxError) return false;
-    throw error;
-  }
+  const parsed = parsedCel(source);
+  // An invalid expression fails immediately.
+  return parsed !== undefined && asksIn(parsed);
 });
 
 const isFixed = (node: CelNode): boolean =>

@@ -12,7 +12,6 @@ export interface Upload {
   readonly file: string;
 }
 
-/** A call of a flow. */
 export interface FlowCall {
   /** Base URL of the installation, without a trailing slash. */
   readonly base: string;
@@ -47,14 +46,7 @@ export function uploadUrl({ base, org_id, project_id, environment, inputs }: Flo
 
 /** Code that makes a call. It needs only the language, reads the key from MILLRACE_API_KEY, and prints the outputs. */
 export function flowCode(language: Language, call: FlowCall): string {
-  switch (language) {
-    case "curl":
-      return curlCode(call);
-    case "JavaScript":
-      return scriptCode(call);
-    case "Python":
-      return pythonCode(call);
-  }
+  return { curl: curlCode, JavaScript: scriptCode, Python: pythonCode }[language](call);
 }
 
 const SHELL_KEY = '--header "Authorization: Bearer $MILLRACE_API_KEY"';

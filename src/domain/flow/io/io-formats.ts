@@ -5,7 +5,6 @@ import type { FlowIo } from "./io-schema.ts";
 export const IO_FORMATS = ["jsonschema", "openapi", "mcp"] as const;
 export type IoFormat = (typeof IO_FORMATS)[number];
 
-/** Address of a flow's API. */
 export interface FlowAddress {
   /** The installation's base URL, without a trailing slash. */
   readonly base_url: string;
@@ -14,18 +13,8 @@ export interface FlowAddress {
   readonly environment?: string | undefined;
 }
 
-/** A flow's description in the requested format. */
 export function presentFlowIo(io: FlowIo, format: IoFormat, address: FlowAddress): FlowIo | JsonObject {
-  switch (format) {
-    case "jsonschema":
-      return io;
-    case "openapi":
-      return toOpenApi(io, address);
-    case "mcp":
-      return toMcpTool(io);
-    default:
-      return format satisfies never;
-  }
+  return { jsonschema: () => io, openapi: () => toOpenApi(io, address), mcp: () => toMcpTool(io) }[format]();
 }
 
 /** An OpenAPI 3.1 document with this one flow's inference endpoint. */

@@ -1,43 +1,46 @@
+import { z } from "zod";
+import { anyObject } from "../../json-schema.ts";
 import type { Json, JsonObject } from "../../json.ts";
-import {
-  handleOf,
-  type FlowDefinition,
-  type FlowExample,
-  type FlowGraph,
-  type FlowNode,
-} from "../definition/definition.ts";
+import { handleOf, type FlowDefinition, type FlowGraph, type FlowNode } from "../definition/definition.ts";
 import type { FlowLimits } from "../definition/limits.ts";
 import { reachable } from "../plan/graph.ts";
 import { NODE_SPECS } from "../nodes/index.ts";
-import type { NodeConfig, PauseShape } from "../nodes/spec.ts";
+import type { NodeConfig } from "../nodes/spec.ts";
 
 /** The inputs and outputs of a flow: the response of `GET /v2/projects/{id}/io-schema`. */
-export interface FlowIo extends FlowIdentity {
-  readonly description: string | null;
-  /** JSON Schema 2020-12 of a run's inputs. */
-  readonly inputs: JsonObject;
-  /**
-   * JSON Schema 2020-12 of a run's outputs. A skipped output, or one on an inactive branch, is null. A run that has not completed has only
-   * the outputs computed so far, so none is required.
-   */
-  readonly outputs: JsonObject;
-  readonly pauses: readonly PausePoint[];
-  readonly examples: readonly FlowExample[];
-}
-
-export interface PausePoint extends Omit<PauseShape, "below"> {
-  readonly node_id: string;
-  /** Path of the node: "approval-0"; "map-0/approval-0" inside a map; "llm-0/tools" for a model's tool calls that need approval. */
-  readonly path: string;
-}
+export const flowIoSchema = z
+  .object({
+    project_id: z.uuid(),
+    name: z.string(),
+    description: z.string().nullable(),
+    version: z.int(),
+    content_hash: z.string(),
+    inputs: anyObject.describe(
+      "JSON Schema 2020-12 of a run's inputs, keyed by node ID. Additional fields are allowed.",
+    ),
+    // A skipped output, or one on an inactive branch, is null. A run that has not completed has only the outputs computed so far, so none is
+    // required.
+    outputs: anyObject.describe("JSON Schema 2020-12 of a run's outputs, keyed by node ID."),
+    pauses: z.array(
+      z.object({
+        node_id: z.string(),
+        path: z
+          .string()
+          .describe(
+            "Path of a node that can pause: `approval-0`, `map-0/approval-0` inside a map, `llm-0/tools` for an agent's tool calls.",
+          ),
+        form: anyObject.nullable(),
+        actions: z.array(z.object({ id: z.string(), label: z.string().optional() })),
+      }),
+    ),
+    examples: z.array(z.object({ name: z.string(), inputs: anyObject })),
+  })
+  .meta({ id: "FlowIo" });
+export type FlowIo = Readonly<z.output<typeof flowIoSchema>>;
+type PausePoint = FlowIo["pauses"][number];
 
 /** Identifies the flow; the rest comes from its definition. */
-export interface FlowIdentity {
-  readonly project_id: string;
-  readonly name: string;
-  readonly version: number;
-  readonly content_hash: string;
-}
+type FlowIdentity = Pick<FlowIo, "project_id" | "name" | "version" | "content_hash">;
 
 type ObjectSchema = JsonObject & { readonly properties: Readonly<Record<string, JsonObject>> };
 
@@ -158,7 +161,7 @@ function pausesOf({ nodes }: FlowGraph, prefix: string): PausePoint[] {
     const pause = spec.io.pause?.(configOf(node));
     if (!pause) return [];
     const { below, form, actions } = pause;
-    return [{ node_id: node.id, path: below ? `${path}/${below}` : path, form, actions }];
+    return [{ node_id: node.id, path: below ? `${path}/${below}` : path, form, actions: [...actions] }];
   });
 }
 

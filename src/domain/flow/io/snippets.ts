@@ -1,20 +1,22 @@
+import { z } from "zod";
 import type { Json, JsonObject } from "../../json.ts";
 import { flowCode } from "./call-code.ts";
 import type { FlowAddress } from "./io-formats.ts";
 import type { FlowIo } from "./io-schema.ts";
 
 /** Ready-to-paste code that calls a flow; it needs only the language itself and MILLRACE_API_KEY. */
-export interface FlowSnippets {
-  readonly curl: string;
-  readonly python: string;
-  readonly javascript: string;
-}
+export const flowSnippetsSchema = z
+  .object({ curl: z.string(), python: z.string(), javascript: z.string() })
+  .meta({ id: "FlowSnippets" });
 
 /** The user ID in the snippets of flows that read uploaded documents. */
 const HANDLE = "ada-1";
 
 /** Writes the snippets of a flow with the inputs of its first example, or with made-up inputs. */
-export function flowSnippets(io: FlowIo, { base_url, org_id, environment }: FlowAddress): FlowSnippets {
+export function flowSnippets(
+  io: FlowIo,
+  { base_url, org_id, environment }: FlowAddress,
+): z.output<typeof flowSnippetsSchema> {
   const properties = Object.entries(io.inputs["properties"] as Readonly<Record<string, JsonObject>>);
   const upload = properties.find(([, schema]) => schema["x-upload"] === true)?.[0];
   const inputs: Record<string, Json> = { ...(io.examples[0]?.inputs ?? sampleInputs(io, properties)) };

@@ -1,6 +1,5 @@
 import { toolName } from "./io-formats.ts";
 
-/** A published flow, by name. */
 export interface NamedFlow {
   readonly project_id: string;
   readonly name: string;

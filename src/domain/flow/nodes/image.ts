@@ -22,7 +22,6 @@ const config = z.strictObject({
 });
 export type ImageConfig = z.infer<typeof config>;
 
-/** The image types that a node accepts. */
 export function imageTypes({ mode }: Pick<ImageConfig, "mode">): readonly string[] {
   return mode === "ocr" ? OCR_TYPES : MEDIA_TYPES.image;
 }

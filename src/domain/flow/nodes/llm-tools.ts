@@ -83,7 +83,6 @@ const skillReference = z
 
 export const skillsConfig = listUpTo(32, skillReference);
 
-/** References to the skills that a node names. */
 export function skillReferences(skills: readonly string[]): NodeReference[] {
   return skills.flatMap((text, at) => {
     const found = readSkillReference(text);
@@ -91,7 +90,6 @@ export function skillReferences(skills: readonly string[]): NodeReference[] {
   });
 }
 
-/** References to everything that the tools of a node need. */
 export function toolReferences(tools: readonly LlmTool[]): NodeReference[] {
   return tools.flatMap((tool, at) =>
     referencesOf(tool).map((each) => ({ ...each, path: ["tools", at, ...each.path] })),

@@ -17,7 +17,6 @@ export const maxTokens = wholeNumber(1, 1_000_000)
   .exactOptional()
   .describe("Maximum tokens of the answer; sent as `max_completion_tokens` to models that need it");
 
-/** The reference to the connection that a node names. */
 export function connectionReference(id: string | undefined): NodeReference[] {
   return id === undefined ? [] : [{ kind: "connection", id, path: ["connection_id"] }];
 }

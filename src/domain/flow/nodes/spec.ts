@@ -57,7 +57,6 @@ export interface NodeReference {
   readonly use?: ActionUse;
 }
 
-/** How a node uses an action. */
 export interface ActionUse {
   /** Whether the node names a connection. */
   readonly connected: boolean;
@@ -108,7 +107,6 @@ export interface NodeSpec<Config = NodeConfig> {
   faults?(config: Config, limits: FlowLimits): readonly ConfigFault[];
   /** What must exist for the node to work: deploying checks it, and it cannot be deleted while a published flow uses it. */
   references?(config: Config): readonly NodeReference[];
-  /** The people that a node asks. */
   asks?(config: Config): readonly Asked[];
   /** For types that can call a model: the model that the node names; null if the node calls none. */
   model?(config: Config): ModelsAsked | null;

@@ -10,7 +10,7 @@ import type { Plan, PlanNode } from "./types.ts";
 import type { Reads } from "../scope.ts";
 
 /**
- * Compiles a flow that `validateFlow` accepted: fills in defaults, compiles nested flows, and orders the nodes so that every edge leads
+ * Compiles a flow that `checkFlow` accepted: fills in defaults, compiles nested flows, and orders the nodes so that every edge leads
  * forward. The same definition always gives the same plan. Throws an Error for an invalid flow.
  */
 export function compileFlow(definition: FlowDefinition): Plan {
@@ -59,7 +59,7 @@ function compileNode(
   const spec = NODE_SPECS[node.type];
   const { flow, ...own } = node.config ?? {};
   const config = spec.config.parse(own);
-  // The definition's schema or validateFlow has already parsed the nested flow.
+  // The definition's schema or checkFlow has already parsed the nested flow.
   const nested = spec.nested ? compileGraph(flow as FlowGraph) : undefined;
   const timeout = node.timeout_ms ?? spec.timeout_ms;
   const compiled = {

@@ -1,6 +1,6 @@
 import type { Plan, PlanEdge, PlanNode } from "./types.ts";
 
-export type WalkState = "waiting" | "ready" | "running" | "settled" | "skipped";
+type WalkState = "waiting" | "ready" | "running" | "settled" | "skipped";
 
 /** The lookup tables of a plan, built once and shared by all walks (each iteration of a map is a walk). */
 export interface PlanIndex {

@@ -14,12 +14,13 @@ import type { CheckedNode } from "./validate-node.ts";
 
 /** What the nodes of a graph can read. */
 export interface GraphValues {
+  /** The beginning of the paths of the graph's nodes. */
+  readonly prefix: string;
   /** The value of a node or variable, if the node at `position` can read it. */
   find(position: number, name: string): ScopeValue | undefined;
   all(position: number): ScopeValue[];
   /** The values that the nested flow of the node at `position` can read from outside. */
   inside(position: number): OuterValues;
-  pathOf(position: number): string | null;
 }
 
 /** The values that a nested flow can read from the flow around it. */
@@ -70,11 +71,6 @@ export function createGraphValues(
 ): GraphValues {
   const made = new Map<number, ScopeValue>();
   const variables = new Map<number, ScopeValue[]>();
-
-  function pathOf(position: number): string | null {
-    const id = nodes[position]?.id;
-    return id === undefined ? null : `${outer.prefix}${id}`;
-  }
 
   function valueOf(position: number): ScopeValue | undefined {
     const known = made.get(position);
@@ -162,7 +158,7 @@ export function createGraphValues(
       find: (name) => own(position, true).find(({ kind }) => kind === name) ?? find(position, name),
       all: () => visible(position, true),
     }),
-    pathOf,
+    prefix: outer.prefix,
   };
 }
 

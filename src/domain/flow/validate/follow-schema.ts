@@ -108,7 +108,6 @@ function memberOf(schema: JsonObject, key: string, closed: boolean): Step {
   return isComplete ? { schemas: [], known: Object.keys(members ?? {}) } : ANYTHING;
 }
 
-/** The schema of each item of a list. */
 export function itemsOf(schema: JsonObject): JsonObject {
   const { $defs } = schema;
   const lists = waysOf(schema, $defs).filter((way) =>

@@ -1,5 +1,5 @@
-import type { z } from "zod";
-import { ownMember } from "../../json.ts";
+import { z } from "zod";
+import { ownMember, type Immutable } from "../../json.ts";
 import type { FlowLimits } from "../definition/limits.ts";
 
 /** Every code that a problem of a flow can have. Stable, because clients and editors depend on them. */
@@ -72,23 +72,26 @@ export type FlowProblemCode =
   | "invalid_example"
   | "too_many_problems";
 
+/** Keys and indexes that lead to a location in a flow. */
 export type Path = ReadonlyArray<string | number>;
+export const pathSchema: z.ZodType<Path> = z.array(z.union([z.string(), z.int()]));
 
-/** Something that is wrong with a flow, or, as a warning, probably a mistake. */
-export interface FlowProblem {
-  readonly code: FlowProblemCode;
-  /** A flow with an error cannot be deployed. */
-  readonly severity: "error" | "warning";
-  /** The node with the problem; null if there is none, or its ID is unusable. */
-  readonly node_id: string | null;
-  /** The node's ID after the IDs of the maps and loops around it, e.g. "map-0/guard-0"; null if there is no node. */
-  readonly node_path: string | null;
-  /** Keys and indexes that lead to the location in the flow. */
-  readonly path: Path;
-  readonly message: string;
-  /** How to fix it, if that is known. */
-  readonly hint: string | null;
-}
+/** Something that is wrong with a flow, or, as a warning, probably a mistake. A flow with an error cannot be deployed. */
+export const flowProblemSchema = z
+  .object({
+    code: z.string().describe("Code of the problem. Codes do not change."),
+    severity: z.enum(["error", "warning"]),
+    node_id: z.string().nullable(),
+    node_path: z
+      .string()
+      .nullable()
+      .describe("The node's ID after the IDs of the maps and loops around it, for example `map-0/guard-0`."),
+    path: pathSchema.describe("Field names and positions that lead to the location in the flow."),
+    message: z.string(),
+    hint: z.string().nullable(),
+  })
+  .meta({ id: "FlowProblem" });
+export type FlowProblem = Immutable<z.output<typeof flowProblemSchema>> & { readonly code: FlowProblemCode };
 
 /** A problem to be added; by default `node_id` and `hint` are null, and the severity is error. */
 export interface Finding
@@ -99,25 +102,31 @@ export interface Finding
 /** Most problems listed, because a hostile document can contain any number. */
 const MAX_PROBLEMS = 1000;
 
+/** Adds the problems of a node: their paths begin at the node. */
+export type Report = (finding: Omit<Finding, "node_id">) => void;
+
 /** Collects problems; those beyond the limit are only counted. */
 export interface ProblemList {
-  add(finding: Finding): void;
+  readonly add: (finding: Finding) => void;
+  /** Reports the problems of a node at `path`; its ID is undefined if it is unusable. */
+  of(path: Path, id: string | undefined): Report;
   readonly hasErrors: boolean;
   all(): FlowProblem[];
 }
 
-/** Creates an empty list of a flow's problems. */
 export function createProblemList(flow: unknown): ProblemList {
   const problems: FlowProblem[] = [];
   let omitted = 0;
   let errors = 0;
+  function add({ code, path, message, severity = "error", node_id = null, hint }: Finding): void {
+    if (severity === "error") errors += 1;
+    if (problems.length >= MAX_PROBLEMS) omitted += 1;
+    else problems.push({ code, severity, node_id, node_path: nodePath(flow, path), path, message, hint: hint ?? null });
+  }
+
   return {
-    add({ code, path, message, severity = "error", node_id = null, hint }) {
-      if (severity === "error") errors += 1;
-      if (problems.length >= MAX_PROBLEMS) omitted += 1;
-      else
-        problems.push({ code, severity, node_id, node_path: nodePath(flow, path), path, message, hint: hint ?? null });
-    },
+    add,
+    of: (place, id) => (finding) => add({ node_id: id ?? null, ...finding, path: [...place, ...finding.path] }),
     get hasErrors() {
       return errors > 0;
     },
@@ -150,22 +159,15 @@ export function nodePath(flow: unknown, path: Path): string | null {
 export const WITH_INPUT = { reportInput: true } as const;
 
 /** Adds the issues of a schema that was parsed WITH_INPUT; each unknown field is a problem of its own. */
-export function addSchemaIssues(
-  problems: ProblemList,
-  issues: readonly z.core.$ZodIssue[],
-  place: { readonly path: Path; readonly node_id?: string | null },
-): void {
+export function addSchemaIssues(report: Report, issues: readonly z.core.$ZodIssue[], place: Path = []): void {
   for (const issue of issues) {
-    const path = [...place.path, ...issue.path.map((step) => (typeof step === "number" ? step : String(step)))];
-    const node_id = place.node_id ?? null;
+    const path = [...place, ...issue.path.map((step) => (typeof step === "number" ? step : String(step)))];
     if (issue.code === "unrecognized_keys") {
-      for (const key of issue.keys) {
-        const message = `Unknown field "${shorten(key)}"`;
-        problems.add({ code: "unknown_member", path: [...path, key], node_id, message });
-      }
+      for (const key of issue.keys)
+        report({ code: "unknown_member", path: [...path, key], message: `Unknown field "${shorten(key)}"` });
     } else {
       const code = codeOf(issue);
-      problems.add({ code, path, node_id, message: code === "missing" ? "This field is required" : messageOf(issue) });
+      report({ code, path, message: code === "missing" ? "This field is required" : messageOf(issue) });
     }
   }
 }

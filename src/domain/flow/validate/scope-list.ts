@@ -1,26 +1,42 @@
-import type { JsonObject } from "../../json.ts";
-import type { FlowProblem, Path } from "./problems.ts";
+import { z } from "zod";
+import { anyObject } from "../../json-schema.ts";
+import { pathSchema, type FlowProblem, type Path } from "./problems.ts";
 
 /** A value that expressions can read. */
-export interface ScopeValue {
-  /** Unique among the values of the flow. */
-  readonly key: string;
-  readonly kind: "node" | "inputs" | "run" | "item" | "index" | "last";
-  /** The node whose value it is, or whose nested flow can read it. */
-  readonly node_path: string | null;
-  /** How to write it in a template, and in an expression. */
-  readonly liquid: string;
-  readonly cel: string;
-  /** JSON Schema 2020-12; empty if nothing is known. */
-  readonly schema: JsonObject;
-}
+const scopeValueSchema = z.object({
+  key: z.string().describe("Key of the value, unique within the flow."),
+  kind: z.enum(["node", "inputs", "run", "item", "index", "last"]),
+  node_path: z
+    .string()
+    .nullable()
+    .describe("The node that provides the value; for `item`, `index` and `last` the map or loop."),
+  liquid: z.string().describe("How to write the value in a Liquid template."),
+  cel: z.string().describe("How to write the value in a CEL expression."),
+  schema: anyObject.describe("JSON Schema 2020-12 of the value; empty if nothing is known."),
+});
+export type ScopeValue = Readonly<z.output<typeof scopeValueSchema>>;
 
-/** The response fields that `POST /v2/flows/validate?expand=scope` adds. */
-export interface FlowScope {
-  readonly values: readonly ScopeValue[];
-  readonly nodes: ReadonlyArray<{ readonly node_path: string; readonly path: Path; readonly sees: readonly string[] }>;
-  readonly edges: ReadonlyArray<{ readonly path: Path; readonly fits: boolean; readonly problem: string | null }>;
-}
+/** The data that the nodes of a flow can refer to: what `POST /v2/flows/validate?expand=scope` adds to the response. */
+export const flowScopeSchema = z
+  .object({
+    values: z.array(scopeValueSchema),
+    nodes: z.array(
+      z.object({
+        node_path: z.string(),
+        path: pathSchema,
+        sees: z.array(z.string()).describe("Keys of the values that expressions of the node can read."),
+      }),
+    ),
+    edges: z.array(
+      z.object({
+        path: pathSchema,
+        fits: z.boolean(),
+        problem: z.string().nullable().describe("`code` of the problem that says why the edge does not fit."),
+      }),
+    ),
+  })
+  .meta({ id: "FlowScope" });
+export type FlowScope = Readonly<z.output<typeof flowScopeSchema>>;
 
 /** Collects the values that each node can read, while the flow is checked. */
 export interface ScopeList {

@@ -18,7 +18,7 @@ export function checkEdge(
 ): CheckedEdge | undefined {
   const shape = edgeSchema.safeParse(raw, WITH_INPUT);
   if (!shape.success) {
-    addSchemaIssues(problems, shape.error.issues, { path });
+    addSchemaIssues(problems.of(path, undefined), shape.error.issues);
     return undefined;
   }
   const edge = shape.data;
@@ -65,7 +65,6 @@ function reportHandle(edge: FlowEdge, source: CheckedNode, path: Path, problems:
   }
 }
 
-/** Reports duplicate edges. */
 export function reportDuplicates(edges: readonly CheckedEdge[], problems: ProblemList): void {
   const seen = new Set<string>();
   for (const { edge, path } of edges) {

@@ -79,8 +79,8 @@ function listScope(
 ): void {
   if (!scope) return;
   for (const [position, node] of nodes.entries()) {
-    const node_path = values.pathOf(position);
-    if (node_path !== null) scope.add({ node_path, path: node.path }, values.all(position));
+    if (node.id === undefined) continue;
+    scope.add({ node_path: `${values.prefix}${node.id}`, path: node.path }, values.all(position));
   }
   scope.addEdges(edges.map((_, index) => [...path, "edges", index]));
 }

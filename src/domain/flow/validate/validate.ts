@@ -3,12 +3,13 @@ import { compileFlow } from "../plan/compile.ts";
 import { flowDefinitionSchema, type FlowDefinition } from "../definition/definition.ts";
 import { createFormCompiler, type FormCompiler } from "../forms/form.ts";
 import type { FlowLimits } from "../definition/limits.ts";
-import { createScopeList, type FlowScope, type ScopeList } from "./scope-list.ts";
+import { createScopeList, flowScopeSchema, type FlowScope } from "./scope-list.ts";
 import type { OutputsOfOthers } from "./output-schemas.ts";
 import { measureConfigs, measureDocument, measureGraphs } from "./measure.ts";
 import {
   addSchemaIssues,
   createProblemList,
+  flowProblemSchema,
   reportPlanTooLarge,
   WITH_INPUT,
   type FlowProblem,
@@ -19,13 +20,18 @@ import { parseRedactPaths } from "../redact.ts";
 import { validateRunInputs } from "../io/run-inputs.ts";
 import type { Plan } from "../plan/types.ts";
 import { checkGraph, NO_OUTER_SCOPE } from "./validate-graph.ts";
+import type { Validation } from "./validate-node.ts";
+
+/** `valid`: whether the flow can be deployed, because it has no problem with severity error. */
+export const flowValidationSchema = z
+  .object({ valid: z.boolean(), problems: z.array(flowProblemSchema) })
+  .meta({ id: "FlowValidation" });
+export type FlowValidation = Pick<CheckedFlow, "valid" | "problems">;
 
 /** The response of `POST /v2/flows/validate`. */
-export interface FlowValidation {
-  /** Whether the flow can be deployed: it has no problem with severity error. */
-  readonly valid: boolean;
-  readonly problems: readonly FlowProblem[];
-}
+export const flowCheckSchema = flowValidationSchema
+  .extend({ scope: flowScopeSchema.optional().describe("Only with `expand=scope`.") })
+  .meta({ id: "FlowCheck" });
 
 /** The result of a validation with the parsed definition and its plan, for callers that store the flow. */
 export type CheckedFlow = (
@@ -40,31 +46,20 @@ export type CheckedFlow = (
 /** A flow with unchecked nodes and edges; they are checked one by one, so that no problem hides another. */
 const frameSchema = flowDefinitionSchema.extend({ nodes: z.array(z.unknown()), edges: z.array(z.unknown()) });
 
-/** Reports all problems of a flow together. Executes nothing and never throws. */
-export function validateFlow(input: unknown, limits: FlowLimits): FlowValidation {
-  const { valid, problems } = checkFlow(input, limits);
-  return { valid, problems };
-}
-
 export interface CheckOptions {
   /** Whether the values that nodes can read are returned. */
   readonly scope?: boolean;
   readonly outputs?: OutputsOfOthers;
 }
 
-/** Like validateFlow, but also returns the definition and plan of a valid flow and, if requested, the values that its nodes can read. */
+/** Reports all problems of a flow together. Executes nothing and never throws. */
 export function checkFlow(input: unknown, limits: FlowLimits, options: CheckOptions = {}): CheckedFlow {
   const scope = options.scope === true ? createScopeList() : undefined;
-  const checked = checkParts(input, limits, scope, options.outputs);
+  const checked = checkParts(input, limits, { scope, outputs: options.outputs });
   return scope ? { ...checked, scope: scope.result(checked.problems) } : checked;
 }
 
-function checkParts(
-  input: unknown,
-  limits: FlowLimits,
-  scope: ScopeList | undefined,
-  outputs: OutputsOfOthers | undefined,
-): CheckedFlow {
+function checkParts(input: unknown, limits: FlowLimits, options: Pick<Validation, "scope" | "outputs">): CheckedFlow {
   const problems = createProblemList(input);
   if (
     !measureGraphs(input, limits, problems) ||
@@ -74,14 +69,14 @@ function checkParts(
     return { valid: false, problems: problems.all() };
   }
   const frame = frameSchema.safeParse(input, WITH_INPUT);
-  if (!frame.success) addSchemaIssues(problems, frame.error.issues, { path: [] });
+  if (!frame.success) addSchemaIssues(problems.add, frame.error.issues);
   const { nodes, edges } = (typeof input === "object" && input !== null ? input : {}) as Partial<
     Record<string, unknown>
   >;
   if (Array.isArray(nodes)) {
     let compiler: FormCompiler | undefined;
     const checkForm = (schema: unknown) => (compiler ??= createFormCompiler())(schema);
-    const validation = { limits, problems, checkForm, scope, outputs };
+    const validation = { limits, problems, checkForm, ...options };
     checkGraph({ nodes, edges: Array.isArray(edges) ? edges : [] }, [], NO_OUTER_SCOPE, validation);
   }
   if (frame.success) reportSettings(frame.data, limits, problems);

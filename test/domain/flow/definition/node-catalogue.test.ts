@@ -3,7 +3,7 @@ import { nodeCatalogue } from "../../../../src/domain/flow/definition/node-catal
 import type { NodeKindEntry } from "../../../../src/domain/flow/definition/node-catalogue.ts";
 import { DEFAULT_FLOW_LIMITS } from "../../../../src/domain/flow/definition/limits.ts";
 import { NODE_KINDS } from "../../../../src/domain/flow/kinds.ts";
-import { validateFlow } from "../../../../src/domain/flow/validate/validate.ts";
+import { checkFlow } from "../../../../src/domain/flow/validate/validate.ts";
 
 const catalogue = nodeCatalogue();
 
@@ -105,7 +105,7 @@ describe("the catalogue of node types", () => {
       nodes: [{ id: "in-0", type: "input" }, node, { id: "out-0", type: "output", config: { value: "{{ in-0 }}" } }],
       edges: [{ source: "in-0", target: "out-0" }, ...(input ? [] : [{ source: "in-0", target: "node-0" }])],
     };
-    const { problems } = validateFlow(flow, DEFAULT_FLOW_LIMITS);
+    const { problems } = checkFlow(flow, DEFAULT_FLOW_LIMITS);
     expect(problems.filter(({ code }) => code !== "unused_node")).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import { tests as conformance } from "@bufbuild/cel-spec/testdata/conformance.js";
 import { describe, expect, it } from "vitest";
 import { CelCompiler } from "../../../../src/domain/flow/expressions/cel/compiler.ts";
-import { celMeter } from "../../../../src/domain/flow/expressions/cel/limits.ts";
+import { Meter } from "../../../../src/domain/flow/expressions/cel/limits.ts";
 import { parseCel } from "../../../../src/domain/flow/expressions/cel/parser.ts";
 import { parseDuration, parseTimestamp } from "../../../../src/domain/flow/expressions/cel/time.ts";
 import {
@@ -116,12 +116,12 @@ const evaluate = ({ expr, bindings = {} }: ConformanceTest): Value => {
       return [name, () => bound] as const;
     }),
   );
-  return new CelCompiler(variables).compile(parseCel(expr))({ scope: scope(), meter: celMeter(), locals: [], at: 0 });
+  return new CelCompiler(variables).compile(parseCel(expr))({ scope: scope(), meter: new Meter(), locals: [], at: 0 });
 };
 
 /** Compares types as well; NaN is the only double that does not equal itself. */
 const isSame = (got: Value, expected: Value): boolean =>
-  typeof got === typeof expected && (Object.is(got, expected) || equalValues(got, expected, celMeter()));
+  typeof got === typeof expected && (Object.is(got, expected) || equalValues(got, expected, new Meter()));
 
 const holds = (test: ConformanceTest): boolean => {
   let got: Value;

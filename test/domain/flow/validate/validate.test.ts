@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { DEFAULT_FLOW_LIMITS } from "../../../../src/domain/flow/definition/limits.ts";
-import { checkFlow, validateFlow } from "../../../../src/domain/flow/validate/validate.ts";
+import { checkFlow } from "../../../../src/domain/flow/validate/validate.ts";
 import { edges, flow, node } from "../../../support/flows.ts";
 
 const limits = DEFAULT_FLOW_LIMITS;
-const problemsOf = (input: unknown) => validateFlow(input, limits).problems;
+const problemsOf = (input: unknown) => checkFlow(input, limits).problems;
 const codesOf = (input: unknown) => problemsOf(input).map(({ code }) => code);
 const find = (input: unknown, code: string) => problemsOf(input).find((problem) => problem.code === code);
 
 describe("a valid flow", () => {
   it("has no problems", () => {
-    expect(validateFlow(flow(), limits)).toEqual({ valid: true, problems: [] });
+    expect(checkFlow(flow(), limits)).toMatchObject({ valid: true, problems: [] });
   });
 
   it("is returned with its definition and plan", () => {
@@ -21,7 +21,7 @@ describe("a valid flow", () => {
 
   it("stays valid with warnings", () => {
     const input = flow({ nodes: [...flow().nodes, node("set-0", "set", { values: {} })] });
-    expect(validateFlow(input, limits)).toMatchObject({
+    expect(checkFlow(input, limits)).toMatchObject({
       valid: true,
       problems: [{ code: "unused_node", severity: "warning", node_id: "set-0", path: ["nodes", 2] }],
     });
@@ -30,7 +30,7 @@ describe("a valid flow", () => {
 
 describe("the shape of the flow document", () => {
   it.each([null, undefined, 3, "text", [], true])("is reported as a problem, not thrown, if it is %j", (input) => {
-    expect(validateFlow(input, limits)).toMatchObject({
+    expect(checkFlow(input, limits)).toMatchObject({
       valid: false,
       problems: [{ code: expect.any(String) as string }],
     });

@@ -22,7 +22,6 @@ export type CelNode<Kind extends keyof Parts = keyof Parts> = {
   [Each in Kind]: Readonly<{ kind: Each; at: Position } & Parts[Each]>;
 }[Kind];
 
-/** A call of a method or macro. */
 export type MethodCall = CelNode<"call"> & { readonly target: CelNode };
 
 /** Thrown for a source that is not a valid expression; `checkCel` and `evaluateCel` catch it. */

@@ -1,6 +1,6 @@
-import type { Meter } from "../meter.ts";
 import { NativeBytes, isArray } from "../natives.ts";
 import type { Value } from "./values.ts";
+import type { Meter } from "./limits.ts";
 
 /** A function of the language: how it may be called and what it does. */
 export interface CelFunction {

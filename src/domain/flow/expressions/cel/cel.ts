@@ -5,12 +5,11 @@ import { CelSyntaxError, placeIn, type CelNode } from "./ast.ts";
 import { CelCompiler } from "./compiler.ts";
 import { childrenOf } from "./cost.ts";
 import type { Code, Frame } from "./frame.ts";
-import { celMeter, tooCostly } from "./limits.ts";
+import { Meter, tooCostly } from "./limits.ts";
 import { parseCel } from "./parser.ts";
 import { toJson } from "./result.ts";
 import { describe, type Value } from "./values.ts";
 import { isLongerThan } from "../json-size.ts";
-import type { Meter } from "../meter.ts";
 import type { Reads, Scope } from "../../scope.ts";
 
 /*
@@ -117,14 +116,13 @@ const run = (source: string, program: Program, frame: Frame): Value => {
 };
 
 /**
- * Evaluates an expression to JSON. Deterministic, and bounded by ticks instead of time (about a tenth of a second, or what is left of
- * `meter`). Throws NodeFailure: "expression_failed" with the reason and position, "expression_too_costly", or "value_too_large" if the
+ * Evaluates an expression to JSON. Deterministic, and bounded by ticks instead of time (about a tenth of a second). Throws NodeFailure: "expression_failed" with the reason and position, "expression_too_costly", or "value_too_large" if the
  * result is longer than 25 MiB.
  */
-export const evaluateCel = (source: string, scope: Scope, meter: Meter = celMeter()): Json => {
+export const evaluateCel = (source: string, scope: Scope): Json => {
   const program = compileCached(source);
   if ("message" in program) throw new NodeFailure("expression_failed", `Not a valid expression: ${program.message}`);
-  const frame: Frame = { scope, meter, locals: [], at: 0 };
+  const frame: Frame = { scope, meter: new Meter(), locals: [], at: 0 };
   const value = run(source, program, frame);
   if (program.isPart) return value as Json;
   const json = toJson(value, frame.meter);
@@ -135,8 +133,8 @@ export const evaluateCel = (source: string, scope: Scope, meter: Meter = celMete
 };
 
 /** Evaluates an expression whose result must be a boolean. Throws as `evaluateCel` does, and for any other result. */
-export const evaluateCondition = (source: string, scope: Scope, meter?: Meter): boolean => {
-  const result = evaluateCel(source, scope, meter);
+export const evaluateCondition = (source: string, scope: Scope): boolean => {
+  const result = evaluateCel(source, scope);
   if (typeof result === "boolean") return result;
   const hint = result === null ? "" : ", for example by comparing it";
   throw new NodeFailure(

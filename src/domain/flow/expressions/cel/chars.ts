@@ -3,10 +3,8 @@ const SURROGATE = /[\ud800-\udfff]/;
 /** CEL counts positions in code points, JavaScript in code units. They agree for text without surrogates, which nearly all texts are. */
 const isSimple = (text: string): boolean => !SURROGATE.test(text);
 
-/** The characters of a text. */
 export const charsOf = (text: string): string[] => (isSimple(text) ? text.split("") : Array.from(text));
 
-/** How many characters a text has. */
 export const charLength = (text: string): number => {
   if (isSimple(text)) return text.length;
   let count = 0;

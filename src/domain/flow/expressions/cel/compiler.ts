@@ -30,16 +30,13 @@ export class CelCompiler {
   readonly #nodesRead = new Set<string>();
   #readsAny = false;
   #depth = 0;
-  #nodes = 0;
-  #instructions = 0;
+  /** Number of syntax tree nodes compiled so far. */
+  nodes = 0;
+  /** Instructions of all patterns compiled so far. */
+  instructions = 0;
 
   constructor(variables: Variables = VARIABLES) {
     this.#variables = variables;
-  }
-
-  /** Instructions of all patterns compiled so far. */
-  get instructions(): number {
-    return this.#instructions;
   }
 
   /** The IDs of all nodes that the compiled expressions read. */
@@ -47,14 +44,9 @@ export class CelCompiler {
     return this.#readsAny ? "*" : [...this.#nodesRead];
   }
 
-  /** Number of syntax tree nodes compiled so far. */
-  get nodes(): number {
-    return this.#nodes;
-  }
-
   /** Throws CelSyntaxError if the expression uses an unknown name. */
   compile(node: CelNode): Code {
-    this.#nodes++;
+    this.nodes++;
     if (++this.#depth > MAX_DEPTH) {
       throw new CelSyntaxError(`The expression is nested deeper than ${MAX_DEPTH} levels`, node.at);
     }
@@ -206,7 +198,7 @@ export class CelCompiler {
     if (name === "matches" && pattern?.kind === "literal" && typeof pattern.value === "string") {
       const compiled = compileRegex(pattern.value);
       if (!compiled.ok) throw new CelSyntaxError(compiled.message, pattern.at);
-      this.#instructions += compiled.regex.instructions;
+      this.instructions += compiled.regex.instructions;
       const text = args[0] as Code;
       return (frame) => {
         const value = text(frame);
@@ -240,13 +232,13 @@ export class CelCompiler {
       );
     }
     const slot = this.#locals.push(variable.name) - 1;
-    const before = this.#nodes;
+    const before = this.nodes;
     const parts = {
       range,
       slot,
       first: this.compile(first),
       second: second === undefined ? undefined : this.compile(second),
-      ticks: this.#nodes - before + 1,
+      ticks: this.nodes - before + 1,
       at,
     };
     this.#locals.pop();

@@ -1,7 +1,7 @@
 import { MAX_VALUE_BYTES, type Json } from "../../../json.ts";
 import { parseExactJson } from "../../../exact-json.ts";
 import type { CelFunction } from "./cel-function.ts";
-import { limitText } from "./limits.ts";
+import { limitText, type Meter } from "./limits.ts";
 import { toJson } from "./result.ts";
 import { formatDuration, formatTimestamp, parseDuration, parseTimestamp, makeTimestamp } from "./time.ts";
 import {
@@ -18,7 +18,6 @@ import {
 } from "./values.ts";
 import { jsonSize } from "../json-size.ts";
 import { charLength } from "./chars.ts";
-import type { Meter } from "../meter.ts";
 import { utf8Decode, utf8Encode } from "../utf8.ts";
 import type { NodeFailure } from "../../../runs/failure.ts";
 import { NativeBytes, isFiniteNumber, toBigInt, toNumber, toStringOf } from "../natives.ts";

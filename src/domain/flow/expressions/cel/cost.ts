@@ -1,7 +1,7 @@
 import { cachedByText } from "../cache.ts";
 import { patternSize } from "../pattern-size.ts";
-import { parseCel } from "./parser.ts";
-import { CelSyntaxError, type CelNode, type MethodCall } from "./ast.ts";
+import { parsedCel } from "./parser.ts";
+import type { CelNode, MethodCall } from "./ast.ts";
 import { MACROS } from "./macros.ts";
 
 /** How the work of an expression grows: `weight` times the size of the values to the power of `degree`. */
@@ -128,14 +128,10 @@ const costOf = (node: CelNode): CelCost => {
 };
 
 const cost = (source: string): CelCost => {
-  try {
-    const known = costOf(parseCel(source));
-    return known.degree > MAX_DEGREE ? UNBOUNDED : known;
-  } catch (error) {
-    // An invalid expression fails immediately, so it costs nothing.
-    if (error instanceof CelSyntaxError) return NOTHING;
-    throw error;
-  }
+  const parsed = parsedCel(source);
+  // An invalid expression fails immediately, so it costs nothing.
+  const known = parsed === undefined ? NOTHING : costOf(parsed);
+  return known.degree > MAX_DEGREE ? UNBOUNDED : known;
 };
 
 /** An upper bound on the work of an expression, from its text alone; the weight is infinite if there is no bound. */

@@ -2,7 +2,7 @@ import { NodeFailure } from "../../../runs/failure.ts";
 import type { Scope } from "../../scope.ts";
 import type { Position } from "./ast.ts";
 import type { Value } from "./values.ts";
-import type { Meter } from "../meter.ts";
+import type { Meter } from "./limits.ts";
 
 /** The state of one evaluation. */
 export interface Frame {

@@ -1,10 +1,10 @@
-import type { Meter } from "../meter.ts";
 import { toBigInt } from "../natives.ts";
 import type { CelFunction } from "./cel-function.ts";
 import { CONVERSIONS } from "./conversions.ts";
 import { STRING_FUNCTIONS } from "./string-functions.ts";
 import { DURATION_PARTS, TIMESTAMP_PARTS, wallClock } from "./time.ts";
 import { describe, Duration, failed, Timestamp, type Value } from "./values.ts";
+import type { Meter } from "./limits.ts";
 
 /** Reading a clock in a named zone creates a formatter, which takes about 50 µs. */
 const ZONE_TICKS = 2_500;
@@ -29,7 +29,6 @@ const TIME_FUNCTIONS: ReadonlyArray<readonly [string, CelFunction]> = [...TIMEST
   { method: [0, 1], apply: (args: readonly Value[], meter: Meter) => read(name, args, meter) },
 ]);
 
-/** The functions of the language by name. */
 export const FUNCTIONS: ReadonlyMap<string, CelFunction> = new Map([
   ...CONVERSIONS,
   ...STRING_FUNCTIONS,

@@ -1,6 +1,5 @@
 import { MAX_VALUE_BYTES } from "../../../json.ts";
 import { NodeFailure } from "../../../runs/failure.ts";
-import { Meter } from "../meter.ts";
 
 /**
  * Ticks of one evaluation: one for each syntax tree node evaluated and for each part of a value that is walked. A tick takes about 20 ns,
@@ -18,8 +17,21 @@ export const tooCostly = (): NodeFailure =>
     "The expression exceeds its work limit for these values: use fewer or smaller lists and texts, or a code node",
   );
 
-/** A fresh budget for one evaluation. */
-export const celMeter = (): Meter => new Meter(MAX_TICKS, tooCostly);
+/**
+ * Counts the work of an evaluation and aborts it when the budget is spent, so that no expression can block a workflow. It counts instead of
+ * reading a clock, because a replay must abort at the same point.
+ */
+export class Meter {
+  #left = MAX_TICKS;
+
+  /** Spends `ticks` of the budget; throws once it is exceeded. NaN and negative numbers spend nothing. */
+  use(ticks: number): void {
+    if (ticks > 0 && (this.#left -= ticks) < 0) {
+      this.#left = 0;
+      throw tooCostly();
+    }
+  }
+}
 
 const tooLarge = (what: string): NodeFailure => new NodeFailure("value_too_large", `The expression creates ${what}`);
 

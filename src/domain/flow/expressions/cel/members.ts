@@ -1,5 +1,5 @@
 import { failed, describe, isList, isMap, keysOf, member, type Value } from "./values.ts";
-import type { Meter } from "../meter.ts";
+import type { Meter } from "./limits.ts";
 import { isInteger, toNumber, toStringOf } from "../natives.ts";
 
 const MAX_NAME_CHARS = 80;

@@ -13,8 +13,7 @@ import {
   Timestamp,
   type Value,
 } from "./values.ts";
-import type { Meter } from "../meter.ts";
-import { limitList, limitText } from "./limits.ts";
+import { limitList, limitText, type Meter } from "./limits.ts";
 import type { NodeFailure } from "../../../runs/failure.ts";
 import { NativeBytes, isInteger, toNumber } from "../natives.ts";
 

@@ -222,3 +222,13 @@ export const parseCel = (source: string): CelNode => {
   }
   return new Parser(tokenize(source)).parse();
 };
+
+/** The expression, or undefined if it is not valid. */
+export const parsedCel = (source: string): CelNode | undefined => {
+  try {
+    return parseCel(source);
+  } catch (error) {
+    if (error instanceof CelSyntaxError) return undefined;
+    throw error;
+  }
+};

@@ -1,8 +1,8 @@
 import type { Json } from "../../../json.ts";
 import type { ReadPath } from "../../scope.ts";
-import { CelSyntaxError, type CelNode } from "./ast.ts";
+import type { CelNode } from "./ast.ts";
 import { childrenOf, isMacro } from "./cost.ts";
-import { parseCel } from "./parser.ts";
+import { parsedCel } from "./parser.ts";
 
 /** The paths that an expression reads, each as far as its text determines it. Empty for an invalid expression. */
 export function celReadPaths(source: string): ReadPath[] {
@@ -28,11 +28,8 @@ export function celReadPaths(source: string): ReadPath[] {
     for (const child of childrenOf(node)) visit(child, hidden);
   }
 
-  try {
-    visit(parseCel(source), new Set());
-  } catch (error) {
-    if (!(error instanceof CelSyntaxError)) throw error;
-  }
+  const parsed = parsedCel(source);
+  if (parsed !== undefined) visit(parsed, new Set());
   return [...paths.values()];
 }
 
@@ -49,15 +46,6 @@ export function celLiteralOf(source: string): Json | undefined {
   const { value } = parsed;
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : undefined;
   return value instanceof Uint8Array ? undefined : value;
-}
-
-function parsedCel(source: string): CelNode | undefined {
-  try {
-    return parseCel(source);
-  } catch (error) {
-    if (!(error instanceof CelSyntaxError)) throw error;
-    return undefined;
-  }
 }
 
 function pathOf(node: CelNode): ReadPath | undefined {

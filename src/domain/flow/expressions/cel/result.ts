@@ -1,8 +1,8 @@
 import type { Json } from "../../../json.ts";
 import { formatDuration, formatTimestamp } from "./time.ts";
 import { Duration, failed, Timestamp, TypeName, type MadeMap, type Value } from "./values.ts";
+import type { Meter } from "./limits.ts";
 import { MAX_VALUE_DEPTH, tooDeep } from "../json-size.ts";
-import type { Meter } from "../meter.ts";
 import { base64Encode } from "../utf8.ts";
 import { NativeBytes, NativeMap, isArray, isFiniteNumber, isSafeInteger, toNumber, toStringOf } from "../natives.ts";
 

@@ -1,9 +1,8 @@
 import { compileRegex, type Regex } from "../regex.ts";
 import type { CelFunction } from "./cel-function.ts";
 import { charsOf, positionOf, unitAt } from "./chars.ts";
-import { limitList, limitText, MAX_ITEMS } from "./limits.ts";
+import { limitList, limitText, MAX_ITEMS, type Meter } from "./limits.ts";
 import { describe, failed, isList, type Value } from "./values.ts";
-import type { Meter } from "../meter.ts";
 import { isInteger, toBigInt, toNumber } from "../natives.ts";
 
 /**

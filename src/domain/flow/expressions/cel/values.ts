@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../json.ts";
+import type { Meter } from "./limits.ts";
 import { NodeFailure } from "../../../runs/failure.ts";
 import { MAX_VALUE_DEPTH, tooDeep } from "../json-size.ts";
-import type { Meter } from "../meter.ts";
 import {
   NativeBytes,
   NativeMap,

@@ -4,7 +4,6 @@ import { TypeName, type Value } from "./values.ts";
 /** The variables of an expression; a variable's value is undefined where it is not available. */
 export type Variables = ReadonlyMap<string, (frame: Frame) => Value | undefined>;
 
-/** The variables of a flow's expressions. */
 export const VARIABLES: Variables = new Map([
   ["nodes", ({ scope }: Frame) => scope.nodes],
   ["inputs", ({ scope }: Frame) => scope.inputs],
