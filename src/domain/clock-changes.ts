@@ -6,7 +6,6 @@ const DAY = 86_400_000;
 /** Step of the search: no zone changes its clocks twice within a week. */
 const STEP = 7 * DAY;
 
-/** A moment at which the clocks of a time zone change. */
 export interface ClockChange {
   readonly at: number;
   /** How far local time is ahead of UTC (ms), before and after the change. */
@@ -54,7 +53,6 @@ function firstWith(zone: string, low: number, high: number, offset: number): num
   return high;
 }
 
-/** The clock changes of a zone between two moments. */
 export function clockChanges(zone: string, from: number, to: number): ClockChange[] {
   const years: number[] = [];
   for (let year = new Date(from).getUTCFullYear(); Date.UTC(year) < to; year += 1) years.push(year);

@@ -1,7 +1,8 @@
+import { distinct } from "./distinct.ts";
+
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 /** Days of each month; February as in a leap year. */
 const LENGTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-const DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
 interface Field {
   readonly name: string;
@@ -10,13 +11,19 @@ interface Field {
   readonly names?: readonly string[];
 }
 
+const WEEKDAY: Field = {
+  name: "day of the week",
+  min: 0,
+  max: 7,
+  names: ["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
+};
 const FIELDS: readonly Field[] = [
   { name: "second", min: 0, max: 59 },
   { name: "minute", min: 0, max: 59 },
   { name: "hour", min: 0, max: 23 },
   { name: "day of the month", min: 1, max: 31 },
   { name: "month", min: 1, max: 12, names: MONTHS },
-  { name: "day of the week", min: 0, max: 7, names: DAYS },
+  WEEKDAY,
 ];
 const SHORTHANDS: ReadonlyMap<string, string> = new Map([
   ["@yearly", "0 0 1 1 *"],
@@ -39,7 +46,7 @@ export function cronFault(text: string): string | null {
   }
   const fields = FIELDS.slice(FIELDS.length - parts.length);
   for (const [index, field] of fields.entries()) {
-    const fault = parts[index]?.split(",").find((part) => !isPart(part, field));
+    const fault = parts[index]?.split(",").find((part) => numbersOf(part, field).length === 0);
     if (fault !== undefined) {
       return `${JSON.stringify(fault)} is not valid for ${field.name}: use *, ${field.min} to ${field.max}, ranges, lists or steps`;
     }
@@ -52,13 +59,6 @@ export function shortestInterval(text: string): number {
   const { seconds } = cronFields(text);
   const gaps = seconds.map((second, at) => (seconds[at + 1] ?? (seconds[0] ?? 0) + 60) - second);
   return Math.min(60, ...gaps);
-}
-
-/** Whether a number is in one part of a list field that is known to be valid; `*` begins at `min`. */
-function isIn(part: string, value: number, min = 0): boolean {
-  const [range = "", step = "1"] = part.split("/");
-  const [from = "", to = part.includes("/") ? "59" : from] = range === "*" ? [String(min), "59"] : range.split("-");
-  return value >= Number(from) && value <= Number(to) && (value - Number(from)) % Number(step) === 0;
 }
 
 /** The numbers that each field of a valid expression allows. */
@@ -77,23 +77,17 @@ export interface CronFields {
 export function cronFields(text: string): CronFields {
   const given = (SHORTHANDS.get(text) ?? text).trim().split(/\s+/);
   const parts = given.length === FIELDS.length ? given : ["0", ...given];
-  const valuesAt = (index: number): number[] => {
-    const { min = 0, max = 0, names = [] } = FIELDS[index] ?? {};
-    const list = (parts[index] ?? "")
-      .toLowerCase()
-      .replace(/[a-z]+/g, (name) => String(names.indexOf(name) + min))
-      .split(",");
-    return Array.from({ length: max - min + 1 }, (_, at) => at + min).filter((value) =>
-      list.some((part) => isIn(part, value, min)),
-    );
-  };
+  const [seconds = [], minutes = [], hours = [], days = [], months = [], weekdays = []] = FIELDS.map((field, index) => {
+    const numbers = parts[index]?.split(",").flatMap((part) => numbersOf(part, field));
+    return distinct(numbers ?? []).toSorted((a, b) => a - b);
+  });
   return {
-    seconds: valuesAt(0),
-    minutes: valuesAt(1),
-    hours: valuesAt(2),
-    days: valuesAt(3),
-    months: valuesAt(4),
-    weekdays: [...new Set(valuesAt(5).map((day) => day % 7))],
+    seconds,
+    minutes,
+    hours,
+    days,
+    months,
+    weekdays: distinct(weekdays.map((day) => day % 7)),
     isInterval: parts.slice(0, 3).some((part) => /(?:^|,)\*/.test(part)),
   };
 }
@@ -121,26 +115,29 @@ export function temporalCron(text: string): string {
   const parts = text.trim().split(/\s+/);
   const weekdays = parts.pop() ?? "";
   if (parts.length < 4) return text;
-  const days = weekdays.replace(/\b(\w{1,3})-7(?:\/(\d{1,2}))?/g, (_, from: string, step = "1") => {
-    const named = DAYS.indexOf(from.toLowerCase());
-    return Array.from({ length: 8 }, (_day, day) => day)
-      .filter((day) => isIn(`${named < 0 ? from : named}-7/${step}`, day))
+  const days = weekdays.replace(/\b\w{1,3}-7(?:\/\d{1,2})?/g, (range) =>
+    numbersOf(range, WEEKDAY)
       .map((day) => day % 7)
-      .join(",");
-  });
+      .join(","),
+  );
   return [...parts, days, ...(parts.length === 5 ? ["*"] : [])].join(" ");
 }
 
-function isPart(part: string, { min, max, names = [] }: Field): boolean {
+/** The numbers that one part of a field's list allows; none if the part is not valid. */
+function numbersOf(part: string, { min, max, names = [] }: Field): number[] {
   const value = (of: string): number => {
     const at = names.indexOf(of.toLowerCase());
     if (at >= 0) return at + min;
     return /^\d{1,2}$/.test(of) ? Number(of) : Number.NaN;
   };
-  const [, from = "", to, step] = /^(\*|\w+)(?:-(\w+))?(?:\/(\d{1,2}))?$/.exec(part) ?? [];
-  if (from === "*" && to !== undefined) return false;
+  const [, from = "", to, by] = /^(\*|\w+)(?:-(\w+))?(?:\/(\d{1,2}))?$/.exec(part) ?? [];
+  if (from === "*" && to !== undefined) return [];
   const [low, high] = from === "*" ? [min, max] : [value(from), value(to ?? from)];
-  return low >= min && high <= max && low <= high && Number(step ?? 1) >= 1;
+  const step = Number(by ?? 1);
+  if (!(low >= min && high <= max && low <= high && step >= 1)) return [];
+  // A step without an end continues to the largest number.
+  const last = by !== undefined && to === undefined ? max : high;
+  return Array.from({ length: Math.floor((last - low) / step) + 1 }, (_, at) => low + at * step);
 }
 
 const ZONES: ReadonlySet<string> = new Set([...Intl.supportedValuesOf("timeZone"), "UTC"]);

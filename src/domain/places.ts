@@ -31,10 +31,7 @@ export interface Wanted extends Asked {
 
 /** Thrown if too many requests are already waiting, or if no slot became free in time. */
 export class NoPlace extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "NoPlace";
-  }
+  override readonly name = "NoPlace";
 }
 
 interface Waiting {

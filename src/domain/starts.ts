@@ -19,7 +19,6 @@ export interface StartInputs {
 
 export type StartKind = keyof StartInputs;
 
-/** A workflow to start. */
 export type WantedStart<Kind extends StartKind = StartKind> = {
   [Each in Kind]: { readonly kind: Each; readonly input: StartInputs[Each] };
 }[Kind];

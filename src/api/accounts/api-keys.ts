@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { apiKeyName, defaultExpiry, hasExpired } from "../../domain/accounts/accounts.ts";
-import { completeLimits, keyLimits, SCOPES } from "../../domain/accounts/key-limits.ts";
+import { completeLimits, keyLimits, shownKeyLimits } from "../../domain/accounts/key-limits.ts";
 import { invalid, required } from "../../domain/errors.ts";
 import { timeText } from "../../domain/timestamps.ts";
 import { generateApiKey } from "../../platform/secrets/crypto.ts";
@@ -28,20 +28,7 @@ const apiKeySchema = z
       .datetime()
       .nullable()
       .describe("Time of the last request with the key, accurate to the minute. `null` if it was never used."),
-    scopes: z
-      .array(z.enum(SCOPES as [string, ...string[]]))
-      .nullable()
-      .describe("Allowed operations; `null` means all."),
-    read_only: z.boolean(),
-    projects: z.array(z.uuid()).nullable().describe("Projects the key is restricted to; `null` means all."),
-    allowed_origins: z
-      .array(z.string())
-      .nullable()
-      .describe("Origins of the web pages that can use the key; `null` means any client."),
-    allowed_addresses: z
-      .array(z.string())
-      .nullable()
-      .describe("IP addresses and networks that can use the key; `null` means all."),
+    ...shownKeyLimits,
   })
   .meta({ id: "ApiKey" });
 

@@ -3,7 +3,7 @@ import { seesSecrets } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { maskAddress, secretsOfAddress } from "../../platform/logging/literal-secrets.ts";
 import { createMaskValues } from "../../platform/logging/mask-values.ts";
-import { eventEnvelope, publicEventId } from "../../domain/webhooks/events.ts";
+import { eventEnvelope, eventEnvelopeSchema, publicEventId } from "../../domain/webhooks/events.ts";
 import { DELIVERY_STATUSES, FAILURE_REASONS } from "../../domain/webhooks/webhook.ts";
 import type { OutboxEvent } from "../../stores/webhooks/outbox.ts";
 import type { WebhookAttempt, WebhookDelivery } from "../../stores/webhooks/deliveries.ts";
@@ -44,21 +44,10 @@ const webhookAttemptSchema = z
   })
   .meta({ id: "WebhookAttempt" });
 
-const webhookEventSchema = z
-  .object({
-    id: z.string(),
-    type: z.string(),
-    timestamp: z.iso.datetime(),
-    api_version: z.string(),
-    org_id: z.uuid(),
-    data: z.record(z.string(), z.unknown()),
-  })
-  .meta({ id: "WebhookEvent" });
-
 export const webhookDeliveryDetailSchema = webhookDeliverySchema
   .extend({
     attempts_made: z.array(webhookAttemptSchema).describe("All attempts, oldest first."),
-    event: webhookEventSchema.describe("The event that is sent."),
+    event: eventEnvelopeSchema.describe("The event that is sent."),
   })
   .meta({ id: "WebhookDeliveryDetail" });
 

@@ -5,21 +5,17 @@ import { COMMON_PASSWORDS } from "./common-passwords.ts";
 
 export const organisationName = z.string().trim().min(1).max(200);
 export const emailAddress = z.email().max(320);
-export const userPassword = z
-  .string()
-  .min(12)
-  .max(1000)
-  .refine(
-    (text) => !isGuessedFirst(text),
-    "This password is too common: attackers try it first. Use a passphrase of several words.",
-  )
-  .describe("12 characters or more, such as a passphrase. The most common passwords are rejected.");
+const password = (min: number, max: number, advice: string) =>
+  z
+    .string()
+    .min(min)
+    .max(max)
+    .refine((text) => !isGuessedFirst(text), `This password is too common: attackers try it first. ${advice}`);
+export const userPassword = password(12, 1000, "Use a passphrase of several words.").describe(
+  "12 characters or more, such as a passphrase. The most common passwords are rejected.",
+);
 /** Shorter than a user's, because many people share it, and guesses are slow. */
-export const pagePassword = z
-  .string()
-  .min(8)
-  .max(200)
-  .refine((text) => !isGuessedFirst(text), "This password is too common: attackers try it first. Use several words.");
+export const pagePassword = password(8, 200, "Use several words.");
 export const apiKeyName = z.string().trim().min(1).max(200);
 
 /** A password with fewer distinct characters, such as abababababab, is a repetition. */

@@ -70,7 +70,6 @@ const providerSchema = z
     error: "set roles or default_role; without them no one can sign in",
   });
 
-/** The identity providers in an installation's settings. */
 export const identityProviders = listOf(providerSchema)
   .max(PROVIDERS, { error: `must have at most ${PROVIDERS} providers` })
   .refine((all) => new Set(all.map(({ id }) => id)).size === all.length, { error: "each id must be unique" });

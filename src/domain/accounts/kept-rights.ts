@@ -3,7 +3,6 @@ import type { Principal, ProjectRole, Role } from "./principal.ts";
 
 /** The roles that decide what a caller may do in which projects. */
 interface Rights {
-  /** The role in the organisation. */
   readonly role: Role;
   /** Roles by project ID; null if the caller has none. */
   readonly grants: Readonly<Record<string, ProjectRole>> | null;

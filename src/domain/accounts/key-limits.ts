@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Immutable } from "../json.ts";
 import { listUpTo } from "../schema-parts.ts";
 
 /** The areas that scopes name. Each operation belongs to one, by its tag. */
@@ -28,7 +29,6 @@ export interface Scope {
 /** These have no write scope: a restricted key that could create keys or users could obtain every right. */
 const UNLIMITED_ONLY: readonly Capability[] = ["keys", "users"];
 
-/** Every scope that a key can have. */
 export const SCOPES: readonly string[] = CAPABILITIES.flatMap((capability) =>
   UNLIMITED_ONLY.includes(capability)
     ? [`${capability}:read`]
@@ -36,13 +36,23 @@ export const SCOPES: readonly string[] = CAPABILITIES.flatMap((capability) =>
 );
 
 /** The restrictions of a key compared with an unrestricted key of the same type; null or false means no restriction. */
-export interface KeyLimits {
-  readonly scopes: readonly string[] | null;
-  readonly read_only: boolean;
-  readonly projects: readonly string[] | null;
-  readonly allowed_origins: readonly string[] | null;
-  readonly allowed_addresses: readonly string[] | null;
-}
+export const shownKeyLimits = {
+  scopes: z
+    .array(z.enum(SCOPES as [string, ...string[]]))
+    .nullable()
+    .describe("Allowed operations; `null` means all."),
+  read_only: z.boolean(),
+  projects: z.array(z.uuid()).nullable().describe("Projects the key is restricted to; `null` means all."),
+  allowed_origins: z
+    .array(z.string())
+    .nullable()
+    .describe("Origins of the web pages that can use the key; `null` means any client."),
+  allowed_addresses: z
+    .array(z.string())
+    .nullable()
+    .describe("IP addresses and networks that can use the key; `null` means all."),
+};
+export type KeyLimits = Immutable<z.output<z.ZodObject<typeof shownKeyLimits>>>;
 
 const MOST = 100;
 
@@ -79,7 +89,6 @@ export function completeLimits(given: { readonly [Name in keyof KeyLimits]?: Key
   };
 }
 
-/** Whether the key has any restriction. */
 export function isLimited({ read_only, ...lists }: KeyLimits): boolean {
   return read_only || Object.values(lists).some((list) => list !== null);
 }

@@ -23,7 +23,6 @@ export interface Principal {
   readonly session_id?: string;
   /** Roles of a user by project ID. */
   readonly grants?: Readonly<Record<string, ProjectRole>>;
-  /** Restrictions of a restricted key. */
   readonly limits?: KeyLimits;
 }
 

@@ -46,7 +46,6 @@ export interface ErasureSlice {
   readonly after: string | null;
   /** The step is executed again from its first page, although this was its last. */
   readonly again?: boolean;
-  /** How many items it found. */
   readonly found: number;
 }
 

@@ -1,6 +1,5 @@
 import type { IndexingParams, NewChunk } from "./knowledge-base.ts";
-import { sentenceRanges } from "./chunk-sentences.ts";
-import { beforePair, naiveRanges } from "./chunk-ranges.ts";
+import { beforePair, naiveRanges, sentenceRanges } from "./chunk-ranges.ts";
 
 /** Most chunks of one document; more mean that chunk_size is too small for it. */
 export const MAX_CHUNKS = 200_000;
@@ -12,7 +11,6 @@ interface Place {
   readonly char_end: number;
 }
 
-/** The text to be cut into chunks. */
 export interface ChunkedText {
   readonly text: string;
   /** In text order; null if the document has no pages. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { textUpTo, wholeNumber } from "../schema-parts.ts";
+import type { KnowledgeResult } from "./query.ts";
 
 const CHUNKER_TYPES = ["naive", "sentence"] as const;
 export const RESOURCE_SOURCES = ["upload", "url", "text"] as const;
@@ -64,17 +65,9 @@ export type IndexingParamsInput = Readonly<z.infer<typeof indexingParamsInputSch
 export const WEBSITE_SOURCE_TYPES = ["sitemap", "manual"] as const;
 
 /** A chunk as the chunker makes it. */
-export interface NewChunk {
-  /** Position within the document, from 0. */
-  readonly chunk_index: number;
+export interface NewChunk extends Pick<KnowledgeResult, "chunk_index" | `${"page" | "char"}_${"start" | "end"}`> {
   readonly text: string;
   /** The headings above the chunk. They are searched and embedded with its text, but are not part of it. */
   readonly context: string;
-  /** UTF-16 units of the document's extracted text; `char_end` is the first unit after the chunk. */
-  readonly char_start: number;
-  readonly char_end: number;
-  /** From 1; null if the document has no pages. */
-  readonly page_start: number | null;
-  readonly page_end: number | null;
   readonly metadata: Readonly<Record<string, unknown>>;
 }

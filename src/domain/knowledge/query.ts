@@ -99,7 +99,6 @@ const resultSchema = z
   })
   .meta({ id: "KnowledgeResult" });
 
-/** The response to a query. */
 export const knowledgeAnswerSchema = z
   .object({
     query: z.union([z.string(), z.array(z.string())]),

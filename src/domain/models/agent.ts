@@ -6,7 +6,6 @@ export const MAX_TOOL_CALLS = 200;
 /** Most tools that a model receives at a time. */
 export const MAX_TOOLS = 128;
 
-/** Names of the tools that read skills. */
 export const SKILL_TOOLS = ["load_skill", "read_skill_file"] as const;
 
 /** One activity's task for a node that calls tools: ask the model, or make one tool call. */
@@ -68,7 +67,6 @@ export interface ReusedAnswer extends ToolAnswer {
   readonly upstream_status?: number;
 }
 
-/** The result of a step. */
 export interface AgentStep {
   readonly conversation: StoredValue;
   readonly calls: readonly AgentCall[];

@@ -1,6 +1,5 @@
 import type { Json, JsonObject } from "../json.ts";
 
-/** A tool call that a model asks for. */
 export interface ToolCall {
   readonly call_id: string;
   readonly name: string;
@@ -11,7 +10,6 @@ export interface ToolCall {
 /** An image as a model accepts it: an https URL, or base64 bytes. */
 export type ChatImage = { readonly url: string } | { readonly base64: string; readonly mime_type: string };
 
-/** A recording of speech. */
 export interface Recording {
   readonly bytes: Uint8Array;
   readonly type: string;
@@ -61,7 +59,6 @@ export interface ChatSettings {
   readonly extra_body?: JsonObject;
 }
 
-/** A request to a model. */
 export interface ChatRequest extends ChatSettings {
   readonly model: string;
   readonly messages: readonly ChatMessage[];

@@ -6,7 +6,6 @@ export interface ModelPrice {
   readonly cached_input?: number;
 }
 
-/** Prices by names of models. */
 export type Prices = Readonly<Record<string, ModelPrice>>;
 
 /** The operator's prices, then published ones. An operator's price also applies to model names that begin with its name. */

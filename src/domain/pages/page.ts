@@ -13,7 +13,6 @@ export const VISITOR_DAYS = 90;
 /** Longest title of a conversation, in characters. */
 export const TITLE_CHARS = 200;
 
-/** What a page looks like. */
 export const pageLook = z.strictObject({
   name: z.string().trim().min(1).max(100),
   colour: z
@@ -37,6 +36,8 @@ export const pageRates = z.strictObject({
 });
 export type PageRates = z.output<typeof pageRates>;
 
+const NO_ORIGIN = "Must be an origin such as https://shop.example";
+
 /**
  * A web origin that may show a page: it becomes part of a Content Security Policy, in which `*` and `;` have a meaning that a host's name
  * must not have.
@@ -44,11 +45,8 @@ export type PageRates = z.output<typeof pageRates>;
 export const pageOrigin = z
   .string()
   .max(300)
-  .regex(/^https?:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::\d{1,5})?$/, "Must be an origin such as https://shop.example")
-  .refine(
-    (text) => URL.canParse(text) && new URL(text).origin === text,
-    "Must be an origin such as https://shop.example",
-  );
+  .regex(/^https?:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::\d{1,5})?$/, NO_ORIGIN)
+  .refine((text) => URL.canParse(text) && new URL(text).origin === text, NO_ORIGIN);
 
 /** Whether a page can be used at a time (ms). */
 export function pageStatus(

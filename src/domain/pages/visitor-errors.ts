@@ -1,10 +1,6 @@
 import type { RunError } from "../runs/run.ts";
 
-/** Why a run failed, in words for a visitor of a page. */
-export interface VisitorError {
-  readonly code: string;
-  readonly message: string;
-}
+type VisitorError = Pick<RunError, "code" | "message">;
 
 const FAILED: VisitorError = {
   code: "run_failed",
@@ -27,7 +23,7 @@ const BY_CODE: ReadonlyMap<string, string> = new Map(
  * A run's error without what an upstream service, a template or a script says, which may quote what is not the visitor's. The message of a
  * guard is shown, because the flow's author wrote it for whoever gave the inputs.
  */
-export function visitorError(error: Pick<RunError, "code" | "message"> | null): VisitorError | null {
+export function visitorError(error: VisitorError | null): VisitorError | null {
   if (error === null) return null;
   const { code, message } = error;
   if (code === "guard_failed") return { code, message };

@@ -7,7 +7,6 @@ export const DEFAULT_ENVIRONMENTS: readonly string[] = ["development", "staging"
 /** What an environment may be called; `draft` is not one. */
 export const ENVIRONMENT_NAME = /^(?!draft$)[a-z0-9][a-z0-9-]{0,63}$/;
 
-/** Most environments of one project. */
 export const MAX_ENVIRONMENTS = 20;
 
 /** Connection IDs of a flow, and the connections that an environment uses in their place. */

@@ -27,7 +27,6 @@ export function namesOf({ user_id, email, role }: Person): Assignees {
   };
 }
 
-/** Whether a person may answer. */
 export function isAssignee(assignees: Assignees, person: Person): boolean {
   const { users, roles } = namesOf(person);
   return users.some((name) => assignees.users.includes(name)) || roles.some((role) => assignees.roles.includes(role));

@@ -91,5 +91,4 @@ export function hintOf(code: string, status?: number): string | null {
   return Object.hasOwn(HINTS, code) ? (HINTS[code] ?? null) : null;
 }
 
-/** The codes that have a hint. */
 export const HINTED_CODES: readonly string[] = Object.keys(HINTS);

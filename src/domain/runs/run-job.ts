@@ -6,7 +6,6 @@ export type RunJobAction = (typeof RUN_JOB_ACTIONS)[number];
 export const RUN_JOB_STATES = ["PENDING", "RUNNING", "COMPLETED", "ABORTED", "FAILED"] as const;
 export type RunJobState = (typeof RUN_JOB_STATES)[number];
 
-/** Most runs in one job. */
 export const MAX_JOB_RUNS = 100_000;
 /** Most errors that a job lists; all are counted. */
 export const MAX_JOB_ERRORS = 100;

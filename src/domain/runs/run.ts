@@ -112,7 +112,6 @@ export interface PauseAction {
   readonly label?: string;
 }
 
-/** A pause that a workflow opens. */
 export interface PauseOpening {
   readonly pause_id: string;
   readonly workflow_id: string;

@@ -18,7 +18,6 @@ export interface BundleFile {
   readonly content: Uint8Array;
 }
 
-/** A file in a list. */
 export interface ListedFile {
   readonly path: string;
   /** Bytes. */

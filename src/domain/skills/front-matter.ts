@@ -30,7 +30,6 @@ const frontMatterSchema = z
   }));
 export type FrontMatter = Readonly<z.output<typeof frontMatterSchema>>;
 
-/** A problem of a front matter field. */
 interface FieldIssue {
   readonly field: readonly string[];
   readonly msg: string;

@@ -1,3 +1,5 @@
+import { z } from "zod";
+import { anyObject } from "../json-schema.ts";
 import type { Json, JsonObject } from "../json.ts";
 
 /** Every event type that webhooks deliver. The list is closed: a new event type needs an entry here. */
@@ -55,14 +57,17 @@ export interface DomainEvent {
 }
 
 /** The payload that is sent. */
-export interface EventEnvelope {
-  readonly id: string;
-  readonly type: string;
-  readonly timestamp: string;
-  readonly api_version: string;
-  readonly org_id: string;
-  readonly data: JsonObject;
-}
+export const eventEnvelopeSchema = z
+  .object({
+    id: z.string(),
+    type: z.string(),
+    timestamp: z.iso.datetime(),
+    api_version: z.string(),
+    org_id: z.uuid(),
+    data: anyObject,
+  })
+  .meta({ id: "WebhookEvent" });
+export type EventEnvelope = z.output<typeof eventEnvelopeSchema>;
 
 /** The event's public ID, which is also the `webhook-id` of every delivery attempt. */
 export function publicEventId(eventId: string): string {
@@ -77,14 +82,12 @@ export function typesOfPattern(pattern: string): EventType[] {
   return EVENT_TYPES.filter((type) => type.startsWith(prefix));
 }
 
-/** The events that a webhook receives. */
 export interface EventSelection {
   readonly events: readonly string[];
   /** Null means events of every project, and events without a project. */
   readonly project_ids: readonly string[] | null;
 }
 
-/** Whether a selection includes an event. */
 export function selects(selection: EventSelection, event: Pick<DomainEvent, "type" | "project_id">): boolean {
   const { events, project_ids } = selection;
   if (!events.some((pattern) => typesOfPattern(pattern).some((type) => type === event.type))) return false;
@@ -125,24 +128,27 @@ function bytes(value: Json): number {
   return new TextEncoder().encode(JSON.stringify(value)).byteLength;
 }
 
-/** The API path at which the subject of an event can be read completely. */
+/** The API path at which the subject of an event can be read completely, by the beginning of the event's type. */
+const PATHS: ReadonlyArray<readonly [begins: string, path: string]> = [
+  ["run.", "/v2/runs/{run_id}"],
+  ["knowledge_base.sync.", "/v2/knowledge-bases/{knowledge_base_id}/syncs/{sync_id}"],
+  ["knowledge_base.resource.", "/v2/knowledge-bases/{knowledge_base_id}/resources/{resource_id}"],
+  ["evals.experiment.", "/v2/evals/experiments/{experiment_id}"],
+  ["evals.monitor.", "/v2/evals/monitors/{monitor_id}"],
+  ["webhook.subscription.", "/v2/webhooks/subscriptions/{subscription_id}"],
+  ["connection.", "/v2/connections/{connection_id}"],
+  ["quota.", "/v2/quotas"],
+  ["skill.", "/v2/skills/{skill_id}"],
+];
+
+/** Null for an event without a subject, or whose data does not name it. */
 function pathOf(type: string, data: JsonObject): string | null {
-  const id = (name: string): string | null => {
-    const value = data[name];
-    return typeof value === "string" ? encodeURIComponent(value) : null;
-  };
-  const path = (...parts: Array<string | null>): string | null =>
-    parts.includes(null) ? null : `/v2/${parts.join("/")}`;
-  if (type.startsWith("run.")) return path("runs", id("run_id"));
-  if (type.startsWith("knowledge_base.sync."))
-    return path("knowledge-bases", id("knowledge_base_id"), "syncs", id("sync_id"));
-  if (type.startsWith("knowledge_base.resource."))
-    return path("knowledge-bases", id("knowledge_base_id"), "resources", id("resource_id"));
-  if (type.startsWith("evals.experiment.")) return path("evals", "experiments", id("experiment_id"));
-  if (type.startsWith("evals.monitor.")) return path("evals", "monitors", id("monitor_id"));
-  if (type.startsWith("webhook.subscription.")) return path("webhooks", "subscriptions", id("subscription_id"));
-  if (type.startsWith("connection.")) return path("connections", id("connection_id"));
-  if (type.startsWith("quota.")) return "/v2/quotas";
-  if (type.startsWith("skill.")) return path("skills", id("skill_id"));
-  return null;
+  const path = PATHS.find(([begins]) => type.startsWith(begins))?.[1].replaceAll(
+    /\{(\w+)\}/g,
+    (place, name: string) => {
+      const id = data[name];
+      return typeof id === "string" ? encodeURIComponent(id) : place;
+    },
+  );
+  return path?.includes("{") === false ? path : null;
 }

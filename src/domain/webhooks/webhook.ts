@@ -13,7 +13,6 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 export const FAILURE_REASONS = ["attempts_exhausted", "gone", "subscription_disabled", "subscription_deleted"] as const;
 export type FailureReason = (typeof FAILURE_REASONS)[number];
 
-/** The result of one delivery attempt. */
 export interface AttemptResult {
   readonly at: string;
   readonly duration_ms: number;
