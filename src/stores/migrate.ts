@@ -156,8 +156,8 @@ export async function compareMigrations(
   directory: string,
 ): Promise<{ applied: number; missing: string[]; unknown: string[] }> {
   const files = await migrationsIn(directory);
-  const [table] = await db.query<{ there: boolean }>("select to_regclass('migrations') is not null as there");
-  const rows = table?.there ? await db.column<string>("select name from migrations order by name") : [];
+  const exists = await db.holds("select to_regclass('migrations') is not null");
+  const rows = exists ? await db.column<string>("select name from migrations order by name") : [];
   const { names: applied } = withBaseline(rows, files);
   return {
     applied: applied.length,

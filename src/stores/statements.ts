@@ -28,6 +28,8 @@ export interface Db {
   one<Row extends QueryResultRow>(statement: Text, values?: Values): Promise<Row>;
   /** The first column of each row. */
   column<Value>(statement: Text, values?: Values): Promise<Value[]>;
+  /** The rows as a map, from the first column to the second. */
+  pairs<Key, Value>(statement: Text, values?: Values): Promise<Map<Key, Value>>;
   /** The first column of the first row, or null. */
   value<Value>(statement: Text, values?: Values): Promise<Value | null>;
   /** The first column of the first row; 0 without one. */
@@ -76,6 +78,8 @@ export function asDb(client: PoolClient | Client, unit: "statement" | "transacti
       return row;
     },
     column: async <Value>(text: Text, values?: Values) => (await send(text, values)).rows.map(firstColumn<Value>),
+    pairs: async <Key, Value>(text: Text, values?: Values) =>
+      new Map((await send(text, values)).rows.map((row) => Object.values(row) as [Key, Value])),
     value,
     number: async (text, values) => (await value<number>(text, values)) ?? 0,
     holds: async (text, values) => (await value<boolean>(text, values)) === true,

@@ -11,10 +11,10 @@ const GROWTH = 4;
  * System only; tables of another owner are left to autovacuum.
  */
 export async function analyseGrownTables(db: Db): Promise<string[]> {
-  const grown = await db.query<{ name: string }>(`select c.oid::regclass::text as name from pg_class c
+  const grown = await db.column<string>(`select c.oid::regclass::text from pg_class c
     where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace and pg_has_role(c.relowner, 'usage')
       and pg_stat_get_live_tuples(c.oid) >= ${MIN_ROWS} and pg_stat_get_live_tuples(c.oid) > ${GROWTH} * greatest(c.reltuples, 0)`);
   // Skips a table that is already being analysed. A regclass as text is quoted if necessary.
-  for (const { name } of grown) await db.query(`analyze (skip_locked) ${name}`);
-  return grown.map(({ name }) => name);
+  for (const name of grown) await db.query(`analyze (skip_locked) ${name}`);
+  return grown;
 }

@@ -1,10 +1,8 @@
 import type { Config } from "../../config.ts";
 import {
   findMonitorSchedule,
-  markMonitorApplied,
-  markMonitorRefused,
+  monitorRevisions,
   monitorSchedules as listMonitorSchedules,
-  unappliedMonitors,
 } from "../../stores/evals/monitors.ts";
 import type { MonitorSchedule } from "../../stores/evals/monitors.ts";
 import { MONITOR_SCHEDULES, monitorScheduleId, taskQueues } from "../../temporal/ids.ts";
@@ -25,9 +23,7 @@ export function monitorSchedules(config: Settings): ScheduleKind {
       if (row === null) return null;
       return { revision: String(row.revision), schedule: row.deleted_at === null ? scheduleOf(config, row) : null };
     },
-    applied: (db, id, revision) => markMonitorApplied(db, id, Number(revision)),
-    refused: (db, id, revision, message) => markMonitorRefused(db, id, Number(revision), message),
-    unapplied: unappliedMonitors,
+    ...monitorRevisions,
     async wanted(db, after, limit) {
       const rows = await listMonitorSchedules(db, after, limit);
       return rows.map((row) => ({ org_id: row.org_id, id: row.monitor_id, schedule: scheduleOf(config, row) }));

@@ -1,12 +1,6 @@
 import type { Config } from "../../config.ts";
 import { shortestInterval, timeZoneOf } from "../../domain/cron.ts";
-import {
-  findAnyTrigger,
-  markApplied,
-  markRefused,
-  scheduledTriggers,
-  unappliedTriggers,
-} from "../../stores/triggers/triggers.ts";
+import { findAnyTrigger, scheduledTriggers, triggerRevisions } from "../../stores/triggers/triggers.ts";
 import type { TriggerRow } from "../../stores/triggers/triggers.ts";
 import { TRIGGER_SCHEDULES, taskQueues, triggerScheduleId } from "../../temporal/ids.ts";
 import type { Schedule } from "../../temporal/schedules.ts";
@@ -27,9 +21,7 @@ export function triggerSchedules(config: ScheduleSettings): ScheduleKind {
       const schedule = trigger.deleted_at === null ? scheduleOf(config, trigger) : null;
       return { revision: String(trigger.revision), schedule };
     },
-    applied: (db, id, revision) => markApplied(db, id, Number(revision)),
-    refused: (db, id, revision, message) => markRefused(db, id, Number(revision), message),
-    unapplied: unappliedTriggers,
+    ...triggerRevisions,
     async wanted(db, after, limit) {
       const rows = await scheduledTriggers(db, after, limit);
       return rows.map((row) => ({ org_id: row.org_id, id: row.id, schedule: scheduleOf(config, row) }));

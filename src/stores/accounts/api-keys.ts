@@ -2,7 +2,7 @@ import type { KeyLimits } from "../../domain/accounts/key-limits.ts";
 import { columns } from "../columns.ts";
 import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 export const API_KEY_KINDS = ["public", "secret"] as const;
@@ -55,11 +55,8 @@ export async function holdApiKey(db: Db, keyId: string): Promise<boolean> {
 
 /** A page of the organisation's keys that have not been revoked. */
 export async function listApiKeys(db: Db, page: Keyset): Promise<ApiKey[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from api_keys where org_id = current_org() and revoked_at is null and key_id ${compare} $1::uuid order by key_id ${order} limit $2::int`,
-    [bound, page.limit],
-  );
+  const select = `select ${COLUMNS} from api_keys where org_id = current_org() and revoked_at is null`;
+  return selectPage(db, page, "key_id", select);
 }
 
 /** Revokes a key; null if there is none to revoke. */

@@ -1,8 +1,10 @@
 import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
+import { removeSome } from "../remove-some.ts";
 import { GRANTS_OF_USER } from "../rights.ts";
 import type { Grants } from "./project-roles.ts";
-import type { UserRole } from "./users.ts";
+import type { User } from "./users.ts";
 
 /** The session that tokens belong to, and the client that uses it. */
 export interface TokenSession {
@@ -14,34 +16,23 @@ export interface TokenSession {
   readonly address: string;
 }
 
-export interface NewToken extends Partial<TokenSession> {
-  readonly token_id: string;
-  readonly org_id: string;
-  readonly user_id: string;
+const NEW = columns(`token_id uuid, org_id uuid, user_id uuid, kind text, secret_hash bytea, scope text,
+  session_id uuid, user_agent text, address text`);
+
+export interface NewToken extends Partial<TokenSession>, Omit<RowOf<typeof NEW>, keyof TokenSession> {
   readonly kind: "access" | "refresh";
-  readonly secret_hash: Buffer;
-  readonly scope: string;
   readonly lifetime_seconds: number;
 }
 
-/** A token with its user's identity and role. */
-export interface Token {
-  readonly session_id: string | null;
-  readonly began_at: string;
-  readonly token_id: string;
-  readonly org_id: string;
-  readonly user_id: string;
-  readonly kind: "access" | "refresh";
-  readonly scope: string;
-  readonly expires_at: string;
-  readonly revoked_at: string | null;
-  readonly role: UserRole;
-  readonly grants: Grants | null;
-  readonly disabled_at: string | null;
-}
+const ROW = columns(`token_id uuid, org_id uuid, user_id uuid, kind text, scope text, expires_at timestamptz,
+  revoked_at timestamptz null, session_id uuid null`);
 
-const NEW = columns(`token_id uuid, org_id uuid, user_id uuid, kind text, secret_hash bytea, scope text,
-  session_id uuid, user_agent text, address text`);
+/** A token with its user's identity and role. */
+export interface Token extends RowOf<typeof ROW>, Pick<User, "role" | "disabled_at"> {
+  readonly kind: "access" | "refresh";
+  readonly began_at: string;
+  readonly grants: Grants | null;
+}
 
 export async function insertToken(db: Db, token: NewToken): Promise<void> {
   await db.query(
@@ -58,8 +49,7 @@ export async function insertToken(db: Db, token: NewToken): Promise<void> {
 /** The token with this hash, valid or not: authentication only. */
 export async function findTokenByHash(db: Db, hash: Buffer): Promise<Token | null> {
   return db.first(
-    `select t.token_id, t.org_id, t.user_id, t.kind, t.scope, t.expires_at, t.revoked_at, u.role, u.disabled_at, ${GRANTS_OF_USER},
-        t.session_id, coalesce(t.began_at, t.created_at) as began_at
+    `select ${ROW.select("t")}, u.role, u.disabled_at, ${GRANTS_OF_USER}, coalesce(t.began_at, t.created_at) as began_at
       from oauth_tokens t join users u using (user_id) where t.secret_hash = $1::bytea`,
     [hash],
   );
@@ -97,9 +87,5 @@ export async function revokeTokensOfUser(db: Db, userId: string): Promise<void> 
 
 /** Removes tokens that expired more than a day ago; returns how many. For a purge. */
 export async function purgeExpiredTokens(db: Db, limit: number): Promise<number> {
-  return db.count(
-    `delete from oauth_tokens where token_id in
-      (select token_id from oauth_tokens where expires_at < now() - interval '1 day' limit $1::int)`,
-    [limit],
-  );
+  return removeSome(db, "oauth_tokens", "token_id", "expires_at < now() - interval '1 day'", limit);
 }

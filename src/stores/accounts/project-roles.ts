@@ -1,7 +1,10 @@
 import type { ProjectRole } from "../../domain/accounts/principal.ts";
+import { columns } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
+
+const NEW = columns("project_id uuid, user_id uuid, org_id uuid, role text");
 
 /** A user's role in one project. */
 export interface ProjectGrant {
@@ -22,22 +25,14 @@ export type Grants = Readonly<Record<string, ProjectRole>>;
 
 /** A page of the users with a role in a project, by user. */
 export async function listProjectGrants(db: Db, projectId: string, page: Keyset): Promise<ProjectGrant[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from ${FROM} and g.project_id = $3::uuid and g.user_id ${compare} $1::uuid
-      order by g.user_id ${order} limit $2::int`,
-    [bound, page.limit, projectId],
-  );
+  const select = `select ${COLUMNS} from ${FROM} and g.project_id = $1::uuid`;
+  return selectPage(db, page, "g.user_id", select, [projectId]);
 }
 
 /** A page of a user's roles in projects, by project. */
 export async function listUserGrants(db: Db, userId: string, page: Keyset): Promise<ProjectGrant[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from ${FROM} and g.user_id = $3::uuid and g.project_id ${compare} $1::uuid
-      order by g.project_id ${order} limit $2::int`,
-    [bound, page.limit, userId],
-  );
+  const select = `select ${COLUMNS} from ${FROM} and g.user_id = $1::uuid`;
+  return selectPage(db, page, "g.project_id", select, [userId]);
 }
 
 /** The role of a user in a project, locked until the transaction ends. */
@@ -54,9 +49,8 @@ export async function setProjectGrant(
   grant: Pick<ProjectGrant, "project_id" | "user_id" | "role"> & { readonly org_id: string },
 ): Promise<void> {
   await db.query(
-    `insert into project_roles (project_id, user_id, org_id, role) values ($1::uuid, $2::uuid, $3::uuid, $4::text)
-      on conflict (project_id, user_id) do update set role = excluded.role`,
-    [grant.project_id, grant.user_id, grant.org_id, grant.role],
+    `insert into project_roles ${NEW.into} on conflict (project_id, user_id) do update set role = excluded.role`,
+    NEW.values(grant),
   );
 }
 

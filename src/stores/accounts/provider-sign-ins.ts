@@ -1,22 +1,17 @@
 import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-
-/** A sign-in whose browser is at the identity provider. */
-export interface ProviderSignIn {
-  readonly provider_id: string;
-  readonly nonce: string;
-  readonly code_verifier: string;
-  readonly return_to: string;
-}
-
-export interface NewProviderSignIn extends ProviderSignIn {
-  readonly state_hash: Buffer;
-  readonly browser_hash: Buffer;
-  readonly lifetime_seconds: number;
-}
+import { removeSome } from "../remove-some.ts";
 
 const NEW = columns(`state_hash bytea, browser_hash bytea, provider_id text, nonce text, code_verifier text,
   return_to text`);
+
+export interface NewProviderSignIn extends RowOf<typeof NEW> {
+  readonly lifetime_seconds: number;
+}
+
+/** A sign-in whose browser is at the identity provider. */
+export type ProviderSignIn = Omit<RowOf<typeof NEW>, "state_hash" | "browser_hash">;
 
 export async function insertProviderSignIn(db: Db, signIn: NewProviderSignIn): Promise<void> {
   await db.query(
@@ -46,9 +41,5 @@ export async function takeProviderSignIn(
 
 /** Removes expired sign-ins; returns how many. For a purge. */
 export async function purgeProviderSignIns(db: Db, limit: number): Promise<number> {
-  return db.count(
-    `delete from provider_sign_ins where state_hash in
-      (select state_hash from provider_sign_ins where expires_at < now() limit $1::int)`,
-    [limit],
-  );
+  return removeSome(db, "provider_sign_ins", "state_hash", "expires_at < now()", limit);
 }

@@ -1,10 +1,11 @@
 import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import { GRANTS_OF_USER } from "../rights.ts";
 import type { Grants } from "./project-roles.ts";
-import type { UserRole } from "./users.ts";
+import type { User } from "./users.ts";
 
 /** A session ends when it has not been used for this long. */
 const IDLE = "interval '12 hours'";
@@ -12,32 +13,22 @@ const IDLE = "interval '12 hours'";
 const LONGEST = "interval '7 days'";
 const LIVE = `ended_at is null and last_seen_at > now() - ${IDLE} and s.created_at > now() - ${LONGEST}`;
 
-export interface NewSession {
-  readonly session_id: string;
-  readonly org_id: string;
-  readonly user_id: string;
-  readonly secret_hash: Buffer;
-  readonly user_agent: string;
-  readonly address: string;
+const NEW = columns(`session_id uuid, org_id uuid, user_id uuid, secret_hash bytea, user_agent text, address text,
+  provider_id text null, id_token bytea null`);
+
+export interface NewSession extends RowOf<typeof NEW> {
   /** The identity provider of the sign-in. */
   readonly provider_id: string | null;
   /** The sealed ID token of the sign-in. */
   readonly id_token: Buffer | null;
 }
 
+const ROW = columns(`session_id uuid, org_id uuid, user_id uuid, user_agent text, address text, created_at timestamptz,
+  last_seen_at timestamptz, provider_id text null`);
+
 /** A valid session, with its user. */
-export interface Session {
-  readonly session_id: string;
-  readonly org_id: string;
-  readonly user_id: string;
-  readonly email: string;
-  readonly role: UserRole;
-  readonly user_agent: string;
-  readonly address: string;
-  readonly created_at: string;
-  readonly last_seen_at: string;
+export interface Session extends RowOf<typeof ROW>, Pick<User, "email" | "role"> {
   readonly expires_at: string;
-  readonly provider_id: string | null;
 }
 
 /** A valid session with its user's roles in projects. */
@@ -50,10 +41,8 @@ export interface ListedSession extends Session {
   readonly kind: "console" | "token";
 }
 
-const NEW = columns(`session_id uuid, org_id uuid, user_id uuid, secret_hash bytea, user_agent text, address text,
-  provider_id text, id_token bytea`);
-const COLUMNS = `s.session_id, s.org_id, s.user_id, u.email, u.role, s.user_agent, s.address, s.created_at, s.last_seen_at,
-  least(s.last_seen_at + ${IDLE}, s.created_at + ${LONGEST}) as expires_at, s.provider_id`;
+const COLUMNS = `${ROW.select("s")}, u.email, u.role,
+  least(s.last_seen_at + ${IDLE}, s.created_at + ${LONGEST}) as expires_at`;
 
 export async function insertSession(db: Db, session: NewSession): Promise<void> {
   await db.query(`insert into sessions ${NEW.into}`, NEW.values(session));
@@ -75,21 +64,17 @@ export async function touchSession(db: Db, sessionId: string): Promise<void> {
 
 /** A page of open sessions: those of one user or, with null, those of the whole organisation. */
 export async function listSessions(db: Db, userId: string | null, page: Keyset): Promise<ListedSession[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select * from (
-        select 'console' as kind, ${COLUMNS} from sessions s join users u using (user_id)
-        where s.org_id = current_org() and ($3::uuid is null or s.user_id = $3::uuid) and ${LIVE}
-        union all
-        select 'token' as kind, coalesce(t.session_id, t.token_id), t.org_id, t.user_id, u.email, u.role, t.user_agent, t.address,
-          coalesce(t.began_at, t.created_at), t.created_at, t.expires_at, null
-        from oauth_tokens t join users u using (user_id)
-        where t.org_id = current_org() and ($3::uuid is null or t.user_id = $3::uuid)
-          and t.kind = 'refresh' and t.revoked_at is null and t.expires_at > now()
-      ) as open
-      where session_id ${compare} $1::uuid order by session_id ${order} limit $2::int`,
-    [bound, page.limit, userId],
-  );
+  const select = `select * from (
+      select 'console' as kind, ${COLUMNS} from sessions s join users u using (user_id)
+      where s.org_id = current_org() and ($1::uuid is null or s.user_id = $1::uuid) and ${LIVE}
+      union all
+      select 'token' as kind, coalesce(t.session_id, t.token_id), t.org_id, t.user_id, t.user_agent, t.address,
+        coalesce(t.began_at, t.created_at), t.created_at, null, u.email, u.role, t.expires_at
+      from oauth_tokens t join users u using (user_id)
+      where t.org_id = current_org() and ($1::uuid is null or t.user_id = $1::uuid)
+        and t.kind = 'refresh' and t.revoked_at is null and t.expires_at > now()
+    ) as open where true`;
+  return selectPage(db, page, "session_id", select, [userId]);
 }
 
 export type EndedSession = Pick<Session, "user_id" | "provider_id"> & Pick<NewSession, "id_token">;
@@ -115,18 +100,17 @@ export async function endSessionsOfUser(db: Db, userId: string): Promise<void> {
   await db.query("delete from sign_in_links where user_id = $1::uuid", [userId]);
 }
 
-export interface NewSignInLink {
-  readonly org_id: string;
-  readonly user_id: string;
-  readonly secret_hash: Buffer;
+const LINK = columns("secret_hash bytea, org_id uuid, user_id uuid");
+
+export interface NewSignInLink extends RowOf<typeof LINK> {
   readonly lifetime_seconds: number;
 }
 
 export async function insertSignInLink(db: Db, link: NewSignInLink): Promise<void> {
   await db.query(
-    `insert into sign_in_links (secret_hash, org_id, user_id, expires_at)
-      values ($1::bytea, $2::uuid, $3::uuid, now() + make_interval(secs => $4::double precision))`,
-    [link.secret_hash, link.org_id, link.user_id, link.lifetime_seconds],
+    `insert into sign_in_links (${LINK.select()}, expires_at)
+      values (${LINK.parameters}, now() + make_interval(secs => $4::double precision))`,
+    [...LINK.values(link), link.lifetime_seconds],
   );
 }
 

@@ -2,7 +2,7 @@ import type { ProjectRole } from "../../domain/accounts/principal.ts";
 import { columns } from "../columns.ts";
 import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 export const USER_ROLES = ["member", "viewer", "editor", "admin"] as const;
@@ -104,11 +104,8 @@ export async function holdUsers(db: Db): Promise<User[]> {
 }
 
 export async function listUsers(db: Db, page: Keyset): Promise<User[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from users where org_id = current_org() and user_id ${compare} $1::uuid order by user_id ${order} limit $2::int`,
-    [bound, page.limit],
-  );
+  const select = `select ${COLUMNS} from users where org_id = current_org()`;
+  return selectPage(db, page, "user_id", select);
 }
 
 export async function updateUser(db: Db, userId: string, change: UserChange): Promise<User | null> {

@@ -50,20 +50,20 @@ export async function withSnapshot<T>(url: string, work: (snapshot: Snapshot) =>
   return withClient(url, "millrace-backup", async (client) => {
     await client.query("begin isolation level repeatable read, read only");
     const db = asDb(client);
-    const [facts] = await db.query<{ taken_at: Date; server: string }>(
+    const { taken_at, server } = await db.one<{ taken_at: Date; server: string }>(
       "select now() as taken_at, current_setting('server_version') as server",
     );
     const migrations = await db.column<string>("select name from migrations order by name");
     const tables = await db.query<{ name: string; columns: string[] }>(TABLES);
-    const sequences = await db.query<{ name: string; last: string }>(
-      `select sequencename as name, last_value as last from pg_sequences
+    const sequences = await db.pairs<string, string>(
+      `select sequencename, last_value from pg_sequences
         where schemaname = current_schema() and last_value is not null order by 1`,
     );
     return work({
-      taken_at: facts?.taken_at.toISOString() ?? "",
-      server: facts?.server ?? "",
-      migrations: migrations,
-      sequences: Object.fromEntries(sequences.map(({ name, last }) => [name, Number(last)])),
+      taken_at: taken_at.toISOString(),
+      server,
+      migrations,
+      sequences: Object.fromEntries([...sequences].map(([name, last]) => [name, Number(last)])),
       master_keys: await masterKeyIds(db),
       tables,
       rows: (table) => client.query(to(`copy (select ${listed(table)} from ${quoted(table.name)}) to stdout`)),

@@ -4,7 +4,7 @@ import { columns } from "../columns.ts";
 import type { NameOf, RowOf } from "../columns.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 /** The owner of documents: one document node of one flow, for one `<user>-<conversation>` ID, which must match exactly. */
@@ -70,12 +70,8 @@ export async function listDocuments(
   filename: string | null,
   page: Keyset,
 ): Promise<DocumentRow[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from documents where ${OF_HANDLE} and ($4::text is null or filename = $4)
-      and file_id ${compare} $5::uuid order by file_id ${order} limit $6::integer`,
-    [handle.project_id, handle.node_id, handle.user_id, filename, bound, page.limit],
-  );
+  const select = `select ${COLUMNS} from documents where ${OF_HANDLE} and ($4::text is null or filename = $4)`;
+  return selectPage(db, page, "file_id", select, [handle.project_id, handle.node_id, handle.user_id, filename]);
 }
 
 /** All documents of a user ID for a run, in the order they were uploaded; at most `limit`. */
@@ -101,11 +97,7 @@ export async function markError(db: Db, fileId: string, error: DocumentError): P
 }
 
 /** The blobs of a removed document. */
-export interface RemovedDocument {
-  readonly file_id: string;
-  readonly blob_key: string;
-  readonly text_value: StoredValue | null;
-}
+export type RemovedDocument = Pick<DocumentRow, "file_id" | "blob_key" | "text_value">;
 
 /** Deletes up to `limit` of a user ID's documents, with one file name or with any; returns the blobs to delete with them. */
 export async function deleteDocuments(

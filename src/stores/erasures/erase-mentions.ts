@@ -5,7 +5,7 @@ import { UUID_PATTERN } from "../../domain/uuid.ts";
 import type { Db } from "../db.ts";
 import { LOWEST_ID } from "../keyset.ts";
 import { addRemoved } from "./erasures.ts";
-import type { OpenErasure } from "./erasures.ts";
+import type { ErasureId, OpenErasure } from "./erasures.ts";
 
 /** Whether a text names something erased, ignoring case. $1 is the erasure. */
 const names = (text: string): string => `exists (select from regexp_matches(${text}, '${UUID_PATTERN}', 'gi') as m
@@ -47,10 +47,7 @@ export async function eraseEvents(
       [org_id, events],
     );
     const of = "delete from outbox where org_id = $1::uuid and event_id = any ($2::uuid[])";
-    await addRemoved(db, erasure_id, {
-      webhook_deliveries,
-      events: await db.count(of, [org_id, events]),
-    });
+    await addRemoved(db, erasure_id, { webhook_deliveries, events: await db.count(of, [org_id, events]) });
   }
   const last = page.at(-1);
   return { after: last === undefined || page.length < limit ? null : String(last.seq), found: events.length };
@@ -94,7 +91,7 @@ export async function eraseAnswers(
 /** Removes stored responses, and notes their blobs for removal. */
 export async function removeAnswers(
   db: Db,
-  { erasure_id, org_id }: Pick<OpenErasure, "erasure_id" | "org_id">,
+  { erasure_id, org_id }: ErasureId,
   keys: readonly string[],
 ): Promise<number> {
   if (keys.length === 0) return 0;
@@ -142,7 +139,7 @@ export async function eraseAuditValues(
 ): Promise<ErasureSlice> {
   await db.query("select set_config('millrace.erasing', 'on', true)");
   const user = project_id === null ? user_id : null;
-  const rows = await db.query<{ last: string | null; n: number; changed: number }>(
+  const { last, n, changed } = await db.one<{ last: string | null; n: number; changed: number }>(
     // In an erasure of one project the user's ID stays, because other projects have it, too. A deleted score is found by the run that its
     // audit entry names. The changed entries are passed as an array, because a join may read the whole log for each page.
     `with page as materialized (
@@ -184,7 +181,6 @@ export async function eraseAuditValues(
       user === null ? null : storedTarget(user),
     ],
   );
-  const { last = null, n = 0, changed = 0 } = rows[0] ?? {};
   await addRemoved(db, erasure_id, { audit_values: changed });
   return { after: n < limit ? null : last, found: changed };
 }

@@ -3,7 +3,7 @@ import { BLOB_COLUMNS, BLOB_KEY_PATTERN, TABLES_OF_RUNS } from "../system/blob-s
 import type { Db } from "../db.ts";
 import { OPEN } from "../states.ts";
 import { addRemoved } from "./erasures.ts";
-import type { OpenErasure } from "./erasures.ts";
+import type { ErasureId, OpenErasure } from "./erasures.ts";
 
 type ErasureOf = Pick<OpenErasure, "erasure_id" | "org_id" | "project_id" | "user_id" | "user_hash">;
 
@@ -145,12 +145,11 @@ async function markRemoved(db: Db, erasureId: string, ids: readonly string[]): P
  * in experiments; notes the runs of these. Call it in a transaction. System only.
  */
 export async function eraseDatasetRows(db: Db, { erasure_id, org_id }: ErasureOf, limit: number): Promise<number> {
-  const items = await db.column<string>(
+  const ids = await db.column<string>(
     `select item_id from erasure_items where erasure_id = $1::uuid and kind = 'dataset_row' and not removed
       order by item_id limit $2::int`,
     [erasure_id, limit],
   );
-  const ids = items;
   if (ids.length === 0) return 0;
   const datasets = await db.column<string>(
     `select dataset_id from eval_datasets where dataset_id in (
@@ -158,7 +157,6 @@ export async function eraseDatasetRows(db: Db, { erasure_id, org_id }: ErasureOf
       order by dataset_id for update`,
     [org_id, ids],
   );
-  const of = datasets;
   // Jobs have files of results, and Temporal has the rows as inputs of their runs. A row of an experiment names only
   // its newest run and goes with a deleted experiment; but every run names the row of the dataset.
   await db.query(
@@ -171,24 +169,24 @@ export async function eraseDatasetRows(db: Db, { erasure_id, org_id }: ErasureOf
         where e.dataset_id = any ($4) and exists (
           select from experiment_rows x where x.experiment_id = e.experiment_id and x.row_id = any ($3))
       on conflict do nothing`,
-    [erasure_id, org_id, ids, of],
+    [erasure_id, org_id, ids, datasets],
   );
   const removed = {
     experiment_rows: await db.count(
       `delete from experiment_rows x using experiments e where e.dataset_id = any ($1::uuid[])
         and x.experiment_id = e.experiment_id and x.row_id = any ($2::uuid[])`,
-      [of, ids],
+      [datasets, ids],
     ),
     dataset_rows: await db.count(
       "delete from eval_dataset_rows where dataset_id = any ($1::uuid[]) and row_id = any ($2::uuid[])",
-      [of, ids],
+      [datasets, ids],
     ),
   };
   await db.query(
     `update eval_datasets d set updated_at = now(), row_count = (
         select count(*) from eval_dataset_rows r where r.dataset_id = d.dataset_id and r.to_version is null)
       where dataset_id = any ($1::uuid[])`,
-    [of],
+    [datasets],
   );
   await markRemoved(db, erasure_id, ids);
   await addRemoved(db, erasure_id, removed);
@@ -196,31 +194,22 @@ export async function eraseDatasetRows(db: Db, { erasure_id, org_id }: ErasureOf
 }
 
 /** Removes the result files from the jobs of experiments with such rows; they can be exported again. In a transaction. System only. */
-export async function eraseExports(db: Db, { erasure_id, org_id }: ErasureOf): Promise<number> {
-  const files = await db.query<{ job_id: string; blob_key: string }>(
+export async function eraseExports(db: Db, erasure: ErasureId): Promise<number> {
+  const { erasure_id } = erasure;
+  const files = await db.pairs<string, string>(
     `select j.job_id, j.blob_key from erasure_items i join experiment_jobs j on j.job_id = i.item_id
       where i.erasure_id = $1::uuid and i.kind = 'experiment_job' and j.blob_key is not null for update of j`,
     [erasure_id],
   );
-  if (files.length === 0) return 0;
-  await keepBlobs(
-    db,
-    { erasure_id, org_id },
-    files.map(({ blob_key }) => blob_key),
-  );
-  await db.query("update experiment_jobs set blob_key = null where job_id = any ($1::uuid[])", [
-    files.map(({ job_id }) => job_id),
-  ]);
-  await addRemoved(db, erasure_id, { exports: files.length });
-  return files.length;
+  if (files.size === 0) return 0;
+  await keepBlobs(db, erasure, [...files.values()]);
+  await db.query("update experiment_jobs set blob_key = null where job_id = any ($1::uuid[])", [[...files.keys()]]);
+  await addRemoved(db, erasure_id, { exports: files.size });
+  return files.size;
 }
 
 /** Notes blobs that rows no longer refer to. */
-export async function keepBlobs(
-  db: Db,
-  { erasure_id, org_id }: Pick<ErasureOf, "erasure_id" | "org_id">,
-  keys: readonly string[],
-): Promise<void> {
+export async function keepBlobs(db: Db, { erasure_id, org_id }: ErasureId, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return;
   await db.query(
     `insert into erasure_blobs (erasure_id, org_id, key) select $1::uuid, $2::uuid, key from unnest($3::text[]) as key

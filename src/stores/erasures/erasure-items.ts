@@ -1,5 +1,6 @@
 import type { Db } from "../db.ts";
 import { LOWEST_ID } from "../keyset.ts";
+import type { ErasureId } from "./erasures.ts";
 
 type ErasureItemKind = "run" | "document" | "dataset_row" | "score" | "experiment_job";
 
@@ -13,7 +14,7 @@ interface KeptHistory {
 /** Adds items that are already erased except for their Temporal histories. */
 export async function insertRemovedItems(
   db: Db,
-  { erasure_id, org_id }: { readonly erasure_id: string; readonly org_id: string },
+  { erasure_id, org_id }: ErasureId,
   kind: ErasureItemKind,
   ids: readonly string[],
 ): Promise<void> {
@@ -27,7 +28,7 @@ export async function insertRemovedItems(
 /** Notes executions whose histories are about to be removed. Returns how many were not noted before. */
 export async function noteExecutions(
   db: Db,
-  { erasure_id, org_id }: { readonly erasure_id: string; readonly org_id: string },
+  { erasure_id, org_id }: ErasureId,
   executionIds: readonly string[],
 ): Promise<number> {
   return db.count(
@@ -77,10 +78,7 @@ export async function forgetBlobs(db: Db, erasureId: string, keys: readonly stri
 }
 
 /** The remaining records of model calls and costs of erased runs. System only. */
-export async function modelCallsLeft(
-  db: Db,
-  { erasure_id, org_id }: { erasure_id: string; org_id: string },
-): Promise<number> {
+export async function modelCallsLeft(db: Db, { erasure_id, org_id }: ErasureId): Promise<number> {
   return db.number(
     `select count(*)::int as n from model_calls c join erasure_items i on i.item_id = c.run_id
       where i.erasure_id = $1::uuid and i.kind = 'run' and c.org_id = $2::uuid`,

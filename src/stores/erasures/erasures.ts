@@ -4,7 +4,7 @@ import { columns } from "../columns.ts";
 import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 const ROW = columns(`erasure_id uuid, org_id uuid, project_id uuid null, user_id text null, user_hash text, state text,
@@ -27,6 +27,8 @@ export type NewErasure = Pick<
 
 /** An unfinished erasure, at the position from which it continues. */
 export type OpenErasure = ErasureRow & { readonly user_id: string };
+
+export type ErasureId = Pick<OpenErasure, "erasure_id" | "org_id">;
 
 type Position = Pick<OpenErasure, "erasure_id" | "progress">;
 
@@ -68,12 +70,8 @@ export async function findErasure(db: Db, erasureId: string): Promise<ErasureRow
 
 /** A page of the organisation's erasures. */
 export async function listErasures(db: Db, page: Keyset): Promise<ErasureRow[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from erasures where org_id = current_org() and erasure_id ${compare} $1::uuid
-      order by erasure_id ${order} limit $2::int`,
-    [bound, page.limit],
-  );
+  const select = `select ${COLUMNS} from erasures where org_id = current_org()`;
+  return selectPage(db, page, "erasure_id", select);
 }
 
 /** How many erasures are unfinished, and in how many of them the last step failed. System only. */

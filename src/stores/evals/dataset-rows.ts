@@ -2,7 +2,7 @@ import type { NewRow, RowContent, RowStatus } from "../../domain/evals/dataset.t
 import { columns } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 /** The state of a row from one version of its dataset on. */
@@ -83,14 +83,17 @@ export interface RowSearch {
 
 /** A page of the rows of a dataset's version. */
 export async function listRows(db: Db, datasetId: string, search: RowSearch, page: Keyset): Promise<DatasetRowRow[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from eval_dataset_rows where ${AT_VERSION} and ($3::text is null or split = $3)
-      and ($4::text is null or $4 = any (tags)) and ($5::text is null or status = $5)
-      and ($6::text is null or external_id = $6) and row_id ${compare} $7::uuid
-      order by row_id ${order} limit $8::int`,
-    [datasetId, search.version, search.split, search.tag, search.status, search.external_id, bound, page.limit],
-  );
+  const select = `select ${COLUMNS} from eval_dataset_rows where ${AT_VERSION} and ($3::text is null or split = $3)
+    and ($4::text is null or $4 = any (tags)) and ($5::text is null or status = $5)
+    and ($6::text is null or external_id = $6)`;
+  return selectPage(db, page, "row_id", select, [
+    datasetId,
+    search.version,
+    search.split,
+    search.tag,
+    search.status,
+    search.external_id,
+  ]);
 }
 
 /** Ends the current state of a row at the version that starts now; false if the row does not exist. */

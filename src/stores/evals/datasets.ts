@@ -1,9 +1,8 @@
 import type { JsonObject } from "../../domain/json.ts";
 import { columns } from "../columns.ts";
-import type { NameOf, RowOf } from "../columns.ts";
+import type { Changes, NameOf, RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { jsonb } from "../jsonb.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 const ROW = columns(`dataset_id uuid, org_id uuid, name text, description text, project_id uuid null,
@@ -15,15 +14,12 @@ export interface DatasetRow extends RowOf<typeof ROW> {
   readonly metadata: JsonObject;
 }
 
-const GIVEN = columns(`dataset_id uuid, org_id uuid, name text, description text, project_id uuid, input_schema jsonb,
-  metadata jsonb, tags text[]`);
+const CHANGEABLE = `name text, description text, project_id uuid null, input_schema jsonb null, metadata jsonb, tags text[]`;
+const CHANGED = columns(CHANGEABLE);
+const GIVEN = columns(`dataset_id uuid, org_id uuid, ${CHANGEABLE}`);
 
 export type NewDataset = Pick<DatasetRow, NameOf<typeof GIVEN>>;
-
-/** The fields that can be changed; undefined ones are not changed. */
-export type DatasetChange = {
-  readonly [Member in Exclude<keyof NewDataset, "dataset_id" | "org_id">]?: NewDataset[Member] | undefined;
-};
+export type DatasetChange = Changes<Pick<DatasetRow, NameOf<typeof CHANGED>>>;
 
 const COLUMNS = ROW.select();
 const ONE = "org_id = current_org() and dataset_id = $1::uuid and deleted_at is null";
@@ -45,35 +41,16 @@ export interface DatasetSearch {
 
 /** A page of the organisation's datasets. */
 export async function listDatasets(db: Db, search: DatasetSearch, page: Keyset): Promise<DatasetRow[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from eval_datasets where org_id = current_org() and deleted_at is null
-      and ($1::uuid is null or project_id = $1) and ($2::text is null or $2 = any (tags)) and dataset_id ${compare} $3::uuid
-      order by dataset_id ${order} limit $4::int`,
-    [search.project_id, search.tag, bound, page.limit],
-  );
+  const select = `select ${COLUMNS} from eval_datasets where org_id = current_org() and deleted_at is null
+    and ($1::uuid is null or project_id = $1) and ($2::text is null or $2 = any (tags))`;
+  return selectPage(db, page, "dataset_id", select, [search.project_id, search.tag]);
 }
 
 /** Changes a dataset that the caller has locked. */
 export async function updateDataset(db: Db, datasetId: string, change: DatasetChange): Promise<DatasetRow | null> {
   return db.first(
-    `update eval_datasets set name = coalesce($2::text, name), description = coalesce($3::text, description),
-        project_id = case when $4::boolean then $5::uuid else project_id end,
-        input_schema = case when $6::boolean then $7::jsonb else input_schema end,
-        metadata = coalesce($8::jsonb, metadata), tags = coalesce($9::text[], tags),
-        revision = revision + 1, updated_at = now()
-      where ${ONE} returning ${COLUMNS}`,
-    [
-      datasetId,
-      change.name ?? null,
-      change.description ?? null,
-      change.project_id !== undefined,
-      change.project_id ?? null,
-      change.input_schema !== undefined,
-      change.input_schema == null ? null : jsonb(change.input_schema),
-      change.metadata === undefined ? null : jsonb(change.metadata),
-      change.tags ?? null,
-    ],
+    `update eval_datasets set ${CHANGED.patch(2)}, revision = revision + 1, updated_at = now() where ${ONE} returning ${COLUMNS}`,
+    [datasetId, ...CHANGED.given(change)],
   );
 }
 

@@ -1,35 +1,26 @@
 import type { EvaluatorDefinition } from "../../domain/evals/evaluator.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-export interface EvaluatorRow {
-  readonly evaluator_id: string;
-  readonly org_id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly template_id: string | null;
-  readonly version: number;
+const ROW = columns(`evaluator_id uuid, org_id uuid, name text, description text, template_id text null, version int,
+  secret bytea null, created_at timestamptz, updated_at timestamptz`);
+
+export interface EvaluatorRow extends RowOf<typeof ROW> {
   readonly definition: EvaluatorDefinition;
   /** The sealed secret of a webhook evaluator. */
   readonly secret: Buffer | null;
-  readonly created_at: string;
-  readonly updated_at: string;
 }
 
 export type NewEvaluator = Omit<EvaluatorRow, "version" | "created_at" | "updated_at">;
 
 /** A version of an evaluator, as experiments and monitors pin it. */
-export interface PinnedEvaluator {
-  readonly evaluator_id: string;
-  readonly version: number;
-  readonly name: string;
-  readonly definition: EvaluatorDefinition;
-  readonly secret: Buffer | null;
-}
+export type PinnedEvaluator = Pick<EvaluatorRow, "evaluator_id" | "version" | "name" | "definition" | "secret">;
 
-const COLUMNS = `e.evaluator_id, e.org_id, e.name, e.description, e.template_id, e.version, v.definition, e.secret, e.created_at, e.updated_at`;
+const COLUMNS = `${ROW.select("e")}, v.definition`;
 const JOINED = "evaluators e join evaluator_versions v using (evaluator_id, version)";
 
 /** Inserts the first version of an evaluator; false if the id exists (the same request, retried). */
@@ -65,13 +56,9 @@ export interface EvaluatorSearch {
 
 /** A page of the organisation's evaluators. */
 export async function listEvaluators(db: Db, search: EvaluatorSearch, page: Keyset): Promise<EvaluatorRow[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from ${JOINED} where e.org_id = current_org() and e.deleted_at is null
-      and ($1::text is null or v.definition->>'type' = $1) and e.evaluator_id ${compare} $2::uuid
-      order by e.evaluator_id ${order} limit $3::int`,
-    [search.type, bound, page.limit],
-  );
+  const select = `select ${COLUMNS} from ${JOINED} where e.org_id = current_org() and e.deleted_at is null
+    and ($1::text is null or v.definition->>'type' = $1)`;
+  return selectPage(db, page, "e.evaluator_id", select, [search.type]);
 }
 
 /** Adds a version to an evaluator that the caller has locked. */

@@ -1,6 +1,6 @@
 import type { JobKind, JobState } from "../../domain/evals/experiment.ts";
 import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import type { NameOf, RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
@@ -20,19 +20,16 @@ export interface JobRow extends RowOf<typeof ROW> {
   readonly errors: ReadonlyArray<{ readonly code: string; readonly message: string }>;
 }
 
+const NEW = columns("job_id uuid, org_id uuid, experiment_id uuid, kind text, options jsonb, state text");
 const COLUMNS = ROW.select();
 const ONE = "org_id = current_org() and job_id = $1::uuid";
 
 /** Inserts a job; false if the id exists (the same request, retried). */
-export async function insertJob(
-  db: Db,
-  job: Pick<JobRow, "job_id" | "org_id" | "experiment_id" | "kind" | "options" | "state">,
-): Promise<boolean> {
+export async function insertJob(db: Db, job: Pick<JobRow, NameOf<typeof NEW>>): Promise<boolean> {
   return db.any(
-    `insert into experiment_jobs (job_id, org_id, experiment_id, kind, options, state, finished_at)
-      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::jsonb, $6::text, case when $6 = 'completed' then now() end)
-      on conflict (job_id) do nothing`,
-    [job.job_id, job.org_id, job.experiment_id, job.kind, jsonb(job.options), job.state],
+    `insert into experiment_jobs (${NEW.select()}, finished_at)
+      values (${NEW.parameters}, case when $6 = 'completed' then now() end) on conflict (job_id) do nothing`,
+    NEW.values(job),
   );
 }
 

@@ -4,6 +4,9 @@ import { plannedAnew } from "../db.ts";
 import type { Db } from "../db.ts";
 import { numberKeysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
+import { WITH_DATASET_ROW } from "./experiment-rows.ts";
+import type { OpenRow, RowEnd } from "./experiment-rows.ts";
+import type { ScoreRow } from "./scores.ts";
 
 // Pages and batches of an experiment are selected before anything is joined to them, so their cost does not grow with its rows, whatever
 // statistics Postgres has. The sums are planned each time. They look up a row's scores by its run (`offset 0` prevents the reverse join
@@ -28,13 +31,8 @@ export async function countRows(
   tokens: number;
   unrun: number;
 }> {
-  const counts = await db.query<{
-    state: RowState;
-    n: number;
-    unrun: number;
-    cost_usd: number | null;
-    tokens: number | null;
-  }>(
+  type Counted = { state: RowState; n: number; unrun: number; cost_usd: number | null; tokens: number | null };
+  const counts = await db.query<Counted>(
     `select state, count(*) as n, sum(cost_usd) as cost_usd, sum(tokens)::bigint as tokens,
         count(*) filter (where latency_ms is null and state not in ('pending', 'running')) as unrun
       from experiment_rows where org_id = current_org() and experiment_id = $1::uuid group by state`,
@@ -45,7 +43,7 @@ export async function countRows(
       from experiment_rows where org_id = current_org() and experiment_id = $1::uuid and latency_ms is not null`,
     [experimentId],
   );
-  const sum = (pick: (row: (typeof counts)[number]) => number | null): number =>
+  const sum = (pick: (row: Counted) => number | null): number =>
     counts.reduce((total, row) => total + (pick(row) ?? 0), 0);
   return {
     counts,
@@ -121,14 +119,13 @@ export async function countPairs(
   experimentId: string,
   otherId: string,
 ): Promise<{ readonly both: number; readonly only_here: number; readonly only_there: number }> {
-  const [counted] = await db.query<{ both: number; here: number; there: number }>(
+  const { both, here, there } = await db.one<{ both: number; here: number; there: number }>(
     plannedAnew(`select count(y.row_id) filter (where x.row_id is not null) as both, count(x.row_id) as here, count(y.row_id) as there
         from (select row_id, repetition from experiment_rows where org_id = current_org() and experiment_id = $1::uuid) x
         full join (select row_id, repetition from experiment_rows where org_id = current_org() and experiment_id = $2::uuid) y
           using (row_id, repetition)`),
     [experimentId, otherId],
   );
-  const { both = 0, here = 0, there = 0 } = counted ?? {};
   return { both, only_here: here - both, only_there: there - both };
 }
 
@@ -159,29 +156,15 @@ export async function changedScores(
 }
 
 /** A score with its row. */
-export interface RowScore {
+export interface RowScore extends Pick<ScoreRow, "value" | "passed" | "label" | "error"> {
   readonly evaluator_id: string;
   readonly evaluator_version: number;
-  readonly value: number | boolean | string | null;
-  readonly passed: boolean | null;
-  readonly label: string | null;
   readonly reasoning: string | null;
-  readonly error: { readonly code: string; readonly message: string } | null;
 }
 
 /** A row with its scores. */
-export interface ScoredRow {
-  readonly place: number;
-  readonly row_id: string;
+export interface ScoredRow extends RowEnd, Pick<OpenRow, "row_id" | "repetition" | "run_id" | "inputs"> {
   readonly external_id: string | null;
-  readonly repetition: number;
-  readonly run_id: string | null;
-  readonly state: RowState;
-  readonly error: { readonly code: string; readonly message: string } | null;
-  readonly latency_ms: number | null;
-  readonly cost_usd: number | null;
-  readonly tokens: number | null;
-  readonly inputs: JsonObject;
   readonly expected_outputs: JsonObject;
   readonly outputs: Readonly<Record<string, StoredValue>> | null;
   readonly scores: readonly RowScore[];
@@ -212,9 +195,7 @@ export async function listExperimentRows(
         from (select * from experiment_rows where org_id = current_org() and experiment_id = $1::uuid
           and ($2::text is null or state = $2) and ($3::uuid is null or row_id = $3) and place ${compare} $4::int
           order by place ${order} limit $5::int) x
-        join experiments e using (experiment_id)
-        join eval_dataset_rows r on r.row_id = x.row_id and r.dataset_id = e.dataset_id and r.from_version <= e.dataset_version
-          and (r.to_version is null or r.to_version > e.dataset_version)
+        ${WITH_DATASET_ROW}
         left join runs u on u.run_id = x.run_id
         left join experiment_rows b on b.experiment_id = e.baseline_experiment_id and b.row_id = x.row_id and b.repetition = x.repetition
         order by x.place ${order}`),

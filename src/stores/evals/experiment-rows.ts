@@ -1,6 +1,8 @@
 import type { RowState } from "../../domain/evals/experiment.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { RunError, RunState } from "../../domain/runs/run.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
@@ -38,13 +40,15 @@ export async function resetRows(db: Db, experimentId: string, rowIds: readonly s
   );
 }
 
+/** SQL: joins the experiment `e` of a row `x`, and the state `r` of the dataset's row that it runs. */
+export const WITH_DATASET_ROW = `join experiments e using (experiment_id)
+  join eval_dataset_rows r on r.row_id = x.row_id and r.dataset_id = e.dataset_id and r.from_version <= e.dataset_version
+    and (r.to_version is null or r.to_version > e.dataset_version)`;
+
+const OPEN = columns("place int, row_id uuid, repetition int, attempt int, run_id uuid null");
+
 /** A row to be run, with its inputs. */
-export interface OpenRow {
-  readonly place: number;
-  readonly row_id: string;
-  readonly repetition: number;
-  readonly attempt: number;
-  readonly run_id: string | null;
+export interface OpenRow extends RowOf<typeof OPEN> {
   readonly inputs: JsonObject;
   readonly source_run_id: string | null;
 }
@@ -57,12 +61,10 @@ export async function openRows(
   limit: number,
 ): Promise<OpenRow[]> {
   return db.query(
-    `select x.place, x.row_id, x.repetition, x.attempt, x.run_id, r.inputs, r.source_run_id
+    `select ${OPEN.select("x")}, r.inputs, r.source_run_id
       from (select * from experiment_rows where org_id = current_org() and experiment_id = $1::uuid and place > $2::int
         and place % $3::int = $4::int and (state in ('pending', 'running') or not scored) order by place limit $5::int) x
-      join experiments e using (experiment_id)
-      join eval_dataset_rows r on r.row_id = x.row_id and r.dataset_id = e.dataset_id and r.from_version <= e.dataset_version
-        and (r.to_version is null or r.to_version > e.dataset_version)
+      ${WITH_DATASET_ROW}
       order by x.place`,
     [experimentId, after, lanes, lane, limit],
   );
@@ -82,54 +84,49 @@ export async function assignRuns(
   );
 }
 
+const END = columns(`place int, state text, error jsonb null, latency_ms float8 null, cost_usd float8 null,
+  tokens bigint null`);
+
 /** The result of a row's run. */
-export interface RowEnd {
-  readonly place: number;
+export interface RowEnd extends RowOf<typeof END> {
   readonly state: RowState;
   readonly error: { readonly code: string; readonly message: string } | null;
-  readonly latency_ms: number | null;
-  readonly cost_usd: number | null;
-  readonly tokens: number | null;
 }
 
 /**
  * Records the results of rows; `scored` means that their evaluators have finished. Returns the cost of rows that were not scored before.
  */
 export async function endRows(db: Db, experimentId: string, ends: readonly RowEnd[]): Promise<number> {
-  const rows = await db.query<{ cost_usd: number | null }>(
+  const costs = await db.column<number | null>(
     `update experiment_rows x set state = e.state, error = nullif(e.error, 'null'::jsonb), latency_ms = e.latency_ms,
         cost_usd = e.cost_usd, tokens = e.tokens, scored = true
-      from jsonb_to_recordset($2::jsonb) e(place int, state text, error jsonb, latency_ms float8, cost_usd float8, tokens bigint)
+      from jsonb_to_recordset($2::jsonb) e(${END.recordset})
       where x.org_id = current_org() and x.experiment_id = $1::uuid and x.place = e.place and x.place = any ($3::int[])
         and not x.scored
       returning x.cost_usd`,
     [experimentId, jsonb(ends), ends.map(({ place }) => place)],
   );
-  return rows.reduce((sum, row) => sum + (row.cost_usd ?? 0), 0);
+  return costs.reduce<number>((sum, cost) => sum + (cost ?? 0), 0);
 }
 
 /** Ends the unfinished rows, because their runs will never finish. Returns the IDs of runs that were made for them. */
 export async function cancelRows(db: Db, experimentId: string): Promise<string[]> {
-  const rows = await db.query<{ run_id: string | null }>(
+  const runIds = await db.column<string | null>(
     `update experiment_rows set state = 'cancelled', scored = true
       where org_id = current_org() and experiment_id = $1::uuid and state in ('pending', 'running') returning run_id`,
     [experimentId],
   );
-  return rows.flatMap(({ run_id }) => (run_id === null ? [] : [run_id]));
+  return runIds.filter((id) => id !== null);
 }
 
 /** A row to be scored, with its expected outputs and the result of its run. */
-export interface RanRow {
-  readonly place: number;
+export interface RanRow extends Omit<RowEnd, "state" | "error"> {
   readonly run_id: string;
   readonly expected_outputs: JsonObject;
   readonly metadata: JsonObject;
   readonly run_state: RunState;
   readonly state_reason: string | null;
   readonly error: RunError | null;
-  readonly latency_ms: number | null;
-  readonly cost_usd: number | null;
-  readonly tokens: number | null;
 }
 
 /**
@@ -153,9 +150,7 @@ export async function ranRows(
         (u.usage->>'cost_usd')::float8 as cost_usd, (u.usage->>'total_tokens')::bigint as tokens
       from (select * from experiment_rows where org_id = current_org() and experiment_id = $1::uuid
         and ${condition} order by place limit $3::int) x
-      join experiments e using (experiment_id)
-      join eval_dataset_rows r on r.row_id = x.row_id and r.dataset_id = e.dataset_id and r.from_version <= e.dataset_version
-        and (r.to_version is null or r.to_version > e.dataset_version)
+      ${WITH_DATASET_ROW}
       join runs u on u.run_id = x.run_id
       order by x.place`,
     [experimentId, value, limit],

@@ -3,7 +3,7 @@ import { columns } from "../columns.ts";
 import type { NameOf, RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 const ROW = columns(`experiment_id uuid, org_id uuid, name text, description text, project_id uuid, flow_version int,
@@ -60,13 +60,9 @@ export interface ExperimentSearch {
 
 /** A page of the organisation's experiments. */
 export async function listExperiments(db: Db, search: ExperimentSearch, page: Keyset): Promise<ExperimentRow[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from experiments where org_id = current_org() and deleted_at is null
-      and ($1::uuid is null or project_id = $1) and ($2::uuid is null or dataset_id = $2) and ($3::text is null or state = $3)
-      and experiment_id ${compare} $4::uuid order by experiment_id ${order} limit $5::int`,
-    [search.project_id, search.dataset_id, search.state, bound, page.limit],
-  );
+  const select = `select ${COLUMNS} from experiments where org_id = current_org() and deleted_at is null
+    and ($1::uuid is null or project_id = $1) and ($2::uuid is null or dataset_id = $2) and ($3::text is null or state = $3)`;
+  return selectPage(db, page, "experiment_id", select, [search.project_id, search.dataset_id, search.state]);
 }
 
 /** Writes the definition of an experiment that the caller has locked. */

@@ -1,12 +1,12 @@
 import type { RunLabels, RunSelection } from "../../domain/evals/monitor.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
+import type { MonitorRow } from "./monitors.ts";
 
 /** The fields of a monitor that the relay needs. */
-export type SamplingMonitor = RunSelection & {
-  readonly monitor_id: string;
-  readonly sampling_rate: number;
-};
+export type SamplingMonitor = RunSelection & Pick<MonitorRow, "monitor_id" | "sampling_rate">;
 
 /** The enabled monitors of some organisations. System only. */
 export async function enabledMonitors(db: Db, orgIds: readonly string[]): Promise<SamplingMonitor[]> {
@@ -24,13 +24,10 @@ export async function labelsOf(db: Db, runIds: readonly string[]): Promise<Array
   ]);
 }
 
+const HOUR = columns("monitor_id uuid, hour timestamptz, org_id uuid, eligible int, wanted int");
+
 /** The runs of one hour for a monitor to count. */
-export interface HourCount {
-  readonly monitor_id: string;
-  readonly org_id: string;
-  /** RFC 3339. */
-  readonly hour: string;
-  readonly eligible: number;
+export interface HourCount extends RowOf<typeof HOUR> {
   /** How many of the eligible runs the monitor would sample. */
   readonly wanted: number;
 }
@@ -47,7 +44,7 @@ export async function countHours(
     // The row's lock serialises the relays of several processes, so the cap holds for all together.
     `insert into eval_monitor_hours as h (monitor_id, hour, org_id, eligible, sampled, granted)
       select c.monitor_id, c.hour, c.org_id, c.eligible, least(c.wanted, m.max_per_hour), least(c.wanted, m.max_per_hour)
-      from jsonb_to_recordset($1::jsonb) c(monitor_id uuid, hour timestamptz, org_id uuid, eligible int, wanted int)
+      from jsonb_to_recordset($1::jsonb) c(${HOUR.recordset})
       join eval_monitors m using (monitor_id)
       order by c.monitor_id, c.hour
       on conflict (monitor_id, hour) do update set eligible = h.eligible + excluded.eligible,
@@ -60,21 +57,16 @@ export async function countHours(
   );
 }
 
+const TAKEN = columns("monitor_id uuid, run_id uuid, org_id uuid, flow_version int, ended_at timestamptz");
+
 /** A run that a monitor samples. */
-export interface TakenRun {
-  readonly monitor_id: string;
-  readonly org_id: string;
-  readonly run_id: string;
-  readonly flow_version: number;
-  readonly ended_at: string;
-}
+export type TakenRun = RowOf<typeof TAKEN>;
 
 /** Queues runs for scoring by monitors, except runs that were removed meanwhile. System only. */
 export async function takeRuns(db: Db, runs: readonly TakenRun[]): Promise<void> {
   await db.query(
-    `insert into eval_monitor_runs (monitor_id, run_id, org_id, flow_version, ended_at)
-      select t.monitor_id, t.run_id, t.org_id, t.flow_version, t.ended_at
-      from jsonb_to_recordset($1::jsonb) t(monitor_id uuid, run_id uuid, org_id uuid, flow_version int, ended_at timestamptz)
+    `insert into eval_monitor_runs (${TAKEN.select()}) select ${TAKEN.select("t")}
+      from jsonb_to_recordset($1::jsonb) t(${TAKEN.recordset})
       join runs r using (run_id)
       on conflict do nothing`,
     [jsonb(runs)],

@@ -1,4 +1,5 @@
 import type { AlertCondition } from "../../domain/evals/alert.ts";
+import type { MonitorStats } from "../../domain/evals/monitor.ts";
 import type { StoredValue } from "../../domain/json.ts";
 import type { RunState } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
@@ -6,6 +7,7 @@ import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import type { RowScore } from "./experiment-results.ts";
+import type { TakenRun } from "./monitor-runs.ts";
 
 /** A summary of scores over some time. */
 export interface ScoreSummary {
@@ -80,14 +82,7 @@ export async function summariseScores(
 }
 
 /** Counts of the runs that a monitor has seen. */
-export interface SeenRuns {
-  readonly period: "current" | "previous";
-  readonly start: string | null;
-  readonly eligible: number;
-  readonly sampled: number;
-  readonly scored: number;
-  readonly errored: number;
-}
+export interface SeenRuns extends MonitorStats, Pick<SummaryRow, "period" | "start"> {}
 
 /** Counts of a monitor's runs by bucket: whole hours. */
 export async function countSeen(
@@ -107,14 +102,8 @@ export async function countSeen(
 }
 
 /** The summary of a condition's window, and when it was read. */
-export interface WindowSummary {
+export interface WindowSummary extends Omit<ScoreSummary, "p50" | "p90" | "stddev"> {
   readonly now: string;
-  readonly n: number;
-  readonly mean: number | null;
-  readonly p10: number | null;
-  readonly passes: number;
-  readonly judged: number;
-  readonly errors: number;
 }
 
 /** The windows of conditions up to now, in the conditions' order. */
@@ -177,10 +166,7 @@ export interface SampleSearch {
 }
 
 /** A run that a monitor has sampled. */
-export interface SampledRun {
-  readonly run_id: string;
-  readonly ended_at: string;
-  readonly flow_version: number;
+export interface SampledRun extends Pick<TakenRun, "run_id" | "ended_at" | "flow_version"> {
   readonly state: RunState;
   readonly inputs: Readonly<Record<string, StoredValue>>;
   readonly outputs: Readonly<Record<string, StoredValue>> | null;

@@ -6,6 +6,7 @@ import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
+import { scheduleRevisions } from "../schedule-revisions.ts";
 
 const PLANNED = `name text, description text, project_id uuid, flow_versions int[] null, evaluators jsonb, sampling_rate float8,
   filter jsonb, max_per_hour int, enabled boolean, environment text`;
@@ -156,34 +157,7 @@ export async function monitorSchedules(db: Db, after: string, limit: number): Pr
   );
 }
 
-/**
- * Monitors whose schedule in Temporal is out of date, round robin by organisation and otherwise in any order, so that a schedule that
- * cannot be applied blocks no other. System only.
- */
-export async function unappliedMonitors(db: Db, limit: number): Promise<Array<{ org_id: string; id: string }>> {
-  return db.query(
-    `select org_id, monitor_id as id from eval_monitors where applied_revision < revision
-      order by row_number() over (partition by org_id order by random()), random() limit $1::int`,
-    [limit],
-  );
-}
-
-/** Records that Temporal has the schedule of a revision; false if the monitor has been changed since. */
-export async function markMonitorApplied(db: Db, monitorId: string, revision: number): Promise<boolean> {
-  return db.any(
-    `update eval_monitors m set applied_revision = revision where ${ONE} and m.revision = $2::int returning m.monitor_id`,
-    [monitorId, revision],
-  );
-}
-
-/** Records why Temporal refuses the schedule of a revision, which is not retried. */
-export async function markMonitorRefused(db: Db, monitorId: string, revision: number, message: string): Promise<void> {
-  await db.query(
-    `update eval_monitors m set applied_revision = revision, refused_revision = revision, last_error = $3::text,
-      last_error_at = now() where ${ONE} and m.revision = $2::int`,
-    [monitorId, revision, message.slice(0, 1000)],
-  );
-}
+export const monitorRevisions = scheduleRevisions("eval_monitors", "monitor_id");
 
 /**
  * Removes samples older than `days`, and data of deleted monitors, at most `limit` of each kind. Returns the largest of these counts.

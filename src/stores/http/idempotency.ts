@@ -1,3 +1,5 @@
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 
 /** How long a claim lasts without renewal: after this time the request of a crashed process may be retried. */
@@ -16,11 +18,9 @@ export interface StoredAnswer {
   readonly digest?: string;
 }
 
-export interface Claim {
-  readonly org_id: string;
-  readonly key: string;
-  readonly operation: string;
-  readonly request_hash: Buffer;
+const NEW = columns("org_id uuid, key text, operation text, request_hash bytea, resource_id uuid, lease_id uuid");
+
+export interface Claim extends RowOf<typeof NEW> {
   /** Used if the key has no resource id yet. */
   readonly resource_id: string;
   /** Takes an exclusive lease of the key; 0 only fixes its resource ID and does not affect an existing lease. */
@@ -59,7 +59,7 @@ export async function claimKey(db: Db, claim: Claim): Promise<ClaimResult> {
   for (;;) {
     const taken = await takeKey(db, claim);
     if (taken) return { outcome: "claimed", ...taken, repeated: taken.resource_id !== claim.resource_id };
-    const rows = await db.query<{
+    const row = await db.first<{
       resource_id: string;
       same: boolean;
       locked: boolean;
@@ -71,7 +71,6 @@ export async function claimKey(db: Db, claim: Claim): Promise<ClaimResult> {
         from idempotency_keys where org_id = current_org() and key = $1::text`,
       [claim.key, claim.request_hash],
     );
-    const row = rows[0];
     if (!row) continue;
     if (!row.same) return { outcome: "conflict" };
     if (row.response) return { outcome: "answered", resource_id: row.resource_id, response: row.response };
@@ -80,29 +79,20 @@ export async function claimKey(db: Db, claim: Claim): Promise<ClaimResult> {
   }
 }
 
-async function takeKey(db: Db, claim: Claim): Promise<{ resource_id: string; lease_id: string } | undefined> {
-  const rows = await db.query<{ resource_id: string; lease_id: string }>(
-    `insert into idempotency_keys as k (org_id, key, operation, request_hash, resource_id, locked_until, lease_id)
-      values ($1::uuid, $2::text, $3::text, $4::bytea, $5::uuid, now() + make_interval(secs => nullif($6::int, 0)), $7::uuid)
+async function takeKey(db: Db, claim: Claim): Promise<{ resource_id: string; lease_id: string } | null> {
+  return db.first(
+    `insert into idempotency_keys as k (${NEW.select()}, locked_until)
+      values (${NEW.parameters}, now() + make_interval(secs => nullif($7::int, 0)))
       on conflict (org_id, key) do update set
         operation = excluded.operation, request_hash = excluded.request_hash, locked_until = excluded.locked_until, response = null,
-        lease_id = case when $6::int = 0 and k.created_at >= now() - interval '24 hours' then k.lease_id else excluded.lease_id end,
+        lease_id = case when $7::int = 0 and k.created_at >= now() - interval '24 hours' then k.lease_id else excluded.lease_id end,
         resource_id = case when k.created_at < now() - interval '24 hours' then excluded.resource_id else k.resource_id end,
         created_at = case when k.created_at < now() - interval '24 hours' then now() else k.created_at end
       where k.created_at < now() - interval '24 hours' and coalesce(k.locked_until <= now(), true)
         or k.response is null and coalesce(k.locked_until <= now(), true) and k.request_hash = excluded.request_hash
       returning resource_id, lease_id`,
-    [
-      claim.org_id,
-      claim.key,
-      claim.operation,
-      claim.request_hash,
-      claim.resource_id,
-      claim.lease_seconds,
-      claim.lease_id,
-    ],
+    [...NEW.values(claim), claim.lease_seconds],
   );
-  return rows[0];
 }
 
 /** Renews the lease of a request in progress. */
@@ -146,22 +136,22 @@ export async function storeAnswer(db: Db, { key, lease_id }: Lease, response: St
  * belongs to another request.
  */
 export async function findAnswer(db: Db, key: string, requestHash: Buffer): Promise<StoredAnswer | null | undefined> {
-  const rows = await db.query<{ response: StoredAnswer | null }>(
+  const row = await db.first<{ response: StoredAnswer | null }>(
     `select response from idempotency_keys
       where org_id = current_org() and key = $1::text and request_hash = $2::bytea`,
     [key, requestHash],
   );
-  return rows[0]?.response;
+  return row?.response;
 }
 
 /** Removes up to `limit` keys older than a day, of all organisations; returns the keys of their blobs. For a purge. */
 export async function purgeIdempotencyKeys(db: Db, limit: number): Promise<{ removed: number; blobs: string[] }> {
-  const rows = await db.query<{ blob: string | null }>(
+  const keys = await db.column<string | null>(
     `delete from idempotency_keys where (org_id, key) in (
         select org_id, key from idempotency_keys
         where created_at < now() - interval '24 hours' and coalesce(locked_until < now(), true) limit $1::int)
       returning response ->> 'blob' as blob`,
     [limit],
   );
-  return { removed: rows.length, blobs: rows.flatMap((row) => (row.blob === null ? [] : [row.blob])) };
+  return { removed: keys.length, blobs: keys.filter((key) => key !== null) };
 }

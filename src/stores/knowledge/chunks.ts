@@ -2,6 +2,7 @@ import type { NewChunk } from "../../domain/knowledge/knowledge-base.ts";
 import type { TextConfiguration } from "../../domain/knowledge/languages.ts";
 import { WORD_RULES } from "../../domain/knowledge/words.ts";
 import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 
 /** The revision of a resource that chunks belong to, and their index. */
@@ -20,13 +21,10 @@ export interface ChunkRow extends NewChunk {
   readonly lexemes: string;
 }
 
-/** A stored embedding: halves of a vector of length 1. */
-export interface StoredEmbedding {
-  readonly chunk_no: number;
-  /** SHA-256 of the embedded text. */
-  readonly text_hash: Buffer;
-  readonly vector: Buffer;
-}
+const EMBEDDING = columns("chunk_no int, text_hash bytea, vector bytea");
+
+/** A stored embedding: the SHA-256 of its text, and the halves of a vector of length 1. */
+export type StoredEmbedding = RowOf<typeof EMBEDDING>;
 
 /** Positions of the written chunks. A repeated batch skips them. */
 export async function listPositions(db: Db, owner: ChunkOwner): Promise<Set<number>> {
@@ -89,13 +87,12 @@ export async function findEmbeddings(
   model: string,
   hashes: readonly Buffer[],
 ): Promise<Map<string, Buffer>> {
-  const rows = await db.query<{ hash: string; vector: Buffer }>(
+  return db.pairs(
     `select distinct on (e.text_hash) encode(e.text_hash, 'hex') as hash, e.vector
       from knowledge_indexes i join knowledge_embeddings e on e.index_no = i.index_no and e.text_hash = any($3::bytea[])
       where i.org_id = current_org() and e.org_id = current_org() and i.knowledge_base_id = $1::uuid and i.embedding_model = $2::text`,
     [knowledgeBaseId, model, hashes],
   );
-  return new Map(rows.map((row) => [row.hash, row.vector]));
 }
 
 /**
@@ -108,8 +105,6 @@ export async function lockHnsw(db: Db, indexNo: number): Promise<boolean> {
     [indexNo],
   );
 }
-
-const EMBEDDING = columns("chunk_no int, text_hash bytea, vector bytea");
 
 /** Adds embeddings of chunks that have none. */
 export async function insertEmbeddings(
@@ -134,12 +129,12 @@ export async function publishRevision(
   owner: ChunkOwner,
   languages: readonly TextConfiguration[],
 ): Promise<boolean> {
-  const rows = await db.query(
+  const current = await db.any(
     `select resource_id from knowledge_resources
       where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete' for no key update`,
     [owner.resource_id, owner.revision],
   );
-  if (rows.length === 0) return false;
+  if (!current) return false;
   const published = await db.query(
     `with before as (
         select chunk_count, term_count from knowledge_index_resources where org_id = current_org() and index_no = $1::int and resource_id = $2::uuid),

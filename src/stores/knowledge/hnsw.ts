@@ -9,8 +9,7 @@ const BUILD_LOCK = 5_217_730_002;
 
 /** Runs `build` unless another session is building; returns false in that case. */
 export async function withBuildLock(db: Db, build: () => Promise<void>): Promise<boolean> {
-  const locked = await db.value<boolean>("select pg_try_advisory_lock($1::bigint)", [BUILD_LOCK]);
-  if (locked !== true) return false;
+  if (!(await db.holds("select pg_try_advisory_lock($1::bigint)", [BUILD_LOCK]))) return false;
   try {
     await build();
     return true;

@@ -1,8 +1,7 @@
 import type { IndexingParams } from "../../domain/knowledge/knowledge-base.ts";
 import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import type { NameOf, RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { jsonb } from "../jsonb.ts";
 
 export const INDEX_STATES = ["building", "active", "retired"] as const;
 export type IndexState = (typeof INDEX_STATES)[number];
@@ -16,6 +15,9 @@ export interface IndexRow extends RowOf<typeof ROW> {
   readonly params: IndexingParams;
 }
 
+const NEW = columns(
+  `org_id uuid, knowledge_base_id uuid, state text, params jsonb, embedding_model text, dimensions int`,
+);
 const COLUMNS = ROW.select();
 
 /**
@@ -24,15 +26,9 @@ const COLUMNS = ROW.select();
  */
 export async function insertIndex(
   db: Db,
-  index: Pick<IndexRow, "org_id" | "knowledge_base_id" | "params" | "embedding_model" | "dimensions"> & {
-    readonly state: "building" | "active";
-  },
+  index: Pick<IndexRow, NameOf<typeof NEW>> & { readonly state: "building" | "active" },
 ): Promise<IndexRow> {
-  return db.one(
-    `insert into knowledge_indexes (org_id, knowledge_base_id, state, params, embedding_model, dimensions)
-      values ($1::uuid, $2::uuid, $3::text, $4::jsonb, $5::text, $6::int) returning ${COLUMNS}`,
-    [index.org_id, index.knowledge_base_id, index.state, jsonb(index.params), index.embedding_model, index.dimensions],
-  );
+  return db.one(`insert into knowledge_indexes ${NEW.into} returning ${COLUMNS}`, NEW.values(index));
 }
 
 /** The active index of a knowledge base and the one being built, if there are any. */
@@ -64,12 +60,12 @@ export async function activateIndex(db: Db, knowledgeBaseId: string, indexNo: nu
         and exists (select from knowledge_indexes b where b.index_no = $2::int and b.knowledge_base_id = $1::uuid and b.state = 'building')`,
     [knowledgeBaseId, indexNo],
   );
-  const rows = await db.query(
+  const activated = await db.any(
     `update knowledge_indexes set state = 'active', version = version + 1
       where org_id = current_org() and knowledge_base_id = $1::uuid and index_no = $2::int and state = 'building' returning index_no`,
     [knowledgeBaseId, indexNo],
   );
-  if (rows.length === 0) return false;
+  if (!activated) return false;
   await db.query(
     `update knowledge_resources r set chunk_count = x.chunk_count from knowledge_index_resources x
       where r.org_id = current_org() and x.org_id = current_org() and x.index_no = $1::int and r.resource_id = x.resource_id

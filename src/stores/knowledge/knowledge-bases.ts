@@ -2,11 +2,11 @@ import type { IndexingParams } from "../../domain/knowledge/knowledge-base.ts";
 import type { SyncState } from "../../domain/knowledge/sync.ts";
 import type { MetadataSchema } from "../../domain/knowledge/metadata.ts";
 import { columns } from "../columns.ts";
-import type { NameOf } from "../columns.ts";
+import type { Changes, NameOf, RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
+import { selectUnapplied } from "../schedule-revisions.ts";
 
 /** Pages of a website that a person selected. */
 export interface WebsiteSource {
@@ -15,27 +15,20 @@ export interface WebsiteSource {
   readonly selected_resources: readonly string[];
 }
 
-export interface KnowledgeBaseRow {
-  readonly knowledge_base_id: string;
-  readonly org_id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly connection_id: string | null;
-  readonly connection_source_ids: readonly string[];
+const ROW = columns(`knowledge_base_id uuid, org_id uuid, name text, description text, connection_id uuid null,
+  connection_source_ids text[], website_sources jsonb, indexing_params jsonb, user_metadata_schema jsonb,
+  dataloader_metadata_schema jsonb, schedule_cron text null, last_sync_id uuid null, last_synced_at timestamptz null,
+  revision int, created_at timestamptz, updated_at timestamptz`);
+
+export interface KnowledgeBaseRow extends RowOf<typeof ROW> {
   readonly website_sources: readonly WebsiteSource[];
   readonly indexing_params: IndexingParams;
   readonly user_metadata_schema: MetadataSchema;
   readonly dataloader_metadata_schema: MetadataSchema;
-  readonly schedule_cron: string | null;
   /** Why Temporal refuses its schedule. */
   readonly schedule_error: string | null;
-  readonly last_sync_id: string | null;
-  readonly last_synced_at: string | null;
   /** The state of its last sync; null before the first. */
   readonly sync_state: SyncState | null;
-  readonly revision: number;
-  readonly created_at: string;
-  readonly updated_at: string;
   /** Its resources, except the ones being deleted. Sizes in bytes. */
   readonly total_files: number;
   readonly total_indexed_files: number;
@@ -45,25 +38,17 @@ export interface KnowledgeBaseRow {
   readonly reindex_required: boolean;
 }
 
-const GIVEN = columns(`knowledge_base_id uuid, org_id uuid, name text, description text, connection_id uuid,
-  connection_source_ids text[], website_sources jsonb, indexing_params jsonb, user_metadata_schema jsonb,
-  dataloader_metadata_schema jsonb, schedule_cron text`);
+const CHANGEABLE = `schedule_cron text null, name text, description text, connection_id uuid null, connection_source_ids text[],
+  website_sources jsonb, indexing_params jsonb, user_metadata_schema jsonb, dataloader_metadata_schema jsonb`;
+const CHANGED = columns(CHANGEABLE);
+const GIVEN = columns(`knowledge_base_id uuid, org_id uuid, ${CHANGEABLE}`);
 
 export type NewKnowledgeBase = Pick<KnowledgeBaseRow, NameOf<typeof GIVEN>>;
-
-/** The fields that can be changed; undefined ones are not changed. */
-export type KnowledgeBaseChange = {
-  readonly [Member in Exclude<keyof NewKnowledgeBase, "knowledge_base_id" | "org_id">]?:
-    | NewKnowledgeBase[Member]
-    | undefined;
-};
+export type KnowledgeBaseChange = Changes<Pick<KnowledgeBaseRow, NameOf<typeof CHANGED>>>;
 
 /** The cron expression of its syncs. */
 const WANTED_CRON = "(case when deleted_at is null then schedule_cron end)";
-const COLUMNS = `k.knowledge_base_id, k.org_id, k.name, k.description, k.connection_id, k.connection_source_ids, k.website_sources,
-  k.indexing_params, k.user_metadata_schema, k.dataloader_metadata_schema, k.schedule_cron,
-  (case when k.refused_cron = k.schedule_cron then k.schedule_error end) as schedule_error, k.last_sync_id, k.last_synced_at,
-  k.revision, k.created_at, k.updated_at`;
+const COLUMNS = `${ROW.select("k")}, (case when k.refused_cron = k.schedule_cron then k.schedule_error end) as schedule_error`;
 const TOTALS = `(select s.state from knowledge_syncs s where s.sync_id = k.last_sync_id) as sync_state,
   t.total_files, t.total_indexed_files, t.total_error_files, t.total_size,
   coalesce((select i.params is distinct from k.indexing_params from knowledge_indexes i
@@ -140,34 +125,14 @@ export async function updateKnowledgeBase(
   revision: number,
   change: KnowledgeBaseChange,
 ): Promise<boolean> {
-  const json = (value: unknown): string | null => (value === undefined ? null : jsonb(value));
   return db.any(
-    `update knowledge_bases set name = coalesce($3::text, name), description = coalesce($4::text, description),
-        connection_id = case when $5::boolean then $6::uuid else connection_id end,
-        connection_source_ids = coalesce($7::text[], connection_source_ids),
-        website_sources = coalesce($8::jsonb, website_sources), indexing_params = coalesce($9::jsonb, indexing_params),
-        user_metadata_schema = coalesce($10::jsonb, user_metadata_schema),
-        dataloader_metadata_schema = coalesce($11::jsonb, dataloader_metadata_schema),
-        schedule_cron = case when $12::boolean then $13::text else schedule_cron end,
-        applied_cron = case when $12::boolean and refused_cron is not null then null else applied_cron end,
-        refused_cron = case when $12::boolean then null else refused_cron end,
+    // $3 tells whether a schedule is given.
+    `update knowledge_bases set ${CHANGED.patch(3)},
+        applied_cron = case when $3::boolean and refused_cron is not null then null else applied_cron end,
+        refused_cron = case when $3::boolean then null else refused_cron end,
         revision = revision + 1, updated_at = now()
       where org_id = current_org() and knowledge_base_id = $1::uuid and revision = $2::int and deleted_at is null`,
-    [
-      knowledgeBaseId,
-      revision,
-      change.name ?? null,
-      change.description ?? null,
-      change.connection_id !== undefined,
-      change.connection_id ?? null,
-      change.connection_source_ids ?? null,
-      json(change.website_sources),
-      json(change.indexing_params),
-      json(change.user_metadata_schema),
-      json(change.dataloader_metadata_schema),
-      change.schedule_cron !== undefined,
-      change.schedule_cron ?? null,
-    ],
+    [knowledgeBaseId, revision, ...CHANGED.given(change)],
   );
 }
 
@@ -215,19 +180,17 @@ export async function markScheduleRefused(
   );
 }
 
-/**
- * Knowledge bases whose schedule may be out of date, round robin by organisation and otherwise in any order, so that a schedule that cannot
- * be applied blocks no other. System only.
- */
+/** Knowledge bases whose schedule may be out of date. System only. */
 export async function listUnappliedSchedules(
   db: Db,
   limit: number,
 ): Promise<Array<{ readonly org_id: string; readonly id: string }>> {
-  return db.query(
-    `select org_id, knowledge_base_id as id from knowledge_bases where applied_cron is distinct from ${WANTED_CRON}
-      order by row_number() over (partition by org_id order by random()), random() limit $1::int`,
-    [limit],
+  const select = selectUnapplied(
+    "knowledge_bases",
+    "knowledge_base_id",
+    `applied_cron is distinct from ${WANTED_CRON}`,
   );
+  return db.query(select, [limit]);
 }
 
 /** Knowledge bases after `after` that want a schedule, by ID, except refused ones. System only. */

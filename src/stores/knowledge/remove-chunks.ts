@@ -1,3 +1,5 @@
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 
 /** Removes a resource from every index: no search after the commit finds it. removeDeadChunks removes its chunks. */
@@ -17,42 +19,42 @@ export async function unpublishResource(db: Db, resourceId: string): Promise<voi
  * chunks of a resource that is being deleted. Returns how many; fewer than `limit` means that none is left.
  */
 export async function removeDeadChunks(db: Db, resourceId: string, limit: number): Promise<number> {
-  const rows = await db.query<{ index_no: number; chunk_no: number }>(
-    `select c.index_no, c.chunk_no from knowledge_chunks c join knowledge_resources r using (resource_id)
-      where c.org_id = current_org() and c.resource_id = $1::uuid
-        and (r.status = 'pending_delete' or (c.revision < r.revision and not exists (select from knowledge_index_resources x
-          where x.index_no = c.index_no and x.resource_id = c.resource_id and x.revision = c.revision)))
+  return removeChunks(
+    db,
+    `join knowledge_resources r using (resource_id) where c.org_id = current_org() and c.resource_id = $1::uuid
+      and (r.status = 'pending_delete' or (c.revision < r.revision and not exists (select from knowledge_index_resources x
+        where x.index_no = c.index_no and x.resource_id = c.resource_id and x.revision = c.revision)))
       limit $2::int`,
     [resourceId, limit],
   );
-  await removeChunks(db, rows);
-  return rows.length;
 }
 
 /** Removes a batch of the chunks of a retired index; returns how many. */
 export async function removeRetiredChunks(db: Db, indexNo: number, limit: number): Promise<number> {
-  const rows = await db.query<{ index_no: number; chunk_no: number }>(
-    `select c.index_no, c.chunk_no from knowledge_chunks c join knowledge_indexes i using (index_no)
+  return removeChunks(
+    db,
+    `join knowledge_indexes i using (index_no)
       where c.org_id = current_org() and i.index_no = $1::int and i.state = 'retired' limit $2::int`,
     [indexNo, limit],
   );
-  await removeChunks(db, rows);
-  return rows.length;
 }
 
-async function removeChunks(
-  db: Db,
-  chunks: readonly { readonly index_no: number; readonly chunk_no: number }[],
-): Promise<void> {
-  if (chunks.length === 0) return;
-  const values = [chunks.map((each) => each.index_no), chunks.map((each) => each.chunk_no)];
+const CHUNK = columns("index_no int, chunk_no int");
+
+/** Removes the chunks `c` that a clause selects; returns how many. */
+async function removeChunks(db: Db, clause: string, values: readonly unknown[]): Promise<number> {
+  const chunks = await db.query<RowOf<typeof CHUNK>>(
+    `select ${CHUNK.select("c")} from knowledge_chunks c ${clause}`,
+    values,
+  );
+  if (chunks.length === 0) return 0;
   for (const table of ["postings", "embeddings", "chunks"]) {
     await db.query(
-      `delete from knowledge_${table} t using unnest($1::int[], $2::int[]) d (index_no, chunk_no)
-        where t.index_no = d.index_no and t.chunk_no = d.chunk_no`,
-      values,
+      `delete from knowledge_${table} t using ${CHUNK.unnest(1)} where t.index_no = n.index_no and t.chunk_no = n.chunk_no`,
+      CHUNK.arrays(chunks),
     );
   }
+  return chunks.length;
 }
 
 /** Removes a retired index that has no chunks, with its other rows. */

@@ -1,12 +1,9 @@
-import type { Metadata, MetadataSchema } from "../../domain/knowledge/metadata.ts";
+import type { MetadataSchema } from "../../domain/knowledge/metadata.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
+import type { ResourceRow } from "./resources.ts";
 
-interface Described {
-  readonly resource_id: string;
-  readonly resource_path: string;
-  readonly user_metadata: Metadata;
-}
+type Described = Pick<ResourceRow, "resource_id" | "resource_path" | "user_metadata">;
 
 /** Resources after `after` that have a value in one of these fields, by ID, locked until the transaction ends. */
 export async function pageWithFields(

@@ -4,7 +4,7 @@ import { columns } from "../columns.ts";
 import type { NameOf, RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 /** Why a resource could not be read or indexed. */
@@ -100,14 +100,16 @@ export async function listResources(
   search: ResourceSearch,
   page: Keyset,
 ): Promise<ResourceRow[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from knowledge_resources where ${VISIBLE} and ($2::text[] is null or status = any ($2))
-      and ($3::text is null or starts_with(resource_path, $3)) and ($4::text is null or split_part(content_mime, ';', 1) = $4)
-      and ($5::text is null or external_id = $5) and resource_id ${compare} $6::uuid
-      order by resource_id ${order} limit $7::int`,
-    [knowledgeBaseId, search.statuses, search.path_prefix, search.content_mime, search.external_id, bound, page.limit],
-  );
+  const select = `select ${COLUMNS} from knowledge_resources where ${VISIBLE} and ($2::text[] is null or status = any ($2))
+    and ($3::text is null or starts_with(resource_path, $3)) and ($4::text is null or split_part(content_mime, ';', 1) = $4)
+    and ($5::text is null or external_id = $5)`;
+  return selectPage(db, page, "resource_id", select, [
+    knowledgeBaseId,
+    search.statuses,
+    search.path_prefix,
+    search.content_mime,
+    search.external_id,
+  ]);
 }
 
 /** The facts known once a resource's text has been extracted. */
@@ -171,15 +173,14 @@ export async function markResourceDeleted(db: Db, knowledgeBaseId: string, resou
  * chunks.
  */
 export async function removeResource(db: Db, resourceId: string): Promise<string[] | null> {
-  const rows = await db.query<{ blob_key: string | null; text_blob_key: string | null }>(
+  const row = await db.first<{ blob_key: string | null; text_blob_key: string | null }>(
     `delete from knowledge_resources r where r.org_id = current_org() and r.resource_id = $1::uuid and r.status = 'pending_delete'
         and not exists (select from knowledge_chunks c where c.resource_id = r.resource_id)
         and not exists (select from knowledge_index_resources x where x.resource_id = r.resource_id)
       returning blob_key, text_blob_key`,
     [resourceId],
   );
-  const [row] = rows;
-  return row === undefined ? null : [row.blob_key, row.text_blob_key].filter((key) => key !== null);
+  return row === null ? null : [row.blob_key, row.text_blob_key].filter((key) => key !== null);
 }
 
 /** The resources of any organisation that have been in deletion for longest. */

@@ -36,14 +36,13 @@ export async function readPostings(
   indexNo: number,
   lexemes: readonly string[],
 ): Promise<Map<string, Buffer>> {
-  const rows = await db.query<{ term: string; packed: Buffer }>(
+  return db.pairs(
     `select t.term, p.packed from unnest($3::text[]) t (term) cross join lateral (
         select string_agg(int8send((p.chunk_no::bigint << 32) | (p.tf::bigint << 16) | p.length), ''::bytea) as packed
         from knowledge_postings p where p.index_no = $2::int and p.term = t.term) p
       where p.packed is not null and exists (select from knowledge_indexes i where i.org_id = $1::uuid and i.index_no = $2::int)`,
     [orgId, indexNo, lexemes],
   );
-  return new Map(rows.map(({ term, packed }) => [term, packed]));
 }
 
 /**

@@ -1,4 +1,6 @@
 import type { ResolvedFilter } from "../../domain/knowledge/filter.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import { plannedAnew } from "../db.ts";
 import type { Db } from "../db.ts";
 import { filterSql } from "./filter-sql.ts";
@@ -6,25 +8,16 @@ import { filterSql } from "./filter-sql.ts";
 // Every function here runs on Database.search, whose role sees the rows of all organisations. So each statement names
 // the organisation, and reaches postings and vectors only through one of its indexes.
 
-/** A searchable index, with the parts of its knowledge base that a search needs. */
-export interface SearchedIndex {
-  readonly index_no: number;
-  readonly embedding_model: string | null;
-  readonly dimensions: number | null;
-  readonly languages: readonly string[];
-  /** Counts of searchable chunks and resources. */
-  readonly chunk_count: number;
-  readonly resource_count: number;
-  /** Total number of terms in these chunks. */
-  readonly term_count: number;
-  readonly version: number;
-  readonly has_hnsw: boolean;
-}
+const INDEX = columns(`index_no int, embedding_model text null, dimensions int null, languages text[], chunk_count int,
+  resource_count int, term_count bigint, version int, has_hnsw boolean`);
+
+/** A searchable index. Counts of searchable chunks, their resources, and the terms in them. */
+export type SearchedIndex = RowOf<typeof INDEX>;
 
 /** The active index of a knowledge base; null if there is none yet, or the knowledge base is another organisation's. */
 export async function findActiveIndex(db: Db, orgId: string, knowledgeBaseId: string): Promise<SearchedIndex | null> {
   return db.first(
-    `select i.index_no, i.embedding_model, i.dimensions, i.languages, i.chunk_count, i.resource_count, i.term_count, i.version, i.has_hnsw
+    `select ${INDEX.select("i")}
       from knowledge_indexes i join knowledge_bases k on k.knowledge_base_id = i.knowledge_base_id
       where i.org_id = $1::uuid and k.org_id = $1::uuid and i.knowledge_base_id = $2::uuid and i.state = 'active' and k.deleted_at is null`,
     [orgId, knowledgeBaseId],
@@ -106,34 +99,25 @@ export async function readResourcesOf(
   indexNo: number,
   chunkNos: readonly number[],
 ): Promise<Map<number, string>> {
-  const rows = await db.query<{ chunk_no: number; resource_id: string }>(
+  return db.pairs(
     `select c.chunk_no, c.resource_id from knowledge_chunks c where c.index_no = $2::int and c.chunk_no = any($3::int[])
       and exists (select from knowledge_indexes i where i.org_id = $1::uuid and i.index_no = $2::int)`,
     [orgId, indexNo, chunkNos],
   );
-  return new Map(rows.map(({ chunk_no, resource_id }) => [chunk_no, resource_id]));
 }
 
+const FOUND = columns(`chunk_no int, chunk_id uuid, resource_id uuid, text text, context text, language text,
+  chunk_index int, char_start int, char_end int, page_start int null, page_end int null`);
+
 /** A found chunk, with the facts of its resource that a result shows. */
-export interface FoundChunk {
-  readonly chunk_no: number;
-  readonly chunk_id: string;
-  readonly resource_id: string;
+export interface FoundChunk extends RowOf<typeof FOUND> {
   readonly resource_path: string;
   readonly source_url: string | null;
-  readonly text: string;
-  readonly context: string;
-  readonly language: string;
-  readonly chunk_index: number;
-  readonly char_start: number;
-  readonly char_end: number;
-  readonly page_start: number | null;
-  readonly page_end: number | null;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-const FOUND_COLUMNS = `c.chunk_no, c.chunk_id, c.resource_id, r.resource_path, r.source_url, c.text, c.context, c.language, c.chunk_index,
-  c.char_start, c.char_end, c.page_start, c.page_end, c.metadata || r.dataloader_metadata || r.user_metadata as metadata`;
+const FOUND_COLUMNS = `${FOUND.select("c")}, r.resource_path, r.source_url,
+  c.metadata || r.dataloader_metadata || r.user_metadata as metadata`;
 const LIVE_CHUNKS = `knowledge_chunks c
   join knowledge_index_resources x on x.index_no = c.index_no and x.resource_id = c.resource_id and x.revision = c.revision
   join knowledge_resources r on r.resource_id = c.resource_id`;

@@ -5,7 +5,7 @@ import { columns } from "../columns.ts";
 import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 /**
@@ -32,12 +32,9 @@ export async function listSyncItems(
   outcome: SyncOutcome | null,
   page: Keyset,
 ): Promise<SyncItemRow[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from knowledge_sync_items where org_id = current_org() and sync_id = $1::uuid
-      and ($2::text is null or outcome = $2::text) and item_id ${compare} $3::uuid order by item_id ${order} limit $4::int`,
-    [syncId, outcome, bound, page.limit],
-  );
+  const select = `select ${COLUMNS} from knowledge_sync_items where org_id = current_org() and sync_id = $1::uuid
+    and ($2::text is null or outcome = $2::text)`;
+  return selectPage(db, page, "item_id", select, [syncId, outcome]);
 }
 
 /** Which of these addresses the sync has not listed yet, without duplicates. */

@@ -4,7 +4,7 @@ import { columns } from "../columns.ts";
 import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import type { KnowledgeBaseRow } from "./knowledge-bases.ts";
 
@@ -51,7 +51,7 @@ export async function insertSync(
   db: Db,
   sync: SyncInput & Pick<SyncRow, "mode" | "delete_missing" | "trigger">,
 ): Promise<boolean> {
-  const rows = await db.query(
+  const inserted = await db.any(
     `with inserted as (
         insert into knowledge_syncs (sync_id, org_id, knowledge_base_id, mode, delete_missing, trigger, sources)
         select $1::uuid, $2::uuid, $3::uuid, $4::text, $5::boolean, $6::text, ${SOURCES_OF_BASE}
@@ -62,7 +62,7 @@ export async function insertSync(
       where k.org_id = current_org() and k.knowledge_base_id = $3::uuid returning k.knowledge_base_id`,
     [sync.sync_id, sync.org_id, sync.knowledge_base_id, sync.mode, sync.delete_missing, sync.trigger],
   );
-  if (rows.length === 0) return false;
+  if (!inserted) return false;
   await db.query(
     `delete from knowledge_sync_items where org_id = current_org() and sync_id in (
       select sync_id from knowledge_syncs where org_id = current_org() and knowledge_base_id = $1::uuid
@@ -95,12 +95,9 @@ export async function listSyncs(
   state: SyncState | null,
   page: Keyset,
 ): Promise<SyncRow[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid
-      and ($2::text is null or s.state = $2::text) and s.sync_id ${compare} $3::uuid order by s.sync_id ${order} limit $4::int`,
-    [knowledgeBaseId, state, bound, page.limit],
-  );
+  const select = `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid
+    and ($2::text is null or s.state = $2::text)`;
+  return selectPage(db, page, "s.sync_id", select, [knowledgeBaseId, state]);
 }
 
 /** The first errors of a sync's items. */
@@ -210,14 +207,12 @@ export async function endSync(
   error: SyncError | null,
 ): Promise<SyncRow | null> {
   await countItems(db, syncId);
-  const rows = await db.query<SyncRow>(
+  const ended = await db.first<SyncRow>(
     `update knowledge_syncs s set state = $2::text, error = $3::jsonb, sources = null, finished_at = now(), started_at = coalesce(started_at, now())
       where s.org_id = current_org() and s.sync_id = $1::uuid and ${ACTIVE} returning ${COLUMNS}`,
     [syncId, state, error === null ? null : jsonb(error)],
   );
-  const [ended] = rows;
-  if (ended === undefined) return null;
-  if (state === "completed" && ended.mode !== "dry_run") {
+  if (ended !== null && state === "completed" && ended.mode !== "dry_run") {
     await db.query(
       "update knowledge_bases set last_synced_at = now() where org_id = current_org() and knowledge_base_id = $1::uuid",
       [ended.knowledge_base_id],

@@ -1,26 +1,23 @@
 import { WORD_RULES } from "../../domain/knowledge/words.ts";
 import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 
 // These functions run as the login role, because they renew the chunks of every organisation.
 
+const OUTDATED = columns("index_no int, chunk_no int, text text, context text, language text");
+
 /** A chunk whose words were extracted by an earlier version of the word rules. */
-export interface OutdatedChunk {
-  readonly index_no: number;
-  readonly chunk_no: number;
-  readonly text: string;
-  readonly context: string;
-  readonly language: string;
-}
+export type OutdatedChunk = RowOf<typeof OUTDATED>;
 
 /** An arbitrary number, the same for every process. */
 const RENEWAL_LOCK = 5_217_730_003;
 
 /** Locks the next searchable chunks of earlier word rules. Returns none while another process renews some, or if none is left. */
 export async function takeOutdatedChunks(db: Db, limit: number): Promise<OutdatedChunk[]> {
-  if ((await db.value<boolean>("select pg_try_advisory_xact_lock($1::bigint)", [RENEWAL_LOCK])) !== true) return [];
+  if (!(await db.holds("select pg_try_advisory_xact_lock($1::bigint)", [RENEWAL_LOCK]))) return [];
   return db.query(
-    `select c.index_no, c.chunk_no, c.text, c.context, c.language from knowledge_chunks c
+    `select ${OUTDATED.select("c")} from knowledge_chunks c
       join knowledge_index_resources x on x.index_no = c.index_no and x.resource_id = c.resource_id and x.revision = c.revision
       where c.word_rules < ${WORD_RULES} order by c.index_no, c.chunk_no limit $1::int for update of c`,
     [limit],
@@ -40,7 +37,7 @@ export async function renewWords(
       where p.index_no = n.index_no and p.chunk_no = n.chunk_no`,
     [indexNos, chunkNos],
   );
-  const changes = await db.query<{ index_no: number; resource_id: string; revision: number; more: number }>(
+  const changes = await db.query<RowOf<typeof CHANGE>>(
     `with given as (
         select n.index_no, n.chunk_no, n.vector::tsvector as lexemes from unnest($1::int[], $2::int[], $3::text[]) n (index_no, chunk_no, vector)),
       before as (

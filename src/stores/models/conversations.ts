@@ -1,27 +1,23 @@
 import { KEPT_FOR } from "../system/retention.ts";
 import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
+const ROW = columns(`conversation_id uuid, user_id text, title text null, page_id uuid null, created_at timestamptz,
+  updated_at timestamptz`);
+const TURN = columns("turn_id uuid, run_id uuid, path text, said jsonb, created_at timestamptz");
+
 /** The conversation of a user ID with a flow's models. */
-export interface ConversationRow {
-  readonly conversation_id: string;
-  readonly user_id: string;
-  readonly title: string | null;
+export interface ConversationRow extends RowOf<typeof ROW> {
   /** The page on which a visitor has this conversation; null if it is not a visitor's. */
   readonly page_id: string | null;
   readonly turns: number;
-  readonly created_at: string;
-  readonly updated_at: string;
 }
 
-export interface TurnRow {
-  readonly turn_id: string;
-  readonly run_id: string;
-  readonly path: string;
+export interface TurnRow extends RowOf<typeof TURN> {
   readonly said: readonly [question: string, answer: string];
-  readonly created_at: string;
 }
 
 /** The user and the node of a conversation. */
@@ -38,16 +34,16 @@ export async function earlierTurns(
   exceptRun: string,
   limit: number,
 ): Promise<TurnRow["said"][]> {
-  const rows = await db.query<Pick<TurnRow, "said">>(
+  const said = await db.column<TurnRow["said"]>(
     `select t.said from conversations c join conversation_turns t using (conversation_id)
       where c.org_id = current_org() and c.project_id = $1::uuid and c.user_id = $2::text and t.path = $3::text and t.run_id <> $4::uuid
       order by t.turn_id desc limit $5::int`,
     [memory.project_id, memory.user_id, memory.path, exceptRun, limit],
   );
-  return rows.map(({ said }) => said).toReversed();
+  return said.toReversed();
 }
 
-const TURN = columns(`conversation_id uuid, org_id uuid, project_id uuid, user_id text, turn_id uuid, run_id uuid,
+const NEW_TURN = columns(`conversation_id uuid, org_id uuid, project_id uuid, user_id text, turn_id uuid, run_id uuid,
   path text, said jsonb`);
 
 /** Adds a turn. If a node is executed again, its turn replaces the first one. */
@@ -63,11 +59,11 @@ export async function insertTurn(
       insert into conversation_turns (turn_id, conversation_id, org_id, run_id, path, said)
       select $5::uuid, c.conversation_id, $2::uuid, $6::uuid, $7::text, $8::jsonb from c
       on conflict (run_id, path) do update set said = excluded.said`,
-    TURN.values(turn),
+    NEW_TURN.values(turn),
   );
 }
 
-const COLUMNS = `conversation_id, user_id, title, page_id, created_at, updated_at,
+const COLUMNS = `${ROW.select()},
   (select count(*)::int from conversation_turns t where t.conversation_id = c.conversation_id) as turns`;
 
 /** A page of a project's conversations: all, or those of one user, whose user IDs begin with `<user>-`. */
@@ -77,20 +73,16 @@ export async function listConversations(
   user: string | undefined,
   page: Keyset,
 ): Promise<ConversationRow[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from conversations c
-      where org_id = current_org() and project_id = $1::uuid and conversation_id ${compare} $2::uuid
-        and ($4::text is null or starts_with(user_id, $4 || '-'))
-      order by conversation_id ${order} limit $3::int`,
-    [projectId, bound, page.limit, user ?? null],
-  );
+  const select = `select ${COLUMNS} from conversations c
+    where org_id = current_org() and project_id = $1::uuid
+      and ($2::text is null or starts_with(user_id, $2 || '-'))`;
+  return selectPage(db, page, "conversation_id", select, [projectId, user ?? null]);
 }
 
 /** Sets the title of a user ID's conversation, which is made if there is none. Returns it, and its title before. */
 export async function titleConversation(
   db: Db,
-  conversation: { readonly org_id: string; readonly project_id: string; readonly user_id: string },
+  conversation: Omit<Memory, "path"> & { readonly org_id: string },
   newId: string,
   title: string | null,
 ): Promise<{ readonly before: string | null; readonly after: ConversationRow }> {
@@ -106,12 +98,11 @@ export async function titleConversation(
       on conflict (project_id, user_id) do update set title = excluded.title, updated_at = now()`,
     [newId, org_id, project_id, user_id, title],
   );
-  const [after] = await db.query<ConversationRow>(
+  const after = await db.one<ConversationRow>(
     `select ${COLUMNS} from conversations c
       where org_id = current_org() and project_id = $1::uuid and user_id = $2::text`,
     [project_id, user_id],
   );
-  if (after === undefined) throw new Error(`the conversation of ${project_id} was just written`);
   return { before, after };
 }
 
@@ -125,12 +116,9 @@ export async function findConversation(db: Db, projectId: string, userId: string
 
 /** A page of a conversation's turns. */
 export async function listTurns(db: Db, conversationId: string, page: Keyset): Promise<TurnRow[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select turn_id, run_id, path, said, created_at from conversation_turns
-      where org_id = current_org() and conversation_id = $1::uuid and turn_id ${compare} $2::uuid order by turn_id ${order} limit $3::int`,
-    [conversationId, bound, page.limit],
-  );
+  const select = `select ${TURN.select()} from conversation_turns
+    where org_id = current_org() and conversation_id = $1::uuid`;
+  return selectPage(db, page, "turn_id", select, [conversationId]);
 }
 
 /** Deletes a conversation, or all of a project, up to `limit`. Returns how many were deleted. */

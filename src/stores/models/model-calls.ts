@@ -1,10 +1,13 @@
 import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 
+const CALL = columns(`call_id uuid, org_id uuid, project_id uuid null, run_id uuid null, path text, attempt int,
+  step int, model text, connection_id uuid null, input_tokens bigint, output_tokens bigint, cached_tokens bigint,
+  cost_usd numeric null, latency_ms int, finish_reason text, estimated boolean, key_id uuid null`);
+
 /** A call of a model that may have been paid for. */
-export interface ModelCallRow {
-  readonly call_id: string;
-  readonly org_id: string;
+export interface ModelCallRow extends RowOf<typeof CALL> {
   /** Null for a judge's call. */
   readonly project_id: string | null;
   /** Null for a judge's call: it does not count as usage of the judged run. */
@@ -15,15 +18,10 @@ export interface ModelCallRow {
   readonly attempt: number;
   /** Step of the node's conversation, from 1. */
   readonly step: number;
-  readonly model: string;
-  readonly connection_id: string | null;
-  readonly input_tokens: number;
-  readonly output_tokens: number;
   /** Input tokens that the endpoint read from its cache. */
   readonly cached_tokens: number;
   /** Null if the model has no price. */
   readonly cost_usd: number | null;
-  readonly latency_ms: number;
   /** Why the model stopped, or the code of the failure. */
   readonly finish_reason: string;
   /** Whether the tokens are estimated from the length of the texts. */
@@ -87,10 +85,6 @@ export async function sumUsage(
     [from, to, model ?? null],
   );
 }
-
-const CALL = columns(`call_id uuid, org_id uuid, project_id uuid, run_id uuid, path text, attempt integer, step integer,
-  model text, connection_id uuid, input_tokens bigint, output_tokens bigint, cached_tokens bigint, cost_usd numeric,
-  latency_ms integer, finish_reason text, estimated boolean, key_id uuid`);
 
 /** Records a call; false if it is recorded. */
 export async function insertModelCall(db: Db, call: ModelCallRow): Promise<boolean> {

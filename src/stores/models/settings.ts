@@ -11,16 +11,13 @@ const NONE: OrganisationSettings = { default_connection_id: null, default_model:
 const SELECT = "select default_connection_id, default_model from organisation_settings where org_id = current_org()";
 
 export async function getSettings(db: Db): Promise<OrganisationSettings> {
-  return (await db.first<OrganisationSettings>(SELECT, [])) ?? NONE;
+  return (await db.first<OrganisationSettings>(SELECT)) ?? NONE;
 }
 
 /** The organisation's model defaults, locked until the transaction ends. */
 export async function lockSettings(db: Db): Promise<OrganisationSettings> {
-  await db.query(
-    "insert into organisation_settings (org_id) values (current_org()) on conflict (org_id) do nothing",
-    [],
-  );
-  return db.one(`${SELECT} for update`, []);
+  await db.query("insert into organisation_settings (org_id) values (current_org()) on conflict (org_id) do nothing");
+  return db.one(`${SELECT} for update`);
 }
 
 /** Call it only for locked settings. */

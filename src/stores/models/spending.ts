@@ -1,6 +1,9 @@
 import type { Spending } from "../../domain/accounts/quotas.ts";
 import { aroundRun } from "../around.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
+import { removeSome } from "../remove-some.ts";
 
 /** The limits of a model call. */
 export interface SpendingLimits {
@@ -56,21 +59,17 @@ export async function budgetsOf(db: Db, runId: string): Promise<Spending[]> {
   );
 }
 
-export interface Reservation {
-  readonly call_id: string;
-  readonly org_id: string;
-  readonly key_id: string | null;
-  readonly run_id: string | null;
-  readonly path: string;
+const NEW = columns("call_id uuid, org_id uuid, key_id uuid null, run_id uuid null, path text, amount numeric");
+
+export interface Reservation extends RowOf<typeof NEW> {
   readonly amount: number;
 }
 
 export async function insertReservation(db: Db, reserved: Reservation, seconds: number): Promise<void> {
-  const { call_id, org_id, key_id, run_id, path, amount } = reserved;
   await db.query(
-    `insert into cost_reservations (call_id, org_id, key_id, run_id, path, amount, expires_at)
-      values ($1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::text, $6::numeric, clock_timestamp() + make_interval(secs => $7::float8))`,
-    [call_id, org_id, key_id, run_id, path, amount, seconds],
+    `insert into cost_reservations (${NEW.select()}, expires_at)
+      values (${NEW.parameters}, clock_timestamp() + make_interval(secs => $7::float8))`,
+    [...NEW.values(reserved), seconds],
   );
 }
 
@@ -93,9 +92,5 @@ export async function deleteReservationsOf(db: Db, runId: string, path: string):
 
 /** Removes reservations that have expired. System only. */
 export async function purgeReservations(db: Db, limit: number): Promise<number> {
-  return db.count(
-    `delete from cost_reservations where call_id in (
-      select call_id from cost_reservations where expires_at < now() limit $1::int)`,
-    [limit],
-  );
+  return removeSome(db, "cost_reservations", "call_id", "expires_at < now()", limit);
 }

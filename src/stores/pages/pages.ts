@@ -1,7 +1,7 @@
 import type { PageKind, PageLook, PageRates, PageStatus } from "../../domain/pages/page.ts";
 import { columns } from "../columns.ts";
 import type { NameOf, RowOf } from "../columns.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import type { Db } from "../db.ts";
 
@@ -74,12 +74,9 @@ export async function listPages(
   status: PageStatus | undefined,
   page: Keyset,
 ): Promise<PageRow[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from pages where ${OF_PROJECT} and page_id ${compare} $2::uuid
-      ${status === undefined ? "" : `and ${WITH_STATUS[status]}`} order by page_id ${order} limit $3::int`,
-    [projectId, bound, page.limit],
-  );
+  const withStatus = status === undefined ? "" : `and ${WITH_STATUS[status]}`;
+  const select = `select ${COLUMNS} from pages where ${OF_PROJECT} ${withStatus}`;
+  return selectPage(db, page, "page_id", select, [projectId]);
 }
 
 /** How many pages of a project are not revoked. */

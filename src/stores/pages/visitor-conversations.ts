@@ -1,19 +1,16 @@
 import { columns } from "../columns.ts";
-import type { NameOf } from "../columns.ts";
+import type { NameOf, RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-/** A visitor's conversation on a page. */
-export interface VisitorConversation {
-  readonly conversation_id: string;
-  readonly user_id: string;
-  readonly title: string | null;
-  readonly created_at: string;
-  readonly updated_at: string;
-}
+const ROW = columns(`conversation_id uuid, user_id text, title text null, created_at timestamptz,
+  updated_at timestamptz`);
 
-const COLUMNS = "conversation_id, user_id, title, created_at, updated_at";
+/** A visitor's conversation on a page. */
+export type VisitorConversation = RowOf<typeof ROW>;
+
+const COLUMNS = ROW.select();
 /** Only the visitor's own conversations, whatever ID a request names. */
 const OWN = "org_id = current_org() and visitor_id = $1::uuid";
 
@@ -56,12 +53,8 @@ export async function listVisitorConversations(
   visitorId: string,
   page: Keyset,
 ): Promise<VisitorConversation[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from conversations where ${OWN} and conversation_id ${compare} $2::uuid
-      order by conversation_id ${order} limit $3::int`,
-    [visitorId, bound, page.limit],
-  );
+  const select = `select ${COLUMNS} from conversations where ${OWN}`;
+  return selectPage(db, page, "conversation_id", select, [visitorId]);
 }
 
 export async function renameVisitorConversation(

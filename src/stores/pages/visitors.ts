@@ -1,29 +1,26 @@
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
+import { removeSome } from "../remove-some.ts";
+
+const ROW = columns("visitor_id uuid, org_id uuid, page_id uuid, created_at timestamptz, seen_at timestamptz");
 
 /** A browser that uses a page. */
-export interface VisitorRow {
-  readonly visitor_id: string;
-  readonly org_id: string;
-  readonly page_id: string;
-  readonly created_at: string;
-  readonly seen_at: string;
-}
+export type VisitorRow = RowOf<typeof ROW>;
 
-export async function insertVisitor(
-  db: Db,
-  visitor: Pick<VisitorRow, "visitor_id" | "org_id" | "page_id"> & { readonly secret_hash: Buffer },
-): Promise<void> {
+const NEW = columns("visitor_id uuid, org_id uuid, page_id uuid, secret_hash bytea");
+
+export async function insertVisitor(db: Db, visitor: RowOf<typeof NEW>): Promise<void> {
   await db.query(
-    `insert into page_visitors (visitor_id, org_id, page_id, secret_hash, created_at)
-      values ($1::uuid, $2::uuid, $3::uuid, $4::bytea, clock_timestamp())`,
-    [visitor.visitor_id, visitor.org_id, visitor.page_id, visitor.secret_hash],
+    `insert into page_visitors (${NEW.select()}, created_at) values (${NEW.parameters}, clock_timestamp())`,
+    NEW.values(visitor),
   );
 }
 
 /** The visitor of a page with this secret; null if there is none. */
 export async function findVisitor(db: Db, pageId: string, hash: Buffer): Promise<VisitorRow | null> {
   return db.first(
-    `select visitor_id, org_id, page_id, created_at, seen_at from page_visitors
+    `select ${ROW.select()} from page_visitors
       where org_id = current_org() and page_id = $1::uuid and secret_hash = $2::bytea`,
     [pageId, hash],
   );
@@ -36,9 +33,7 @@ export async function touchVisitor(db: Db, visitorId: string): Promise<void> {
 
 /** Removes up to `limit` visitors whose handles have expired; returns how many. For a purge. */
 export async function purgeVisitors(db: Db, days: number, limit: number): Promise<number> {
-  return db.count(
-    `delete from page_visitors where visitor_id in (
-        select visitor_id from page_visitors where seen_at < now() - make_interval(days => $1::int) limit $2::int)`,
-    [days, limit],
-  );
+  return removeSome(db, "page_visitors", "visitor_id", "seen_at < now() - make_interval(days => $1::int)", limit, [
+    days,
+  ]);
 }

@@ -1,20 +1,22 @@
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { nameOf } from "./author-names.ts";
-import { numberKeysetSql } from "../keyset.ts";
+import { numberKeysetSql, selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
+const NEW = columns(`project_id uuid, revision int, org_id uuid, flow json, published_as int null, changed_by_type text,
+  changed_by uuid`);
+const ROW = columns(`project_id uuid, revision int, changed_by_type text, changed_by uuid, changed_at timestamptz,
+  published_as int null`);
+
 /** A step in the history of a project's draft, without its flow. */
-export interface DraftStepHead {
-  readonly project_id: string;
-  readonly revision: number;
+export interface DraftStepHead extends RowOf<typeof ROW> {
   readonly changed_by_type: Principal["type"];
-  readonly changed_by: string;
   /** The e-mail address of a user or the name of a key; null once the user or key is deleted. */
   readonly changed_by_name: string | null;
-  readonly changed_at: string;
   /** The version that the draft was published as in this step. */
   readonly published_as: number | null;
   /** Whether this step ended the draft. */
@@ -26,15 +28,15 @@ export interface DraftStep extends DraftStepHead {
   readonly flow: JsonObject | null;
 }
 
-export interface NewDraftStep extends Pick<DraftStep, "project_id" | "revision" | "flow"> {
+export interface NewDraftStep extends Pick<
+  DraftStep,
+  "project_id" | "revision" | "flow" | "changed_by_type" | "changed_by"
+> {
   readonly org_id: string;
   readonly published_as?: number;
-  readonly changed_by_type: Principal["type"];
-  readonly changed_by: string;
 }
 
-const HEAD = `s.project_id, s.revision, s.changed_by_type, s.changed_by, s.changed_at, s.published_as, s.flow is null as ended,
-  ${nameOf("s.changed_by", "s.org_id")} as changed_by_name`;
+const HEAD = `${ROW.select("s")}, s.flow is null as ended, ${nameOf("s.changed_by", "s.org_id")} as changed_by_name`;
 const OF_PROJECT = `from draft_steps s join projects p using (project_id)
   where s.org_id = current_org() and p.deleted_at is null and s.project_id = $1::uuid`;
 
@@ -48,9 +50,6 @@ export async function findDraftStep(db: Db, projectId: string, revision: number)
   return db.first(`select ${HEAD}, s.flow ${OF_PROJECT} and s.revision = $2::int`, [projectId, revision]);
 }
 
-const NEW = columns(`project_id uuid, revision int, org_id uuid, flow json, published_as int, changed_by_type text,
-  changed_by uuid`);
-
 /** Adds the next step. The transaction has locked the project. */
 export async function insertDraftStep(db: Db, step: NewDraftStep): Promise<void> {
   await db.query(`insert into draft_steps ${NEW.into}`, NEW.values({ published_as: null, ...step }));
@@ -58,11 +57,8 @@ export async function insertDraftStep(db: Db, step: NewDraftStep): Promise<void>
 
 /** A page of a draft's steps; `beyond` is a revision. */
 export async function listDraftSteps(db: Db, projectId: string, page: Keyset): Promise<DraftStepHead[]> {
-  const { bound, compare, order } = numberKeysetSql(page);
-  return db.query(
-    `select ${HEAD} ${OF_PROJECT} and s.revision ${compare} $2::int order by s.revision ${order} limit $3::int`,
-    [projectId, bound, page.limit],
-  );
+  const select = `select ${HEAD} ${OF_PROJECT}`;
+  return selectPage(db, page, "s.revision", select, [projectId], numberKeysetSql);
 }
 
 /** Deletes the draft of a project, with all its steps. */

@@ -1,41 +1,34 @@
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { Bindings } from "../../domain/projects/environments.ts";
 import { columns } from "../columns.ts";
-import type { NameOf } from "../columns.ts";
+import type { NameOf, RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import { nameOf } from "./author-names.ts";
 
 export const REVIEW_STATES = ["open", "approved", "rejected", "withdrawn"] as const;
 export type ReviewState = (typeof REVIEW_STATES)[number];
 
+const ROW = columns(`review_id uuid, project_id uuid, environment text, version int, connections jsonb, notes text,
+  digest text, state text, proposed_by_type text, proposed_by uuid, proposer uuid, proposed_at timestamptz,
+  decided_by uuid null, decided_at timestamptz null, reason text`);
+
 /** A version with its connections, frozen for the decision of a second person. */
-export interface EnvironmentReview {
-  readonly review_id: string;
-  readonly project_id: string;
-  readonly environment: string;
-  readonly version: number;
+export interface EnvironmentReview extends RowOf<typeof ROW> {
   readonly connections: Bindings;
-  readonly notes: string;
   /** SHA-256 (hex) of the version when the review was made. */
   readonly digest: string;
   readonly state: ReviewState;
   readonly proposed_by_type: Principal["type"];
-  readonly proposed_by: string;
   readonly proposed_by_name: string | null;
   /** The user who proposed it, or the user behind the key. */
   readonly proposer: string;
-  readonly proposed_at: string;
-  readonly decided_by: string | null;
   readonly decided_by_name: string | null;
-  readonly decided_at: string | null;
-  readonly reason: string;
 }
 
-const COLUMNS = `w.review_id, w.project_id, w.environment, w.version, w.connections, w.notes, w.digest, w.state, w.proposed_by_type,
-  w.proposed_by, ${nameOf("w.proposed_by", "w.org_id")} as proposed_by_name, w.proposer, w.proposed_at, w.decided_by,
-  ${nameOf("w.decided_by", "w.org_id")} as decided_by_name, w.decided_at, w.reason`;
+const COLUMNS = `${ROW.select("w")}, ${nameOf("w.proposed_by", "w.org_id")} as proposed_by_name,
+  ${nameOf("w.decided_by", "w.org_id")} as decided_by_name`;
 const OWN = "w.org_id = current_org() and w.project_id = $1::uuid";
 
 const NEW = columns(`review_id uuid, project_id uuid, environment text, version int, connections jsonb, notes text,
@@ -65,12 +58,8 @@ export async function listReviews(
   }: Pick<EnvironmentReview, "project_id" | "environment"> & { state: ReviewState | null },
   page: Keyset,
 ): Promise<EnvironmentReview[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from environment_reviews w where ${OWN} and w.environment = $2::text and ($3::text is null or w.state = $3::text)
-      and w.review_id ${compare} $4::uuid order by w.review_id ${order} limit $5::int`,
-    [project_id, environment, state, bound, page.limit],
-  );
+  const select = `select ${COLUMNS} from environment_reviews w where ${OWN} and w.environment = $2::text and ($3::text is null or w.state = $3::text)`;
+  return selectPage(db, page, "w.review_id", select, [project_id, environment, state]);
 }
 
 /** Decides an open review. */

@@ -2,32 +2,28 @@ import type { Principal } from "../../domain/accounts/principal.ts";
 import { DEFAULT_ENVIRONMENTS, PRODUCTION } from "../../domain/projects/environments.ts";
 import type { Bindings } from "../../domain/projects/environments.ts";
 import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import { nameOf } from "./author-names.ts";
 import type { Project } from "./projects.ts";
 
 export type PromotionKind = "promotion" | "rollback";
 
+const ROW = columns(`promotion_id uuid, project_id uuid, environment text, version int, connections jsonb, notes text,
+  kind text, previous_version int null, repeats_id uuid null, review_id uuid null, promoted_by_type text,
+  promoted_by uuid, promoted_at timestamptz`);
+
 /** A version that an environment got, with the connections that it uses there. Never changes. */
-export interface Promotion {
-  readonly promotion_id: string;
-  readonly project_id: string;
-  readonly environment: string;
-  readonly version: number;
+export interface Promotion extends RowOf<typeof ROW> {
   readonly connections: Bindings;
-  readonly notes: string;
   readonly kind: PromotionKind;
-  readonly previous_version: number | null;
   /** The promotion that a roll back repeats. */
   readonly repeats_id: string | null;
-  readonly review_id: string | null;
   readonly promoted_by_type: Principal["type"];
-  readonly promoted_by: string;
   /** The e-mail address of a user or the name of a key; null once the user or key is deleted. */
   readonly promoted_by_name: string | null;
-  readonly promoted_at: string;
 }
 
 export type NewPromotion = Omit<Promotion, "promoted_by_name" | "promoted_at"> & {
@@ -45,8 +41,7 @@ export interface Environment {
   readonly promotion: Promotion | null;
 }
 
-const COLUMNS = `m.promotion_id, m.project_id, m.environment, m.version, m.connections, m.notes, m.kind, m.previous_version, m.repeats_id,
-  m.review_id, m.promoted_by_type, m.promoted_by, ${nameOf("m.promoted_by", "m.org_id")} as promoted_by_name, m.promoted_at`;
+const COLUMNS = `${ROW.select("m")}, ${nameOf("m.promoted_by", "m.org_id")} as promoted_by_name`;
 
 /** The connections that a promotion replaces. Throws if there is no such promotion. */
 export async function bindingsOf(db: Db, promotionId: string): Promise<Bindings> {
@@ -180,14 +175,9 @@ export async function listPromotions(
   { environment, version }: PromotionFilter,
   page: Keyset,
 ): Promise<Promotion[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from promotions m where m.org_id = current_org() and m.project_id = $3::uuid
-        and m.promotion_id ${compare} $1::uuid and ($4::text is null or m.environment = $4::text)
-        and ($5::int is null or m.version = $5::int)
-      order by m.promotion_id ${order} limit $2::int`,
-    [bound, page.limit, projectId, environment ?? null, version ?? null],
-  );
+  const select = `select ${COLUMNS} from promotions m where m.org_id = current_org() and m.project_id = $1::uuid
+    and ($2::text is null or m.environment = $2::text) and ($3::int is null or m.version = $3::int)`;
+  return selectPage(db, page, "m.promotion_id", select, [projectId, environment ?? null, version ?? null]);
 }
 
 /** Changes whether promotions to an environment need a review. */

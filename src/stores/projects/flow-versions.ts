@@ -3,24 +3,23 @@ import type { CalledFlow } from "../../domain/flow/nodes/called-flow.ts";
 import type { KeptRights, RightsThenAndNow } from "../../domain/accounts/kept-rights.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import { PRODUCTION } from "../../domain/projects/environments.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { numberKeysetSql } from "../keyset.ts";
+import { numberKeysetSql, selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import { nameOf } from "./author-names.ts";
 import { ownerOfRights, PRESENT_RIGHTS } from "../rights.ts";
 
+const ROW = columns(`project_id uuid, version int, content_hash text, notes text, created_by uuid null,
+  created_at timestamptz`);
+
 /** A version without its flow, for lists. */
-export interface FlowVersionHead {
-  readonly project_id: string;
-  readonly version: number;
-  readonly content_hash: string;
-  readonly notes: string;
+export interface FlowVersionHead extends RowOf<typeof ROW> {
   /** Whether the project's published version is this one. */
   readonly published: boolean;
-  readonly created_by: string | null;
   /** The e-mail address of a user or the name of a key; null if unknown or deleted. */
   readonly created_by_name: string | null;
-  readonly created_at: string;
 }
 
 export interface FlowVersion extends FlowVersionHead {
@@ -28,20 +27,13 @@ export interface FlowVersion extends FlowVersionHead {
   readonly plan: Plan;
 }
 
-export interface NewFlowVersion {
-  readonly project_id: string;
+export interface NewFlowVersion extends Omit<FlowVersion, "published" | "created_by_name" | "created_at"> {
   readonly org_id: string;
-  readonly version: number;
-  readonly definition: FlowDefinition;
-  readonly plan: Plan;
-  readonly content_hash: string;
-  readonly notes: string;
-  readonly created_by: string | null;
   readonly rights: KeptRights | null;
 }
 
-const HEAD = `v.project_id, v.version, v.content_hash, v.notes, coalesce(p.published_version = v.version, false) as published,
-  v.created_by, ${nameOf("v.created_by", "v.org_id")} as created_by_name, v.created_at`;
+const HEAD = `${ROW.select("v")}, coalesce(p.published_version = v.version, false) as published,
+  ${nameOf("v.created_by", "v.org_id")} as created_by_name`;
 const FROM = `from flow_versions v join projects p using (project_id) where v.org_id = current_org() and p.deleted_at is null`;
 /** Columns of a version `v`; objects keep the order in which their fields were written. */
 export const DEFINITION = "coalesce(v.written_definition, v.definition::json) as definition";
@@ -201,12 +193,8 @@ export async function purgeFrozenDrafts(db: Db, limit: number): Promise<number> 
 
 /** A page of a project's versions; `beyond` is a version number. */
 export async function listFlowVersions(db: Db, projectId: string, page: Keyset): Promise<FlowVersionHead[]> {
-  const { bound, compare, order } = numberKeysetSql(page);
-  return db.query(
-    `select ${HEAD} ${FROM} and v.project_id = $1::uuid and v.version > 0 and v.version ${compare} $2::int
-      order by v.version ${order} limit $3::int`,
-    [projectId, bound, page.limit],
-  );
+  const select = `select ${HEAD} ${FROM} and v.project_id = $1::uuid and v.version > 0`;
+  return selectPage(db, page, "v.version", select, [projectId], numberKeysetSql);
 }
 
 /**

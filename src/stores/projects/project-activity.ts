@@ -2,6 +2,7 @@ import type { RunState, RunType } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
 import { timeText } from "../time-text.ts";
 import { nameOf } from "./author-names.ts";
+import type { DraftStepHead } from "./drafts.ts";
 
 /** What happens in a project: its draft, its last run, and its runs a day. */
 export interface ProjectActivity {
@@ -9,12 +10,7 @@ export interface ProjectActivity {
   readonly created_by: string | null;
   /** The e-mail address of a user or the name of a key; null if unknown or deleted. */
   readonly created_by_name: string | null;
-  readonly draft: {
-    readonly revision: number;
-    readonly changed_at: string;
-    readonly changed_by: string;
-    readonly changed_by_name: string | null;
-  } | null;
+  readonly draft: Pick<DraftStepHead, "revision" | "changed_at" | "changed_by" | "changed_by_name"> | null;
   readonly last_run: {
     readonly run_id: string;
     readonly state: RunState;

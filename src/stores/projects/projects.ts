@@ -1,7 +1,7 @@
 import { columns } from "../columns.ts";
 import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 const ROW = columns(`project_id uuid, org_id uuid, name text, description text, published_version int null,
@@ -14,6 +14,7 @@ export interface Project extends RowOf<typeof ROW> {
   readonly revision: number;
 }
 
+const NEW = columns("project_id uuid, org_id uuid, name text, description text, created_by uuid");
 const COLUMNS = ROW.select();
 /** Deleted projects keep their rows for the runs that refer to them, but are hidden everywhere else. */
 const LIVE = "org_id = current_org() and deleted_at is null";
@@ -21,20 +22,11 @@ const LIVE = "org_id = current_org() and deleted_at is null";
 /** Adds a project; false if the id exists (the request was retried). */
 export async function insertProject(
   db: Db,
-  project: {
-    project_id: string;
-    org_id: string;
-    name: string;
-    description: string;
-    /** ID of the user or API key. */
-    created_by?: string;
-  },
+  /** `created_by` is the ID of the user or API key. */
+  project: Omit<RowOf<typeof NEW>, "created_by"> & { readonly created_by?: string },
 ): Promise<boolean> {
-  return db.any(
-    `insert into projects (project_id, org_id, name, description, created_by)
-      values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid) on conflict (project_id) do nothing`,
-    [project.project_id, project.org_id, project.name, project.description, project.created_by ?? null],
-  );
+  const row = { created_by: null, ...project };
+  return db.any(`insert into projects ${NEW.into} on conflict (project_id) do nothing`, NEW.values(row));
 }
 
 export async function findProject(db: Db, projectId: string): Promise<Project | null> {
@@ -84,12 +76,9 @@ async function lock(db: Db, projectId: string, strength: "no key update" | "upda
 
 /** A page of the organisation's projects, or of the given ones. */
 export async function listProjects(db: Db, page: Keyset, among: readonly string[] | undefined): Promise<Project[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from projects where ${LIVE} and project_id ${compare} $1::uuid
-      and ($3::uuid[] is null or project_id = any ($3::uuid[])) order by project_id ${order} limit $2::int`,
-    [bound, page.limit, among ?? null],
-  );
+  const select = `select ${COLUMNS} from projects where ${LIVE}
+    and ($1::uuid[] is null or project_id = any ($1::uuid[]))`;
+  return selectPage(db, page, "project_id", select, [among ?? null]);
 }
 
 /** Changes the given fields; null leaves a field unchanged. */

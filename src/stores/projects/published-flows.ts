@@ -1,8 +1,8 @@
-import type { FlowDefinition } from "../../domain/flow/definition/definition.ts";
 import type { NamedFlow } from "../../domain/flow/io/tool-names.ts";
 import { PRODUCTION } from "../../domain/projects/environments.ts";
 import type { Db } from "../db.ts";
 import { DEFINITION } from "./flow-versions.ts";
+import type { FlowVersion } from "./flow-versions.ts";
 
 /** SQL: the version of project `p` in the environment named by a parameter; null if it has none there. */
 const versionIn = (name: `$${number}`): string => `case when ${name}::text = '${PRODUCTION}' then p.published_version
@@ -18,11 +18,7 @@ export function flowsIn(db: Db, environment: string, projectIds: readonly string
   );
 }
 
-export interface PublishedFlow extends NamedFlow {
-  readonly version: number;
-  readonly content_hash: string;
-  readonly definition: FlowDefinition;
-}
+export type PublishedFlow = NamedFlow & Pick<FlowVersion, "version" | "content_hash" | "definition">;
 
 /** Those of these flows that have a version in an environment, with its definition, ordered by ID. */
 export function definitionsIn(db: Db, environment: string, projectIds: readonly string[]): Promise<PublishedFlow[]> {

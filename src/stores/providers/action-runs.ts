@@ -37,10 +37,7 @@ export async function findActionRun(db: Db, actionRunId: string): Promise<Action
 }
 
 /** The result of a run of an action. */
-export interface ActionRunEnd {
-  readonly outputs: StoredValue | null;
-  readonly error: ActionError | null;
-  readonly rendered_request: Json;
+export interface ActionRunEnd extends Pick<ActionRunRow, "outputs" | "error" | "rendered_request"> {
   readonly latency_ms: number;
 }
 

@@ -3,7 +3,7 @@ import { columns } from "../columns.ts";
 import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { eventType } from "../outbox.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 const ROW = columns(`connection_id uuid, org_id uuid, name text, provider_id text, scheme text, credential_revision int,
@@ -64,13 +64,9 @@ export interface ConnectionFilters {
 }
 
 export async function listConnections(db: Db, filters: ConnectionFilters, page: Keyset): Promise<ConnectionRow[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from connections where org_id = current_org() and connection_id ${compare} $1::uuid
-        and ($3::text is null or provider_id = $3::text) and ($4::text is null or status = $4::text)
-      order by connection_id ${order} limit $2::int`,
-    [bound, page.limit, filters.provider_id ?? null, filters.status ?? null],
-  );
+  const select = `select ${COLUMNS} from connections where org_id = current_org()
+      and ($1::text is null or provider_id = $1::text) and ($2::text is null or status = $2::text)`;
+  return selectPage(db, page, "connection_id", select, [filters.provider_id ?? null, filters.status ?? null]);
 }
 
 /** The fields that can be changed; undefined ones are not changed. */

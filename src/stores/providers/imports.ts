@@ -1,4 +1,3 @@
-import type { JsonObject } from "../../domain/json.ts";
 import type { Action } from "../../domain/providers/action.ts";
 import type { ImportedAction, ImportedProvider } from "../../domain/providers/imported.ts";
 import { jsonb } from "../jsonb.ts";
@@ -152,7 +151,7 @@ export function findImportedActions(
     `select provider_id, action_id, ${ACTION} from imported_actions
       join jsonb_to_recordset($1::jsonb) as wanted (provider_id text, action_id text) using (provider_id, action_id)
       where org_id = current_org()`,
-    [jsonb(actions.map(({ provider_id, action_id }) => ({ provider_id, action_id })))],
+    [jsonb(actions)],
   );
 }
 
@@ -192,15 +191,12 @@ export async function lockImportedProvider(
 }
 
 /** Those actions that exist, as provider and action, locked until the transaction ends. */
-export function holdImportedActions(
-  db: Db,
-  actions: ReadonlyArray<{ readonly provider_id: string; readonly action_id: string }>,
-): Promise<Array<{ provider_id: string; action_id: string }>> {
+export function holdImportedActions(db: Db, actions: readonly ActionName[]): Promise<ActionName[]> {
   return db.query(
     `select a.provider_id, a.action_id from imported_actions a
       join imported_providers p using (org_id, provider_id)
       join jsonb_to_recordset($1::jsonb) as wanted (provider_id text, action_id text) using (provider_id, action_id)
       where a.org_id = current_org() order by a.provider_id, a.action_id for share of p`,
-    [jsonb(actions as unknown as JsonObject[])],
+    [jsonb(actions)],
   );
 }

@@ -74,12 +74,11 @@ export async function useQuota(db: Db, use: QuotaUse): Promise<number> {
   );
 }
 
-/** The recorded use of the minute or month that `now` is in; for quotas without a period, with the time of the count. */
+/** The recorded use of the present minute or month; for quotas without a period, with the time of the count. */
 export async function quotaUsage(
   db: Db,
   keyId: string | null,
   what: Quota,
-  now = new Date(),
 ): Promise<{ used: number; period: string } | null> {
   const row = await db.first<{ used: number; period: string }>(
     `select used::float8 as used, period from quota_usage
@@ -87,7 +86,7 @@ export async function quotaUsage(
     [keyId, what],
   );
   if (!row) return null;
-  const { begins, resets_at } = periodOf(what, now);
+  const { begins, resets_at } = periodOf(what, new Date());
   return resets_at !== null && row.period < begins ? { used: 0, period: begins } : row;
 }
 

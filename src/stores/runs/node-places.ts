@@ -1,6 +1,7 @@
 import { uuidv7 } from "uuidv7";
 import { aroundRun, STOPPED_AROUND } from "../around.ts";
 import type { Db } from "../db.ts";
+import { removeSome } from "../remove-some.ts";
 
 /** Longest wait for the database (ms), so that an unreachable database does not delay nodes. */
 const PATIENCE_MS = 3000;
@@ -69,9 +70,5 @@ export async function countNodePlaces(db: Db, keyId: string | null): Promise<num
 
 /** Removes slots that expired at least an hour ago because their workers died. System only. */
 export async function purgeNodePlaces(db: Db, limit: number): Promise<number> {
-  return db.count(
-    `delete from node_places where place_id in (
-      select place_id from node_places where expires_at < now() - interval '1 hour' limit $1::int)`,
-    [limit],
-  );
+  return removeSome(db, "node_places", "place_id", "expires_at < now() - interval '1 hour'", limit);
 }

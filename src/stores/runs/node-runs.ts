@@ -1,31 +1,31 @@
 import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
 import type { NodeKind } from "../../domain/flow/kinds.ts";
 import type { LongValues, NodeState, RunError } from "../../domain/runs/run.ts";
+import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 
+const ROW = columns(`node_id text, type text, path text, state text, attempts int, truncated boolean, error jsonb null,
+  usage jsonb null, started_at timestamptz null, finished_at timestamptz null, next_attempt_at timestamptz null,
+  reused boolean`);
+
 /** The record of one node of one run. */
-export interface NodeRunRow {
-  readonly node_id: string;
+export interface NodeRunRow extends RowOf<typeof ROW> {
   readonly type: NodeKind;
   /** Its path: "http-0", or "map-0[3]/http-0" inside an iteration. */
   readonly path: string;
   readonly state: NodeState;
-  readonly attempts: number;
   readonly inputs: Json;
   readonly output: Json;
-  readonly truncated: boolean;
   readonly error: RunError | null;
   readonly usage: JsonObject | null;
-  readonly started_at: string | null;
-  readonly finished_at: string | null;
   /** When the next attempt starts; null unless an attempt has failed and will be retried. */
   readonly next_attempt_at: string | null;
   /** Whether it was reused from the run that this one resumes. */
   readonly reused: boolean;
 }
 
-const FACTS =
-  "node_id, type, path, state, attempts, truncated, error, usage, started_at, finished_at, next_attempt_at, reused";
+const FACTS = ROW.select();
 const COLUMNS = `${FACTS}, inputs, output`;
 
 /** The nodes of a run, the top level first, each level in the order they started. At most `limit`. */
@@ -82,12 +82,12 @@ export async function childRunIds(db: Db, runId: string, ends: readonly string[]
 
 /** The citations that a node's value is based on. For a model with tools, they belong to its steps. */
 export async function citationsAt(db: Db, runId: string, path: string): Promise<Json[]> {
-  const rows = await db.query<{ citations: Json[] }>(
+  const lists = await db.column<Json[]>(
     `select citations from node_runs where run_id = $1::uuid and citations is not null
       and (path = $2::text or path ^@ ($2::text || '/steps[')) order by path`,
     [runId, path],
   );
-  return rows.flatMap(({ citations }) => citations);
+  return lists.flat(1);
 }
 
 /** A node with the details that only its own page shows. */
@@ -105,12 +105,12 @@ export async function getNodeRun(db: Db, runId: string, path: string): Promise<N
 
 /** The outputs so far of a run's top-level output nodes, by node ID, except values too long for the record. */
 export async function outputsSoFar(db: Db, runId: string): Promise<Record<string, Json>> {
-  const rows = await db.query<{ node_id: string; output: Json }>(
+  const outputs = await db.pairs<string, Json>(
     `select node_id, output from node_runs
       where run_id = $1::uuid and type = 'output' and path = node_id and state = 'COMPLETED' and not truncated order by finished_at, path`,
     [runId],
   );
-  return Object.fromEntries(rows.map((row) => [row.node_id, row.output]));
+  return Object.fromEntries(outputs);
 }
 
 /** The outputs of a run's top-level nodes that are stored whole. */
@@ -133,13 +133,12 @@ export async function unfinishedNodes(db: Db, runId: string): Promise<NodeRunRow
 
 /** When the delays at these paths end, according to their start events. */
 export async function dueTimes(db: Db, runId: string, paths: readonly string[]): Promise<Map<string, string>> {
-  const rows = await db.query<{ path: string; due_at: string }>(
+  return db.pairs(
+    // If a replacement workflow of the run started the delay again, its later event counts.
     `select data ->> 'path' as path, data ->> 'due_at' as due_at from run_events
       where run_id = $1::uuid and type = 'node.started' and data ->> 'path' = any ($2::text[]) and data ? 'due_at' order by seq`,
     [runId, paths],
   );
-  // If a replacement workflow of the run started the delay again, its later event counts.
-  return new Map(rows.map(({ path, due_at }) => [path, due_at]));
 }
 
 /** Where a run was when it was cancelled: the innermost of its unfinished nodes; null if there is none. */
@@ -161,16 +160,13 @@ export async function isStopping(db: Db, runId: string, mapPaths: readonly strin
 }
 
 /** A node whose attempt has failed and which is being retried or will be. */
-export interface RetryingNode {
+export interface RetryingNode extends Pick<
+  NodeRunRow,
+  "node_id" | "path" | "attempts" | "started_at" | "next_attempt_at"
+> {
   readonly run_id: string;
-  readonly node_id: string;
-  readonly path: string;
   /** The error of the failed attempt; null while the next attempt is running. */
   readonly error: RunError | null;
-  readonly attempts: number;
-  /** When its first attempt started. */
-  readonly started_at: string | null;
-  readonly next_attempt_at: string | null;
 }
 
 /** For each of these runs, the node that has been retried for longest; runs without such a node are omitted. */

@@ -18,14 +18,15 @@ export const PAUSE = `p.pause_id, p.run_id, p.org_id, p.workflow_id, p.node_id, 
   p.received, p.expires_at, p.on_timeout, p.status, p.resolution, p.created_at, p.resolved_at`;
 export const PAUSES = "run_pauses p left join run_pause_texts t using (pause_id)";
 
+/** A query of the pauses that a run shows: its own, and those of its child runs, which have another path in it. */
+export const shownPauses = (
+  run: string,
+): string => `select ${PAUSE}, null as shown_path from ${PAUSES} where p.run_id = ${run}
+  union all select ${PAUSE}, shown.path from ${PAUSES} join run_shown_pauses as shown using (pause_id) where shown.run_id = ${run}`;
+
 /** The pauses that a run shows, in order: its own, and those of its child runs at their paths in it. */
 export async function listPauses(db: Db, runId: string): Promise<PauseRow[]> {
-  const rows = await db.query<PauseRow>(
-    `select ${PAUSE}, null as shown_path from ${PAUSES} where p.run_id = $1::uuid
-      union all
-      select ${PAUSE}, shown.path from ${PAUSES} join run_shown_pauses as shown using (pause_id) where shown.run_id = $1::uuid`,
-    [runId],
-  );
+  const rows = await db.query<PauseRow>(shownPauses("$1::uuid"), [runId]);
   return inOrder(rows.map(atShownPath));
 }
 
@@ -34,7 +35,7 @@ export async function runsShowing(db: Db, pauseId: string): Promise<string[]> {
   return db.column("select run_id from run_shown_pauses where pause_id = $1::uuid order by distance desc", [pauseId]);
 }
 
-function atShownPath<Row extends PauseRow>({
+export function atShownPath<Row extends PauseRow>({
   shown_path,
   ...row
 }: Row & { readonly shown_path?: string | null }): Omit<Row, "shown_path"> {

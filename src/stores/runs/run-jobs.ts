@@ -8,10 +8,11 @@ import type {
 } from "../../domain/runs/run-job.ts";
 import { MAX_JOB_ERRORS } from "../../domain/runs/run-job.ts";
 import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import type { NameOf, RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
+import { removeSome } from "../remove-some.ts";
 import { jsonb } from "../jsonb.ts";
-import { LOWEST_ID, keysetSql } from "../keyset.ts";
+import { LOWEST_ID, selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 /** A run in the job's current page, and the ID of the run made from it. */
@@ -33,10 +34,10 @@ export interface RunJobRow extends RunJobInput, RunJobCounts, RowOf<typeof ROW> 
   readonly created_by_type: "org_api_key" | "user";
 }
 
-export type NewRunJob = Pick<
-  RunJobRow,
-  "job_id" | "org_id" | "action" | "filter" | "version" | "created_by_type" | "created_by_id"
->;
+const NEW = columns(`job_id uuid, org_id uuid, action text, filter jsonb, version int, created_by_type text,
+  created_by_id uuid`);
+
+export type NewRunJob = Pick<RunJobRow, NameOf<typeof NEW>>;
 
 const COLUMNS = ROW.select();
 const ONE = "org_id = current_org() and job_id = $1::uuid";
@@ -45,10 +46,8 @@ const OPEN = "state in ('PENDING', 'RUNNING')";
 /** Inserts a job; null if the id exists (the same request, retried). */
 export async function insertRunJob(db: Db, job: NewRunJob): Promise<RunJobRow | null> {
   return db.first(
-    `insert into run_jobs (job_id, org_id, action, filter, version, created_by_type, created_by_id)
-      values ($1::uuid, $2::uuid, $3::text, $4::jsonb, $5::int, $6::text, $7::uuid)
-      on conflict (job_id) do nothing returning ${COLUMNS}`,
-    [job.job_id, job.org_id, job.action, jsonb(job.filter), job.version, job.created_by_type, job.created_by_id],
+    `insert into run_jobs ${NEW.into} on conflict (job_id) do nothing returning ${COLUMNS}`,
+    NEW.values(job),
   );
 }
 
@@ -64,12 +63,8 @@ export async function findRunJob(db: Db, jobId: string): Promise<RunJobRow | nul
 
 /** A page of the organisation's jobs. */
 export async function listRunJobs(db: Db, page: Keyset): Promise<RunJobRow[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from run_jobs where org_id = current_org() and job_id ${compare} $1::uuid
-      order by job_id ${order} limit $2::int`,
-    [bound, page.limit],
-  );
+  const select = `select ${COLUMNS} from run_jobs where org_id = current_org()`;
+  return selectPage(db, page, "job_id", select);
 }
 
 /** Asks a job to stop before its next runs; does nothing to a finished job. */
@@ -145,9 +140,7 @@ export async function endRunJob(
 
 /** Removes jobs that finished more than `maxAgeMs` ago; returns how many. System only. */
 export async function purgeRunJobs(db: Db, maxAgeMs: number, limit: number): Promise<number> {
-  return db.count(
-    `delete from run_jobs where job_id in (
-      select job_id from run_jobs where finished_at < now() - make_interval(secs => $1::float8 / 1000) limit $2::int)`,
-    [maxAgeMs, limit],
-  );
+  return removeSome(db, "run_jobs", "job_id", "finished_at < now() - make_interval(secs => $1::float8 / 1000)", limit, [
+    maxAgeMs,
+  ]);
 }

@@ -1,7 +1,6 @@
-import type { RunState } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
 import { OPEN, TERMINAL } from "../states.ts";
-import { PAUSE, PAUSES } from "./pauses.ts";
+import { atShownPath, shownPauses } from "./pauses.ts";
 import type { PauseRow } from "./pauses.ts";
 import type { RunRow } from "./runs.ts";
 
@@ -11,11 +10,7 @@ export async function getSettledRun(db: Db, runId: string): Promise<RunRow | nul
 }
 
 /** The version of a run's record. Every visible change raises one of the two. */
-export interface RunPosition {
-  readonly run_id: string;
-  readonly state: RunState;
-  readonly event_seq: number;
-}
+export type RunPosition = Pick<RunRow, "run_id" | "state" | "event_seq">;
 
 /** One run if its record has changed since this version. */
 export async function getRunBeyond(db: Db, position: RunPosition): Promise<RunRow | null> {
@@ -67,15 +62,12 @@ export async function listPausesOf(
     `select shown.*, r.run_id as shown_in_run from unnest($1::uuid[]) as r (run_id)
       cross join lateral (
         select * from (
-          select ${PAUSE}, null as shown_path from ${PAUSES} where p.run_id = r.run_id
-          union all
-          select ${PAUSE}, shown.path from ${PAUSES} join run_shown_pauses as shown using (pause_id)
-          where shown.run_id = r.run_id
+          ${shownPauses("r.run_id")}
         ) as either order by created_at, pause_id limit $2::integer
       ) as shown`,
     [runIds, each],
   );
-  return rows.map(({ shown_path, ...row }) => ({ ...row, path: shown_path ?? row.path }));
+  return rows.map(atShownPath);
 }
 
 /** Whether a run was made from another one. */

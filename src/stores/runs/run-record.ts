@@ -60,7 +60,7 @@ export async function recordRun(
 ): Promise<RunWriteResult | null> {
   const withRow = update.state !== undefined;
   const progress = update.nodes.some(({ state }) => state === "RUNNING") ? RECORD_START : RECORD_PROGRESS;
-  const rows = await db.query<Omit<RunWriteResult, "row"> & RunRow>(withRow ? RECORD_STATE : progress, [
+  const written = await db.first<Omit<RunWriteResult, "row"> & RunRow>(withRow ? RECORD_STATE : progress, [
     update.run_id,
     update.temporal_run_id === "" ? null : update.temporal_run_id,
     update.state ?? null,
@@ -79,7 +79,6 @@ export async function recordRun(
     [uuidv7(), uuidv7()],
     MAX_EVENT_DATA_BYTES,
   ]);
-  const [written] = rows;
   if (!written) return null;
   const { old_state, latency_ms, changed_nodes, stopped, ...row } = written;
   const { state, project_id } = row;

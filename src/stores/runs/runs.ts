@@ -10,7 +10,7 @@ import type {
   RunType,
 } from "../../domain/runs/run.ts";
 import { columns } from "../columns.ts";
-import type { NameOf } from "../columns.ts";
+import type { NameOf, RowOf } from "../columns.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
 import { lockRoundRobin } from "../round-robin.ts";
@@ -38,33 +38,28 @@ export interface ResumedFrom {
   readonly path: string | null;
 }
 
+const NEW = columns(`run_id uuid, org_id uuid, project_id uuid, flow_version int, inputs jsonb, run_type text,
+  ran_by_type text, ran_by_id uuid null, user_id text null, parent_run_id uuid null, resumed_from jsonb, metadata jsonb,
+  tags text[], start_input jsonb, run_at timestamptz null, timeout_seconds int, total_nodes int, ignored_inputs text[],
+  key_id uuid, caused_by uuid, environment text, bindings_id uuid`);
+type Optional = "ignored_inputs" | "key_id" | "caused_by" | "environment" | "bindings_id";
+
 /** The data of a new run's row. */
-export interface NewRun {
-  readonly run_id: string;
-  readonly org_id: string;
-  readonly project_id: string;
-  readonly flow_version: number;
+export interface NewRun extends Omit<RowOf<typeof NEW>, Optional> {
   readonly inputs: Readonly<Record<string, StoredValue>>;
   readonly run_type: RunType;
   readonly ran_by_type: RanByType;
-  readonly ran_by_id: string | null;
   /** The key whose quotas count the run, if it is not the key that started it. */
   readonly key_id?: string | null;
   /** The name of the environment; null for drafts and explicit versions. */
   readonly environment?: string | null;
   /** The promotion whose connections replace those of the flow. */
   readonly bindings_id?: string | null;
-  readonly user_id: string | null;
-  readonly parent_run_id: string | null;
   readonly resumed_from: ResumedFrom | null;
   /** The run that started this one, or whose values it reused, unless that is its parent or the run that it resumes. */
   readonly caused_by?: string | null;
   readonly metadata: JsonObject;
-  readonly tags: readonly string[];
   readonly start_input: StartInput;
-  readonly run_at: string | null;
-  readonly timeout_seconds: number;
-  readonly total_nodes: number;
   /** Fields of the request body that no input uses. */
   readonly ignored_inputs?: readonly string[];
   /** The trace, if it cannot be computed from the run's ID. */
@@ -92,10 +87,6 @@ export interface RunRow extends Omit<NewRun, "trace">, Progress {
   readonly ignored_inputs: readonly string[];
 }
 
-const NEW = columns(`run_id uuid, org_id uuid, project_id uuid, flow_version integer, inputs jsonb, run_type text,
-  ran_by_type text, ran_by_id uuid, user_id text, parent_run_id uuid, resumed_from jsonb, metadata jsonb, tags text[],
-  start_input jsonb, run_at timestamptz, timeout_seconds integer, total_nodes integer, ignored_inputs text[],
-  key_id uuid, caused_by uuid, environment text, bindings_id uuid`);
 const NAMES = NEW.select();
 
 const INSERT = `
@@ -175,20 +166,14 @@ export async function environmentOfRun(db: Db, runId: string): Promise<string | 
 
 /** The projects of existing runs, by run. */
 export async function projectsOfRuns(db: Db, runIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const runs = await db.query<{ run_id: string; project_id: string }>(
-    "select run_id, project_id from runs where org_id = current_org() and run_id = any ($1::uuid[])",
-    [runIds],
-  );
-  return new Map(runs.map(({ run_id, project_id }) => [run_id, project_id]));
+  return db.pairs("select run_id, project_id from runs where org_id = current_org() and run_id = any ($1::uuid[])", [
+    runIds,
+  ]);
 }
 
 /** The organisations of runs, by run. System only. */
 export async function organisationsOfRuns(db: Db, runIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const runs = await db.query<{ run_id: string; org_id: string }>(
-    "select run_id, org_id from runs where run_id = any ($1::uuid[])",
-    [runIds],
-  );
-  return new Map(runs.map(({ run_id, org_id }) => [run_id, org_id]));
+  return db.pairs("select run_id, org_id from runs where run_id = any ($1::uuid[])", [runIds]);
 }
 
 /** The child run of a run whose ID ends with these 22 characters; null if there is none. */

@@ -1,55 +1,38 @@
 import { columns } from "../columns.ts";
-import { keysetSql, numberKeysetSql } from "../keyset.ts";
+import type { RowOf } from "../columns.ts";
+import { numberKeysetSql, selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import type { Db } from "../db.ts";
 import { eventType } from "../outbox.ts";
 import type { ListedFile } from "../../domain/skills/bundle.ts";
 
-/** A skill, described by its default version. */
-export interface SkillRow {
-  readonly skill_id: string;
-  readonly name: string;
-  readonly latest_version: number;
-  readonly default_version: number;
-  readonly revision: number;
-  readonly created_at: string;
-  readonly updated_at: string;
-  /** Values of the default version. */
-  readonly description: string;
-  readonly file_count: number;
-  readonly size: number;
-  readonly content_hash: string;
-}
+const ROW = columns(`skill_id uuid, name text, latest_version int, default_version int, revision int,
+  created_at timestamptz, updated_at timestamptz`);
+const VERSION_ROW = columns(`skill_id uuid, version int, description text, license text null, compatibility text null,
+  metadata jsonb, allowed_tools text[], content_hash text, files jsonb, size bigint, blob_key text,
+  created_by uuid null, created_at timestamptz`);
 
 /** A file of a version, with its offset in the blob (bytes). */
 export interface StoredFile extends ListedFile {
   readonly offset: number;
 }
 
-export interface SkillVersionRow {
-  readonly skill_id: string;
-  readonly version: number;
+export interface SkillVersionRow extends RowOf<typeof VERSION_ROW> {
   readonly name: string;
-  readonly description: string;
-  readonly license: string | null;
-  readonly compatibility: string | null;
   readonly metadata: Readonly<Record<string, string>>;
-  readonly allowed_tools: readonly string[];
-  readonly content_hash: string;
   readonly files: readonly StoredFile[];
-  readonly size: number;
-  readonly blob_key: string;
-  readonly created_by: string | null;
-  readonly created_at: string;
+}
+
+/** A skill, described by its default version. */
+export interface SkillRow extends RowOf<typeof ROW>, Pick<SkillVersionRow, "description" | "size" | "content_hash"> {
+  readonly file_count: number;
 }
 
 export type NewSkillVersion = Omit<SkillVersionRow, "name" | "created_at"> & { readonly org_id: string };
 
-const SKILL = `s.skill_id, s.name, s.latest_version, s.default_version, s.revision, s.created_at, s.updated_at,
-  v.description, jsonb_array_length(v.files) as file_count, v.size, v.content_hash`;
+const SKILL = `${ROW.select("s")}, v.description, jsonb_array_length(v.files) as file_count, v.size, v.content_hash`;
 const WITH_DEFAULT = "join skill_versions v on v.skill_id = s.skill_id and v.version = s.default_version";
-const VERSION = `v.skill_id, v.version, s.name, v.description, v.license, v.compatibility, v.metadata, v.allowed_tools, v.content_hash,
-  v.files, v.size, v.blob_key, v.created_by, v.created_at`;
+const VERSION = `${VERSION_ROW.select("v")}, s.name`;
 const VERSIONS = "from skill_versions v join skills s using (skill_id) where v.org_id = current_org()";
 
 /** Inserts a skill whose first version follows in the same transaction; false if the id exists. */
@@ -101,23 +84,18 @@ export async function lockSkill(db: Db, skillId: string): Promise<boolean> {
 }
 
 /** Those of these skills that exist, with their latest versions, locked against deletion until the transaction ends. */
-export async function holdSkills(db: Db, skillIds: readonly string[]): Promise<Array<[string, number]>> {
-  const rows = await db.query<{ skill_id: string; latest_version: number }>(
+export async function holdSkills(db: Db, skillIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  return db.pairs(
     `select skill_id, latest_version from skills where org_id = current_org() and skill_id = any ($1::uuid[])
       order by skill_id for share`,
     [skillIds],
   );
-  return rows.map(({ skill_id, latest_version }) => [skill_id, latest_version]);
 }
 
 /** A page of the organisation's skills. */
 export async function listSkills(db: Db, page: Keyset): Promise<SkillRow[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${SKILL} from skills s ${WITH_DEFAULT} where s.org_id = current_org() and s.skill_id ${compare} $1::uuid
-      order by s.skill_id ${order} limit $2::int`,
-    [bound, page.limit],
-  );
+  const select = `select ${SKILL} from skills s ${WITH_DEFAULT} where s.org_id = current_org()`;
+  return selectPage(db, page, "s.skill_id", select);
 }
 
 /** The version that a version's name stands for; null if there is none. */
@@ -147,11 +125,8 @@ export async function findSkillVersionByContent(
 
 /** A page of a skill's versions; `beyond` is a version number. */
 export async function listSkillVersions(db: Db, skillId: string, page: Keyset): Promise<SkillVersionRow[]> {
-  const { bound, compare, order } = numberKeysetSql(page);
-  return db.query(
-    `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid and v.version ${compare} $2::int order by v.version ${order} limit $3::int`,
-    [skillId, bound, page.limit],
-  );
+  const select = `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid`;
+  return selectPage(db, page, "v.version", select, [skillId], numberKeysetSql);
 }
 
 /** Makes a version the latest one. */

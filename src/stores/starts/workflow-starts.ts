@@ -156,12 +156,11 @@ export async function noteFailedStarts(
 export async function countWaitingStarts(
   db: Db,
 ): Promise<{ readonly waiting: number; readonly failing: number; readonly last_error: string | null }> {
-  const rows = await db.query<Awaited<ReturnType<typeof countWaitingStarts>>>(
+  return db.one(
     `select count(*)::int as waiting, count(last_error)::int as failing,
         (array_agg(last_error order by due_at desc) filter (where last_error is not null))[1] as last_error
       from workflow_starts`,
   );
-  return rows[0] ?? { waiting: 0, failing: 0, last_error: null };
 }
 
 /**

@@ -2,6 +2,7 @@ import type { JsonObject } from "../../domain/json.ts";
 import type { RunState } from "../../domain/runs/run.ts";
 import type { FiringState } from "../../domain/triggers/firing.ts";
 import { columns } from "../columns.ts";
+import type { RowOf } from "../columns.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
@@ -23,20 +24,18 @@ export interface NewFiring {
   readonly repeat_of?: string | undefined;
 }
 
-/** A firing and its outcome. */
-export interface FiringRow {
-  /** Also the id of the run that it starts. */
-  readonly run_id: string;
-  readonly trigger_id: string;
+const ROW = columns(`run_id uuid, trigger_id uuid, state text, error text null, payload jsonb null,
+  repeat_of uuid null, created_at timestamptz`);
+
+/** A firing and its outcome. Its ID is also that of the run that it starts. */
+export interface FiringRow extends RowOf<typeof ROW> {
   readonly state: FiringState;
   /** Why it failed, or what it waits for. */
   readonly error: string | null;
   /** `null` if the payload is not kept. */
   readonly payload: JsonObject | null;
-  readonly repeat_of: string | null;
   /** `null` if the run does not exist yet, or has been deleted. */
   readonly run_state: RunState | null;
-  readonly created_at: string;
 }
 
 /** A firing whose run is not started yet. */
@@ -73,7 +72,7 @@ export async function queueFirings(
   );
 }
 
-const FIRING = `f.run_id, f.trigger_id, f.state, f.error, f.payload, f.repeat_of, r.state as run_state, f.created_at`;
+const FIRING = `${ROW.select("f")}, r.state as run_state`;
 
 /** A page of a trigger's firings, in one state or in any. */
 export async function listFirings(
@@ -155,11 +154,7 @@ export async function noteFiringWaits(db: Db, runId: string, message: string): P
 
 /** The depth of runs that triggers started. System only. */
 export async function depthsOf(db: Db, runIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
-  const rows = await db.query<{ run_id: string; depth: number }>(
-    "select run_id, depth from trigger_firings where run_id = any ($1::uuid[])",
-    [runIds],
-  );
-  return new Map(rows.map(({ run_id, depth }) => [run_id, depth]));
+  return db.pairs("select run_id, depth from trigger_firings where run_id = any ($1::uuid[])", [runIds]);
 }
 
 /**

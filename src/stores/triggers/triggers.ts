@@ -7,6 +7,7 @@ import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import { ownerOfRights, PRESENT_RIGHTS } from "../rights.ts";
+import { scheduleRevisions } from "../schedule-revisions.ts";
 import type { Db } from "../db.ts";
 
 /** A trigger without its secrets. */
@@ -163,17 +164,7 @@ export async function noteSeen(db: Db, id: string, value: Json): Promise<void> {
   ]);
 }
 
-/**
- * Triggers whose schedule in Temporal is out of date, round robin by organisation and otherwise in any order, so that a schedule that
- * cannot be applied blocks no other. System only.
- */
-export async function unappliedTriggers(db: Db, limit: number): Promise<Array<Pick<TriggerRow, "org_id" | "id">>> {
-  return db.query(
-    `select org_id, id from triggers t where t.kind in ('schedule', 'poll') and t.applied_revision < t.revision
-      order by row_number() over (partition by org_id order by random()), random() limit $1::int`,
-    [limit],
-  );
-}
+export const triggerRevisions = scheduleRevisions("triggers", "id", "kind in ('schedule', 'poll')");
 
 /** A page of triggers with a schedule in Temporal, by id, from `after` on, without refused schedules. System only. */
 export async function scheduledTriggers(db: Db, after: string, limit: number): Promise<TriggerRow[]> {
@@ -181,24 +172,6 @@ export async function scheduledTriggers(db: Db, after: string, limit: number): P
     `select ${COLUMNS} from triggers t where t.kind in ('schedule', 'poll') and t.deleted_at is null
       and t.refused_revision is distinct from t.revision and t.id > $1::uuid order by t.id limit $2::int`,
     [after, limit],
-  );
-}
-
-/** Records that Temporal has the schedule of a revision; false if the trigger has been changed since. */
-export async function markApplied(db: Db, id: string, revision: number): Promise<boolean> {
-  return db.any(
-    `update triggers set applied_revision = revision
-      where org_id = current_org() and id = $1::uuid and revision = $2::int`,
-    [id, revision],
-  );
-}
-
-/** Records why Temporal refuses the schedule of a revision, which is not retried. */
-export async function markRefused(db: Db, id: string, revision: number, message: string): Promise<void> {
-  await db.query(
-    `update triggers set applied_revision = revision, refused_revision = revision, last_error = $3::text, last_error_at = now()
-      where org_id = current_org() and id = $1::uuid and revision = $2::int`,
-    [id, revision, message.slice(0, 1000)],
   );
 }
 

@@ -1,5 +1,6 @@
 import type { AttemptResult, DeliveryVerdict } from "../../domain/webhooks/webhook.ts";
 import type { DomainEvent } from "../../domain/webhooks/events.ts";
+import { columns } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { timeText } from "../time-text.ts";
 
@@ -134,6 +135,10 @@ order by claimed.delivery_id`,
   };
 }
 
+const MADE = columns(`delivery_id uuid, subscription_id uuid, round int, claim int, ok boolean, at timestamptz,
+  duration_ms int, url text, status_code int, error_code text, error_message text, response_body text,
+  new_status text, new_reason text, delay_ms float8, hold_ms float8`);
+
 /** A finished attempt, and the new state of its delivery. */
 export interface AttemptRecord {
   readonly job: Pick<DeliveryJob, "delivery_id" | "subscription_id" | "round" | "claim">;
@@ -156,15 +161,19 @@ export interface AfterAttempt {
  * order, and none for deliveries that no longer exist.
  */
 export function recordAttempts(db: Db, attempts: readonly AttemptRecord[]): Promise<AfterAttempt[]> {
-  const column = <T>(of: (attempt: AttemptRecord) => T): T[] => attempts.map(of);
+  const made = attempts.map(({ job, result, verdict }) => ({
+    ...job,
+    ...result,
+    new_status: verdict.status,
+    new_reason: verdict.failure_reason,
+    delay_ms: verdict.delay_ms,
+    hold_ms: verdict.hold_ms,
+  }));
   return db.query(
     `
 with made as materialized (
   select *, coalesce(max(ord) filter (where ok) over (partition by subscription_id), 0) as last_success
-  from unnest($1::uuid[], $2::uuid[], $3::int[], $4::int[], $5::boolean[], $6::timestamptz[], $7::int[], $8::text[], $9::int[],
-    $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::float8[], $16::float8[]) with ordinality as made
-    (delivery_id, subscription_id, round, claim, ok, at, duration_ms, url, status_code,
-     error_code, error_message, response_body, new_status, new_reason, delay_ms, hold_ms, ord)
+  from ${MADE.numbered}
 ),
 tally as (
   select subscription_id, bool_or(ok) as succeeded, not bool_and(ok) as failed, max(hold_ms) as hold_ms,
@@ -214,23 +223,6 @@ noted as (
 select delivery_id, applies as applied, (extract(epoch from clock_timestamp() - subscription.failing_since) * 1000)::float8 as failing_ms,
   coalesce(subscription.failed_attempts, 0) as failed_attempts
 from moved left join subscription using (subscription_id)`,
-    [
-      column(({ job }) => job.delivery_id),
-      column(({ job }) => job.subscription_id),
-      column(({ job }) => job.round),
-      column(({ job }) => job.claim),
-      column(({ result }) => result.ok),
-      column(({ result }) => result.at),
-      column(({ result }) => result.duration_ms),
-      column(({ result }) => result.url),
-      column(({ result }) => result.status_code),
-      column(({ result }) => result.error_code),
-      column(({ result }) => result.error_message),
-      column(({ result }) => result.response_body),
-      column(({ verdict }) => verdict.status),
-      column(({ verdict }) => verdict.failure_reason),
-      column(({ verdict }) => verdict.delay_ms),
-      column(({ verdict }) => verdict.hold_ms),
-    ],
+    MADE.arrays(made),
   );
 }

@@ -2,7 +2,7 @@ import type { DeliveryStatus, FailureReason } from "../../domain/webhooks/webhoo
 import { columns } from "../columns.ts";
 import type { RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import { WEBHOOKS_CHANNEL } from "./channel.ts";
 
@@ -19,29 +19,17 @@ export interface WebhookDelivery extends RowOf<typeof ROW> {
   readonly attempts: number;
 }
 
-export interface WebhookAttempt {
-  readonly attempt: number;
-  readonly at: string;
-  readonly duration_ms: number;
-  readonly url: string;
-  readonly status_code: number | null;
-  readonly error_code: string | null;
-  readonly error_message: string | null;
-  readonly response_body: string | null;
-}
+const ATTEMPT = columns(`attempt int, at timestamptz, duration_ms int, url text, status_code int null,
+  error_code text null, error_message text null, response_body text null`);
+
+export type WebhookAttempt = RowOf<typeof ATTEMPT>;
 
 const COLUMNS = ROW.select();
 
-/** One event for one subscription. */
-export interface NewDelivery {
-  readonly delivery_id: string;
-  readonly org_id: string;
-  readonly subscription_id: string;
-  readonly event_id: string;
-  readonly event_type: string;
-}
-
 const NEW = columns("delivery_id uuid, org_id uuid, subscription_id uuid, event_id uuid, event_type text");
+
+/** One event for one subscription. */
+export type NewDelivery = RowOf<typeof NEW>;
 
 /** Tells the workers which subscriptions have due deliveries: as many ids as fit a payload (8000 bytes). */
 const NOTIFY_DUE = `
@@ -122,23 +110,23 @@ export async function listDeliveries(
   filter: DeliveryFilter,
   page: Keyset,
 ): Promise<WebhookDelivery[]> {
-  const { bound, compare, order } = keysetSql(page);
   // A statement for each status, so that it matches the partial index. The values are a closed list.
   const status = filter.status === null ? "" : `and status = '${filter.status}'`;
-  return db.query(
-    `select ${COLUMNS} from webhook_deliveries
-      where org_id = current_org() and subscription_id = $3::uuid and delivery_id ${compare} $1::uuid ${status}
-        and ($4::text is null or event_type = $4) and ($5::uuid is null or event_id = $5)
-        and ($6::timestamptz is null or created_at >= $6)
-      order by delivery_id ${order} limit $2::int`,
-    [bound, page.limit, subscriptionId, filter.event_type, filter.event_id, filter.since],
-  );
+  const select = `select ${COLUMNS} from webhook_deliveries
+    where org_id = current_org() and subscription_id = $1::uuid ${status}
+      and ($2::text is null or event_type = $2) and ($3::uuid is null or event_id = $3)
+      and ($4::timestamptz is null or created_at >= $4)`;
+  return selectPage(db, page, "delivery_id", select, [
+    subscriptionId,
+    filter.event_type,
+    filter.event_id,
+    filter.since,
+  ]);
 }
 
 export function listAttempts(db: Db, deliveryId: string): Promise<WebhookAttempt[]> {
   return db.query(
-    `select attempt, at, duration_ms, url, status_code, error_code, error_message, response_body
-      from webhook_attempts where org_id = current_org() and delivery_id = $1::uuid order by attempt`,
+    `select ${ATTEMPT.select()} from webhook_attempts where org_id = current_org() and delivery_id = $1::uuid order by attempt`,
     [deliveryId],
   );
 }

@@ -42,9 +42,7 @@ select ${COLUMNS}, ${NOTIFY_RELAYS} from ordered`,
  * many deliveries. Other processes skip the subscription until the transaction ends. System only.
  */
 export async function takeReplay(db: Db): Promise<WebhookReplay | null> {
-  return db.first(`select ${COLUMNS.split(", ")
-    .map((column) => `r.${column}`)
-    .join(", ")}
+  return db.first(`select ${ROW.select("r")}
       from webhook_replays r join webhook_subscriptions s using (subscription_id)
       where r.replay_id in (
         select distinct on (org_id) replay_id from webhook_replays where finished_at is null order by org_id, created_at)

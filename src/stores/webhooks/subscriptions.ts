@@ -5,7 +5,7 @@ import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
 import { eventType } from "../outbox.ts";
 import { timeText } from "../time-text.ts";
-import { keysetSql } from "../keyset.ts";
+import { selectPage } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
 const ROW = columns(`subscription_id uuid, org_id uuid, url text, events text[], project_ids uuid[] null,
@@ -41,6 +41,8 @@ export interface NewSubscription extends Pick<
 
 const NEW = columns(`subscription_id uuid, org_id uuid, url text, events text[], project_ids uuid[], description text,
   secret bytea, headers bytea, header_names text[], created_by uuid`);
+const CHANGED = columns(`url text, events text[], project_ids uuid[], description text, headers bytea,
+  header_names text[]`);
 const COLUMNS = ROW.select();
 /** Deleted subscriptions keep their rows for their deliveries, but are hidden everywhere else. */
 const LIVE = "org_id = current_org() and deleted_at is null";
@@ -87,13 +89,9 @@ export async function listSubscriptions(
   { failing }: SubscriptionFilters,
   page: Keyset,
 ): Promise<WebhookSubscription[]> {
-  const { bound, compare, order } = keysetSql(page);
-  return db.query(
-    `select ${COLUMNS} from webhook_subscriptions where ${LIVE} and subscription_id ${compare} $1::uuid
-        and ($3::boolean is null or (${FAILING}) = $3::boolean)
-      order by subscription_id ${order} limit $2::int`,
-    [bound, page.limit, failing ?? null],
-  );
+  const select = `select ${COLUMNS} from webhook_subscriptions where ${LIVE}
+      and ($1::boolean is null or (${FAILING}) = $1::boolean)`;
+  return selectPage(db, page, "subscription_id", select, [failing ?? null]);
 }
 
 /** The fields that can be changed; undefined ones are not changed. Headers and their names change together. */
@@ -117,30 +115,14 @@ export async function updateSubscription(
   subscriptionId: string,
   change: SubscriptionChange,
 ): Promise<WebhookSubscription | null> {
-  const { url, events, project_ids, description, headers } = change;
+  const { headers } = change;
   return db.first(
-    `update webhook_subscriptions set
-        url = coalesce($2::text, url),
-        events = coalesce($3::text[], events),
-        project_ids = case when $4::boolean then $5::uuid[] else project_ids end,
-        description = coalesce($6::text, description),
-        headers = case when $7::boolean then $8::bytea else headers end,
-        header_names = case when $7::boolean then $9::text[] else header_names end,
-        -- What was known of the old address says nothing about the new one.
-        hold_until = case when $2::text is distinct from url and $2::text is not null then null else hold_until end,
+    // $2 tells whether an address is given. What was known of the old one says nothing about it.
+    `update webhook_subscriptions set ${CHANGED.patch(2)},
+        hold_until = case when $2::boolean and $3::text is distinct from url then null else hold_until end,
         revision = revision + 1, updated_at = now()
       where subscription_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,
-    [
-      subscriptionId,
-      url ?? null,
-      events ?? null,
-      project_ids !== undefined,
-      project_ids ?? null,
-      description ?? null,
-      headers !== undefined,
-      headers?.sealed ?? null,
-      headers?.names ?? [],
-    ],
+    [subscriptionId, ...CHANGED.given({ ...change, headers: headers?.sealed, header_names: headers?.names })],
   );
 }
 
