@@ -41,3 +41,19 @@ export function limitedSignal(
     },
   };
 }
+
+/** The result of some work, or the signal's reason if that comes first; the work itself continues. */
+export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  let stop: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason as Error);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    if (stop) signal.removeEventListener("abort", stop);
+    work.catch(() => undefined);
+  }
+}

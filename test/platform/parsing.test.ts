@@ -8,7 +8,7 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { createDeflate } from "node:zlib";
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { createParseDocument } from "../../activities/documents/parse-document.ts";
+import { createParseDocument } from "../../activities/parse-document.ts";
 import { createDocumentParser } from "../../src/platform/parsing/document-parser.ts";
 import { createFileBlobStore } from "../../src/platform/blobs/blobs.ts";
 import type { DocumentParser, DocumentRequest, ParsedDocument } from "../../src/platform/parsing/document-parser.ts";

@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
 import { mkdir, open, readdir, rename, stat, unlink } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { uuidv7 } from "uuidv7";
 import { isBlobKey, partsOfKey, withKeys } from "./keys.ts";
-import type { BlobStore, ObjectStore } from "./types.ts";
+import { measuring } from "./measuring.ts";
+import type { BlobStore, ObjectStore, StoredBlob } from "./types.ts";
 import { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
 
 const TEMPORARY = "tmp";
@@ -150,23 +150,16 @@ async function writeDraft(
   path: string,
   content: Uint8Array | AsyncIterable<Uint8Array>,
   maxBytes: number,
-): Promise<{ size: number; sha256: string }> {
-  const hash = createHash("sha256");
-  let size = 0;
-  const chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array> = content instanceof Uint8Array ? [content] : content;
+): Promise<Omit<StoredBlob, "key">> {
+  const { bytes, measured } = measuring(content, maxBytes);
   const file = await open(path, "wx", 0o600);
   try {
-    for await (const chunk of chunks) {
-      size += chunk.byteLength;
-      if (size > maxBytes) throw new BlobTooLarge(maxBytes);
-      hash.update(chunk);
-      await file.appendFile(chunk);
-    }
+    for await (const chunk of bytes) await file.appendFile(chunk);
     await file.sync();
   } finally {
     await file.close();
   }
-  return { size, sha256: hash.digest("hex") };
+  return measured();
 }
 
 /** A rename is durable only once its directory is: a reference in a history must not outlive what it names. */

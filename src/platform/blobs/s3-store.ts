@@ -12,6 +12,7 @@ import { waitAfter } from "../s3/try-again.ts";
 import { wholeOf } from "../whole.ts";
 import type { BlobPlace } from "./blob-place.ts";
 import { blobExists, isBlobKey, withKeys } from "./keys.ts";
+import { measuring } from "./measuring.ts";
 import type { BlobRange, BlobStore, ObjectStore } from "./types.ts";
 import { BlobNotFound, BlobRangeError, BlobsUnavailable, BlobTooLarge } from "./types.ts";
 
@@ -182,8 +183,8 @@ export function createS3Objects(
         await call("PUT", { method: "PUT", path, body: content });
         return { size: content.byteLength, sha256: createHash("sha256").update(content).digest("hex") };
       }
-      const total = { size: 0, hash: createHash("sha256") };
-      const parts = partsOf(content, maxBytes, total);
+      const { bytes, measured } = measuring(content, maxBytes);
+      const parts = partsOf(bytes);
       // Closes the content as well, even if a step fails.
       try {
         const first = (await parts.next()).value ?? Buffer.alloc(0);
@@ -192,7 +193,7 @@ export function createS3Objects(
       } finally {
         await parts.return(undefined);
       }
-      return { size: total.size, sha256: total.hash.digest("hex") };
+      return measured();
     },
 
     async openRead(key, range) {
@@ -234,18 +235,11 @@ function hostOf(url: URL): string {
   return `${host.includes(":") ? `[${host}]` : host}:${portOf(url)}`;
 }
 
-/** Parts of PART_BYTES, except the last; counts and hashes the bytes. Each part is overwritten by the next one. */
-async function* partsOf(
-  content: AsyncIterable<Uint8Array>,
-  maxBytes: number,
-  total: { size: number; readonly hash: ReturnType<typeof createHash> },
-): AsyncGenerator<Buffer, undefined> {
+/** Parts of PART_BYTES, except the last. Each part is overwritten by the next one. */
+async function* partsOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, undefined> {
   let part = Buffer.allocUnsafeSlow(FIRST_BYTES);
   let length = 0;
   for await (let chunk of content) {
-    total.size += chunk.byteLength;
-    if (total.size > maxBytes) throw new BlobTooLarge(maxBytes);
-    total.hash.update(chunk);
     while (chunk.byteLength > 0) {
       const taken = chunk.subarray(0, PART_BYTES - length);
       if (length + taken.byteLength > part.byteLength) {

@@ -1,10 +1,11 @@
-import { createHash, hkdfSync, randomBytes } from "node:crypto";
+import { hkdfSync, randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { AES_GCM_OVERHEAD, decrypt, encrypt } from "../secrets/aes-gcm.ts";
 import type { DataKeys } from "../secrets/payload-cipher.ts";
 import { PayloadUnreadable } from "../secrets/payload-cipher.ts";
 import { wholeOf } from "../whole.ts";
 import { partsOfKey } from "./keys.ts";
+import { measuring } from "./measuring.ts";
 import type { BlobRange, BlobStore } from "./types.ts";
 import { BlobRangeError, BlobTooLarge } from "./types.ts";
 
@@ -60,11 +61,11 @@ export function createSealedStore(inner: BlobStore, keys: DataKeys, { seals }: {
       if (!seals) return inner.put(orgId, content, { maxBytes });
       const { key_id, key } = await keys.current();
       const salt = randomBytes(SALT_BYTES);
-      const told = { size: 0, hash: createHash("sha256") };
-      const sealed = sealing(measured(content, maxBytes, told), orgId, keyOf(key, salt));
+      const { bytes, measured } = measuring(content, maxBytes);
+      const sealed = sealing(bytes, orgId, keyOf(key, salt));
       const head = Buffer.concat([MAGIC, Buffer.from(key_id.replaceAll("-", ""), "hex"), salt]);
       const stored = await inner.put(orgId, after(head, sealed), { maxBytes: Number.MAX_SAFE_INTEGER });
-      return { key: stored.key, size: told.size, sha256: told.hash.digest("hex") };
+      return { key: stored.key, ...measured() };
     },
     async openRead(key, range) {
       const { sealed } = await look(key);
@@ -109,20 +110,6 @@ function boundsOf(range: BlobRange | undefined, size: number): { start: number; 
   if (range === undefined) return { start: 0, end: size - 1 };
   if (range.start < 0 || range.start >= size) throw new BlobRangeError(size);
   return { start: range.start, end: Math.min(range.end ?? size - 1, size - 1) };
-}
-
-/** Passes content through, and counts it. */
-async function* measured(
-  content: Uint8Array | AsyncIterable<Uint8Array>,
-  maxBytes: number,
-  told: { size: number; readonly hash: ReturnType<typeof createHash> },
-): AsyncGenerator<Uint8Array> {
-  for await (const bytes of content instanceof Uint8Array ? [content] : content) {
-    told.size += bytes.length;
-    if (told.size > maxBytes) throw new BlobTooLarge(maxBytes);
-    told.hash.update(bytes);
-    yield bytes;
-  }
 }
 
 async function* after(head: Buffer, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

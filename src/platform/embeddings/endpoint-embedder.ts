@@ -2,10 +2,9 @@ import { z } from "zod";
 import { normalizeVector } from "../../domain/knowledge/halves.ts";
 import { createLimit } from "../at-once.ts";
 import type { GuardedFetch } from "../fetch/guarded-fetch.ts";
-import { callModel } from "./model-call.ts";
+import { callModel, inOrder } from "./model-call.ts";
 import type { ModelEndpoint } from "./model-call.ts";
 import type { Embedder } from "./types.ts";
-import { EmbeddingError } from "./types.ts";
 
 /** Texts and characters per request, unless a single text is longer. */
 const BATCH_TEXTS = 96;
@@ -37,18 +36,9 @@ export function createEndpointEmbedder(
   const embedBatch = async (input: readonly string[], signal: AbortSignal | undefined): Promise<Float32Array[]> => {
     const body = { model: options.model, input, encoding_format: "float" };
     const answer = await paced(() => callModel(fetch, endpoint, body, { signal }), signal);
-    const read = answerSchema.safeParse(answer);
-    const byIndex = new Map(read.data?.data.map(({ index, embedding }) => [index, embedding]));
-    return input.map((_, index) => {
-      const embedding = byIndex.get(index);
-      if (embedding === undefined) {
-        throw new EmbeddingError(
-          "malformed",
-          `${new URL(endpoint.url).host} did not return one embedding for each text.`,
-        );
-      }
-      return normalizeVector(embedding);
-    });
+    const { data = [] } = answerSchema.safeParse(answer).data ?? {};
+    const found = data.map(({ index, embedding }) => [index, embedding] as const);
+    return inOrder(endpoint, found, input.length, "one embedding for each text").map(normalizeVector);
   };
 
   return {

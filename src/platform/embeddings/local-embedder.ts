@@ -5,6 +5,7 @@ import { compiledEntry, readableByChild } from "../children/entry.ts";
 import type { Child } from "../children/spawn.ts";
 import { ChildEnded, spawnChild } from "../children/spawn.ts";
 import { findModel, LOCAL_MODEL } from "./model-files.ts";
+import type { ModelPlace } from "./model-files.ts";
 import type { EmbedOptions, Embedder, EmbeddingKind } from "./types.ts";
 import { EmbeddingError } from "./types.ts";
 
@@ -34,12 +35,12 @@ export interface LocalEmbedder extends Embedder {
 export function createLocalEmbedder(options: LocalEmbedderOptions = {}): LocalEmbedder {
   const turns = createPlaces(1);
   let child: Promise<Child> | undefined;
-  let checked: Promise<{ readonly dir: string } | { readonly no: string }> | undefined;
+  let checked: Promise<ModelPlace> | undefined;
   let closed = false;
   let idle: NodeJS.Timeout | undefined;
 
   /** A found model is remembered. A missing model is looked for again, because it may have been downloaded meanwhile. */
-  const find = async (): Promise<{ readonly dir: string } | { readonly no: string }> => {
+  const find = async (): Promise<ModelPlace> => {
     checked ??= check(options.modelDir);
     const found = await checked;
     if ("no" in found) checked = undefined;
@@ -139,7 +140,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions = {}): LocalEm
   };
 }
 
-async function check(modelDir: string | undefined): Promise<{ readonly dir: string } | { readonly no: string }> {
+async function check(modelDir: string | undefined): Promise<ModelPlace> {
   const require = createRequire(import.meta.url);
   for (const name of ["onnxruntime-node", "@huggingface/tokenizers"]) {
     try {

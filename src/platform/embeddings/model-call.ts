@@ -55,6 +55,21 @@ export async function callModel(
   }
 }
 
+/** A value for each of `count` texts, from a response that gives them by index. Throws EmbeddingError if one is missing. */
+export function inOrder<Value>(
+  { url }: ModelEndpoint,
+  found: ReadonlyArray<readonly [number, Value]>,
+  count: number,
+  what: string,
+): Value[] {
+  const byIndex = new Map(found);
+  return Array.from({ length: count }, (_, index) => {
+    const value = byIndex.get(index);
+    if (value === undefined) throw new EmbeddingError("malformed", `${new URL(url).host} did not return ${what}.`);
+    return value;
+  });
+}
+
 async function post(
   fetch: Pick<GuardedFetch, "fetch">,
   url: string,

@@ -31,8 +31,11 @@ export async function modelProblem(dir: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** The folder with the model's files, verified, or why there is none. With `configured`, only that folder is checked. */
-export async function findModel(configured?: string): Promise<{ readonly dir: string } | { readonly no: string }> {
+/** The folder with the model's files, or why there is none. */
+export type ModelPlace = { readonly dir: string } | { readonly no: string };
+
+/** The verified files of the model. With `configured`, only that folder is checked. */
+export async function findModel(configured?: string): Promise<ModelPlace> {
   const dir = configured ?? modelCacheDir();
   const problem = await modelProblem(dir);
   return problem === undefined ? { dir } : { no: problem };

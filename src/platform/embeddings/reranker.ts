@@ -1,8 +1,7 @@
 import { z } from "zod";
 import type { GuardedFetch } from "../fetch/guarded-fetch.ts";
-import { callModel } from "./model-call.ts";
+import { callModel, inOrder } from "./model-call.ts";
 import type { ModelEndpoint } from "./model-call.ts";
-import { EmbeddingError } from "./types.ts";
 
 /** Orders texts by their relevance to a query. */
 export interface Reranker {
@@ -21,15 +20,9 @@ export function createReranker(fetch: Pick<GuardedFetch, "fetch">, endpoint: Mod
       if (documents.length === 0) return [];
       const body = { model, query, documents, top_n: documents.length };
       const answer = await callModel(fetch, endpoint, body, { tries: 2 });
-      const read = answerSchema.safeParse(answer);
-      const scores = new Map(read.data?.results.map((each) => [each.index, each.relevance_score]));
-      return documents.map((_, index) => {
-        const score = scores.get(index);
-        if (score === undefined) {
-          throw new EmbeddingError("malformed", `${new URL(endpoint.url).host} did not return a rank for every text.`);
-        }
-        return score;
-      });
+      const { results = [] } = answerSchema.safeParse(answer).data ?? {};
+      const scores = results.map((each) => [each.index, each.relevance_score] as const);
+      return inOrder(endpoint, scores, documents.length, "a rank for every text");
     },
   };
 }

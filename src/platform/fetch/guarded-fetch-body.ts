@@ -34,8 +34,7 @@ export async function readBody(
   options: BodyOptions,
   signal?: AbortSignal,
 ): Promise<ReadBody> {
-  const wire: Cut = { reached: false };
-  const plain: Cut = { reached: false };
+  const { wire, plain } = uncut();
   const kept: Uint8Array[] = [];
   const read = (): ReadBody => ({ body: Buffer.concat(kept), truncated: wire.reached || plain.reached });
   try {
@@ -56,10 +55,7 @@ export async function readBody(
 export function plainBody(
   source: AsyncIterable<Uint8Array>,
   options: BodyOptions,
-  { wire, plain }: { readonly wire: Cut; readonly plain: Cut } = {
-    wire: { reached: false },
-    plain: { reached: false },
-  },
+  { wire, plain } = uncut(),
 ): AsyncGenerator<Uint8Array> {
   return cutAt(decoded(cutAt(source, options, wire), options, wire), options, plain);
 }
@@ -76,6 +72,11 @@ export function tooLarge(options: { readonly origin: string; readonly limit: num
 interface Cut {
   reached: boolean;
 }
+
+const uncut = (): { readonly wire: Cut; readonly plain: Cut } => ({
+  wire: { reached: false },
+  plain: { reached: false },
+});
 
 async function* cutAt(source: AsyncIterable<Uint8Array>, options: BodyOptions, cut: Cut): AsyncGenerator<Uint8Array> {
   let room = options.limit;

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { Agent, Dispatcher } from "undici";
-import { limitedSignal } from "../linked-abort.ts";
+import { limitedSignal, unlessAborted } from "../linked-abort.ts";
 import type { LinkedAbort } from "../linked-abort.ts";
 import { FetchFailed, FetchRefused } from "./guarded-fetch-errors.ts";
 import { isStream } from "./guarded-fetch-request.ts";
@@ -82,27 +82,12 @@ export async function sendHop(
     bodyTimeout: limits.bodyMs,
     signal,
   });
-  const answer = await unlessAborted(answered, signal);
+  // Undici honours the signal only once it is connected, not while a name is being resolved or the connection is being accepted.
+  const answer = await unlessAborted(signal, answered);
   streamed?.answered();
   // Without a listener, an error of an unread body would crash the process; readers get the error regardless.
   answer.body.on("error", () => undefined);
   return answer;
-}
-
-/** Undici honours the signal only once it is connected, not while a name is being resolved or the connection is being accepted. */
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error);
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    if (stop) signal.removeEventListener("abort", stop);
-    promise.catch(() => undefined);
-  }
 }
 
 /** The deadline of a request in any phase; the reason names the origin that was late. */

@@ -2,29 +2,30 @@ import { availableParallelism } from "node:os";
 import type { ChildPool } from "../children/child-pool.ts";
 import { createChildPool } from "../children/child-pool.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
-import type { Frame } from "../children/frames.ts";
 import type { ChildRequest } from "../children/spawn.ts";
+import { DocumentError } from "../parsing/errors.ts";
 import { DOCUMENT_LIMITS } from "../parsing/limits.ts";
+import { readInChild } from "../parsing/read-in-child.ts";
 import { OCR_PACKAGES, readOcrData } from "./ocr-data.ts";
-import type { OcrRequest } from "./protocol.ts";
+import type { OcrReply, OcrRequest } from "./protocol.ts";
 
-/** One document to recognize characters in. */
-export interface RecognizerCall {
+/** A picture (`pages` null), or pages of a PDF, to recognize characters in. */
+export interface RecognizerCall extends Pick<OcrRequest, "pages"> {
   readonly orgId: string;
-  readonly header: OcrRequest;
   /** Opens the document's bytes again for each attempt. */
   readonly body: () => Promise<ChildRequest["body"]>;
   readonly signal: AbortSignal | undefined;
 }
 
+export interface Recognized {
+  readonly texts: readonly string[];
+  readonly warnings: readonly string[];
+}
+
 /** Recognises text in pictures, in child processes. */
 export interface Recognizer {
-  /** Folder of the language data; null uses that of the package. */
-  readonly dataDir: string | null;
-  /** Why character recognition cannot be used here; null if packages and language data are available. */
-  problem(): string | null;
-  /** Returns the child's response; throws ChildPoolError, or the reason of `signal`. */
-  call(call: RecognizerCall): Promise<Frame>;
+  /** Throws as readInChild, and DocumentError if packages or language data are missing. */
+  recognize(call: RecognizerCall): Promise<Recognized>;
   close(): Promise<void>;
 }
 
@@ -59,16 +60,15 @@ export function createRecognizer(dataDir?: string): Recognizer {
     });
   };
   return {
-    dataDir: dataDir ?? null,
-    problem() {
+    async recognize({ orgId, pages, body, signal }) {
       const found = readOcrData(dataDir);
-      return "no" in found ? found.no : null;
-    },
-    async call({ orgId, header, body, signal }) {
+      if ("no" in found) throw new DocumentError("ocr_not_configured", found.no);
       pool ??= open();
+      const header = { pages, data_dir: dataDir ?? null };
       const request = async (): Promise<ChildRequest> => ({ header, body: await body() });
-      const timeoutMs = TIMEOUT_MS + (header.pages?.length ?? 1) * TIMEOUT_OF_PAGE_MS;
-      return await pool.call({ key: orgId, request, timeoutMs, signal });
+      const timeoutMs = TIMEOUT_MS + (pages?.length ?? 1) * TIMEOUT_OF_PAGE_MS;
+      const read = await readInChild<OcrReply>(pool, { key: orgId, request, timeoutMs, signal });
+      return { texts: JSON.parse(read.body.toString("utf8")) as string[], warnings: read.reply.warnings };
     },
     close: async () => pool?.close(),
   };

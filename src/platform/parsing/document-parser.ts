@@ -1,22 +1,20 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import type { ChildPool, PoolFailure } from "../children/child-pool.ts";
-import { ChildPoolError, createChildPool, withRetry } from "../children/child-pool.ts";
+import type { ChildPool } from "../children/child-pool.ts";
+import { createChildPool } from "../children/child-pool.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
-import type { Frame } from "../children/frames.ts";
 import type { ChildRequest } from "../children/spawn.ts";
 import { createRecognizer, PAGES_AT_ONCE } from "../ocr/recognizer.ts";
-import type { Recognizer } from "../ocr/recognizer.ts";
-import type { OcrReply } from "../ocr/protocol.ts";
+import type { Recognized } from "../ocr/recognizer.ts";
 import { charsetIn } from "./decode-text.ts";
 import { wholeOf } from "../whole.ts";
 import { DocumentError, tooLarge } from "./errors.ts";
-import type { DocumentErrorCode } from "./errors.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
 import type { ImageMimeType, SupportedMimeType } from "./mime.ts";
-import { joinPages } from "./join-pages.ts";
 import { detectMime, isImageMime, isSupportedMime, MIME_PROBE_BYTES, SUPPORTED_MIME_TYPES } from "./mime.ts";
 import type { DocumentPage, ParseReply, ParseRequest, ReadDocument } from "./protocol.ts";
+import { readInChild } from "./read-in-child.ts";
+import { joinPages } from "./text-parts.ts";
 
 /** Options of the document parser. */
 export interface DocumentParserOptions {
@@ -105,7 +103,7 @@ export function createDocumentParser(options: DocumentParserOptions = {}): Docum
       if (source.size > DOCUMENT_LIMITS.inputBytes)
         throw tooLarge(`The file is larger than ${mib(DOCUMENT_LIMITS.inputBytes)}.`);
       const recognize = (pages: readonly number[] | null): Promise<Recognized> =>
-        recognizeText(recognizer, orgId, source, pages, signal);
+        recognizer.recognize({ orgId, pages, body: source.body, signal });
       if (isImageMime(mime)) {
         const { texts, warnings } = await recognize(null);
         const text = texts.join("");
@@ -113,12 +111,10 @@ export function createDocumentParser(options: DocumentParserOptions = {}): Docum
         return { mime, text, title: null, properties: {}, pages: null, page_count: null, headings: [], warnings };
       }
       const header: ParseRequest = { mime, charset: charsetIn(request.declared ?? ""), scans: ocr };
-      const body = async (): Promise<ChildRequest> => ({ header, body: await source.body() });
-      const frame = await read(() => pool.call({ key: orgId, request: body, signal }));
-      const reply = frame.header as ParseReply;
-      if (!reply.ok) throw new DocumentError(reply.code, reply.message, { cause: reply.detail });
+      const ask = async (): Promise<ChildRequest> => ({ header, body: await source.body() });
+      const { reply, body } = await readInChild<ParseReply>(pool, { key: orgId, request: ask, signal });
       const { title, properties, pages, headings, warnings } = reply;
-      const text = frame.body.toString("utf8");
+      const text = body.toString("utf8");
       const page_count = pages?.length ?? null;
       const parsed = { mime, text, title, properties, pages, page_count, headings, warnings };
       return ocr && pages !== null ? await readScans({ ...parsed, pages }, reply.scans ?? [], recognize) : parsed;
@@ -129,28 +125,6 @@ export function createDocumentParser(options: DocumentParserOptions = {}): Docum
       await Promise.all([pool.close(), recognizer.close()]);
     },
   };
-}
-
-interface Recognized {
-  readonly texts: readonly string[];
-  readonly warnings: readonly string[];
-}
-
-async function recognizeText(
-  recognizer: Recognizer,
-  orgId: string,
-  source: ResolvedSource,
-  pages: readonly number[] | null,
-  signal: AbortSignal | undefined,
-): Promise<Recognized> {
-  const problem = recognizer.problem();
-  if (problem !== null) throw new DocumentError("ocr_not_configured", problem);
-  const header = { pages, data_dir: recognizer.dataDir };
-  const call = { orgId, header, body: () => source.body(), signal };
-  const frame = await read(() => recognizer.call(call));
-  const reply = frame.header as OcrReply;
-  if (!reply.ok) throw new DocumentError(reply.code, reply.message, { cause: reply.detail });
-  return { texts: JSON.parse(frame.body.toString("utf8")) as string[], warnings: reply.warnings };
 }
 
 /** The document with its pages without text read by character recognition. */
@@ -181,8 +155,8 @@ async function readScans(
 
 interface ResolvedSource {
   readonly size: number;
-  firstBytes(count: number): Promise<Uint8Array>;
-  body(): Promise<ChildRequest["body"]>;
+  readonly firstBytes: (count: number) => Promise<Uint8Array>;
+  readonly body: () => Promise<ChildRequest["body"]>;
 }
 
 async function resolve(source: DocumentSource): Promise<ResolvedSource> {
@@ -202,21 +176,3 @@ async function resolve(source: DocumentSource): Promise<ResolvedSource> {
     body: async () => ({ stream: await source.open(), size }),
   };
 }
-
-/** Reading has no effects, so it is retried if its process was killed from outside. Throws DocumentError. */
-async function read(call: () => Promise<Frame>): Promise<Frame> {
-  try {
-    return await withRetry(call);
-  } catch (error) {
-    const failure = error instanceof ChildPoolError ? FAILURES[error.failure] : undefined;
-    throw failure ? new DocumentError(...failure) : error;
-  }
-}
-
-/** What the end of a parser's process means for its document. */
-const FAILURES: { readonly [Failure in PoolFailure]?: readonly [DocumentErrorCode, string] } = {
-  timeout: ["document_timeout", "Reading the document takes too long."],
-  memory: ["document_too_large", "The document needs too much memory to read."],
-  output_too_large: ["document_too_large", "The document's text is too long."],
-  crashed: ["document_broken", "The document crashes the parser."],
-};

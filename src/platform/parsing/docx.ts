@@ -27,12 +27,9 @@ export async function readWordText(archive: Archive): Promise<{ text: string; he
   const keep: AddNote = (key, text) => void notes.set(key, text);
   for (const path of NOTES.flatMap(partsOf)) await read(path, () => undefined, keep);
   const parts = createTextParts();
-  const headings: DocumentHeading[] = [];
   const add: AddText = (text, level) => {
     if (parts.length > 0) parts.add("\n");
-    const char_start = parts.length;
-    parts.add(text);
-    if (level !== null) headings.push({ level, char_start, char_end: parts.length });
+    parts.add(text, level);
   };
   const said = new Set<string>();
   // Every section has its own headers and footers. They are mostly the same, and some contain only the page number.
@@ -44,5 +41,5 @@ export async function readWordText(archive: Archive): Promise<{ text: string; he
   for (const path of partsOf("header")) await read(path, addOnce);
   await read(DOCUMENT, add);
   for (const path of partsOf("footer")) await read(path, addOnce);
-  return { text: parts.toString(), headings };
+  return { text: parts.toString(), headings: parts.headings };
 }

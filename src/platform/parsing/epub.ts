@@ -4,7 +4,7 @@ import { DocumentError, tooLarge } from "./errors.ts";
 import { scanHtml } from "./html-scan.ts";
 import { DOCUMENT_LIMITS } from "./limits.ts";
 import { PropertyCollector } from "./properties.ts";
-import type { DocumentHeading, ReadDocument } from "./protocol.ts";
+import type { ReadDocument } from "./protocol.ts";
 import { createTextParts } from "./text-parts.ts";
 
 const MAX_TITLE = 500;
@@ -18,7 +18,6 @@ export async function readEpub(bytes: Uint8Array): Promise<Omit<ReadDocument, "p
   await requireReadable(archive);
   const { title, properties, chapters } = await readPackage(archive);
   const parts = createTextParts();
-  const headings: DocumentHeading[] = [];
   const warnings: string[] = [];
   for (const path of chapters) {
     const page = await archive.read(path);
@@ -31,11 +30,10 @@ export async function readEpub(bytes: Uint8Array): Promise<Omit<ReadDocument, "p
     if (parts.length > 0) parts.add("\n\n");
     const start = parts.length;
     parts.add(text);
-    for (const { level, char_start, char_end } of found) {
-      headings.push({ level, char_start: start + char_start, char_end: start + char_end });
-    }
+    for (const { level, char_start, char_end } of found)
+      parts.headings.push({ level, char_start: start + char_start, char_end: start + char_end });
   }
-  return { title, properties, text: parts.toString(), headings, warnings };
+  return { title, properties, text: parts.toString(), headings: parts.headings, warnings };
 }
 
 /** Throws for a book whose chapters are encrypted (DRM). */

@@ -4,32 +4,14 @@ import { detect } from "jschardet";
 const SAMPLE = 16 * 1024;
 const NEWLINE = 0x0a;
 
-interface Candidate {
-  /** Its name in the Encoding standard. */
-  readonly encoding: string;
-  /** Lowest confidence at which a guess counts. Multi-byte characters seldom fit by chance. */
-  readonly least: number;
-}
-
-/** Keyed by the detector's names. */
-const CANDIDATES: Readonly<Record<string, Candidate>> = {
-  cp932: { encoding: "shift_jis", least: 0.02 },
-  "euc-jp": { encoding: "euc-jp", least: 0.02 },
-  gb18030: { encoding: "gb18030", least: 0.02 },
-  big5: { encoding: "big5", least: 0.02 },
-  cp949: { encoding: "euc-kr", least: 0.02 },
-  "windows-1250": { encoding: "windows-1250", least: 0.1 },
-  "windows-1251": { encoding: "windows-1251", least: 0.1 },
-  "windows-1253": { encoding: "windows-1253", least: 0.1 },
-  "windows-1254": { encoding: "windows-1254", least: 0.1 },
-  "windows-1255": { encoding: "windows-1255", least: 0.1 },
-  "windows-1256": { encoding: "windows-1256", least: 0.1 },
-  "windows-1257": { encoding: "windows-1257", least: 0.1 },
-  cp874: { encoding: "windows-874", least: 0.1 },
-  "koi8-r": { encoding: "koi8-r", least: 0.1 },
-  "koi8-u": { encoding: "koi8-u", least: 0.1 },
-  ibm866: { encoding: "ibm866", least: 0.1 },
-};
+/** The detector's names that differ from those of the Encoding standard. */
+const STANDARD: Readonly<Record<string, string>> = { cp932: "shift_jis", cp949: "euc-kr", cp874: "windows-874" };
+/** Lowest confidence at which a guess counts, by the detector's names. Multi-byte characters seldom fit by chance. */
+const LEAST: ReadonlyMap<string, number> = new Map([
+  ...list(0.02, "cp932 euc-jp gb18030 big5 cp949"),
+  ...list(0.1, "windows-1250 windows-1251 windows-1253 windows-1254 windows-1255 windows-1256 windows-1257"),
+  ...list(0.1, "cp874 koi8-r koi8-u ibm866"),
+]);
 const NAMES = [
   ..."cp932 euc_jis_2004 gb18030 big5hkscs cp949 cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257".split(" "),
   ..."cp874 koi8-r koi8-u cp866".split(" "),
@@ -42,8 +24,8 @@ const NAMES = [
 export function guessEncoding(bytes: Uint8Array): string | null {
   const sample = tellingLines(bytes);
   const { encoding, confidence } = detect(sample, { detectEncodings: NAMES });
-  const candidate = CANDIDATES[encoding?.toLowerCase() ?? ""];
-  if (candidate !== undefined && confidence >= candidate.least) return candidate.encoding;
+  const named = encoding?.toLowerCase() ?? "";
+  if (confidence >= (LEAST.get(named) ?? Infinity)) return STANDARD[named] ?? named;
   return isWestern(sample) ? "windows-1252" : null;
 }
 
@@ -75,4 +57,8 @@ function isWestern(sample: Uint8Array): boolean {
     else if ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a) plain += 1;
   }
   return accented <= 12 || accented <= plain / 2;
+}
+
+function list(least: number, encodings: string): Array<[string, number]> {
+  return encodings.split(" ").map((encoding) => [encoding, least]);
 }

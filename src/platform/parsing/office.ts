@@ -6,7 +6,7 @@ import { DOCUMENT_LIMITS, mib } from "./limits.ts";
 import { readSlide } from "./pptx.ts";
 import { PropertyCollector } from "./properties.ts";
 import { readTexts } from "./office-xml.ts";
-import type { DocumentHeading, DocumentPage, ReadDocument } from "./protocol.ts";
+import type { DocumentPage, ReadDocument } from "./protocol.ts";
 import { createTextParts } from "./text-parts.ts";
 import { readWorkbook } from "./workbook.ts";
 
@@ -38,7 +38,6 @@ export async function readPptx(bytes: Uint8Array): Promise<OfficeText> {
     throw tooLarge(`The presentation has ${slides.length} slides; at most ${DOCUMENT_LIMITS.pages} can be read.`);
   const parts = createTextParts();
   const pages: DocumentPage[] = [];
-  const headings: DocumentHeading[] = [];
   for (const [index, slide] of slides.entries()) {
     const lines = await readSlide(archive, slide);
     if (lines === null) continue;
@@ -46,13 +45,11 @@ export async function readPptx(bytes: Uint8Array): Promise<OfficeText> {
     const char_start = parts.length;
     for (const [at, { text, isTitle }] of lines.entries()) {
       if (at > 0) parts.add("\n");
-      const start = parts.length;
-      parts.add(text);
-      if (isTitle) headings.push({ level: 1, char_start: start, char_end: parts.length });
+      parts.add(text, isTitle ? 1 : null);
     }
     pages.push({ page: index + 1, char_start, char_end: parts.length });
   }
-  return { ...(await propertiesOf(archive)), text: parts.toString(), pages, headings };
+  return { ...(await propertiesOf(archive)), text: parts.toString(), pages, headings: parts.headings };
 }
 
 /** The text of a workbook: sheets under their names, rows as lines, cells separated by tabs. Throws DocumentError. */

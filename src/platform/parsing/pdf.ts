@@ -6,7 +6,7 @@ import { DOCUMENT_LIMITS, textTooLong } from "./limits.ts";
 import { isOutOfMemory, openPdf, outOfMemory } from "./pdf-open.ts";
 import { readNotes } from "./pdf-notes.ts";
 import { joinHyphens } from "./join-hyphens.ts";
-import { joinPages } from "./join-pages.ts";
+import { joinPages } from "./text-parts.ts";
 import { PropertyCollector } from "./properties.ts";
 import type { ReadDocument } from "./protocol.ts";
 

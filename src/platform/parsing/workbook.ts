@@ -44,7 +44,6 @@ export async function readWorkbook(archive: Archive): Promise<{ text: string; he
   readTexts(await archive.read("xl/sharedStrings.xml"), "si", /^t$/, (text) => shared.push(text));
   const book: Book = { formats, shared };
   const parts = createTextParts();
-  const headings: DocumentHeading[] = [];
   for (const { name, path } of sheets) {
     const xml = await archive.read(path);
     if (xml === null) continue;
@@ -54,9 +53,7 @@ export async function readWorkbook(archive: Archive): Promise<{ text: string; he
       if (isNamed) return;
       isNamed = true;
       if (parts.length > 0) parts.add("\n");
-      const char_start = parts.length;
-      parts.add(onOneLine(name));
-      headings.push({ level: 1, char_start, char_end: parts.length });
+      parts.add(onOneLine(name), 1);
       parts.add("\n");
     };
     writeRows(xml, book, parts, begin);
@@ -65,7 +62,7 @@ export async function readWorkbook(archive: Archive): Promise<{ text: string; he
       parts.add(`${line}\n`);
     }
   }
-  return { text: parts.toString(), headings };
+  return { text: parts.toString(), headings: parts.headings };
 }
 
 interface Cell {

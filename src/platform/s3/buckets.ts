@@ -138,12 +138,8 @@ export function openBuckets({ guardedFetch, limits }: BucketsDeps, access: S3Acc
       return { etag: headers["etag"] ?? "" };
     },
     async check(ms) {
-      await call(
-        "list buckets",
-        null,
-        { method: "GET", path: "" },
-        { limits: { totalMs: ms, responseBytes: LIST_BYTES } },
-      );
+      const limits = { totalMs: ms, responseBytes: LIST_BYTES };
+      await call("list buckets", null, { method: "GET", path: "" }, { limits });
     },
   };
 }
