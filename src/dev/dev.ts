@@ -69,16 +69,8 @@ async function startAll(directory: string, lock: StateLock, stopper: Stopper): P
   // In parallel, because neither needs the other. In the background, because knowledge bases work without the model.
   const model = provideModel();
   const [postgres, temporal] = await together(
-    step(
-      "PostgreSQL",
-      () => server(usePostgres(options)),
-      ({ description }) => description,
-    ),
-    step(
-      "Temporal",
-      () => server(useTemporal(options)),
-      ({ description }) => description,
-    ),
+    step("PostgreSQL", () => server(usePostgres(options)), descriptionOf),
+    step("Temporal", () => server(useTemporal(options)), descriptionOf),
   );
   mustGoOn(stopper);
   await step(
@@ -257,6 +249,8 @@ const examplesOptions = (directory: string, state: DevState): ExamplesOptions =>
   examples: join(PACKAGE_ROOT, "examples"),
   stateFile: join(directory, "examples.json"),
 });
+
+const descriptionOf = ({ description }: Server<unknown>): string => description;
 
 /** Both results; rejects only after both have settled. */
 async function together<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {

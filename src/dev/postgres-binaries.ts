@@ -1,8 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { access, chmod, constants, readFile, stat, symlink } from "node:fs/promises";
+import { chmod, readFile, stat, symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, parse } from "node:path";
 import { pathToFileURL } from "node:url";
+import { isExecutable } from "./processes.ts";
 
 export interface PostgresBinaries {
   readonly postgres: string;
@@ -39,7 +40,7 @@ export async function findPostgres(): Promise<PostgresBinaries> {
 export async function runnablePostgres(entry: string): Promise<PostgresBinaries> {
   const binaries = (await import(pathToFileURL(entry).href)) as PostgresBinaries;
   await makeLinks(dirname(dirname(entry)));
-  for (const file of [binaries.postgres, binaries.initdb]) await makeExecutable(file);
+  for (const file of [binaries.postgres, binaries.initdb]) if (!(await isExecutable(file))) await chmod(file, 0o755);
   return { postgres: binaries.postgres, initdb: binaries.initdb };
 }
 
@@ -53,14 +54,6 @@ async function makeLinks(packageDir: string): Promise<void> {
       if (error.code !== "EEXIST") throw error;
     });
   }
-}
-
-async function makeExecutable(file: string): Promise<void> {
-  const runnable = await access(file, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-  if (!runnable) await chmod(file, 0o755);
 }
 
 /**

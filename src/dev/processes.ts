@@ -1,22 +1,20 @@
 import { spawn, spawnSync } from "node:child_process";
 import type { SpawnOptions } from "node:child_process";
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
+import { access, constants } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 const LOG_KEPT_BYTES = 10 * 1024 * 1024;
 const OUTPUT_CHARS = 16 * 1024;
 
-export interface ChildOptions {
+export interface ChildOptions extends Pick<SpawnOptions, "cwd" | "uid" | "gid"> {
   readonly command: string;
   readonly args: readonly string[];
   /** The whole environment of the process. */
   readonly env: NodeJS.ProcessEnv;
-  readonly cwd?: string;
   /** The file to which its output is appended. */
   readonly logFile: string;
-  readonly uid?: number;
-  readonly gid?: number;
 }
 
 /** A child process, with its exit as a promise. */
@@ -34,16 +32,9 @@ export interface Child {
  * Starts a process in its own process group: Ctrl-C in the terminal then reaches only the supervisor, which stops its children in order.
  * Throws if the command cannot be started.
  */
-export async function startChild(options: ChildOptions): Promise<Child> {
-  const log = openLog(options.logFile);
-  const child = spawn(options.command, options.args, {
-    env: options.env,
-    detached: true,
-    stdio: ["ignore", log, log],
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    ...(options.uid === undefined ? {} : { uid: options.uid }),
-    ...(options.gid === undefined ? {} : { gid: options.gid }),
-  });
+export async function startChild({ command, args, logFile, ...options }: ChildOptions): Promise<Child> {
+  const log = openLog(logFile);
+  const child = spawn(command, args, { ...options, detached: true, stdio: ["ignore", log, log] });
   closeSync(log);
   let running = true;
   const ended = new Promise<string>((resolve) => {
@@ -124,6 +115,14 @@ function isZombie(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** Whether this process may run a file. */
+export async function isExecutable(file: string): Promise<boolean> {
+  return access(file, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** The command line of a process, or "" if unknown; needed because a process ID may have been reused. */

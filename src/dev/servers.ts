@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { startPostgres } from "./postgres.ts";
 import type { RunningPostgres } from "./postgres.ts";
 import { supervise } from "./supervisor.ts";
+import type { Part, Supervised } from "./supervisor.ts";
 import { findTemporal } from "./temporal-binary.ts";
 import { startTemporal, untilTemporalAnswers } from "./temporal.ts";
 import type { RunningTemporal } from "./temporal.ts";
@@ -27,17 +28,10 @@ export interface Server<Address> {
 export async function usePostgres(options: ServerOptions): Promise<Server<string>> {
   const given = process.env["DATABASE_URL"];
   if (given) return { address: given, description: "yours (DATABASE_URL)", stop: async () => undefined };
-  const supervised = await supervise<RunningPostgres>({
-    name: "PostgreSQL",
-    say: options.say,
-    onStart: (part) => options.note("PostgreSQL", part.pid),
-    // Api and worker keep the URL that they were started with, so a restarted server must use the same port.
-    start: async (last) =>
-      samePort(
-        await startPostgres({ dir: join(options.directory, "postgres"), port: last?.port ?? PORTS.postgres }),
-        last,
-      ),
-  });
+  const dir = join(options.directory, "postgres");
+  const supervised = await superviseServer<RunningPostgres>("PostgreSQL", options, (last) =>
+    startPostgres({ dir, port: last?.port ?? PORTS.postgres }),
+  );
   return {
     address: supervised.first.url,
     description: `127.0.0.1:${supervised.first.port}`,
@@ -66,25 +60,30 @@ export async function useTemporal(options: ServerOptions): Promise<Server<Tempor
     };
   }
   const binary = await findTemporal({ say: options.say });
-  const supervised = await supervise<RunningTemporal>({
-    name: "Temporal",
-    say: options.say,
-    onStart: (part) => options.note("Temporal", part.pid),
-    start: async (last) => {
-      const dir = join(options.directory, "temporal");
-      const wanted = last ?? { port: PORTS.temporal, uiPort: PORTS.temporalUi };
-      return samePort(await startTemporal({ binary, dir, port: wanted.port, uiPort: wanted.uiPort }), last);
-    },
+  const dir = join(options.directory, "temporal");
+  const supervised = await superviseServer<RunningTemporal>("Temporal", options, (last) => {
+    const { port, uiPort } = last ?? { port: PORTS.temporal, uiPort: PORTS.temporalUi };
+    return startTemporal({ binary, dir, port, uiPort });
   });
   const { address, ui } = supervised.first;
   return { address: { address, ui }, description: `${address}, binary ${binary}`, stop: () => supervised.stop() };
 }
 
-async function samePort<P extends { readonly port: number; stop(): Promise<void> }>(
-  part: P,
-  last: P | undefined,
-): Promise<P> {
-  if (last === undefined || part.port === last.port) return part;
-  await part.stop();
-  throw new Error(`port ${last.port} is in use now`);
+/** Api and worker keep the address that they were started with, so a restarted server must use the same port. */
+function superviseServer<P extends Part & { readonly port: number }>(
+  name: string,
+  { say, note }: ServerOptions,
+  start: (last: P | undefined) => Promise<P>,
+): Promise<Supervised<P>> {
+  return supervise<P>({
+    name,
+    say,
+    onStart: ({ pid }) => note(name, pid),
+    async start(last) {
+      const part = await start(last);
+      if (last === undefined || part.port === last.port) return part;
+      await part.stop();
+      throw new Error(`port ${last.port} is in use now`);
+    },
+  });
 }

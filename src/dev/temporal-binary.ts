@@ -1,10 +1,10 @@
 import { spawnSync } from "node:child_process";
-import { access, constants, mkdir, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { whileInstalling } from "./install-lock.ts";
-import { runProgram } from "./processes.ts";
+import { isExecutable, runProgram } from "./processes.ts";
 import type { Ended } from "./processes.ts";
 
 /** Folder for downloads, shared by every checkout on a machine. */
@@ -137,13 +137,6 @@ async function firstExecutable(searchPath: string, name: string): Promise<string
     if (await isExecutable(join(folder, name))) return join(folder, name);
   }
   return undefined;
-}
-
-async function isExecutable(file: string): Promise<boolean> {
-  return access(file, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** Why a program failed, in its own words if it wrote any. */

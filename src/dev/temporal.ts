@@ -162,12 +162,10 @@ export async function untilTemporalAnswers(address: string, timeoutMs: number): 
 }
 
 async function accepts(address: string): Promise<boolean> {
-  const [host, port] = [
-    address.slice(0, address.lastIndexOf(":")),
-    Number(address.slice(address.lastIndexOf(":") + 1)),
-  ];
+  const colon = address.lastIndexOf(":");
+  const target = { host: address.slice(0, colon), port: Number(address.slice(colon + 1)) };
   return new Promise((done) => {
-    const socket = connect({ host, port, timeout: 2000 });
+    const socket = connect({ ...target, timeout: 2000 });
     const finish = (answer: boolean) => (): void => {
       socket.destroy();
       done(answer);
