@@ -6,31 +6,24 @@ import type { LinkedAbort } from "../src/platform/linked-abort.ts";
 /** Heartbeat details that an activity keeps from attempt to attempt. */
 interface Carried {
   /** Attempts handed back to Temporal before they started; see shares.ts. */
-  readonly handed_back?: number;
+  readonly handed_back: number;
   /** Attempts that hit a bug; see faults.ts. */
-  readonly faults?: number;
+  readonly faults: number;
   /** Attempts that ended with an error which was reported to Temporal. */
-  readonly answered?: number;
+  readonly answered: number;
 }
 
 /** A node fails after this many attempts that ended without a result or an error. */
 const MAX_UNANSWERED = 5;
 
-function carried({ info }: Pick<Context, "info">): Carried {
-  return (info.heartbeatDetails as Carried | undefined) ?? {};
-}
-
-export function handedBack(context: Pick<Context, "info">): number {
-  return carried(context).handed_back ?? 0;
-}
-
-export function faultsBefore(context: Pick<Context, "info">): number {
-  return carried(context).faults ?? 0;
+export function carried({ info }: Pick<Context, "info">): Carried {
+  const { handed_back = 0, faults = 0, answered = 0 } = (info.heartbeatDetails ?? {}) as Partial<Carried>;
+  return { handed_back, faults, answered };
 }
 
 /** The number of started attempts, including this one. Temporal's own count includes attempts that were handed back. */
 export function attemptOf(context: Pick<Context, "info">): number {
-  return context.info.attempt - handedBack(context);
+  return context.info.attempt - carried(context).handed_back;
 }
 
 /**
@@ -38,7 +31,7 @@ export function attemptOf(context: Pick<Context, "info">): number {
  * dead. Such a node must not crash one worker after the other.
  */
 export function requireAnswers(context: Pick<Context, "info">): void {
-  const unanswered = attemptOf(context) - 1 - (carried(context).answered ?? 0);
+  const unanswered = attemptOf(context) - 1 - carried(context).answered;
   if (unanswered < MAX_UNANSWERED) return;
   throw new NodeFailure(
     "worker_lost",
@@ -55,7 +48,7 @@ export function countAnswers<Input, Output>(
       return await work(input);
     } catch (error) {
       const context = Context.current();
-      beat(context, { answered: (carried(context).answered ?? 0) + 1 });
+      beat(context, { answered: carried(context).answered + 1 });
       throw error;
     }
   };
@@ -63,12 +56,9 @@ export function countAnswers<Input, Output>(
 
 /** Sends a heartbeat with the kept details. */
 export function beat(context: Context, more: object = {}): void {
-  const kept = Object.fromEntries(Object.entries(carried(context)).filter(([name, n]) => COUNTS.has(name) && n !== 0));
+  const kept = Object.fromEntries(Object.entries(carried(context)).filter(([, count]) => count !== 0));
   context.heartbeat({ ...kept, ...more });
 }
-
-/** The details that every heartbeat repeats. */
-const COUNTS: ReadonlySet<string> = new Set<keyof Carried>(["handed_back", "faults", "answered"]);
 
 const MIN_BEAT_MS = 1000;
 /** Temporal notices a dead worker after 10 s, so two heartbeats may be lost. */

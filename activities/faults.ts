@@ -6,7 +6,7 @@ import { isBusy } from "../src/platform/children/child-pool.ts";
 import { redactSecrets } from "../src/platform/logging/redaction.ts";
 import { RunsNotSettled } from "../src/services/evals/run-experiment.ts";
 import { isConnectionError } from "../src/stores/db.ts";
-import { beat, faultsBefore } from "./attempts.ts";
+import { beat, carried } from "./attempts.ts";
 import { wrapEach } from "./wrap-each.ts";
 
 /** A bug may be transient, so a job fails only after this many attempts that hit one. */
@@ -57,7 +57,7 @@ function jobErrorOf({ type, message }: ApplicationFailure): JobError {
 function finalFailure(activity: string, error: unknown, context: Context): ApplicationFailure | null {
   if (error instanceof CancelledFailure || context.cancellationSignal.aborted || isWaiting(error)) return null;
   if (error instanceof ApplicationFailure) return error.nonRetryable ? error : null;
-  const faults = faultsBefore(context) + 1;
+  const faults = carried(context).faults + 1;
   if (faults < MAX_FAULTS) {
     // Counted in a heartbeat, whose details the next attempt receives.
     beat(context, { faults });

@@ -1,20 +1,13 @@
-import type { Config } from "../src/config.ts";
-import type { BlobStore } from "../src/platform/blobs/blobs.ts";
+import type { Parts } from "../src/services/parts.ts";
 import { createPlanCache } from "../src/services/projects/plans.ts";
 import type { PlanCache } from "../src/services/projects/plans.ts";
 import { createRunRecorder } from "../src/services/runs/run-recorder.ts";
 import type { RunRecorder, RunRecorderDeps } from "../src/services/runs/run-recorder.ts";
 import type { RunTraces } from "../src/services/runs/run-traces.ts";
 import type { StartInputs } from "../src/services/runs/start-inputs.ts";
-import type { Database } from "../src/stores/db.ts";
 
-export interface RecordingDeps {
-  readonly config: Config;
-  readonly db: Database;
-  readonly blobs: BlobStore;
-  readonly feed: RunRecorderDeps["feed"];
-  readonly observer: RunRecorderDeps["observer"];
-  readonly traces: RunTraces;
+export interface RecordingDeps
+  extends Parts<"config" | "db" | "blobs" | "feed">, Pick<RunRecorderDeps, "observer" | "traces"> {
   readonly startInputs: StartInputs;
 }
 

@@ -4,7 +4,7 @@ import { DEFAULT_NODE_TIMEOUT_MS, NODE_GRACE_MS } from "../src/domain/flow/plan/
 import { createShares } from "../src/domain/shares.ts";
 import type { Asked } from "../src/domain/shares.ts";
 import { PRIORITY_KEYS } from "../src/domain/urgency.ts";
-import { beat, handedBack } from "./attempts.ts";
+import { beat, carried } from "./attempts.ts";
 import { createLines } from "./lines.ts";
 import { wrapEach } from "./wrap-each.ts";
 
@@ -19,7 +19,7 @@ const LEFT_BY_BATCH = 16;
 /** Hands a task back to Temporal before it starts; it returns after `nextRetryDelay`, here or at another worker. */
 export function handBack(context: Context, message: string, nextRetryDelay: Duration): never {
   // Counted in a heartbeat, whose details the next attempt receives.
-  beat(context, { handed_back: handedBack(context) + 1 });
+  beat(context, { handed_back: carried(context).handed_back + 1 });
   throw ApplicationFailure.create({ message, type: "over_share", nextRetryDelay, category: "BENIGN" });
 }
 

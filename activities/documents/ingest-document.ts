@@ -3,15 +3,12 @@ import { isMediaType } from "../../src/domain/media/media.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { IngestInput } from "../../src/domain/documents/document.ts";
 import { BlobNotFound, storeValue } from "../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { redactSecrets } from "../../src/platform/logging/redaction.ts";
-import type { Database } from "../../src/stores/db.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import { getDocument, markError, markIndexed } from "../../src/stores/documents/documents.ts";
-import type { ParseDocument } from "./parse-document.ts";
+import type { ParseDocument } from "../parse-document.ts";
 
-export interface IngestDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
+export interface IngestDeps extends Parts<"db" | "blobs"> {
   readonly parse: ParseDocument;
 }
 

@@ -1,9 +1,9 @@
 import { ApplicationFailure, CancelledFailure, Context } from "@temporalio/activity";
-import type { Logger } from "../../src/platform/logging/logger.ts";
 import { eraseForTurn } from "../../src/services/erasures/erase-user.ts";
 import type { EraseDeps } from "../../src/services/erasures/erase.ts";
 import type { PurgeDeps } from "../../src/services/house/purge.ts";
 import { runPurge } from "../../src/services/house/purges.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import { whileBeating } from "../attempts.ts";
 import { reporting } from "../jobs.ts";
 import type { HouseActivities } from "./types.ts";
@@ -12,8 +12,7 @@ import type { OnActivityFailure } from "../observe-failures.ts";
 import { shareOut } from "../shares.ts";
 import { wrapEach } from "../wrap-each.ts";
 
-export interface HouseDeps extends EraseDeps, Omit<PurgeDeps, "isClosed"> {
-  readonly logger: Logger;
+export interface HouseDeps extends EraseDeps, Omit<PurgeDeps, "isClosed">, Parts<"logger"> {
   /** Aborts as soon as the process begins to stop. */
   readonly stopping: AbortSignal;
   readonly onFailure: OnActivityFailure;

@@ -1,21 +1,19 @@
 import { readDocumentMetadata } from "../../src/domain/knowledge/document-metadata.ts";
 import type { IngestStep, ResourceInput } from "../../src/domain/knowledge/ingest.ts";
 import { BlobNotFound } from "../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import type { DocumentParser, ParsedDocument } from "../../src/platform/parsing/document-parser.ts";
 import { DocumentError } from "../../src/platform/parsing/errors.ts";
 import { storeExtractedText } from "../../src/services/knowledge/extracted-text.ts";
-import type { Database } from "../../src/stores/db.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import { findKnowledgeBase } from "../../src/stores/knowledge/knowledge-bases.ts";
 import type { KnowledgeBaseRow } from "../../src/stores/knowledge/knowledge-bases.ts";
 import { markResource } from "../../src/stores/knowledge/resources.ts";
 import type { ResourceRow } from "../../src/stores/knowledge/resources.ts";
 import { ResourceFailure } from "../../src/domain/knowledge/resource-failure.ts";
+import { blobSource } from "../parse-document.ts";
 import { takeStep } from "./resource-step.ts";
 
-export interface ExtractDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
+export interface ExtractDeps extends Parts<"db" | "blobs"> {
   readonly parser: DocumentParser;
 }
 
@@ -47,11 +45,10 @@ export function createExtractResource({ db, blobs, parser }: ExtractDeps) {
     signal: AbortSignal,
   ): Promise<ParsedDocument> {
     const { org_id, source, resource_path, content_mime } = resource;
-    const key = resource.blob_key ?? "";
     try {
       return await parser.parse({
         orgId: org_id,
-        source: { size: await blobs.size(key), open: async (range) => (await blobs.openRead(key, range)).stream },
+        source: await blobSource(blobs, resource.blob_key ?? ""),
         // Only an upload's name says something about its type; the types of pages and texts were decided when they were
         // stored.
         filename: source === "upload" ? resource_path : null,

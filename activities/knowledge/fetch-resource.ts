@@ -1,16 +1,12 @@
 import type { IngestStep, ResourceInput } from "../../src/domain/knowledge/ingest.ts";
-import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { fetchPage } from "../../src/services/knowledge/fetch-page.ts";
 import type { PageDeps } from "../../src/services/knowledge/fetch-page.ts";
-import type { Database } from "../../src/stores/db.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import { storeContent } from "../../src/stores/knowledge/resource-ingest.ts";
 import { markResource } from "../../src/stores/knowledge/resources.ts";
 import { takeStep } from "./resource-step.ts";
 
-export interface FetchDeps extends PageDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
-}
+export type FetchDeps = PageDeps & Parts<"db" | "blobs">;
 
 /** Fetches and stores the content of a resource with a URL. The bytes of an upload or a text are already stored. */
 export function createFetchResource({ db, blobs, ...pages }: FetchDeps) {

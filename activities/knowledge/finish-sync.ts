@@ -1,5 +1,6 @@
 import type { SyncError, SyncInput, SyncStep } from "../../src/domain/knowledge/sync.ts";
 import { recordSyncEnd, requestSync } from "../../src/services/knowledge/sync.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import { activateIndex, listIndexes } from "../../src/stores/knowledge/indexes.ts";
 import { lockKnowledgeBase } from "../../src/stores/knowledge/knowledge-bases.ts";
 import { addIndexItems, findIndexGap, findUnlistedSource } from "../../src/stores/knowledge/sync-items.ts";
@@ -10,7 +11,6 @@ import { Context } from "@temporalio/activity";
 import { digestId } from "../../src/domain/derived-id.ts";
 import { Problem } from "../../src/domain/errors.ts";
 import { firstIdOf } from "../../src/domain/uuid.ts";
-import type { Database } from "../../src/stores/db.ts";
 
 /**
  * Ends a sync. A new index replaces the old one in the same transaction, but only once it holds every resource that is
@@ -52,7 +52,7 @@ export function createFinishSync(deps: SyncStepDeps) {
 }
 
 /** Starts the sync of a schedule, once for all attempts; does nothing if a sync is running or the knowledge base is deleted. */
-export function createBeginScheduledSync({ db }: { readonly db: Database }) {
+export function createBeginScheduledSync({ db }: Parts<"db">) {
   return async function beginScheduledSync(base: Omit<SyncInput, "sync_id">): Promise<void> {
     const { scheduledTimestampMs, workflowExecution } = Context.current().info;
     const sync_id = digestId(firstIdOf(scheduledTimestampMs), workflowExecution?.runId ?? "");

@@ -5,11 +5,11 @@ import { resourceEvent } from "../../src/domain/knowledge/ingest.ts";
 import type { IngestStep, ResourceInput } from "../../src/domain/knowledge/ingest.ts";
 import type { IndexingParams, NewChunk } from "../../src/domain/knowledge/knowledge-base.ts";
 import { BlobNotFound } from "../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { EmbeddingError } from "../../src/platform/embeddings/types.ts";
 import type { IndexDeps } from "../../src/services/knowledge/deps.ts";
 import { loadExtractedText } from "../../src/services/knowledge/extracted-text.ts";
 import { indexResource as indexChunks } from "../../src/services/knowledge/index-resource.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import { listIndexes } from "../../src/stores/knowledge/indexes.ts";
 import type { IndexRow } from "../../src/stores/knowledge/indexes.ts";
 import { insertEvent } from "../../src/stores/outbox.ts";
@@ -18,8 +18,7 @@ import { attemptOf, beat } from "../attempts.ts";
 import { takeStep } from "./resource-step.ts";
 import { nextSlice } from "../../src/platform/slices.ts";
 
-export interface IndexResourceDeps {
-  readonly blobs: BlobStore;
+export interface IndexResourceDeps extends Parts<"blobs"> {
   readonly knowledge: IndexDeps;
   /** Most attempts while the embedding model does not respond. */
   readonly maxAttempts: number;

@@ -77,13 +77,7 @@ export function createListSync(deps: ListSyncDeps) {
       if (state === "building") await retireIndex(connection, index_no);
     }
     const { embedding_model } = params.embedding_params;
-    await insertIndex(connection, {
-      org_id,
-      knowledge_base_id,
-      state: "building",
-      params,
-      embedding_model,
-      dimensions: null,
-    });
+    const index = { org_id, knowledge_base_id, state: "building", params, embedding_model, dimensions: null } as const;
+    await insertIndex(connection, index);
   }
 }

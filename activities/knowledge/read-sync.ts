@@ -3,11 +3,11 @@ import { uuidv7 } from "uuidv7";
 import { ResourceFailure } from "../../src/domain/knowledge/resource-failure.ts";
 import type { SyncError, SyncInput, SyncOutcome, SyncStep } from "../../src/domain/knowledge/sync.ts";
 import { eachAtOnce } from "../../src/platform/at-once.ts";
-import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { redactSecrets } from "../../src/platform/logging/redaction.ts";
 import type { FetchedPage, PageAnswer } from "../../src/services/knowledge/fetch-page.ts";
 import { deleteResource } from "../../src/services/knowledge/remove.ts";
 import { resourceIdentity } from "../../src/services/knowledge/ingest.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import type { Db } from "../../src/stores/db.ts";
 import { holdKnowledgeBases } from "../../src/stores/knowledge/knowledge-bases.ts";
 import {
@@ -33,9 +33,7 @@ import { wantStarts } from "../../src/stores/starts/workflow-starts.ts";
 import { takeSyncStep } from "./sync-step.ts";
 import type { SyncContext, SyncStepDeps } from "./sync-step.ts";
 
-export interface ReadSyncDeps extends SyncStepDeps {
-  readonly blobs: BlobStore;
-}
+export type ReadSyncDeps = SyncStepDeps & Parts<"blobs">;
 
 /** Documents of one sync that are indexed concurrently. */
 const WINDOW = 50;

@@ -9,17 +9,16 @@ import { createSiteClient } from "../../src/services/knowledge/sources/site-clie
 import type { SiteClient, SiteDeps } from "../../src/services/knowledge/sources/site-client.ts";
 import type { KnowledgeSource } from "../../src/services/knowledge/sources/source.ts";
 import { createWebsiteSource } from "../../src/services/knowledge/sources/website.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import { bucketsOf, noted } from "../../src/services/providers/remote-buckets.ts";
 import type { ConnectionResolver, ResolvedConnection } from "../../src/services/providers/resolve-connection.ts";
-import type { Database } from "../../src/stores/db.ts";
 import { findKnowledgeBase } from "../../src/stores/knowledge/knowledge-bases.ts";
 import type { KnowledgeBaseRow } from "../../src/stores/knowledge/knowledge-bases.ts";
 import { findSyncToWorkOn, sourcesOfSync } from "../../src/stores/knowledge/syncs.ts";
 import type { SyncWork } from "../../src/stores/knowledge/syncs.ts";
 import { stopWith } from "../attempts.ts";
 
-export interface SyncStepDeps extends SiteDeps {
-  readonly db: Database;
+export interface SyncStepDeps extends SiteDeps, Parts<"db"> {
   readonly connections: ConnectionResolver;
 }
 

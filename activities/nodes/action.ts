@@ -2,12 +2,11 @@ import { actionSpec } from "../../src/domain/flow/nodes/action.ts";
 import type { ActionConfig } from "../../src/domain/flow/nodes/action.ts";
 import type { ExecuteAction } from "../../src/domain/providers/action-run.ts";
 import { redactJson } from "../../src/platform/logging/redaction.ts";
-import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import type { NodeExecutor } from "./executor.ts";
 import { renderInside, renderTemplates } from "./templates.ts";
 
-export interface ActionNodeDeps {
-  readonly evaluation: Evaluation;
+export interface ActionNodeDeps extends Parts<"evaluation"> {
   readonly executeAction: ExecuteAction;
 }
 

@@ -1,17 +1,15 @@
 import type { CodeConfig } from "../../src/domain/flow/nodes/code.ts";
 import { requireStorable } from "../../src/domain/storable.ts";
-import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import type { Sandbox } from "../../src/platform/sandbox/sandbox.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import type { NodeExecutor } from "./executor.ts";
 
-/** Executes `code` nodes: arguments by CEL, then the script in the sandbox. Fails like Sandbox.run and CEL. */
-export function createCodeExecutor({
-  sandbox,
-  evaluation,
-}: {
+export interface CodeDeps extends Parts<"evaluation"> {
   readonly sandbox: Sandbox;
-  readonly evaluation: Evaluation;
-}): NodeExecutor<CodeConfig> {
+}
+
+/** Executes `code` nodes: arguments by CEL, then the script in the sandbox. Fails like Sandbox.run and CEL. */
+export function createCodeExecutor({ sandbox, evaluation }: CodeDeps): NodeExecutor<CodeConfig> {
   return async function executeCode({ org_id, config, scope, signal }) {
     const names = Object.keys(config.args);
     const sources = Object.values(config.args).map((source) => ({ language: "cel" as const, source }));

@@ -101,11 +101,19 @@ export function fetchFailure(error: unknown): unknown {
   return new NodeFailure("http_failed", error.message, { upstream: true, retryable: error.retryable, cause: error });
 }
 
-/** The response of a request whose status is 2xx. Throws NodeFailure otherwise. */
-export async function fetchOk(guarded: Pick<GuardedFetch, "fetch">, request: GuardedRequest): Promise<GuardedResponse> {
-  const response = await guarded.fetch(request).catch((error: unknown) => {
+/** Sends a request. Throws NodeFailure if there is no response. */
+export async function sendRequest(
+  guarded: Pick<GuardedFetch, "fetch">,
+  request: GuardedRequest,
+): Promise<GuardedResponse> {
+  return await guarded.fetch(request).catch((error: unknown) => {
     throw fetchFailure(error);
   });
+}
+
+/** The response of a request whose status is 2xx. Throws NodeFailure otherwise. */
+export async function fetchOk(guarded: Pick<GuardedFetch, "fetch">, request: GuardedRequest): Promise<GuardedResponse> {
+  const response = await sendRequest(guarded, request);
   if (response.status < 200 || response.status > 299) throw statusFailure(response);
   return response;
 }

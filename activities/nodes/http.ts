@@ -1,19 +1,13 @@
 import { httpSpec } from "../../src/domain/flow/nodes/http.ts";
 import type { HttpConfig } from "../../src/domain/flow/nodes/http.ts";
-import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
-import type { GuardedFetch, GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import { FOR_A_VALUE } from "../fetch-limits.ts";
 import type { NodeExecutor } from "./executor.ts";
 import { outgoing, renderRequest, secretsOf, requestPreview } from "./http-request.ts";
-import { fetchFailure, readableBody, readableHeaders, statusFailure } from "./http-response.ts";
+import { readableBody, readableHeaders, sendRequest, statusFailure } from "./http-response.ts";
 import { renderTemplates } from "./templates.ts";
 
-export interface HttpDeps {
-  readonly evaluation: Evaluation;
-  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
-  /** Millrace's own, for the User-Agent. */
-  readonly version: string;
-}
+export type HttpDeps = Parts<"evaluation" | "guardedFetch" | "version">;
 
 /**
  * Executes `http` nodes. Every request carries the node's Idempotency-Key, the same on each retry, unless the flow sets
@@ -27,12 +21,7 @@ export function createHttpExecutor({ evaluation, guardedFetch, version }: HttpDe
       "user-agent": `Millrace/${version}`,
       "idempotency-key": idempotency_key,
     });
-    let response: GuardedResponse;
-    try {
-      response = await guardedFetch.fetch({ ...outgoing(request), limits: FOR_A_VALUE, signal });
-    } catch (error) {
-      throw fetchFailure(error);
-    }
+    const response = await sendRequest(guardedFetch, { ...outgoing(request), limits: FOR_A_VALUE, signal });
     if (!isExpected(response.status, config.expect_status)) throw statusFailure(response, secretsOf(request));
     const { status } = response;
     return {

@@ -1,6 +1,7 @@
 import type { ImageConfig } from "../../src/domain/flow/nodes/image.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { ModelCaller } from "../../src/services/models/call-model.ts";
+import type { ParseDocument } from "../parse-document.ts";
 import { accountOf } from "./ask-model.ts";
 import type { NodeExecutor } from "./executor.ts";
 import type { LoadMedia } from "./media.ts";
@@ -11,16 +12,11 @@ export type GivenImage = ImageConfig & { readonly node_id: string; readonly give
 export interface ImageDeps {
   readonly models: ModelCaller;
   readonly load: LoadMedia;
-  /** Recognises the text in a picture. */
-  readonly recognise: (
-    bytes: Buffer,
-    type: string,
-    options: { readonly org_id: string; readonly signal: AbortSignal },
-  ) => Promise<{ readonly text: string }>;
+  readonly parse: ParseDocument;
 }
 
 /** Executes `image` nodes by a vision model, or by character recognition in this process. */
-export function createImageExecutor({ models, load, recognise }: ImageDeps): NodeExecutor<GivenImage> {
+export function createImageExecutor({ models, load, parse }: ImageDeps): NodeExecutor<GivenImage> {
   return async (execution) => {
     const { org_id, project_id, config, scope, signal } = execution;
     const { node_id, given, mode, prompt } = config;
@@ -28,7 +24,8 @@ export function createImageExecutor({ models, load, recognise }: ImageDeps): Nod
     const { bytes, type } = await load("image", given, { org_id, project_id, user_id, node_id, signal });
     const inputs = { image: { type, bytes: bytes.length } };
     if (mode === "ocr") {
-      const { text } = await recognise(bytes, type, { org_id, signal }).catch((error: unknown) => {
+      const picture = { org_id, content: { bytes }, filename: null, declared: type, ocr: true, signal };
+      const { text } = await parse(picture).catch((error: unknown) => {
         if (error instanceof NodeFailure && error.code === "document_empty") return { text: "" };
         throw error;
       });

@@ -6,15 +6,15 @@ import { knowledgeQuerySchema } from "../../src/domain/knowledge/query.ts";
 import type { KnowledgeAnswer, KnowledgeQuery } from "../../src/domain/knowledge/query.ts";
 import type { Json, JsonObject } from "../../src/domain/json.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
-import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
+import { unlessAborted } from "../../src/platform/linked-abort.ts";
 import type { QueryDeps } from "../../src/services/knowledge/deps.ts";
 import { requireKnowledgeBase } from "../../src/services/knowledge/knowledge-bases.ts";
 import { queryKnowledgeBase } from "../../src/services/knowledge/query.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import type { NodeExecutor } from "./executor.ts";
 import { renderInside, renderTemplates } from "./templates.ts";
 
-export interface KnowledgeNodeDeps {
-  readonly evaluation: Evaluation;
+export interface KnowledgeNodeDeps extends Parts<"evaluation"> {
   readonly knowledge: QueryDeps;
 }
 
@@ -28,7 +28,7 @@ export type QueryKnowledge = (
 
 export function createKnowledgeQuery(knowledge: QueryDeps): QueryKnowledge {
   return async (orgId, knowledgeBaseId, query, signal) => {
-    const { results } = await settled(signal, ask(knowledge, orgId, knowledgeBaseId, parseQuery(query)));
+    const { results } = await unlessAborted(signal, ask(knowledge, orgId, knowledgeBaseId, parseQuery(query)));
     return { results, text: textOfResults(results) } as unknown as Json;
   };
 }
@@ -39,7 +39,7 @@ export function createKnowledgeExecutor({ evaluation, knowledge }: KnowledgeNode
     const rendered = await renderTemplates(evaluation, org_id, knowledgeSpec.expressions(config), scope);
     const query = readQuery(config, rendered);
     const include = [...new Set([...query.include, "text" as const])];
-    const answer = await settled(signal, ask(knowledge, org_id, config.knowledge_base_id, { ...query, include }));
+    const answer = await unlessAborted(signal, ask(knowledge, org_id, config.knowledge_base_id, { ...query, include }));
     const citations = citationsOf(config.knowledge_base_id, answer.results);
     const results = query.include.includes("text")
       ? answer.results
@@ -92,20 +92,5 @@ async function ask(
       throw new NodeFailure("upstream_failed", error.message, { ...options, retryable: true, upstream: true });
     }
     throw new NodeFailure("invalid_query", error.message, options);
-  }
-}
-
-/** The result of the work, or the signal's reason if that comes first. */
-async function settled<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  signal.throwIfAborted();
-  let onAbort: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason as Error);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
   }
 }

@@ -3,12 +3,11 @@ import { cel } from "../../src/domain/flow/nodes/spec.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { ChatImage, ChatMessage } from "../../src/domain/models/chat.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
-import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import type { NodeExecution } from "./executor.ts";
 import type { LoadMedia } from "./media.ts";
 
-export interface ImagesDeps {
-  readonly evaluation: Evaluation;
+export interface ImagesDeps extends Parts<"evaluation"> {
   readonly load: LoadMedia;
 }
 

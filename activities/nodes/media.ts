@@ -2,11 +2,9 @@ import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { MEDIA_PROBE_BYTES, MEDIA_TYPES, mediaType, readMedia } from "../../src/domain/media/media.ts";
 import type { MediaKind } from "../../src/domain/media/media.ts";
 import { BlobNotFound, readPart } from "../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
-import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import { findUpload, noUpload } from "../../src/services/documents/find-upload.ts";
 import type { UploadReader } from "../../src/services/documents/find-upload.ts";
-import type { Database } from "../../src/stores/db.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import { UNTIL_STOPPED } from "../fetch-limits.ts";
 import { fetchOk } from "./http-response.ts";
 
@@ -24,12 +22,7 @@ export interface MediaReader extends UploadReader {
 /** Loads the file that an input or expression names; throws NodeFailure if it does not exist or is of another media kind. */
 export type LoadMedia = (kind: MediaKind, value: string, reader: MediaReader) => Promise<Media>;
 
-export interface MediaDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
-  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
-  /** Millrace's own, for the User-Agent. */
-  readonly version: string;
+export interface MediaDeps extends Parts<"db" | "blobs" | "guardedFetch" | "version"> {
   readonly maxBytes: number;
 }
 

@@ -6,19 +6,15 @@ import type { Json } from "../../src/domain/json.ts";
 import type { Citation } from "../../src/domain/knowledge/citations.ts";
 import { CITE_SOURCES, citedIn, numberedFrom } from "../../src/domain/knowledge/sources.ts";
 import type { ChatMessage } from "../../src/domain/models/chat.ts";
-import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import { recall, remember } from "../../src/services/models/memory.ts";
 import type { Remembering } from "../../src/services/models/memory.ts";
-import type { Database } from "../../src/stores/db.ts";
 import type { NodeExecution } from "./executor.ts";
 import { conversation } from "./llm-messages.ts";
 import type { Scope } from "../../src/domain/flow/scope.ts";
 import type { FoundSources } from "../../src/domain/knowledge/sources.ts";
+import type { Parts } from "../../src/services/parts.ts";
 
-export interface ConversationDeps {
-  readonly db: Database;
-  readonly evaluation: Evaluation;
-}
+export type ConversationDeps = Parts<"db" | "evaluation">;
 
 /** The model's instructions and sources before its first question. */
 export interface Opening {
@@ -68,7 +64,7 @@ export function citationsIn(text: string, json: Json, sources: readonly Citation
 
 /** Stores the question and answer of a node with a memory. */
 export async function closeConversation(
-  { db }: Pick<ConversationDeps, "db">,
+  { db }: Parts<"db">,
   execution: NodeExecution<LlmConfig>,
   path: string,
   question: string,

@@ -1,10 +1,11 @@
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Json } from "../../src/domain/json.ts";
-import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import { decodeText, withoutControls } from "../../src/platform/parsing/decode-text.ts";
 import { DOCX, MAIL, PPTX, XLSX, detectMime } from "../../src/platform/parsing/mime.ts";
 import { redactUrl } from "../../src/platform/logging/redaction.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import { FOR_A_VALUE } from "../fetch-limits.ts";
+import type { DocumentToParse } from "../parse-document.ts";
 import type { NodeExecutor } from "./executor.ts";
 import { contentType, fetchOk, storable } from "./http-response.ts";
 
@@ -13,21 +14,9 @@ export interface ResolvedUrlConfig {
   readonly url: string;
 }
 
-/**
- * Reads HTML, PDF and Office files, in a child process with limits, because the files may be hostile. Throws errors
- * that fail the node.
- */
-export type ParseDocument = (
-  bytes: Uint8Array,
-  mime: string,
-  options: { readonly org_id: string; readonly charset: string | null; readonly signal: AbortSignal },
-) => Promise<{ readonly text: string; readonly title?: string | null }>;
-
-export interface UrlDeps {
-  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
-  readonly parseDocument: ParseDocument;
-  /** Millrace's own, for the User-Agent. */
-  readonly version: string;
+export interface UrlDeps extends Parts<"guardedFetch" | "version"> {
+  /** Reads HTML, PDF and Office files. Throws errors that fail the node. */
+  readonly parse: (document: DocumentToParse) => Promise<{ readonly text: string; readonly title?: string | null }>;
 }
 
 const ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/*;q=0.9, application/json;q=0.9, */*;q=0.5";
@@ -59,14 +48,21 @@ async function read(
   deps: UrlDeps,
   bytes: Buffer,
   mime: string,
-  options: Parameters<ParseDocument>[2],
+  {
+    org_id,
+    charset,
+    signal,
+  }: { readonly org_id: string; readonly charset: string | null; readonly signal: AbortSignal },
 ): Promise<{ text: string; title?: string | null }> {
-  if (IN_CHILD.has(mime)) return await deps.parseDocument(bytes, mime, options);
+  if (IN_CHILD.has(mime)) {
+    const declared = charset ? `${mime}; charset=${charset}` : mime;
+    return await deps.parse({ org_id, content: { bytes }, filename: null, declared, signal });
+  }
   if (!AS_IS.has(mime)) {
     throw new NodeFailure("unsupported_content_type", `Content of type ${mime} contains no readable text.`);
   }
   try {
-    return { text: withoutControls(decodeText(bytes, options.charset)) };
+    return { text: withoutControls(decodeText(bytes, charset)) };
   } catch (error) {
     throw new NodeFailure("unsupported_content_type", "The loaded content is not text, although its type says so.", {
       cause: error,

@@ -1,4 +1,5 @@
 import type { JsonObject, Json } from "../../src/domain/json.ts";
+import { ActionRefused } from "../../src/domain/providers/action.ts";
 import type { Action } from "../../src/domain/providers/action.ts";
 import type { ActionAnswer, ActionToExecute } from "../../src/domain/providers/action-run.ts";
 import type { ResolvedConnection } from "../../src/services/providers/resolve-connection.ts";
@@ -38,4 +39,12 @@ export function renderedCall(connection: ResolvedConnection, call: JsonObject): 
 export function requireConnection({ action, connection }: ActionCall): ResolvedConnection {
   if (connection === null) throw new Error(`${action.action_id} is called without a connection`);
   return connection;
+}
+
+const BASE64 = /^[A-Za-z0-9+/\s]*(?:=\s*){0,2}$/;
+
+/** The bytes that an input of this name contains as base64. Throws ActionRefused. */
+export function bytesOf(text: string, name: string): Buffer {
+  if (!BASE64.test(text)) throw new ActionRefused("inputs", `${name}: must be base64`);
+  return Buffer.from(text, "base64");
 }

@@ -5,17 +5,16 @@ import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { FetchFailed } from "../../src/platform/fetch/guarded-fetch-errors.ts";
 import { maskJson } from "../../src/platform/logging/mask-json.ts";
 import { createMaskValues } from "../../src/platform/logging/mask-values.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import type { CheckInputs } from "../../src/services/providers/action-inputs.ts";
 import { readTexts } from "../../src/domain/providers/read-texts.ts";
 import { findAction, findProvider } from "../../src/services/providers/providers.ts";
 import type { ConnectionResolver, ResolvedConnection } from "../../src/services/providers/resolve-connection.ts";
-import type { Database } from "../../src/stores/db.ts";
 import { beginCall, forgetCall } from "../../src/stores/providers/action-runs.ts";
 import { fetchFailure } from "../nodes/http-response.ts";
 import type { ActionExecutor } from "./action-call.ts";
 
-export interface ActionDeps {
-  readonly db: Database;
+export interface ActionDeps extends Parts<"db"> {
   readonly connections: ConnectionResolver;
   readonly checkInputs: CheckInputs;
   /** Executes actions that are one HTTP request. */

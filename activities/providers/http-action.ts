@@ -3,10 +3,11 @@ import type { Json } from "../../src/domain/json.ts";
 import { ActionRefused } from "../../src/domain/providers/action.ts";
 import type { RequestBody } from "../../src/domain/providers/action.ts";
 import type { Authorization } from "../../src/domain/providers/connection.ts";
-import type { GuardedFetch, GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
+import type { GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
 import { createMaskValues } from "../../src/platform/logging/mask-values.ts";
 import { MASK } from "../../src/platform/logging/redaction.ts";
 import { maskJson } from "../../src/platform/logging/mask-json.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import { FOR_A_VALUE } from "../fetch-limits.ts";
 import { requestPreview, withQuery } from "../nodes/http-request.ts";
 import { readableBody, readableHeaders, statusFailure } from "../nodes/http-response.ts";
@@ -15,10 +16,7 @@ import type { ActionExecutor } from "./action-call.ts";
 const NOBODY: Authorization = { headers: {}, query: {} };
 
 /** Carries out actions that are one HTTP request. */
-export function createHttpAction(deps: {
-  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
-  readonly version: string;
-}): ActionExecutor {
+export function createHttpAction(deps: Parts<"guardedFetch" | "version">): ActionExecutor {
   return async ({ action, inputs, connection, dry_run, idempotency_key, signal, begin }) => {
     if (action.request === undefined) throw new Error(`${action.action_id} is not one HTTP request`);
     const request = action.request(inputs, connection?.credential ?? {});

@@ -12,22 +12,20 @@ import { maskJson } from "../../src/platform/logging/mask-json.ts";
 import { createMaskValues } from "../../src/platform/logging/mask-values.ts";
 import { MASK } from "../../src/platform/logging/redaction.ts";
 import type { McpClient, ToolProgress, ToolResult } from "../../src/platform/mcp/mcp-client.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import { sendAuthorized } from "../../src/services/providers/resolve-connection.ts";
 import { depthOfRun } from "../../src/services/triggers/chain.ts";
-import type { Database } from "../../src/stores/db.ts";
 import { FOR_A_VALUE } from "../fetch-limits.ts";
 import { requestPreview } from "../nodes/http-request.ts";
 import { callerOf } from "./action-call.ts";
 import type { ActionCall, ActionExecutor } from "./action-call.ts";
 
-/** Carries out actions that are tools of MCP servers. */
-export function createMcpAction({
-  db,
-  mcp,
-}: {
-  readonly db: Database;
+export interface McpActionDeps extends Parts<"db"> {
   readonly mcp: Pick<McpClient, "callTool">;
-}): ActionExecutor {
+}
+
+/** Carries out actions that are tools of MCP servers. */
+export function createMcpAction({ db, mcp }: McpActionDeps): ActionExecutor {
   return async (call) => {
     const { org_id, action, inputs, connection, dry_run, signal, begin } = call;
     if (action.tool === undefined) throw new Error(`${action.action_id} is not a tool`);

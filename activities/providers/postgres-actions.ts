@@ -5,13 +5,13 @@ import {
   DEFAULT_STATEMENT_SECONDS,
   requireWritable,
 } from "../../src/domain/providers/builtin/postgres.ts";
-import type { GuardedSockets } from "../../src/platform/fetch/guarded-sockets.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import { rowsAsObjects, runRemoteSql } from "../../src/services/providers/remote-postgres.ts";
 import type { ActionExecutor } from "./action-call.ts";
 import { renderedCall, requireConnection } from "./action-call.ts";
 
 /** Carries out the actions of provider `postgres`: each is one statement in its own transaction. */
-export function createPostgresActions({ sockets }: { readonly sockets: GuardedSockets }): ActionExecutor {
+export function createPostgresActions({ sockets }: Parts<"sockets">): ActionExecutor {
   return async (call) => {
     const { action, inputs, dry_run, signal, begin } = call;
     const connection = requireConnection(call);

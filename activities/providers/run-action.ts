@@ -6,8 +6,8 @@ import { attemptOf, stopWith } from "../attempts.ts";
 import { MAX_FAULTS } from "../faults.ts";
 import { createTimeLimit } from "../../src/platform/time-limit.ts";
 import { isBlobOutage, loadValue, storeValue } from "../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { redactSecrets } from "../../src/platform/logging/redaction.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { isConnectionError } from "../../src/stores/db.ts";
 import { whileDatabaseIsAway } from "../../src/stores/patience.ts";
@@ -20,9 +20,7 @@ const MAX_WAIT_MS = 10_000;
 /** Longest wait for an unreachable database to record the outcome (ms). */
 const INSIST_MS = 600_000;
 
-export interface RunActionDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
+export interface RunActionDeps extends Parts<"db" | "blobs"> {
   readonly executeAction: ExecuteAction;
 }
 

@@ -1,24 +1,19 @@
 import type { Json, JsonObject } from "../../src/domain/json.ts";
 import { ActionFailed, ActionRefused, asText } from "../../src/domain/providers/action.ts";
-import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import { S3ListUnreadable, S3Refused, UnusableKey } from "../../src/platform/s3/buckets.ts";
 import type { Buckets } from "../../src/platform/s3/buckets.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import { bucketsOf, noted } from "../../src/services/providers/remote-buckets.ts";
 import { readableBody } from "../nodes/http-response.ts";
 import type { ActionExecutor } from "./action-call.ts";
 import { UNTIL_STOPPED } from "../fetch-limits.ts";
-import { renderedCall, requireConnection } from "./action-call.ts";
+import { bytesOf, renderedCall, requireConnection } from "./action-call.ts";
 
 /** Longest object that is read (bytes), chosen so that its base64 fits a value. */
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024;
-const BASE64 = /^[A-Za-z0-9+/\s]*(?:=\s*){0,2}$/;
 
 /** Carries out the actions of provider `s3`. */
-export function createS3Actions({
-  guardedFetch,
-}: {
-  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
-}): ActionExecutor {
+export function createS3Actions({ guardedFetch }: Parts<"guardedFetch">): ActionExecutor {
   return async (call) => {
     const { action, inputs, dry_run, signal } = call;
     const connection = requireConnection(call);
@@ -70,11 +65,8 @@ function contentOf({ body, body_base64, content_type }: JsonObject): Content {
   if ((body === undefined) === (body_base64 === undefined))
     throw new ActionRefused("inputs", "body: send either body or body_base64");
   const type = typeof content_type === "string" ? content_type : undefined;
-  if (body_base64 !== undefined) {
-    const text = asText(body_base64);
-    if (!BASE64.test(text)) throw new ActionRefused("inputs", "body_base64: must be base64");
-    return { bytes: Buffer.from(text, "base64"), type: type ?? "application/octet-stream" };
-  }
+  if (body_base64 !== undefined)
+    return { bytes: bytesOf(asText(body_base64), "body_base64"), type: type ?? "application/octet-stream" };
   return typeof body === "string"
     ? { bytes: Buffer.from(body), type: type ?? "text/plain; charset=utf-8" }
     : { bytes: Buffer.from(JSON.stringify(body)), type: type ?? "application/json" };

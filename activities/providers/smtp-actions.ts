@@ -2,21 +2,20 @@ import { createHash } from "node:crypto";
 import type { Json, JsonObject } from "../../src/domain/json.ts";
 import { ActionFailed, ActionRefused, asText } from "../../src/domain/providers/action.ts";
 import { MAIL_ADDRESS } from "../../src/domain/providers/builtin/smtp.ts";
-import type { GuardedSockets } from "../../src/platform/fetch/guarded-sockets.ts";
 import { composeMail } from "../../src/platform/mail/compose.ts";
 import type { MailDraft, Mailbox } from "../../src/platform/mail/compose.ts";
 import { MailFailed } from "../../src/platform/mail/smtp-session.ts";
+import type { Parts } from "../../src/services/parts.ts";
 import { openMail } from "../../src/services/providers/remote-mail.ts";
 import type { ActionExecutor } from "./action-call.ts";
-import { renderedCall, requireConnection } from "./action-call.ts";
+import { bytesOf, renderedCall, requireConnection } from "./action-call.ts";
 
 /** Longest silence of a mail server (ms). */
 const SILENCE_MS = 60_000;
 const ADDRESS = new RegExp(MAIL_ADDRESS);
-const BASE64 = /^[A-Za-z0-9+/\s]*(?:=\s*){0,2}$/;
 
 /** Carries out the action of provider `smtp`. */
-export function createSmtpActions({ sockets }: { readonly sockets: GuardedSockets }): ActionExecutor {
+export function createSmtpActions({ sockets }: Parts<"sockets">): ActionExecutor {
   return async (call) => {
     const { inputs, dry_run, idempotency_key, signal, begin } = call;
     const connection = requireConnection(call);
@@ -75,7 +74,7 @@ function draftOf(inputs: JsonObject, key: string): MailDraft {
     messageId: `<${id}@${from.address.slice(from.address.lastIndexOf("@") + 1)}>`,
     attachments: ((inputs["attachments"] ?? []) as readonly JsonObject[]).map((each, at) => ({
       filename: asText(each["filename"]),
-      content: bytesOf(asText(each["content_base64"]), at),
+      content: bytesOf(asText(each["content_base64"]), `attachments.${at}.content_base64`),
       contentType: textIn(each["content_type"]),
     })),
   };
@@ -85,24 +84,12 @@ function draftOf(inputs: JsonObject, key: string): MailDraft {
 function mailboxes(value: Json | undefined): Mailbox[] {
   const texts = value === undefined ? [] : Array.isArray(value) ? value : [value];
   return texts.map((each: Json) => {
-    const [, named, bare] = ADDRESS.exec(asText(each)) ?? [];
+    const text = asText(each);
+    const [, named, bare] = ADDRESS.exec(text) ?? [];
     const address = named ?? bare;
     if (address === undefined) throw new ActionRefused("inputs", "must be an e-mail address");
-    return {
-      address,
-      name:
-        named === undefined
-          ? ""
-          : asText(each)
-              .replace(/<[^<]*$/, "")
-              .trim(),
-    };
+    return { address, name: named === undefined ? "" : text.replace(/<[^<]*$/, "").trim() };
   });
-}
-
-function bytesOf(text: string, at: number): Buffer {
-  if (!BASE64.test(text)) throw new ActionRefused("inputs", `attachments.${at}.content_base64: must be base64`);
-  return Buffer.from(text, "base64");
 }
 
 const textIn = (value: Json | undefined): string | undefined => (typeof value === "string" ? value : undefined);

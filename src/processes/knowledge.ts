@@ -1,6 +1,6 @@
 import { createIngestActivities } from "../../activities/documents/index.ts";
 import { createResourceActivities, createSyncActivities } from "../../activities/knowledge/index.ts";
-import { createParseDocument } from "../../activities/documents/parse-document.ts";
+import { createParseDocument } from "../../activities/parse-document.ts";
 import { createDocumentParser } from "../platform/parsing/document-parser.ts";
 import { openKnowledge } from "../services/knowledge/open-knowledge.ts";
 import type { Knowledge } from "../services/knowledge/open-knowledge.ts";

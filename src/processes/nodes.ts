@@ -66,25 +66,9 @@ export function openNodes(process: ServiceProcess, runs: Runs, parts: NodeParts)
       limits: { max_input_bytes: maxBytes },
     }),
     audio: createAudioExecutor({ models, load }),
-    image: createImageExecutor({
-      models,
-      load,
-      recognise: (bytes, declared, options) =>
-        parse({ ...options, content: { bytes }, filename: null, declared, ocr: true }),
-    }),
+    image: createImageExecutor({ models, load, parse }),
     router: createRouterExecutor({ evaluation, models }),
-    url: createUrlExecutor({
-      guardedFetch,
-      version: VERSION,
-      parseDocument: (bytes, mime, { org_id, charset, signal }) =>
-        parse({
-          org_id,
-          content: { bytes },
-          filename: null,
-          declared: charset ? `${mime}; charset=${charset}` : mime,
-          signal,
-        }),
-    }),
+    url: createUrlExecutor({ guardedFetch, version: VERSION, parse }),
   };
   const { executeNode } = createNodeActivities({ ...runs.activities, executors, mayContinue: parts.mayContinue });
   const places = createNodePlaces(db, config.MILLRACE_QUOTA_CONCURRENT_NODES);

@@ -7,10 +7,9 @@ import type { ToolAnswer } from "../../../src/domain/models/agent.ts";
 import { forModel } from "../../../src/domain/providers/mcp/for-model.ts";
 import type { ChatMessage } from "../../../src/domain/models/chat.ts";
 import { loadValue } from "../../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
-import type { Evaluation } from "../../../src/platform/evaluation/evaluation.ts";
 import { maskJson } from "../../../src/platform/logging/mask-json.ts";
 import { createMaskValues } from "../../../src/platform/logging/mask-values.ts";
+import type { Parts } from "../../../src/services/parts.ts";
 import type { NodeExecution } from "../executor.ts";
 import { textsIn } from "../open-conversation.ts";
 import { fixedInputs } from "./call-tool.ts";
@@ -28,7 +27,7 @@ interface Answers {
 
 /** The results of the tool calls, for the model and for the node's value. */
 export async function readAnswers(
-  deps: { readonly blobs: BlobStore; readonly evaluation: Evaluation },
+  deps: Parts<"blobs" | "evaluation">,
   execution: NodeExecution<LlmConfig>,
   { open, sources: before }: Pick<Conversation, "open" | "sources">,
   answers: readonly ToolAnswer[],
@@ -69,7 +68,7 @@ function numbered({ config }: NodeExecution<LlmConfig>, { tool }: OpenCall, outp
 
 /** Loads a call's output; in that of a failed action, the flow's fixed inputs are masked because the model must not see them. */
 async function readOutput(
-  { blobs, evaluation }: { readonly blobs: BlobStore; readonly evaluation: Evaluation },
+  { blobs, evaluation }: Parts<"blobs" | "evaluation">,
   { org_id, config, scope }: NodeExecution<LlmConfig>,
   call: OpenCall,
   answer: ToolAnswer,

@@ -10,19 +10,15 @@ import type { AgentCall } from "../../../src/domain/models/agent.ts";
 import type { ExecuteAction } from "../../../src/domain/providers/action-run.ts";
 import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import { loadValue } from "../../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
 import type { Evaluation } from "../../../src/platform/evaluation/evaluation.ts";
-import type { Database } from "../../../src/stores/db.ts";
 import { redactJson } from "../../../src/platform/logging/redaction.ts";
+import type { Parts } from "../../../src/services/parts.ts";
 import type { NodeExecution, NodeOutcome } from "../executor.ts";
 import type { QueryKnowledge } from "../knowledge.ts";
 import { renderInside, renderTemplates } from "../templates.ts";
 import { readSkill } from "./skills.ts";
 
-export interface ToolCallDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
-  readonly evaluation: Evaluation;
+export interface ToolCallDeps extends Parts<"db" | "blobs" | "evaluation"> {
   readonly executeAction: ExecuteAction;
   readonly query: QueryKnowledge;
 }

@@ -3,9 +3,9 @@ import type { Json, StoredValue } from "../../../src/domain/json.ts";
 import type { AgentCall } from "../../../src/domain/models/agent.ts";
 import type { ChatAnswer } from "../../../src/domain/models/chat.ts";
 import { createInlineBudget, storeValue } from "../../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
 import type { Evaluation } from "../../../src/platform/evaluation/evaluation.ts";
 import type { FoundTool } from "../../../src/services/models/find-tools.ts";
+import type { Parts } from "../../../src/services/parts.ts";
 import { lengthLimit } from "../llm-answer.ts";
 import { skillOf } from "./skills.ts";
 import type { PinnedSkill } from "./skills.ts";
@@ -18,7 +18,7 @@ const MAX_NAME = 64;
 
 /** The tool calls of a model, checked: the model gets an error for an invalid call, which is not executed. */
 export async function readCalls(
-  { blobs, evaluation }: { readonly blobs: BlobStore; readonly evaluation: Evaluation },
+  { blobs, evaluation }: Parts<"blobs" | "evaluation">,
   orgId: string,
   { tools, skills }: { readonly tools: readonly FoundTool[]; readonly skills: readonly PinnedSkill[] },
   { tool_calls: asked, finish_reason }: Pick<ChatAnswer, "tool_calls" | "finish_reason">,

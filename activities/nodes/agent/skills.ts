@@ -3,16 +3,10 @@ import { SKILL_TOOLS } from "../../../src/domain/models/agent.ts";
 import { inputsOf } from "../../../src/domain/providers/action.ts";
 import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import { SKILL_FILE } from "../../../src/domain/skills/bundle.ts";
-import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
 import type { FoundTool } from "../../../src/services/models/find-tools.ts";
+import type { Parts } from "../../../src/services/parts.ts";
 import { loadSkill } from "../../../src/services/skills/load-skill.ts";
 import type { LoadedSkill } from "../../../src/services/skills/load-skill.ts";
-import type { Database } from "../../../src/stores/db.ts";
-
-export interface SkillDeps {
-  readonly db: Database;
-  readonly blobs: BlobStore;
-}
 
 /** A skill of a node, in the version that all its steps use. */
 export interface PinnedSkill {
@@ -28,7 +22,11 @@ const [LOAD, READ] = SKILL_TOOLS;
 const MAX_FILE_BYTES = 256 * 1024;
 
 /** The current versions of a node's skills. Throws NodeFailure if one does not exist. */
-export async function pinSkills(deps: SkillDeps, orgId: string, references: readonly string[]): Promise<PinnedSkill[]> {
+export async function pinSkills(
+  deps: Parts<"db" | "blobs">,
+  orgId: string,
+  references: readonly string[],
+): Promise<PinnedSkill[]> {
   return Promise.all(
     references.map(async (reference) => {
       const { skill_id, version, content_hash, name, description } = await requireSkill(deps, orgId, reference);
@@ -70,7 +68,7 @@ export function skillOf(skills: readonly PinnedSkill[], name: string, input: Jso
 
 /** The result of a call of a skill tool. Throws NodeFailure. */
 export async function readSkill(
-  deps: SkillDeps,
+  deps: Parts<"db" | "blobs">,
   orgId: string,
   reference: string,
   { path }: JsonObject,
@@ -93,7 +91,11 @@ export async function readSkill(
   }
 }
 
-async function requireSkill({ db, blobs }: SkillDeps, orgId: string, reference: string): Promise<LoadedSkill> {
+async function requireSkill(
+  { db, blobs }: Parts<"db" | "blobs">,
+  orgId: string,
+  reference: string,
+): Promise<LoadedSkill> {
   const skill = await loadSkill({ db, blobs }, orgId, reference);
   if (!skill) throw new NodeFailure("skill_not_found", `The skill ${reference} no longer exists.`);
   return skill;

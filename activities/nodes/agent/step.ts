@@ -6,13 +6,11 @@ import type { AgentCall, AgentStep, AgentStepPart, ReusedAnswer } from "../../..
 import type { ChatMessage } from "../../../src/domain/models/chat.ts";
 import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import { loadValue, storeReference, storeValue } from "../../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
-import type { Evaluation } from "../../../src/platform/evaluation/evaluation.ts";
 import type { ModelReply } from "../../../src/services/models/call-model.ts";
 import { earlierAnswers } from "../../../src/services/models/earlier-answers.ts";
 import { findTools } from "../../../src/services/models/find-tools.ts";
 import { answerOnce } from "../../../src/services/models/step-answers.ts";
-import type { Database } from "../../../src/stores/db.ts";
+import type { Parts } from "../../../src/services/parts.ts";
 import { askModel } from "../ask-model.ts";
 import type { AskDeps } from "../ask-model.ts";
 import type { NodeExecution, NodeOutcome } from "../executor.ts";
@@ -25,10 +23,7 @@ import { readCalls } from "./calls.ts";
 import type { Conversation, OpenCall } from "./conversation.ts";
 import { pinSkills, skillsText, skillTools } from "./skills.ts";
 
-export interface AgentStepDeps extends AskDeps, Pick<ImagesDeps, "load"> {
-  readonly db: Database;
-  readonly blobs: BlobStore;
-  readonly evaluation: Evaluation;
+export interface AgentStepDeps extends AskDeps, ImagesDeps, Parts<"db" | "blobs"> {
   readonly limits: { readonly max_input_bytes: number };
 }
 

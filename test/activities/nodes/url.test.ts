@@ -2,7 +2,7 @@ import { CHARSET_ROWS } from "../../support/charsets.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { htmlToText } from "../../../src/platform/parsing/html-text.ts";
 import { createUrlExecutor } from "../../../activities/nodes/url.ts";
-import type { ParseDocument } from "../../../activities/nodes/url.ts";
+import type { UrlDeps } from "../../../activities/nodes/url.ts";
 import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import { createGuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
 import type { GuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
@@ -11,12 +11,13 @@ import type { HttpTarget } from "../../support/http-target.ts";
 
 let target: HttpTarget;
 let guardedFetch: GuardedFetch;
-const parsed: Array<{ mime: string; charset: string | null; org_id: string }> = [];
+const parsed: Array<{ declared: string | null; org_id: string }> = [];
 
 // The parser runs in a child process and has its own tests; these tests check its arguments and the use of its result.
-const parseDocument: ParseDocument = async (bytes, mime, { charset, org_id }) => {
-  parsed.push({ mime, charset, org_id });
-  return mime === "text/html" ? htmlToText(Buffer.from(bytes).toString()) : { text: "text of the PDF" };
+const parse: UrlDeps["parse"] = async ({ content, declared, org_id }) => {
+  parsed.push({ declared, org_id });
+  const isPage = declared?.startsWith("text/html") && "bytes" in content;
+  return isPage ? htmlToText(Buffer.from(content.bytes).toString()) : { text: "text of the PDF" };
 };
 
 beforeAll(async () => {
@@ -33,7 +34,7 @@ afterAll(async () => {
 });
 
 async function load(url: string) {
-  return await createUrlExecutor({ guardedFetch, parseDocument, version: "1.2.3" })({
+  return await createUrlExecutor({ guardedFetch, parse, version: "1.2.3" })({
     org_id: "org",
     project_id: "project",
     flow_version: 1,
@@ -69,7 +70,7 @@ describe("a url node", () => {
       text: "Grain & water",
       content_type: "text/html",
     });
-    expect(parsed).toEqual([{ mime: "text/html", charset: "utf-8", org_id: "org" }]);
+    expect(parsed).toEqual([{ declared: "text/html; charset=utf-8", org_id: "org" }]);
     expect(JSON.stringify(inputs)).not.toContain("s3cretvalue");
     expect(target.requests[0]?.headers["user-agent"]).toBe("Millrace/1.2.3");
   });
@@ -156,7 +157,7 @@ describe("a url node", () => {
     const execute = createUrlExecutor({
       guardedFetch,
       version: "1",
-      parseDocument: async () => Promise.reject(broken),
+      parse: async () => Promise.reject(broken),
     });
     const execution = {
       org_id: "org",

@@ -1,7 +1,8 @@
-import { NodeFailure } from "../../src/domain/runs/failure.ts";
-import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
-import type { DocumentParser, DocumentSource, ParsedDocument } from "../../src/platform/parsing/document-parser.ts";
-import { DocumentError } from "../../src/platform/parsing/errors.ts";
+import { NodeFailure } from "../src/domain/runs/failure.ts";
+import type { BlobStore } from "../src/platform/blobs/blobs.ts";
+import type { DocumentParser, DocumentSource, ParsedDocument } from "../src/platform/parsing/document-parser.ts";
+import { DocumentError } from "../src/platform/parsing/errors.ts";
+import type { Parts } from "../src/services/parts.ts";
 
 /** A document whose text an activity needs: loaded bytes (a fetched page), or a blob (an upload). */
 export interface DocumentToParse {
@@ -24,10 +25,7 @@ export interface DocumentToParse {
 export type ParseDocument = (document: DocumentToParse) => Promise<ParsedDocument>;
 
 /** How activities read documents. */
-export function createParseDocument(deps: {
-  readonly parser: DocumentParser;
-  readonly blobs: BlobStore;
-}): ParseDocument {
+export function createParseDocument(deps: Parts<"blobs"> & { readonly parser: DocumentParser }): ParseDocument {
   return async function parseDocument({ org_id, content, filename, declared, ocr = false, signal }) {
     const source = "bytes" in content ? content : await blobSource(deps.blobs, content.blob);
     try {
@@ -39,6 +37,7 @@ export function createParseDocument(deps: {
   };
 }
 
-async function blobSource(blobs: BlobStore, key: string): Promise<DocumentSource> {
+/** A stored document. */
+export async function blobSource(blobs: BlobStore, key: string): Promise<DocumentSource> {
   return { size: await blobs.size(key), open: async (range) => (await blobs.openRead(key, range)).stream };
 }
