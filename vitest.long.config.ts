@@ -30,7 +30,7 @@ export default defineConfig({
     experimental: { fsModuleCache: true },
     projects: [
       onSharedService({ include: [...LONG_SHARED, "test/security/fuzz-runs.test.ts"] }, 0),
-      inBrowser({ include: LONG_WEB }, 1),
+      inBrowser({ include: [...LONG_WEB, "test/web/every-page.test.ts"] }, 1),
       {
         // These wait for most of their time: for what is killed to come back, for what is due.
         test: {

@@ -57,6 +57,7 @@ export const LONG_OWN: string[] = [
 
 /** Files that use the shared installation. */
 export const LONG_SHARED: string[] = [
+  "test/api/accounts/key-limits.test.ts",
   "test/api/accounts/project-members.test.ts",
   "test/api/accounts/provider-faults.test.ts",
   "test/api/accounts/provider-sign-out.test.ts",
@@ -69,6 +70,7 @@ export const LONG_SHARED: string[] = [
   "test/api/http/long-numbers.test.ts",
   "test/api/http/lost-updates.test.ts",
   "test/api/knowledge/sync-sources.test.ts",
+  "test/api/pages/page-guesses.test.ts",
   "test/api/providers/actions.test.ts",
   "test/api/providers/mcp-imports.test.ts",
   "test/api/providers/postgres.test.ts",
@@ -76,6 +78,7 @@ export const LONG_SHARED: string[] = [
   "test/api/runs/round-trips.test.ts",
   "test/cli/erasures.test.ts",
   "test/cli/eval-session.test.ts",
+  "test/cli/webhooks.test.ts",
   "test/engine/cancel-children.test.ts",
   "test/engine/resumed-agents.test.ts",
   "test/engine/subflow-pauses.test.ts",

@@ -98,12 +98,12 @@ export const overflow = (page: Page): Promise<number> =>
   page.evaluate(`Math.max(...[document.documentElement, ...document.querySelectorAll(".table-scroll")]
     .map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))`);
 
-/**
- * Checks both themes with axe, and that nothing is wider than windows of several sizes, narrowest first. `what` names
- * the page in a failure.
- */
-export async function checkBothLooks(page: Page, what = ""): Promise<void> {
-  for (const [width, colorScheme] of [[360, "dark"], [768], [1024], [1280, "light"]] as const) {
+const DARK = [360, "dark"] as const;
+const LIGHT = [1280, "light"] as const;
+type Look = readonly [width: number, colorScheme?: "dark" | "light"];
+
+async function checkLooks(page: Page, what: string, looks: readonly Look[]): Promise<void> {
+  for (const [width, colorScheme] of looks) {
     await page.setViewportSize({ width, height: 800 });
     if (colorScheme !== undefined) {
       await page.emulateMedia({ colorScheme });
@@ -113,6 +113,17 @@ export async function checkBothLooks(page: Page, what = ""): Promise<void> {
     await expect.poll(() => overflow(page), { message: `${what} ${width} px` }).toBeLessThanOrEqual(1);
   }
 }
+
+/**
+ * Checks both themes with axe, and that nothing is wider than windows of several sizes, narrowest first. `what` names
+ * the page in a failure.
+ */
+export const checkBothLooks = (page: Page, what = ""): Promise<void> =>
+  checkLooks(page, what, [DARK, [768], [1024], LIGHT]);
+
+/** Checks dark and narrow, or light and wide, in turns. */
+export const checkOneLook = (page: Page, what: string, turn: number): Promise<void> =>
+  checkLooks(page, what, [turn % 2 === 0 ? DARK : LIGHT]);
 
 /** Waits until the page shows this text. */
 export const text = (page: Page, what: string | RegExp): Promise<void> => page.getByText(what).first().waitFor();
