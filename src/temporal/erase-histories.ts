@@ -7,20 +7,13 @@ import { experimentJobWorkflowId, ingestWorkflowId, runWorkflowId } from "./ids.
 export type HistoryOf = "run" | "document" | "experiment_job";
 
 /** Executions that are about to be removed, and the matches found in their payloads. */
-export interface FoundHistories {
+interface FoundHistories {
   /** Temporal's IDs of the executions, so that a history found again is not counted as another one. */
   readonly executions: readonly string[];
   readonly matches: readonly string[];
 }
 
-export interface HistoryEraser {
-  /**
-   * Deletes the histories of a workflow, of its earlier executions and of the slices and lanes that it started. Calls `note` before
-   * anything is deleted, because what `note` does not keep is lost if the process dies. Returns false if there was something to delete;
-   * Temporal deletes in the background, so call it again.
-   */
-  erase(what: HistoryOf, id: string, note: (found: FoundHistories) => Promise<void>): Promise<boolean>;
-}
+export type HistoryEraser = ReturnType<typeof createHistoryEraser>;
 
 const WORKFLOW_ID: Readonly<Record<HistoryOf, (id: string) => string>> = {
   run: runWorkflowId,
@@ -37,7 +30,7 @@ interface Execution {
 const AGAIN_MS = 120_000;
 
 /** `pattern`, a global one, finds texts in payloads that the caller needs before the histories are deleted. */
-export function createHistoryEraser(client: Client, pattern: RegExp): HistoryEraser {
+export function createHistoryEraser(client: Client, pattern: RegExp) {
   const codecs = client.options.loadedDataConverter.payloadCodecs;
   const { namespace } = client.options;
   /** When the deletion of a workflow was requested; kept until the workflow no longer exists. */
@@ -85,7 +78,12 @@ export function createHistoryEraser(client: Client, pattern: RegExp): HistoryEra
   }
 
   return {
-    async erase(what, id, note) {
+    /**
+     * Deletes the histories of a workflow, of its earlier executions and of the slices and lanes that it started. Calls `note` before
+     * anything is deleted, because what `note` does not keep is lost if the process dies. Returns false if there was something to delete;
+     * Temporal deletes in the background, so call it again.
+     */
+    async erase(what: HistoryOf, id: string, note: (found: FoundHistories) => Promise<void>): Promise<boolean> {
       const workflowId = WORKFLOW_ID[what](id);
       const found = await describe(client, workflowId);
       if (found === undefined) {

@@ -7,27 +7,7 @@ import { inTime, startUnlessRunning } from "./calls.ts";
 import { actionRunWorkflowId, checkWorkflowId, taskQueues, toolsImportWorkflowId } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
 
-/** Starts the workflows of connections and actions, and waits for them. */
-export interface ProviderJobs {
-  /**
-   * Checks a connection's credential, one check at a time. Resolves when it is done, or after `waitMs`. Rejects if the check cannot be
-   * started.
-   */
-  check(connection: ConnectionToCheck, waitMs: number): Promise<void>;
-  /** Starts a run of an action unless it is running. */
-  startAction(run: StartInputs["action_run"]): Promise<void>;
-  /**
-   * Makes a provider from the tools of an MCP server; null if that takes longer than `waitMs`, and then it is cancelled. Rejects if it
-   * cannot be started.
-   */
-  importTools(
-    importId: string,
-    input: Omit<ToolsImportInput, "queue">,
-    waitMs: number,
-  ): Promise<ToolsImportResult | null>;
-  /** Waits for the end of a run of an action, or `waitMs`, or until the signal says that no one is waiting any more. */
-  actionEnded(actionRunId: string, waitMs: number, signal: AbortSignal): Promise<void>;
-}
+export type ProviderJobs = ReturnType<typeof createProviderJobs>;
 
 interface ConnectionToCheck {
   readonly org_id: string;
@@ -35,8 +15,11 @@ interface ConnectionToCheck {
   readonly credential_revision: number;
 }
 
-/** `eager` says whether a worker of the run queue in this process may take the first task. */
-export function createProviderJobs(client: Client, taskQueuePrefix: string, eager: () => boolean): ProviderJobs {
+/**
+ * Starts the workflows of connections and actions, and waits for them. `eager` says whether a worker of the run queue in this process may
+ * take the first task.
+ */
+export function createProviderJobs(client: Client, taskQueuePrefix: string, eager: () => boolean) {
   const queues = taskQueues(taskQueuePrefix);
   /** Workflows that a caller waits for; a second request waits for the workflow of the first. */
   const awaited = (orgId: string) =>
@@ -47,7 +30,11 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
       workflowIdConflictPolicy: "USE_EXISTING",
     }) as const;
   return {
-    async check({ org_id, connection_id, credential_revision }, waitMs) {
+    /**
+     * Checks a connection's credential, one check at a time. Resolves when it is done, or after `waitMs`. Rejects if the check cannot be
+     * started.
+     */
+    async check({ org_id, connection_id, credential_revision }: ConnectionToCheck, waitMs: number): Promise<void> {
       const handle = await inTime(
         client.workflow.start<typeof checkConnection>("checkConnection", {
           ...awaited(org_id),
@@ -58,7 +45,15 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
       );
       await settled(handle.result(), waitMs);
     },
-    async importTools(importId, input, waitMs) {
+    /**
+     * Makes a provider from the tools of an MCP server; null if that takes longer than `waitMs`, and then it is cancelled. Rejects if it
+     * cannot be started.
+     */
+    async importTools(
+      importId: string,
+      input: Omit<ToolsImportInput, "queue">,
+      waitMs: number,
+    ): Promise<ToolsImportResult | null> {
       const handle = await inTime(
         client.workflow.start<typeof importTools>("importTools", {
           ...awaited(input.org_id),
@@ -69,13 +64,12 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
         }),
       );
       let result: ToolsImportResult | null = null;
-      await settled(
-        handle.result().then((value) => (result = value)),
-        waitMs,
-      );
+      const ended = handle.result().then((value) => (result = value));
+      await settled(ended, waitMs);
       return result;
     },
-    startAction: ({ org_id, action_run_id, timeout_seconds }) =>
+    /** Starts a run of an action unless it is running. */
+    startAction: ({ org_id, action_run_id, timeout_seconds }: StartInputs["action_run"]): Promise<void> =>
       startUnlessRunning(client, "runAction", {
         args: [{ org_id, action_run_id, timeout_seconds, queue: queues.nodes }],
         taskQueue: queues.runs,
@@ -83,7 +77,8 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
         priority: priorityOf(org_id, START_URGENCY.action_run),
         requestEagerStart: eager(),
       }),
-    actionEnded: (actionRunId, waitMs, signal) =>
+    /** Waits for the end of a run of an action, or `waitMs`, or until the signal says that no one is waiting any more. */
+    actionEnded: (actionRunId: string, waitMs: number, signal: AbortSignal): Promise<void> =>
       settled(client.workflow.getHandle(actionRunWorkflowId(actionRunId)).result(), waitMs, signal),
   };
 }
@@ -91,9 +86,7 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
 /** Waits until a workflow finishes, with or without an error, but at most `waitMs`, and only until the signal fires. */
 async function settled(end: Promise<unknown>, waitMs: number, signal?: AbortSignal): Promise<void> {
   let stop = (): void => undefined;
-  const late = new Promise<void>((resolve) => {
-    stop = resolve;
-  });
+  const late = new Promise<void>((resolve) => (stop = resolve));
   const timer = setTimeout(stop, waitMs);
   signal?.addEventListener("abort", stop, { once: true });
   await Promise.race([end.catch(() => undefined), late]);

@@ -33,19 +33,7 @@ export interface ListedSchedule {
   readonly paused: boolean;
 }
 
-/** Temporal's schedules. Every call is idempotent, and responds or times out within seconds. */
-export interface Schedules {
-  /** Creates or replaces a schedule. Throws ScheduleRefused. */
-  put(schedule: Schedule): Promise<void>;
-  /** Deletes a schedule; succeeds if it does not exist. */
-  remove(id: string): Promise<void>;
-  /** The next times, at most `count`. */
-  nextTimes(id: string, count: number): Promise<string[]>;
-  /** Every schedule of the namespace; the list may be some seconds old. */
-  list(): AsyncIterable<ListedSchedule>;
-  /** Whether a schedule starts workflows of this installation: several installations may share a namespace. */
-  isOurs(id: string, mark: string | null): Promise<boolean>;
-}
+export type Schedules = ReturnType<typeof createSchedules>;
 
 /** Thrown for a schedule that Temporal will never accept. */
 export class ScheduleRefused extends Error {
@@ -77,37 +65,42 @@ export function ageOfMark(schedule: Schedule, mark: string | null, now: number):
   return null;
 }
 
-export function createSchedules(client: Client, taskQueuePrefix: string, now: () => number = Date.now): Schedules {
+/** Temporal's schedules. Every call is idempotent, and responds or times out within seconds. */
+export function createSchedules(client: Client, taskQueuePrefix: string, now: () => number = Date.now) {
   const queues: ReadonlySet<string> = new Set(Object.values(taskQueues(taskQueuePrefix)));
   return {
-    async put(schedule) {
+    /** Creates or replaces a schedule. Throws ScheduleRefused. */
+    async put(schedule: Schedule): Promise<void> {
       const options = optionsOf(schedule, now());
       try {
         await inTime(client.schedule.create(options));
       } catch (error) {
         if (!(error instanceof ScheduleAlreadyRunning)) throw refusalOf(error);
         const { spec, action, policies, state } = options;
-        await inTime(client.schedule.getHandle(schedule.id).update(() => ({ spec, action, policies, state }))).catch(
-          (failure: unknown) => {
-            throw refusalOf(failure);
-          },
-        );
+        const replaced = client.schedule.getHandle(schedule.id).update(() => ({ spec, action, policies, state }));
+        await inTime(replaced).catch((failure: unknown) => {
+          throw refusalOf(failure);
+        });
       }
     },
-    async remove(id) {
+    /** Deletes a schedule; succeeds if it does not exist. */
+    async remove(id: string): Promise<void> {
       await inTime(client.schedule.getHandle(id).delete()).catch(ignoreMissing);
     },
-    async nextTimes(id, count) {
+    /** The next times, at most `count`. */
+    async nextTimes(id: string, count: number): Promise<string[]> {
       const { info } = await inTime(client.schedule.getHandle(id).describe());
       return info.nextActionTimes.slice(0, count).map((time) => time.toISOString());
     },
-    async *list() {
+    /** Every schedule of the namespace; the list may be some seconds old. */
+    async *list(): AsyncGenerator<ListedSchedule> {
       for await (const { scheduleId, state } of client.schedule.list({ pageSize: 500 })) {
         const mark = state.note?.startsWith(MARK) === true ? state.note : null;
         yield { id: scheduleId, mark, paused: state.paused };
       }
     },
-    async isOurs(id, mark) {
+    /** Whether a schedule starts workflows of this installation: several installations may share a namespace. */
+    async isOurs(id: string, mark: string | null): Promise<boolean> {
       if (mark !== null) return queues.has(mark.slice(MARK.length, mark.lastIndexOf(" ")));
       const found = await inTime(client.schedule.getHandle(id).describe()).catch(ignoreMissing);
       return found !== undefined && queues.has(found.action.taskQueue);
@@ -118,9 +111,7 @@ export function createSchedules(client: Client, taskQueuePrefix: string, now: ()
 function refusalOf(error: unknown): unknown {
   const cause = error instanceof Error && isGrpcServiceError(error.cause) ? error.cause : error;
   if (!isGrpcServiceError(cause) || cause.code !== INVALID_ARGUMENT) return error;
-  return new ScheduleRefused(`Temporal rejected the schedule: ${cause.details || cause.message}`, {
-    cause: error,
-  });
+  return new ScheduleRefused(`Temporal rejected the schedule: ${cause.details || cause.message}`, { cause: error });
 }
 
 function optionsOf(schedule: Schedule, now: number) {
@@ -142,10 +133,7 @@ function optionsOf(schedule: Schedule, now: number) {
       args: [workflow.input],
       ...priority,
     },
-    policies: {
-      overlap: OVERLAPS[schedule.overlap],
-      catchupWindow: schedule.catchup_window_seconds * 1000,
-    },
+    policies: { overlap: OVERLAPS[schedule.overlap], catchupWindow: schedule.catchup_window_seconds * 1000 },
     state: { paused: schedule.paused, note: scheduleMark(schedule, now) },
   } satisfies ScheduleOptions;
 }

@@ -51,13 +51,7 @@ export interface CallUsage extends Pick<ModelCallRow, "input_tokens" | "output_t
   readonly total_tokens: number;
 }
 
-export interface ModelCaller {
-  /**
-   * Asks a model once. Each call is recorded with its cost, however it ends. Throws NodeFailure, or the signal's
-   * reason.
-   */
-  call(call: ModelCall): Promise<ModelReply>;
-}
+export type ModelCaller = ReturnType<typeof createModelCaller>;
 
 export interface ModelCallerDeps {
   readonly db: Database;
@@ -78,7 +72,7 @@ const TOKENS_OF_PICTURE = 1600;
 /** Bytes of a recording per token to reserve; a low value, as for well compressed audio. */
 const RECORDED_BYTES_PER_TOKEN = 400;
 
-export function createModelCaller({ db, models, prices, defaultMonth }: ModelCallerDeps): ModelCaller {
+export function createModelCaller({ db, models, prices, defaultMonth }: ModelCallerDeps) {
   const spending = createSpending(db, defaultMonth);
 
   /** The record of a call that used these tokens. */
@@ -186,7 +180,8 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
   }
 
   return {
-    async call(call) {
+    /** Asks a model once. Each call is recorded with its cost, however it ends. Throws NodeFailure, or the signal's reason. */
+    async call(call: ModelCall): Promise<ModelReply> {
       const names = [call.choice.model, ...(call.fallback_models ?? [])];
       for (const [at, model] of names.entries()) {
         const resolved = await models.resolve(call.org_id, { ...call.choice, model });

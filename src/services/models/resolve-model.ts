@@ -22,10 +22,7 @@ export interface ResolvedModel {
   readonly secrets: readonly string[];
 }
 
-export interface ModelResolver {
-  /** Throws NodeFailure `model_not_configured`, or what the connection's resolver throws. */
-  resolve(orgId: string, choice: ModelChoice): Promise<ResolvedModel>;
-}
+export type ModelResolver = ReturnType<typeof createModelResolver>;
 
 export interface ModelResolverDeps {
   readonly db: Database;
@@ -44,17 +41,12 @@ const FETCH_OPTIONS = {
   secretHeaders: ["x-api-key", "api-key"],
 };
 
-export function createModelResolver({
-  db,
-  connections,
-  guardedFetch,
-  ownFetch,
-  config,
-}: ModelResolverDeps): ModelResolver {
+export function createModelResolver({ db, connections, guardedFetch, ownFetch, config }: ModelResolverDeps) {
   const outside = fetchAdapter(guardedFetch, FETCH_OPTIONS);
   const inside = fetchAdapter(ownFetch, FETCH_OPTIONS);
   return {
-    async resolve(orgId, choice) {
+    /** Throws NodeFailure `model_not_configured`, or what the connection's resolver throws. */
+    async resolve(orgId: string, choice: ModelChoice): Promise<ResolvedModel> {
       const { MILLRACE_MODEL_URL: url, MILLRACE_MODEL_KEY: key, MILLRACE_MODEL } = config;
       const organisation = await db.org(orgId, getSettings);
       const chosen = chooseModel(choice, { organisation, installation: { url, model: MILLRACE_MODEL } });

@@ -12,7 +12,7 @@ import {
   lockConnection,
   updateConnection,
 } from "../../stores/providers/connections.ts";
-import type { ConnectionRow } from "../../stores/providers/connections.ts";
+import type { ConnectionRow, NewConnection } from "../../stores/providers/connections.ts";
 import { changeLocked } from "../change.ts";
 import { refuseWhileSource } from "../knowledge/connection-sources.ts";
 import { refuseWhileTriggering } from "../triggers/triggers.ts";
@@ -32,12 +32,7 @@ export async function requireConnection(db: Db, connectionId: string): Promise<C
   return required(await findConnection(db, connectionId), CONNECTION);
 }
 
-export interface ConnectionToCreate {
-  readonly connection_id: string;
-  readonly org_id: string;
-  readonly created_by: string;
-  readonly name: string;
-  readonly provider_id: string;
+export interface ConnectionToCreate extends Omit<NewConnection, "scheme" | "credential"> {
   readonly scheme: ConnectionScheme | undefined;
   readonly credential: Credential;
   readonly audited: Omit<RowAudit<ConnectionRow>, "target">;
@@ -45,13 +40,13 @@ export interface ConnectionToCreate {
 
 /** Stores a connection, not yet checked. Throws 422 for an unknown provider or a credential that it does not accept. */
 export async function createConnection({ db, secrets }: Deps, wanted: ConnectionToCreate): Promise<ConnectionRow> {
-  const { connection_id, org_id, name, created_by, audited } = wanted;
+  const { audited, ...own } = wanted;
+  const { connection_id, org_id } = own;
   return await db.orgTransaction(org_id, async (connection) => {
     const provider = await known(connection, wanted.provider_id);
     const { scheme, auth } = requireScheme(provider, wanted.scheme, wanted.credential);
     const credential = sealCredential(secrets, connection_id, requireCredential(auth, wanted.credential));
-    const { provider_id } = provider;
-    await insertConnection(connection, { connection_id, org_id, name, provider_id, scheme, credential, created_by });
+    await insertConnection(connection, { ...own, scheme, credential });
     const created = await requireConnection(connection, connection_id);
     await audited.audit(connection, {
       target: { type: "connection", id: connection_id },

@@ -9,24 +9,21 @@ type StartableRun = Omit<NewRun, "trace">;
  * Handles inputs that a flow redacts: the row keeps them only to start the run, encrypted with the same keys as
  * Temporal's payloads.
  */
-export interface StartInputs {
-  /** Returns the row in its stored form, with redacted inputs encrypted. */
-  seal(row: NewRun): Promise<NewRun>;
-  /** The input of a stored row's workflow. Throws PayloadUnreadable. */
-  open(row: StartableRun): Promise<Omit<RunInput, "plan">>;
-}
+export type StartInputs = ReturnType<typeof createStartInputs>;
 
 /** With `seals` false, for the first step of an upgrade, sealed rows can be read but new ones are not sealed. */
-export function createStartInputs(cipher: PayloadCipher, { seals }: { readonly seals: boolean }): StartInputs {
+export function createStartInputs(cipher: PayloadCipher, { seals }: { readonly seals: boolean }) {
   return {
-    async seal(row) {
+    /** Returns the row in its stored form, with redacted inputs encrypted. */
+    async seal(row: NewRun): Promise<NewRun> {
       const { inputs } = row.start_input;
       if (!seals || inputs === undefined) return row;
       const { key_id, data } = await cipher.seal(Buffer.from(JSON.stringify(inputs)), placeOf(row));
       const sealed = { key_id, data: data.toString("base64") };
       return { ...row, start_input: { ...row.start_input, inputs: referencesIn(inputs), sealed } };
     },
-    async open(row) {
+    /** The input of a stored row's workflow. Throws PayloadUnreadable. */
+    async open(row: StartableRun): Promise<Omit<RunInput, "plan">> {
       const { sealed, ...start_input } = row.start_input;
       if (sealed === undefined) return startInput(row);
       const bytes = await cipher.open(sealed.key_id, Buffer.from(sealed.data, "base64"), placeOf(row));
@@ -48,18 +45,19 @@ function referencesIn(inputs: Readonly<Record<string, StoredValue>>): Readonly<R
 
 /** The input of a new run's workflow, without the plan. */
 export function startInput(row: StartableRun): Omit<RunInput, "plan"> {
+  const { org_id, run_id, project_id, flow_version, bindings_id, user_id, metadata, timeout_seconds } = row;
   const { limits, depth, reuse, resumes, inputs } = row.start_input;
   return {
-    org_id: row.org_id,
-    run_id: row.run_id,
-    project_id: row.project_id,
-    flow_version: row.flow_version,
-    ...(row.bindings_id == null ? {} : { bindings_id: row.bindings_id }),
-    user_id: row.user_id,
-    metadata: row.metadata,
+    org_id,
+    run_id,
+    project_id,
+    flow_version,
+    ...(bindings_id == null ? {} : { bindings_id }),
+    user_id,
+    metadata,
     // The original inputs, if those in the row are redacted.
     inputs: inputs ?? row.inputs,
-    timeout_seconds: row.timeout_seconds,
+    timeout_seconds,
     limits: limits ?? { max_iterations: 10_000 },
     depth: depth ?? 0,
     ...(reuse ? { reuse } : {}),
