@@ -63,13 +63,9 @@ export function authorizationOf(
     case "oauth2_client_credentials":
       return header("authorization", `Bearer ${token ?? ""}`);
     case "api_key":
-      return keyAuthorization(auth.placement, credential);
+      return auth.placement === undefined ? NONE : keysIn({ api_key: chosen(auth.placement, credential) }, credential);
     case "api_keys":
-      return together(
-        Object.entries(auth.placements ?? {}).map(([member, placement]) =>
-          placed(placement, `${placement.prefix ?? ""}${textOf(credential, member)}`),
-        ),
-      );
+      return keysIn(auth.placements ?? {}, credential);
     default:
       return scheme satisfies never;
   }
@@ -103,27 +99,24 @@ function basicPair(credential: Credential): string {
   return `${textOf(credential, "username")}:${textOf(credential, "password")}`;
 }
 
-function keyAuthorization(placement: KeyPlacement | undefined, credential: Credential): Authorization {
-  if (placement === undefined) return NONE;
-  const where = textOf(credential, "in") || placement.in;
-  const name = textOf(credential, "name") || placement.name;
-  return placed({ in: where as KeyPlacement["in"], name }, `${placement.prefix ?? ""}${textOf(credential, "api_key")}`);
+function chosen(placement: KeyPlacement, credential: Credential): KeyPlacement {
+  const where = (textOf(credential, "in") || placement.in) as KeyPlacement["in"];
+  return { ...placement, in: where, name: textOf(credential, "name") || placement.name };
 }
 
-function placed(placement: KeyPlacement, value: string): Authorization {
-  const { name } = placement;
-  if (placement.in === "query") return { headers: {}, query: { [name]: value } };
-  return placement.in === "cookie"
-    ? header("cookie", `${name}=${encodeURIComponent(value)}`)
-    : header(name.toLowerCase(), value);
-}
-
-/** Combines several keys. Cookies share one header; other keys have different names. */
-function together(all: readonly Authorization[]): Authorization {
-  const headers: Record<string, string> = {};
-  for (const [name, value] of all.flatMap((each) => Object.entries(each.headers)))
-    headers[name] = name === "cookie" && headers[name] !== undefined ? `${headers[name]}; ${value}` : value;
-  return { headers, query: Object.assign({}, ...all.map(({ query }) => query)) as Record<string, string> };
+/** Keys at their places, by the fields that contain them. Cookies share one header; other keys have different names. */
+function keysIn(placements: Readonly<Record<string, KeyPlacement>>, credential: Credential): Authorization {
+  const headers = new Map<string, string>();
+  const query = new Map<string, string>();
+  for (const [field, { in: where, name, prefix = "" }] of Object.entries(placements)) {
+    const key = `${prefix}${textOf(credential, field)}`;
+    const header = where === "cookie" ? "cookie" : name.toLowerCase();
+    const text = where === "cookie" ? `${name}=${encodeURIComponent(key)}` : key;
+    const cookies = header === "cookie" ? headers.get(header) : undefined;
+    if (where === "query") query.set(name, key);
+    else headers.set(header, cookies === undefined ? text : `${cookies}; ${text}`);
+  }
+  return { headers: Object.fromEntries(headers), query: Object.fromEntries(query) };
 }
 
 function header(name: string, value: string): Authorization {

@@ -1,5 +1,5 @@
 import type { Json } from "../../json.ts";
-import type { FlowDefinition } from "../definition/definition.ts";
+import type { FlowDefinition, FlowEdge } from "../definition/definition.ts";
 import type { Execution, NodeKind, RetryPolicy } from "../kinds.ts";
 import type { NodeConfigs } from "../nodes/index.ts";
 import type { Reads } from "../scope.ts";
@@ -30,11 +30,7 @@ export type PlanNodeOf<Kind extends NodeKind> = Kind extends NodeKind
   : never;
 export type PlanNode = PlanNodeOf<NodeKind>;
 
-export interface PlanEdge {
-  readonly source: string;
-  readonly source_handle: string;
-  readonly target: string;
-}
+export type PlanEdge = Readonly<Required<FlowEdge>>;
 
 export type FlowSettings = Readonly<NonNullable<FlowDefinition["settings"]>>;
 
