@@ -1,32 +1,17 @@
 import Router from "@koa/router";
 import Koa from "koa";
-import type { ApiDeps, HandlerDeps } from "./deps.ts";
-import { createCredentialLookup } from "../services/accounts/credentials.ts";
-import { createOidcClient } from "../platform/oidc/oidc-client.ts";
-import { createPasswordQueue } from "../services/accounts/password-queue.ts";
-import { createSignIn } from "../services/accounts/sign-in.ts";
-import { createPageDoor } from "../services/pages/page-door.ts";
-import { createFlowCheck } from "../services/projects/check-flow.ts";
-import { createFlowCache } from "../services/projects/flow-cache.ts";
-import { createIdempotency } from "./http/idempotency.ts";
 import { createKeyUseRecorder } from "../services/accounts/key-use.ts";
-import { accessLog } from "./http/middleware/access-log.ts";
-import { problems } from "./http/middleware/problems.ts";
-import { requestId } from "./http/middleware/request-id.ts";
-import { securityHeaders } from "./http/middleware/security-headers.ts";
-import { tracing } from "./http/middleware/tracing.ts";
-import { unmatched } from "./http/middleware/unmatched.ts";
-import { wellFormed } from "./http/middleware/well-formed.ts";
+import { createRateLimiter } from "../services/rate-limiter.ts";
+import { createServices } from "./deps.ts";
+import type { ApiDeps } from "./deps.ts";
+import { createIdempotency } from "./http/idempotency.ts";
+import { accessLog, requestId, tracing, securityHeaders, problems, wellFormed, unmatched } from "./http/middleware.ts";
 import type { Operation, RequestState } from "./http/operation.ts";
 import { describeOperations } from "./operations.ts";
-import { createRateLimiter } from "../services/rate-limiter.ts";
 import { codecCors } from "./system/codec.ts";
 import { pageCors } from "./pages/admission.ts";
 import { publicFiles } from "./pages/public-files.ts";
 import { consoleFiles } from "./system/console.ts";
-import { flowLimits } from "../services/projects/deploy-flow.ts";
-import { runLimits } from "../services/runs/create-run.ts";
-import { createRunService } from "../services/runs/run-service.ts";
 import { serveOperation } from "./http/serve-operation.ts";
 import type { ServeDeps } from "./http/serve-operation.ts";
 
@@ -51,29 +36,7 @@ export interface Api {
 export function createApp(deps: ApiDeps): Api {
   const { config, db, logger } = deps;
   const keyUse = createKeyUseRecorder(db, logger);
-  const limits = runLimits(config, db);
-  const flows = createFlowCache(db, deps.plans);
-  const passwords = createPasswordQueue();
-  const services: Omit<HandlerDeps, keyof ApiDeps> = {
-    credentials: createCredentialLookup(db, keyUse.note),
-    signIn: createSignIn(db, passwords),
-    oidc: createOidcClient(config.MILLRACE_PRIVATE_HOSTS, config.MILLRACE_OIDC_PROVIDERS),
-    flows,
-    checkFlow: createFlowCheck(deps),
-    runService: createRunService({ ...deps, limits }),
-    limits: flowLimits(config),
-    maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
-    starting: {
-      ...deps,
-      flows,
-      limits,
-      maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
-      onStartDelayed: (run_id, err) => logger.warn({ err, run_id }, "could not start the run; the sweeper will retry"),
-    },
-    quotas: limits.quotas,
-    passwords,
-    pages: createPageDoor(db, passwords, config.MILLRACE_PAGE_RATE_LIMIT),
-  };
+  const services = createServices(deps, keyUse.note);
   const operations = describeOperations(config);
   const serving: ServeDeps = {
     ...deps,

@@ -1,27 +1,17 @@
 import type { Config } from "../config.ts";
-import type { FlowLimits } from "../domain/flow/definition/limits.ts";
 import type { BlobStore } from "../platform/blobs/blobs.ts";
 import type { Evaluation } from "../platform/evaluation/evaluation.ts";
 import type { GuardedFetch } from "../platform/fetch/guarded-fetch.ts";
 import type { Logger } from "../platform/logging/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
-import type { OidcClient } from "../platform/oidc/oidc-client.ts";
 import type { ReadinessParts } from "../platform/readiness.ts";
 import type { Tracer } from "../platform/tracing/tracer.ts";
 import type { SecretBox } from "../platform/secrets/seal.ts";
 import type { StartInputs } from "../services/runs/start-inputs.ts";
 import type { Payloads } from "../services/secrets/payloads.ts";
 import type { Scorer } from "../services/evals/scorer.ts";
-import type { CredentialLookup } from "../services/accounts/credentials.ts";
-import type { SignIn } from "../services/accounts/sign-in.ts";
 import type { Knowledge } from "../services/knowledge/open-knowledge.ts";
-import type { PasswordQueue } from "../services/accounts/password-queue.ts";
-import type { PageDoor } from "../services/pages/page-door.ts";
-import type { FlowCheck } from "../services/projects/check-flow.ts";
-import type { FlowCache } from "../services/projects/flow-cache.ts";
 import type { PlanCache } from "../services/projects/plans.ts";
-import type { QuotaReader } from "../services/accounts/quotas.ts";
-import type { RunService } from "../services/runs/run-service.ts";
 import type { StartRunDeps } from "../services/triggers/start-run.ts";
 import type { Reads } from "../services/system/reads.ts";
 import type { Database } from "../stores/db.ts";
@@ -31,6 +21,16 @@ import type { ProviderJobs } from "../temporal/providers.ts";
 import type { QueueStats } from "../temporal/queues.ts";
 import type { RunStarter } from "../temporal/runs.ts";
 import type { Schedules } from "../temporal/schedules.ts";
+import { createCredentialLookup } from "../services/accounts/credentials.ts";
+import { createSignIn } from "../services/accounts/sign-in.ts";
+import { createPasswordQueue } from "../services/accounts/password-queue.ts";
+import { createPageDoor } from "../services/pages/page-door.ts";
+import { createFlowCheck } from "../services/projects/check-flow.ts";
+import { createFlowCache } from "../services/projects/flow-cache.ts";
+import { flowLimits } from "../services/projects/deploy-flow.ts";
+import { runLimits } from "../services/runs/create-run.ts";
+import { createRunService } from "../services/runs/run-service.ts";
+import { createOidcClient } from "../platform/oidc/oidc-client.ts";
 
 /** The dependencies of the API; main creates them, tests create their own. */
 export interface ApiDeps {
@@ -74,25 +74,38 @@ export interface ApiDeps {
   readonly stopping?: AbortSignal;
 }
 
-/** What handlers get: the dependencies, and the services that createApp builds from them. */
-export interface HandlerDeps extends ApiDeps {
-  readonly credentials: CredentialLookup;
-  readonly signIn: SignIn;
-  /** The client of the configured identity providers. */
-  readonly oidc: OidcClient;
-  readonly flows: FlowCache;
-  /** Finds every problem of a flow. */
-  readonly checkFlow: FlowCheck;
-  readonly runService: RunService;
-  /** The configured limits of a flow's contents. */
-  readonly limits: FlowLimits;
-  /** Longest inputs of a run, in bytes. */
-  readonly maxInputBytes: number;
-  /** With what triggers start runs. */
-  readonly starting: StartRunDeps;
-  readonly quotas: QuotaReader;
-  /** Bounds the concurrent hashing of passwords. */
-  readonly passwords: PasswordQueue;
-  /** Admits visitors to published pages. */
-  readonly pages: PageDoor;
+/** Builds the services of handlers from the dependencies. */
+export function createServices(deps: ApiDeps, noteKeyUse: (keyId: string) => void) {
+  const { config, db, logger } = deps;
+  const limits = runLimits(config, db);
+  const flows = createFlowCache(db, deps.plans);
+  const passwords = createPasswordQueue();
+  const maxInputBytes = config.MILLRACE_INPUT_LIMIT_BYTES;
+  const onStartDelayed = (run_id: string, err: unknown): void =>
+    logger.warn({ err, run_id }, "could not start the run; the sweeper will retry");
+  const starting: StartRunDeps = { ...deps, flows, limits, maxInputBytes, onStartDelayed };
+  return {
+    credentials: createCredentialLookup(db, noteKeyUse),
+    signIn: createSignIn(db, passwords),
+    /** The client of the configured identity providers. */
+    oidc: createOidcClient(config.MILLRACE_PRIVATE_HOSTS, config.MILLRACE_OIDC_PROVIDERS),
+    flows,
+    /** Finds every problem of a flow. */
+    checkFlow: createFlowCheck(deps),
+    runService: createRunService({ ...deps, limits }),
+    /** The configured limits of a flow's contents. */
+    limits: flowLimits(config),
+    /** Longest inputs of a run, in bytes. */
+    maxInputBytes,
+    /** With what triggers start runs. */
+    starting,
+    quotas: limits.quotas,
+    /** Bounds the concurrent hashing of passwords. */
+    passwords,
+    /** Admits visitors to published pages. */
+    pages: createPageDoor(db, passwords, config.MILLRACE_PAGE_RATE_LIMIT),
+  };
 }
+
+/** What handlers get: the dependencies, and the services that createApp builds from them. */
+export type HandlerDeps = ApiDeps & ReturnType<typeof createServices>;

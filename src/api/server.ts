@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { uuidv7 } from "uuidv7";
 import { Problem } from "../domain/errors.ts";
 import type { Logger } from "../platform/logging/logger.ts";
-import { renderProblem } from "./http/problem-answer.ts";
+import { renderProblem } from "./http/render.ts";
 
 /**
  * How long a connection may be idle: longer than load balancers keep theirs (mostly 60 s). If the server closed first, a request just being

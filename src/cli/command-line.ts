@@ -1,16 +1,16 @@
 import { Command } from "@commander-js/extra-typings";
 import { accounts } from "./accounts/index.ts";
-import { erasures } from "./erasures/index.ts";
-import { evals } from "./evals/index.ts";
-import { knowledge } from "./knowledge/index.ts";
-import { pages } from "./pages/index.ts";
+import { addErasureCommands } from "./erasures/index.ts";
+import { addEvalCommands } from "./evals/index.ts";
+import { addKnowledgeCommands } from "./knowledge/index.ts";
+import { addPageCommands } from "./pages/index.ts";
 import { projects } from "./projects/index.ts";
-import { providers } from "./providers/index.ts";
+import { addProviderCommands } from "./providers/index.ts";
 import { runs } from "./runs/index.ts";
-import { skills } from "./skills/index.ts";
+import { addSkillCommands } from "./skills/index.ts";
 import { system } from "./system/index.ts";
-import { triggers } from "./triggers/index.ts";
-import { webhooks } from "./webhooks/index.ts";
+import { addTriggerCommands } from "./triggers/index.ts";
+import { addWebhookCommands } from "./webhooks/index.ts";
 import { addProcessCommands } from "./process-commands.ts";
 import { report } from "./failure.ts";
 import { VERSION } from "../version.ts";
@@ -21,14 +21,14 @@ const COMMANDS = [
   ...accounts,
   ...projects,
   ...runs,
-  ...knowledge,
-  ...evals,
-  ...skills,
-  ...triggers,
-  ...pages,
-  ...webhooks,
-  ...providers,
-  ...erasures,
+  addKnowledgeCommands,
+  addEvalCommands,
+  addSkillCommands,
+  addTriggerCommands,
+  addPageCommands,
+  addWebhookCommands,
+  addProviderCommands,
+  addErasureCommands,
   ...system,
 ];
 

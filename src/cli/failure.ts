@@ -1,5 +1,5 @@
 import { CommanderError } from "commander";
-import { readable } from "./styled.ts";
+import { readable } from "./terminal.ts";
 
 /** 1: failure; 2: wrong usage; 3: a completed experiment without gates. */
 type ExitCode = 1 | 2 | 3;

@@ -11,7 +11,7 @@ import { readDevState } from "./dev-state.ts";
 import type { DevState } from "./dev-state.ts";
 import { CommandFailure } from "./failure.ts";
 import { invocation } from "./shell.ts";
-import { readable } from "./styled.ts";
+import { readable } from "./terminal.ts";
 import { namingPostgresOfPool } from "./unreachable.ts";
 import { requireAddress } from "./values.ts";
 
@@ -135,5 +135,5 @@ export function table(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-/** What the index.ts of a capability exports: functions that add its commands, in the order of `--help`. */
+/** What the index.ts of a capability with several files of commands exports, in the order of `--help`. */
 export type AddCommands = ReadonlyArray<(program: Command) => void>;

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { formSample } from "../cli/form-sample.ts";
+import { formSample } from "../cli/run-view.ts";
 import { wholeOf } from "../platform/whole.ts";
 import { judgement } from "./judge-stub.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { styled } from "../../src/cli/styled.ts";
+import { styled } from "../../src/cli/terminal.ts";
 
 const { isTTY } = process.stdout;
 afterEach(() => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readable } from "../../src/cli/styled.ts";
+import { readable } from "../../src/cli/terminal.ts";
 import { beginning, marksIn, showMarks } from "../../src/domain/marks.ts";
 
 describe("direction-marks: a text that people read before they decide", () => {

@@ -11,47 +11,43 @@ import { API_KEY_KINDS, insertApiKey, listApiKeys, revokeApiKey } from "../../st
 import { unauthorized } from "../auth/authenticate.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf, linkTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
 import type { ApiKey } from "../../stores/accounts/api-keys.ts";
-import { asDeclared } from "../http/as-declared.ts";
+import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";
 
-const apiKeySchema = z
-  .object({
-    key_id: z.uuid(),
-    name: z.string(),
-    kind: z.enum(API_KEY_KINDS),
-    prefix: z.string().describe("The first characters of the key, to recognise it."),
-    created_by: z.uuid().nullable().describe("ID of the user or API key that created it."),
-    created_at: z.iso.datetime(),
-    expires_at: z.iso.datetime().nullable(),
-    last_used_at: z.iso
-      .datetime()
-      .nullable()
-      .describe("Time of the last request with the key, accurate to the minute. `null` if it was never used."),
-    ...shownKeyLimits,
-  })
-  .meta({ id: "ApiKey" });
+const apiKeySchema = named("ApiKey", {
+  key_id: z.uuid(),
+  name: z.string(),
+  kind: z.enum(API_KEY_KINDS),
+  prefix: z.string().describe("The first characters of the key, to recognise it."),
+  created_by: z.uuid().nullable().describe("ID of the user or API key that created it."),
+  created_at: z.iso.datetime(),
+  expires_at: z.iso.datetime().nullable(),
+  last_used_at: z.iso
+    .datetime()
+    .nullable()
+    .describe("Time of the last request with the key, accurate to the minute. `null` if it was never used."),
+  ...shownKeyLimits,
+});
 
-const newApiKeySchema = apiKeySchema
-  .extend({ key: z.string().describe("The key itself. Only this response contains it.") })
-  .meta({ id: "NewApiKey" });
+const newApiKeySchema = named("NewApiKey", {
+  ...apiKeySchema.shape,
+  key: z.string().describe("The key itself. Only this response contains it."),
+});
 
 const presentApiKey = (key: ApiKey) => asDeclared(apiKeySchema, key);
 
-const createBody = z
-  .strictObject({
-    name: apiKeyName,
-    kind: z
-      .enum(API_KEY_KINDS)
-      .describe("`public`: runs flows and uploads documents, safe in a web page. `secret`: can do everything."),
-    expires_at: timeText
-      .nullish()
-      .describe(
-        "Time at which the key expires. `null`: never expires. If omitted, secret keys use the installation's default lifetime; public keys never expire.",
-      ),
-    ...keyLimits,
-  })
-  .meta({ id: "ApiKeyCreate" });
+const createBody = namedStrict("ApiKeyCreate", {
+  name: apiKeyName,
+  kind: z
+    .enum(API_KEY_KINDS)
+    .describe("`public`: runs flows and uploads documents, safe in a web page. `secret`: can do everything."),
+  expires_at: timeText
+    .nullish()
+    .describe(
+      "Time at which the key expires. `null`: never expires. If omitted, secret keys use the installation's default lifetime; public keys never expire.",
+    ),
+  ...keyLimits,
+});
 
 /** Throws 422 if a project does not exist in the organisation. */
 async function requireKnown(db: Database, orgId: string, projects: readonly string[] | null): Promise<void> {
@@ -142,7 +138,6 @@ export const apiKeyOperations = [
         await audit(connection, { target: { type: "key", id: key_id }, before: presentApiKey(revoked) });
       });
       credentials.forget(key_id.toLowerCase());
-      return { status: 204 };
     },
   }),
 ];

@@ -17,34 +17,29 @@ import { findUser, findUsersByName } from "../../stores/accounts/users.ts";
 import type { NamedUser } from "../../stores/accounts/users.ts";
 import type { Db } from "../../stores/db.ts";
 import type { HandlerDeps } from "../deps.ts";
-import { asDeclared } from "../http/as-declared.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
+import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";
 
-export const memberSchema = z
-  .object({
-    project_id: z.uuid(),
-    project_name: z.string(),
-    user_id: z.uuid(),
-    email: z.string(),
-    role: z.enum(PROJECT_ROLES).describe("Role in this project. A higher role in the organisation applies here too."),
-    created_at: z.iso.datetime(),
-  })
-  .meta({ id: "ProjectMember" });
+export const memberSchema = named("ProjectMember", {
+  project_id: z.uuid(),
+  project_name: z.string(),
+  user_id: z.uuid(),
+  email: z.string(),
+  role: z.enum(PROJECT_ROLES).describe("Role in this project. A higher role in the organisation applies here too."),
+  created_at: z.iso.datetime(),
+});
 const memberPage = pageOf(memberSchema);
 
 // The fields of a user that the list of project members shows, and no others.
-const candidateSchema = z
-  .object({
-    user_id: z.uuid(),
-    email: z.string(),
-    role: z.enum(PROJECT_ROLES).nullable().describe("Role in this project; `null` if the user has none."),
-  })
-  .meta({ id: "ProjectMemberCandidate" });
-const candidatesSchema = z
-  .object({ data: z.array(candidateSchema).describe("One user or none.") })
-  .meta({ id: "ProjectMemberCandidates" });
+const candidateSchema = named("ProjectMemberCandidate", {
+  user_id: z.uuid(),
+  email: z.string(),
+  role: z.enum(PROJECT_ROLES).nullable().describe("Role in this project; `null` if the user has none."),
+});
+const candidatesSchema = named("ProjectMemberCandidates", {
+  data: z.array(candidateSchema).describe("One user or none."),
+});
 
 const presentMember = (grant: ProjectGrant) => asDeclared(memberSchema, grant);
 const presentCandidate = (user: NamedUser) => asDeclared(candidateSchema, { ...user, role: user.project_role });
@@ -52,11 +47,9 @@ const presentCandidate = (user: NamedUser) => asDeclared(candidateSchema, { ...u
 const projectParams = z.object({ project_id: pathId("project") });
 const userParams = z.object({ user_id: pathId("user") });
 const memberParams = projectParams.extend(userParams.shape);
-const body = z
-  .strictObject({
-    role: z.enum(PROJECT_ROLES).describe("Role in this project. An `admin` of a project can set its roles."),
-  })
-  .meta({ id: "ProjectMemberSet" });
+const body = namedStrict("ProjectMemberSet", {
+  role: z.enum(PROJECT_ROLES).describe("Role in this project. An `admin` of a project can set its roles."),
+});
 
 /** Runs `work` with the role that the user has in the project, while the caller stays an admin there. */
 async function change(
@@ -154,7 +147,6 @@ export const projectMemberOperations = [
         await deleteProjectGrant(connection, project_id, user_id);
         await audit(connection, { target: { type: "project", id: project_id }, before: presentMember(found) });
       });
-      return { status: 204 };
     },
   }),
   define({

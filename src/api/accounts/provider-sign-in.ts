@@ -4,13 +4,13 @@ import type { IdentityProvider } from "../../domain/accounts/identity-providers.
 import { SIGN_IN_SECONDS, SignInRefused, createProviderSignIn } from "../../services/accounts/provider-sign-in.ts";
 import { networkOf } from "../../services/accounts/sign-in.ts";
 import { createRateLimiter } from "../../services/rate-limiter.ts";
-import { browserCookie, browserSecret, sessionCookie } from "../auth/session-cookie.ts";
+import { browserCookie, secretIn, sessionCookie } from "../auth/session-cookie.ts";
 import type { HandlerDeps } from "../deps.ts";
-import { baseUrl } from "../http/base-url.ts";
-import { clientAddress } from "../http/client-address.ts";
+import { baseUrl, clientAddress } from "../http/addresses.ts";
 import { operationsOf } from "../http/operation.ts";
 import type { ContentAnswer, RequestContext, Success } from "../http/operation.ts";
 import { requestOf } from "../http/request-audit.ts";
+import { named } from "../http/schemas.ts";
 import { REFUSAL_STATUSES, consolePath, onwardPage, refusalPage } from "./sign-in-page.ts";
 import type { PageCode } from "./sign-in-page.ts";
 
@@ -29,20 +29,18 @@ const FAILURES: Readonly<Record<number, Success>> = Object.fromEntries(
   ]),
 );
 
-const waysSchema = z
-  .object({
-    password: z.boolean().describe("Whether people can sign in with email address and password."),
-    providers: z.array(
-      z.object({
-        provider_id: z.string(),
-        name: z.string().describe("Label of the button."),
-        url: z
-          .string()
-          .describe("Target of the button. `?return_to=/console/...` sets the page to open after signing in."),
-      }),
-    ),
-  })
-  .meta({ id: "SignInProviders" });
+const waysSchema = named("SignInProviders", {
+  password: z.boolean().describe("Whether people can sign in with email address and password."),
+  providers: z.array(
+    z.object({
+      provider_id: z.string(),
+      name: z.string().describe("Label of the button."),
+      url: z
+        .string()
+        .describe("Target of the button. `?return_to=/console/...` sets the page to open after signing in."),
+    }),
+  ),
+});
 
 const callbackOf = ({ config }: HandlerDeps, ctx: RequestContext, { id }: IdentityProvider): URL =>
   new URL(`${baseUrl(config, ctx)}${PATH}/${id}/callback`);
@@ -145,7 +143,7 @@ export const providerSignInOperations = [
       if (!(await starts.tryTake(network)))
         return refusalPage("rate_limited", requestId, { "Retry-After": String(STARTS.seconds) });
       return page(deps, ctx, provider, async () => {
-        const earlier = browserSecret(config, ctx) ?? "";
+        const earlier = secretIn(config, ctx, "millrace_sign_in") ?? "";
         // One cookie for all sign-ins of a browser: sign-ins in two tabs do not end each other.
         const browser = BROWSER_SECRET.test(earlier) ? earlier : randomBytes(32).toString("base64url");
         const url = await signIns.start(provider, callbackOf(deps, ctx, provider).href, browser, returnTo);
@@ -190,7 +188,7 @@ export const providerSignInOperations = [
         const { secret, return_to } = await signIns.finish({
           provider,
           returned,
-          browser: browserSecret(config, ctx) ?? "",
+          browser: secretIn(config, ctx, "millrace_sign_in") ?? "",
           place: { ...requestOf(config, ctx), operation: "finishProviderSignIn" },
         });
         return onwardPage(return_to, sessionCookie(config, ctx, secret));

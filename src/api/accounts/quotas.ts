@@ -7,42 +7,36 @@ import { limitsOf, listQuotas } from "../../stores/quotas/quotas.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { contentTag, ifMatchHeaders, requireMatch } from "../http/etag.ts";
 import { operationsOf } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
+import { named, namedStrict, pathId } from "../http/schemas.ts";
 
-const quotasSchema = z
-  .object({
-    quotas: z.array(
-      z
-        .object({
-          quota: z
-            .enum(QUOTAS)
-            .describe(
-              "`concurrent_runs`: unfinished runs at one time, including paused runs; runs of experiments and child runs are not counted. `concurrent_nodes`: nodes that workers execute at one time. `runs_per_minute`: runs started in a minute. `storage_bytes`: bytes of uploaded documents, knowledge base documents and skills. `model_usd_month`: model cost in US dollars this month (UTC).",
-            ),
-          limit: z.number().nullable().describe("The quota; `null` means unlimited."),
-          used: z
-            .number()
-            .nullable()
-            .describe("Current usage; `null` if it is not counted, as for `concurrent_nodes` without a quota."),
-          resets_at: z.iso
-            .datetime()
-            .nullable()
-            .describe("When usage returns to zero; `null` if usage falls as work finishes."),
-        })
-        .meta({ id: "QuotaState" }),
-    ),
-  })
-  .meta({ id: "QuotaStates" });
+const quotasSchema = named("QuotaStates", {
+  quotas: z.array(
+    named("QuotaState", {
+      quota: z
+        .enum(QUOTAS)
+        .describe(
+          "`concurrent_runs`: unfinished runs at one time, including paused runs; runs of experiments and child runs are not counted. `concurrent_nodes`: nodes that workers execute at one time. `runs_per_minute`: runs started in a minute. `storage_bytes`: bytes of uploaded documents, knowledge base documents and skills. `model_usd_month`: model cost in US dollars this month (UTC).",
+        ),
+      limit: z.number().nullable().describe("The quota; `null` means unlimited."),
+      used: z
+        .number()
+        .nullable()
+        .describe("Current usage; `null` if it is not counted, as for `concurrent_nodes` without a quota."),
+      resets_at: z.iso
+        .datetime()
+        .nullable()
+        .describe("When usage returns to zero; `null` if usage falls as work finishes."),
+    }),
+  ),
+});
 
 const count = z.int().min(0).max(1_000_000_000).nullable().optional();
-const changeBody = z
-  .strictObject({
-    concurrent_runs: count,
-    concurrent_nodes: z.int().min(1).max(1_000_000_000).nullable().optional(),
-    runs_per_minute: count,
-    model_usd_month: z.number().min(0).max(1_000_000_000).nullable().optional(),
-  })
-  .meta({ id: "KeyQuotasChange" });
+const changeBody = namedStrict("KeyQuotasChange", {
+  concurrent_runs: count,
+  concurrent_nodes: z.int().min(1).max(1_000_000_000).nullable().optional(),
+  runs_per_minute: count,
+  model_usd_month: z.number().min(0).max(1_000_000_000).nullable().optional(),
+});
 
 const ETAG = { ETag: "Current ETag of the limits, without the usage; send it as `If-Match`." };
 const keyParams = z.object({ key_id: pathId("API key") });

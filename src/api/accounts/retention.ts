@@ -5,25 +5,23 @@ import type { Audit } from "../../services/audit/audit.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { ETAG, contentTag, ifMatchHeaders, requireMatch, tagged } from "../http/etag.ts";
 import { operationsOf } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
+import { named, namedStrict, pathId } from "../http/schemas.ts";
 
 const days = z.int().min(1).max(36_500).nullable();
-const retentionSchema = z
-  .object({
-    run_days: days.describe(
-      "Days that a finished run is kept with its nodes, events and values. `null` means not set here.",
-    ),
-    max_run_days: days.describe(
-      "Maximum that can be set here: the installation's days and, for a project, also the organisation's. `null` means unlimited.",
-    ),
-    effective_run_days: days.describe(
-      "Days that apply: the smallest of all settings. `null` means runs are kept forever.",
-    ),
-  })
-  .meta({ id: "Retention" });
-const changeBody = z
-  .strictObject({ run_days: days.optional().describe("Days up to `max_run_days`; `null` clears the value.") })
-  .meta({ id: "RetentionChange" });
+const retentionSchema = named("Retention", {
+  run_days: days.describe(
+    "Days that a finished run is kept with its nodes, events and values. `null` means not set here.",
+  ),
+  max_run_days: days.describe(
+    "Maximum that can be set here: the installation's days and, for a project, also the organisation's. `null` means unlimited.",
+  ),
+  effective_run_days: days.describe(
+    "Days that apply: the smallest of all settings. `null` means runs are kept forever.",
+  ),
+});
+const changeBody = namedStrict("RetentionChange", {
+  run_days: days.optional().describe("Days up to `max_run_days`; `null` clears the value."),
+});
 
 const projectParams = z.object({ project_id: pathId("project") });
 const EXAMPLES = { month: { run_days: 30 }, unset: { run_days: null } };

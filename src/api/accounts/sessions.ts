@@ -6,63 +6,57 @@ import { ProviderFailed } from "../../platform/oidc/oidc-client.ts";
 import { noteRefusedSignIns, recordSignIn } from "../../services/accounts/record-sign-in.ts";
 import { openIdToken, openSession, redeemSignInLink } from "../../services/accounts/sessions.ts";
 import { findOrganisation } from "../../stores/accounts/organisations.ts";
+import type { Organisation } from "../../stores/accounts/organisations.ts";
 import { endSession, listSessions } from "../../stores/accounts/sessions.ts";
 import type { EndedSession, ListedSession } from "../../stores/accounts/sessions.ts";
 import { endTokenSession } from "../../stores/accounts/oauth-tokens.ts";
 import { findUser } from "../../stores/accounts/users.ts";
+import type { User } from "../../stores/accounts/users.ts";
 import { requireSameOrigin, sessionCookie } from "../auth/session-cookie.ts";
-import { baseUrl } from "../http/base-url.ts";
-import { clientAddress } from "../http/client-address.ts";
+import { baseUrl, clientAddress } from "../http/addresses.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf } from "../http/operation.ts";
 import type { RequestContext } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
 import { requestOf } from "../http/request-audit.ts";
-import type { Organisation } from "../../stores/accounts/organisations.ts";
-import type { User } from "../../stores/accounts/users.ts";
 import type { HandlerDeps } from "../deps.ts";
-import { asDeclared } from "../http/as-declared.ts";
+import { asDeclared, givenId, named, pathId } from "../http/schemas.ts";
 
-const sessionSchema = z
-  .object({
-    session_id: z.uuid(),
-    kind: z
-      .enum(["console", "token"])
-      .describe("`console`: a console session; `token`: a client that signed in at `/token` and renews its tokens."),
-    user_id: z.uuid(),
-    email: z.string(),
-    current: z.boolean().describe("Whether this request uses the session."),
-    user_agent: z.string().describe("The browser or client, as stated in its `User-Agent` header."),
-    address: z.string().describe("IP address that opened the session."),
-    created_at: z.iso.datetime(),
-    last_seen_at: z.iso
-      .datetime()
-      .describe("Time of the last request, accurate to the minute. For tokens, the time of the last renewal."),
-    expires_at: z.iso.datetime().describe("When the session expires if it is not used again."),
-    provider_id: z
-      .string()
-      .nullable()
-      .describe("Identity provider that the person signed in with; `null` for passwords, links and clients."),
-  })
-  .meta({ id: "Session" });
+const sessionSchema = named("Session", {
+  session_id: z.uuid(),
+  kind: z
+    .enum(["console", "token"])
+    .describe("`console`: a console session; `token`: a client that signed in at `/token` and renews its tokens."),
+  user_id: z.uuid(),
+  email: z.string(),
+  current: z.boolean().describe("Whether this request uses the session."),
+  user_agent: z.string().describe("The browser or client, as stated in its `User-Agent` header."),
+  address: z.string().describe("IP address that opened the session."),
+  created_at: z.iso.datetime(),
+  last_seen_at: z.iso
+    .datetime()
+    .describe("Time of the last request, accurate to the minute. For tokens, the time of the last renewal."),
+  expires_at: z.iso.datetime().describe("When the session expires if it is not used again."),
+  provider_id: z
+    .string()
+    .nullable()
+    .describe("Identity provider that the person signed in with; `null` for passwords, links and clients."),
+});
 
 function presentSession(session: ListedSession, current: string | undefined): z.infer<typeof sessionSchema> {
   return asDeclared(sessionSchema, { ...session, current: session.session_id === current });
 }
 
-const meSchema = z
-  .object({
-    type: z.enum(["user", "org_api_key"]),
-    id: z.uuid().describe("ID of the user or API key."),
-    role: z.enum(ROLES).describe("Role of the user or key; a secret key has the rights of an admin."),
-    project_roles: z
-      .array(z.object({ project_id: z.uuid(), role: z.enum(PROJECT_ROLES) }))
-      .describe("The user's roles in projects."),
-    user: z.object({ user_id: z.uuid(), email: z.string() }).nullable().describe("The user; `null` for an API key."),
-    organisation: z.object({ org_id: z.uuid(), name: z.string() }),
-    session_id: z.uuid().nullable().describe("The console session of the user; `null` without one."),
-  })
-  .meta({ id: "Me" });
+const meSchema = named("Me", {
+  type: z.enum(["user", "org_api_key"]),
+  id: z.uuid().describe("ID of the user or API key."),
+  role: z.enum(ROLES).describe("Role of the user or key; a secret key has the rights of an admin."),
+  project_roles: z
+    .array(z.object({ project_id: z.uuid(), role: z.enum(PROJECT_ROLES) }))
+    .describe("The user's roles in projects."),
+  user: z.object({ user_id: z.uuid(), email: z.string() }).nullable().describe("The user; `null` for an API key."),
+  organisation: z.object({ org_id: z.uuid(), name: z.string() }),
+  session_id: z.uuid().nullable().describe("The console session of the user; `null` without one."),
+});
 
 function presentMe(
   { type, id, role, grants = {}, session_id }: Principal,
@@ -89,13 +83,11 @@ const signInBody = z
   ])
   .meta({ id: "SignIn" });
 
-const signedOutSchema = z
-  .object({
-    provider_sign_out_url: z
-      .url()
-      .describe("URL that signs the browser out at the identity provider and returns to the console."),
-  })
-  .meta({ id: "SignedOut" });
+const signedOutSchema = named("SignedOut", {
+  provider_sign_out_url: z
+    .url()
+    .describe("URL that signs the browser out at the identity provider and returns to the console."),
+});
 const TAKEN_BACK = { "Set-Cookie": "Clears the cookie." };
 
 const EXAMPLE_ID = "0197f0a0-0000-7000-8000-000000000000";
@@ -240,7 +232,7 @@ export const sessionOperations = [
     summary: "List sessions",
     description:
       "Lists console sessions and sessions of clients that signed in at `/token`. Users see their own; admins see all sessions of the organisation.",
-    query: listQuery.extend({ user_id: z.uuid().toLowerCase().optional().describe("Only sessions of this user.") }),
+    query: listQuery.extend({ user_id: givenId.optional().describe("Only sessions of this user.") }),
     success: { 200: { description: "A page of sessions.", schema: pageOf(sessionSchema) } },
     async handler({ query, principal }, { db }) {
       const { org_id, id, session_id: current } = principal;
@@ -278,7 +270,6 @@ export const sessionOperations = [
         ended = ofConsole === null ? user_id : session_id.toLowerCase();
       });
       credentials.forget(ended);
-      return { status: 204 };
     },
   }),
 ];

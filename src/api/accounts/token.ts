@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { isUuid } from "../../domain/uuid.ts";
-import { clientAddress } from "../http/client-address.ts";
+import { clientAddress } from "../http/addresses.ts";
 import { operationsOf } from "../http/operation.ts";
 import type { JsonAnswer } from "../http/operation.ts";
 import { requestOf } from "../http/request-audit.ts";
-import { readForm } from "../http/read-form.ts";
+import { readForm } from "../http/read-json.ts";
+import { named } from "../http/schemas.ts";
 import { noteRefusedSignIns, recordSignIn } from "../../services/accounts/record-sign-in.ts";
 import { createTokenService } from "../../services/accounts/tokens.ts";
 import type { TokenPair } from "../../services/accounts/tokens.ts";
@@ -13,39 +14,30 @@ const MAX_FORM_BYTES = 64 * 1024;
 /** Far more fields than the grants have, because a hostile body can have tens of thousands. */
 const MAX_PARAMETERS = 50;
 
-const form = z
-  .object({
-    grant_type: z.enum(["password", "refresh_token"]),
-    username: z.string().optional().describe("The user's email address. For `grant_type=password`."),
-    password: z.string().optional(),
-    org_id: z
-      .string()
-      .optional()
-      .describe("Organisation, if the email address has users in several. Default: the one with the newest password."),
-    refresh_token: z
-      .string()
-      .optional()
-      .describe("For `grant_type=refresh_token`. Each refresh token can be used once."),
-    scope: z.string().optional().describe("Ignored; there are no scopes."),
-  })
-  .meta({ id: "TokenRequest" });
+const form = named("TokenRequest", {
+  grant_type: z.enum(["password", "refresh_token"]),
+  username: z.string().optional().describe("The user's email address. For `grant_type=password`."),
+  password: z.string().optional(),
+  org_id: z
+    .string()
+    .optional()
+    .describe("Organisation, if the email address has users in several. Default: the one with the newest password."),
+  refresh_token: z.string().optional().describe("For `grant_type=refresh_token`. Each refresh token can be used once."),
+  scope: z.string().optional().describe("Ignored; there are no scopes."),
+});
 
-const tokenSchema = z
-  .object({
-    access_token: z.string(),
-    token_type: z.literal("bearer"),
-    expires_in: z.int().describe("Lifetime of the access token in seconds."),
-    refresh_token: z.string(),
-    scope: z.string(),
-  })
-  .meta({ id: "Token" });
+const tokenSchema = named("Token", {
+  access_token: z.string(),
+  token_type: z.literal("bearer"),
+  expires_in: z.int().describe("Lifetime of the access token in seconds."),
+  refresh_token: z.string(),
+  scope: z.string(),
+});
 
-const errorSchema = z
-  .object({
-    error: z.enum(["invalid_request", "invalid_grant", "unsupported_grant_type"]),
-    error_description: z.string(),
-  })
-  .meta({ id: "TokenError" });
+const errorSchema = named("TokenError", {
+  error: z.enum(["invalid_request", "invalid_grant", "unsupported_grant_type"]),
+  error_description: z.string(),
+});
 
 const define = operationsOf({ tag: "Authentication", auth: "none" }, ({ db, logger, credentials }) => ({
   noteRefused: noteRefusedSignIns(db, logger),
@@ -65,11 +57,12 @@ export const tokenOperations = [
     success: { 200: { description: "The tokens.", schema: tokenSchema } },
     failures: { 400: { description: "An OAuth error (RFC 6749 section 5.2).", schema: errorSchema } },
     async handler({ ctx }, { config, signIn, noteRefused, tokens }) {
-      const { members, tooMany } = await readForm(ctx, { maxBytes: MAX_FORM_BYTES, maxMembers: MAX_PARAMETERS });
-      if (tooMany) return refusal("invalid_request", `The request can have at most ${MAX_PARAMETERS} parameters.`);
-      if ([...members.values()].some((values) => values.length > 1))
+      const parameters = await readForm(ctx.req, MAX_FORM_BYTES);
+      if (parameters.size > MAX_PARAMETERS)
+        return refusal("invalid_request", `The request can have at most ${MAX_PARAMETERS} parameters.`);
+      if (new Set(parameters.keys()).size < parameters.size)
         return refusal("invalid_request", "A parameter was sent more than once.");
-      const given = (name: string): string | undefined => members.get(name)?.[0];
+      const given = (name: string): string | undefined => parameters.get(name) ?? undefined;
       const grant = given("grant_type");
       const address = clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES);
       const client = { user_agent: ctx.get("User-Agent"), address };

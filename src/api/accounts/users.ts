@@ -21,33 +21,32 @@ import { changeLocked } from "../../services/change.ts";
 import { ETAG, asCreated, contentTag, ifMatchHeaders, requireMatch, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linkTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
 import type { HandlerDeps } from "../deps.ts";
-import { asDeclared } from "../http/as-declared.ts";
+import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";
 
-const userSchema = z
-  .object({
-    user_id: z.uuid(),
-    email: z.string(),
-    role: z
-      .enum(USER_ROLES)
-      .describe(
-        "`member`: only what project roles allow. `viewer`: can read. `editor`: can read, write and run. `admin`: can also manage keys and users.",
-      ),
-    disabled: z.boolean().describe("Whether the user is disabled and cannot sign in."),
-    created_at: z.iso.datetime(),
-  })
-  .meta({ id: "User" });
+const userSchema = named("User", {
+  user_id: z.uuid(),
+  email: z.string(),
+  role: z
+    .enum(USER_ROLES)
+    .describe(
+      "`member`: only what project roles allow. `viewer`: can read. `editor`: can read, write and run. `admin`: can also manage keys and users.",
+    ),
+  disabled: z.boolean().describe("Whether the user is disabled and cannot sign in."),
+  created_at: z.iso.datetime(),
+});
 
 const presentUser = (user: User) => asDeclared(userSchema, { ...user, disabled: user.disabled_at !== null });
 
 const params = z.object({ user_id: pathId("user") });
 const role = z.enum(USER_ROLES);
 
-const createBody = z.strictObject({ email: emailAddress, password: userPassword, role }).meta({ id: "UserCreate" });
-const changeBody = z
-  .strictObject({ role: role.optional(), password: userPassword.optional(), disabled: z.boolean().optional() })
-  .meta({ id: "UserChange" });
+const createBody = namedStrict("UserCreate", { email: emailAddress, password: userPassword, role });
+const changeBody = namedStrict("UserChange", {
+  role: role.optional(),
+  password: userPassword.optional(),
+  disabled: z.boolean().optional(),
+});
 
 const toResponse = (user: User) => {
   const body = presentUser(user);
@@ -194,7 +193,6 @@ export const userOperations = [
         return revoked;
       });
       for (const id of [user_id.toLowerCase(), ...keys]) credentials.forget(id);
-      return { status: 204 };
     },
   }),
 ];

@@ -10,38 +10,36 @@ import { fileNameHeader } from "../http/file-name-header.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf } from "../http/operation.ts";
 import { jsonValueSchema } from "../../domain/json-schema.ts";
-import { asDeclared } from "../http/as-declared.ts";
+import { asDeclared, givenId, named } from "../http/schemas.ts";
 
-const auditEntrySchema = z
-  .object({
-    entry_id: z.uuid(),
-    at: z.iso.datetime(),
-    actor: z.object({
-      type: z
-        .enum(ACTOR_TYPES)
-        .describe("`cli`: a person with access to the installation itself. `page`: a visitor of a published page."),
-      id: z
-        .uuid()
-        .nullable()
-        .describe("ID of the user or key; `null` for a refused sign-in, for `system` and for `cli`."),
-      session_id: z.uuid().nullable().describe("The console session that the user was signed in with."),
-      address: z.string().nullable(),
-      user_agent: z.string().nullable(),
-    }),
-    request_id: z.string().nullable().describe("The `X-Request-Id` of the request."),
-    operation: z.string().describe("Operation ID in this document or, for the command line, the command."),
-    target: z
-      .object({ type: z.string(), id: z.string() })
+const auditEntrySchema = named("AuditEntry", {
+  entry_id: z.uuid(),
+  at: z.iso.datetime(),
+  actor: z.object({
+    type: z
+      .enum(ACTOR_TYPES)
+      .describe("`cli`: a person with access to the installation itself. `page`: a visitor of a published page."),
+    id: z
+      .uuid()
       .nullable()
-      .describe("Type of the changed resource, such as `project`; `null` for the whole organisation."),
-    outcome: z.enum(AUDIT_OUTCOMES),
-    changes: z
-      .record(z.string(), z.object({ before: jsonValueSchema.optional(), after: jsonValueSchema.optional() }))
-      .describe(
-        "The changes by field. Without `before` the field is new, without `after` it was deleted. Secrets are masked; of a value longer than 1 kB you see the beginning of its JSON text.",
-      ),
-  })
-  .meta({ id: "AuditEntry" });
+      .describe("ID of the user or key; `null` for a refused sign-in, for `system` and for `cli`."),
+    session_id: z.uuid().nullable().describe("The console session that the user was signed in with."),
+    address: z.string().nullable(),
+    user_agent: z.string().nullable(),
+  }),
+  request_id: z.string().nullable().describe("The `X-Request-Id` of the request."),
+  operation: z.string().describe("Operation ID in this document or, for the command line, the command."),
+  target: z
+    .object({ type: z.string(), id: z.string() })
+    .nullable()
+    .describe("Type of the changed resource, such as `project`; `null` for the whole organisation."),
+  outcome: z.enum(AUDIT_OUTCOMES),
+  changes: z
+    .record(z.string(), z.object({ before: jsonValueSchema.optional(), after: jsonValueSchema.optional() }))
+    .describe(
+      "The changes by field. Without `before` the field is new, without `after` it was deleted. Secrets are masked; of a value longer than 1 kB you see the beginning of its JSON text.",
+    ),
+});
 
 function presentAuditEntry(entry: AuditEntry): z.infer<typeof auditEntrySchema> {
   const { actor_type, actor_id, target_type, target_id } = entry;
@@ -52,8 +50,8 @@ function presentAuditEntry(entry: AuditEntry): z.infer<typeof auditEntrySchema> 
   });
 }
 
-const filters = {
-  actor: z.uuid().toLowerCase().optional().describe("Only entries of this user or key."),
+const filters = z.object({
+  actor: givenId.optional().describe("Only entries of this user or key."),
   target: z
     .string()
     .min(1)
@@ -65,7 +63,7 @@ const filters = {
   operation: z.string().min(1).max(100).optional().describe("Only entries of this operation, such as `changeProject`."),
   since: timeText.optional().describe("RFC 3339 time; inclusive."),
   until: timeText.optional().describe("RFC 3339 time; exclusive."),
-};
+});
 
 const EXPORTED_AT_ONCE = 500;
 
@@ -79,7 +77,7 @@ export const auditOperations = [
     summary: "List the audit log",
     description:
       "Lists who changed what, from where and when: every change through this API and the command line, every sign-in, and each time a secret was rotated or data was exported. A run records itself who started it. Entries are never changed.",
-    query: listQuery.extend(filters),
+    query: listQuery.extend(filters.shape),
     success: { 200: { description: "A page of entries.", schema: pageOf(auditEntrySchema) } },
     async handler({ query, principal: { org_id } }, { reads }) {
       const filter = filterOf(org_id, query);
@@ -97,7 +95,7 @@ export const auditOperations = [
     route: "GET /v2/audit-log/export",
     summary: "Download the audit log",
     description: "Returns the entries as JSON lines, oldest first. The download itself is recorded as an entry.",
-    query: z.object(filters),
+    query: filters,
     success: { 200: { description: "One entry per line.", content: { [NDJSON]: z.string() } } },
     async handler({ query, principal: { org_id }, audit }, { db }) {
       const filter = filterOf(org_id, query);
@@ -127,16 +125,8 @@ export const auditOperations = [
   }),
 ];
 
-interface GivenFilters {
-  readonly actor?: string | undefined;
-  readonly target?: string | undefined;
-  readonly operation?: string | undefined;
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-}
-
 /** Entries contain an erased end user's ID only as a hash, so the filter also matches the hash. */
-function filterOf(orgId: string, { actor, target, operation, since, until }: GivenFilters): AuditFilter {
+function filterOf(orgId: string, { actor, target, operation, since, until }: z.output<typeof filters>): AuditFilter {
   return {
     actor_id: actor,
     target_ids: target === undefined ? undefined : [storedTarget(target), hashUser(orgId, target)],

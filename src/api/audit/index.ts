@@ -1,4 +1,2 @@
-import { auditOperations } from "./audit-log.ts";
-
 /** The operations of the audit log. */
-export const audit = [...auditOperations];
+export { auditOperations as audit } from "./audit-log.ts";

@@ -6,7 +6,7 @@ import type { Operation, RequestContext } from "../http/operation.ts";
 import { requirePlace, requireScope } from "./key-limits.ts";
 import { scopeOf } from "./operation-scope.ts";
 import { mayEverCall, tooLowRole } from "./project-roles.ts";
-import { requireSameOrigin, sessionSecret } from "./session-cookie.ts";
+import { requireSameOrigin, secretIn } from "./session-cookie.ts";
 
 /** Addresses that the console's own pages call. Others take no session, because pages of other sites may call them with a key. */
 const FOR_PEOPLE = /^\/(v2|console|documents|upload_to_storage_user)(\/|$)/;
@@ -27,7 +27,7 @@ export async function authenticate(
   ctx: RequestContext,
 ): Promise<Caller> {
   const { authorization } = ctx.headers;
-  const session = FOR_PEOPLE.test(ctx.path) ? sessionSecret(config, ctx) : undefined;
+  const session = FOR_PEOPLE.test(ctx.path) ? secretIn(config, ctx, "millrace_session") : undefined;
   if (session === undefined) {
     const credential = bearer(authorization);
     const principal = await credentials.find(credential);

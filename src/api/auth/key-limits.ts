@@ -3,7 +3,7 @@ import { missingScope } from "../../domain/accounts/key-limits.ts";
 import type { Scope } from "../../domain/accounts/key-limits.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem } from "../../domain/errors.ts";
-import { clientAddress, isInRanges } from "../http/client-address.ts";
+import { clientAddress, isInRanges } from "../http/addresses.ts";
 import type { RequestContext } from "../http/operation.ts";
 
 type Restriction = "read_only" | "projects" | "allowed_origins" | "allowed_addresses";

@@ -1,6 +1,6 @@
 import type { Config } from "../../config.ts";
 import { Problem } from "../../domain/errors.ts";
-import { baseUrl } from "../http/base-url.ts";
+import { baseUrl } from "../http/addresses.ts";
 import type { RequestContext } from "../http/operation.ts";
 
 const SAFE: readonly string[] = ["GET", "HEAD", "OPTIONS"];
@@ -16,17 +16,8 @@ function isSecure(config: Config, ctx: RequestContext): boolean {
   return baseUrl(config, ctx).startsWith("https:");
 }
 
-/** The secret in a request's session cookie. */
-export function sessionSecret(config: Config, ctx: RequestContext): string | undefined {
-  return cookieOf(config, ctx, "millrace_session");
-}
-
-/** The secret of a browser that has started to sign in with an identity provider. */
-export function browserSecret(config: Config, ctx: RequestContext): string | undefined {
-  return cookieOf(config, ctx, "millrace_sign_in");
-}
-
-function cookieOf(config: Config, ctx: RequestContext, cookie: CookieName): string | undefined {
+/** The secret in a cookie of a request. */
+export function secretIn(config: Config, ctx: RequestContext, cookie: CookieName): string | undefined {
   const name = `${nameFor(cookie, isSecure(config, ctx))}=`;
   const cookies = (ctx.get("Cookie") ?? "").slice(0, 16_384).split(";");
   return cookies

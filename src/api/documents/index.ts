@@ -1,5 +1,4 @@
-import { uploadOperations } from "./uploads.ts";
-import { documentOperations } from "./documents.ts";
+import { uploadOperations, documentOperations } from "./documents.ts";
 
 /** The operations of uploaded documents. */
 export const documents = [...uploadOperations, ...documentOperations];

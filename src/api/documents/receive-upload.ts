@@ -16,16 +16,15 @@ import * as documents from "../../stores/documents/documents.ts";
 import type { HandlerDeps } from "../deps.ts";
 import type { RequestContext } from "../http/operation.ts";
 import { readMultipart } from "../http/read-multipart.ts";
+import { named } from "../http/schemas.ts";
 
-export const uploadForm = z
-  .object({
-    file: z
-      .file()
-      .describe(
-        "The document; must not be empty. The file name has 1 to 255 characters without control characters. Other form fields are ignored.",
-      ),
-  })
-  .meta({ id: "DocumentUpload" });
+export const uploadForm = named("DocumentUpload", {
+  file: z
+    .file()
+    .describe(
+      "The document; must not be empty. The file name has 1 to 255 characters without control characters. Other form fields are ignored.",
+    ),
+});
 
 type UploadKind = KindWith<"uploads", true>;
 export type UploadNode = PlanNodeOf<UploadKind>;

@@ -4,56 +4,42 @@ import { auditAs } from "../../services/audit/audit.ts";
 import { createErasure, requireErasure } from "../../services/erasures/erasures.ts";
 import { listErasures } from "../../stores/erasures/erasures.ts";
 import type { ErasureRow } from "../../stores/erasures/erasures.ts";
-import { asDeclared } from "../http/as-declared.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linksTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { visibleText } from "../http/text-fields.ts";
+import { asDeclared, givenId, named, namedStrict, pathId, visibleText } from "../http/schemas.ts";
 
 const PATH = "/v2/erasures";
 const params = z.object({ erasure_id: pathId("erasure") });
 
-const body = z
-  .strictObject({
-    user_id: visibleText(256).describe("The `user_id` of runs, documents and conversations; must match exactly."),
-    project_id: z
-      .uuid()
-      .toLowerCase()
-      .nullish()
-      .describe("Erases only data of this project. If omitted, data of the whole organisation."),
-  })
-  .meta({ id: "ErasureCreate" });
+const body = namedStrict("ErasureCreate", {
+  user_id: visibleText(256).describe("The `user_id` of runs, documents and conversations; must match exactly."),
+  project_id: givenId
+    .nullish()
+    .describe("Erases only data of this project. If omitted, data of the whole organisation."),
+});
 
-const erasureSchema = z
-  .object({
-    erasure_id: z.uuid(),
-    project_id: z
-      .uuid()
-      .nullable()
-      .describe("The project that the erasure covers; `null` means the whole organisation."),
-    user_hash: z
-      .string()
-      .describe(
-        "SHA-256, in hexadecimal digits, of the organisation ID, a line feed and the `user_id`. The `user_id` itself is not stored.",
-      ),
-    state: z.enum(ERASURE_STATES),
-    removed: z.record(z.string(), z.int()).describe("Number of items found and removed so far, by store."),
-    left: z
-      .array(z.object({ store: z.string(), count: z.int().nullable(), reason: z.string() }))
-      .describe("What was not removed and why; known once the erasure is COMPLETED."),
-    problem: z
-      .string()
-      .nullable()
-      .describe("Why the erasure is not progressing currently. It continues automatically."),
-    created_by: z.string().describe("`user:<id>` or `org_api_key:<id>`."),
-    created_at: z.iso.datetime(),
-    started_at: z.iso.datetime().nullable(),
-    finished_at: z.iso.datetime().nullable(),
-  })
-  .meta({ id: "Erasure" });
+const erasureSchema = named("Erasure", {
+  erasure_id: z.uuid(),
+  project_id: z.uuid().nullable().describe("The project that the erasure covers; `null` means the whole organisation."),
+  user_hash: z
+    .string()
+    .describe(
+      "SHA-256, in hexadecimal digits, of the organisation ID, a line feed and the `user_id`. The `user_id` itself is not stored.",
+    ),
+  state: z.enum(ERASURE_STATES),
+  removed: z.record(z.string(), z.int()).describe("Number of items found and removed so far, by store."),
+  left: z
+    .array(z.object({ store: z.string(), count: z.int().nullable(), reason: z.string() }))
+    .describe("What was not removed and why; known once the erasure is COMPLETED."),
+  problem: z.string().nullable().describe("Why the erasure is not progressing currently. It continues automatically."),
+  created_by: z.string().describe("`user:<id>` or `org_api_key:<id>`."),
+  created_at: z.iso.datetime(),
+  started_at: z.iso.datetime().nullable(),
+  finished_at: z.iso.datetime().nullable(),
+});
 export type ErasureView = z.infer<typeof erasureSchema>;
 
-const audited = auditAs("erasure", auditView);
+const audited = auditAs("erasure", ({ project_id, user_hash }: ErasureRow) => ({ project_id, user_hash }));
 
 const define = operationsOf({ tag: "Erasures", auth: "secret", role: "admin" });
 
@@ -112,10 +98,6 @@ erased too.`,
     },
   }),
 ];
-
-function auditView({ project_id, user_hash }: ErasureRow) {
-  return { project_id, user_hash };
-}
 
 function present(erasure: ErasureRow): ErasureView {
   return asDeclared(erasureSchema, {

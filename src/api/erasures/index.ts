@@ -1,4 +1,2 @@
-import { erasureOperations } from "./erasures.ts";
-
 /** The operations of erasures. */
-export const erasures = [...erasureOperations];
+export { erasureOperations as erasures } from "./erasures.ts";

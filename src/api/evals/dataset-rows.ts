@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ROW_STATUSES, rowContent, rowContentSchema } from "../../domain/evals/dataset.ts";
+import { ROW_STATUSES, rowContent, rowContentSchema, ROW_SOURCES } from "../../domain/evals/dataset.ts";
 import { derivedId } from "../../domain/derived-id.ts";
 import {
   addRows,
@@ -18,10 +18,33 @@ import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
 import { ETAG, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { fileNameHeader } from "../http/file-name-header.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { operationsOf, linksTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { presentRow, rowSchema } from "./dataset-presenter.ts";
-import { DATASET, datasetParams } from "./datasets.ts";
+import { linksTo } from "../http/operation.ts";
+import { asDeclared, givenId, named, namedStrict, pathId } from "../http/schemas.ts";
+import { DATASET, datasetParams, values, define } from "./datasets.ts";
+
+const rowSchema = named("DatasetRow", {
+  row_id: z.uuid(),
+  dataset_id: z.uuid(),
+  version: z.int().describe("Dataset version that last changed this row."),
+  external_id: z.string().nullable(),
+  inputs: values,
+  expected_outputs: values,
+  metadata: values,
+  split: z.string().nullable(),
+  tags: z.array(z.string()),
+  source: z.object({ type: z.enum(ROW_SOURCES), run_id: z.uuid().nullable() }),
+  status: z.enum(ROW_STATUSES).describe("State of the row; experiments skip archived rows."),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
+
+function presentRow(row: DatasetRowRow): z.infer<typeof rowSchema> {
+  return asDeclared(rowSchema, {
+    ...row,
+    version: row.from_version,
+    source: { type: row.source_type, run_id: row.source_run_id },
+  });
+}
 
 const MAX_ROWS = 1000;
 const ROWS = `${DATASET}/rows` as const;
@@ -51,15 +74,10 @@ const searchQuery = versionQuery.extend({
   status: z.enum(ROW_STATUSES).optional(),
 });
 
-const one = rowContentSchema
-  .extend({
-    run_id: z
-      .uuid()
-      .toLowerCase()
-      .nullish()
-      .describe("The run that the row was made from. Erasing that run's user deletes the row."),
-  })
-  .meta({ id: "DatasetRowInput" });
+const one = namedStrict("DatasetRowInput", {
+  ...rowContentSchema.shape,
+  run_id: givenId.nullish().describe("The run that the row was made from. Erasing that run's user deletes the row."),
+});
 /** One row, or several under `rows`. */
 const addBody = one
   .extend({ inputs: one.shape.inputs.optional(), rows: z.array(one).min(1).max(MAX_ROWS).optional() })
@@ -70,15 +88,14 @@ const addBody = one
       context.addIssue({ code: "custom", path: ["rows"], message: "with rows, no other field is allowed" });
   })
   .meta({ id: "DatasetRowsInput" });
-const changeBody = rowContentSchema
-  .extend({
-    inputs: rowContentSchema.shape.inputs.optional(),
-    expected_outputs: rowContentSchema.shape.expected_outputs.unwrap().optional(),
-    metadata: rowContentSchema.shape.metadata.unwrap().optional(),
-    tags: rowContentSchema.shape.tags.unwrap().optional(),
-    status: z.enum(ROW_STATUSES).optional(),
-  })
-  .meta({ id: "DatasetRowChange" });
+const changeBody = namedStrict("DatasetRowChange", {
+  ...rowContentSchema.shape,
+  inputs: rowContentSchema.shape.inputs.optional(),
+  expected_outputs: rowContentSchema.shape.expected_outputs.unwrap().optional(),
+  metadata: rowContentSchema.shape.metadata.unwrap().optional(),
+  tags: rowContentSchema.shape.tags.unwrap().optional(),
+  status: z.enum(ROW_STATUSES).optional(),
+});
 const addedSchema = z
   .union([rowSchema, z.object({ rows: z.array(rowSchema) })])
   .describe("The row or, for a request with `rows`, an array in the same order.")
@@ -92,8 +109,6 @@ const searchOf = (query: z.output<typeof searchQuery>, external_id?: string) => 
   status: query.status ?? null,
   external_id: external_id ?? null,
 });
-
-const define = operationsOf({ tag: "Evaluation datasets", auth: "secret" });
 
 /** `/v2/evals/datasets/{dataset_id}/rows`: the rows of a dataset, in any of its versions. */
 export const datasetRowOperations = [
@@ -205,10 +220,8 @@ export const datasetRowOperations = [
     description: "Deletes the row. This creates a new version of the dataset; earlier versions keep the row.",
     params,
     success: { 204: { description: "Deleted." } },
-    async handler({ params: { dataset_id, row_id }, principal: { org_id }, audit }, { db }) {
-      await deleteRow(db, org_id, dataset_id, row_id, auditOf(audit, row_id));
-      return { status: 204 };
-    },
+    handler: ({ params: { dataset_id, row_id }, principal: { org_id }, audit }, { db }) =>
+      deleteRow(db, org_id, dataset_id, row_id, auditOf(audit, row_id)),
   }),
   define({
     id: "exportDatasetRows",

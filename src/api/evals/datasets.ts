@@ -13,9 +13,27 @@ import type { DatasetRow } from "../../stores/evals/datasets.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linksTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { tag, tagList } from "../http/text-fields.ts";
-import { datasetSchema, presentDataset } from "./dataset-presenter.ts";
+import { asDeclared, givenId, named, namedStrict, pathId, tag, tagList } from "../http/schemas.ts";
+
+export const values = z.record(z.string(), z.unknown());
+
+const datasetSchema = named("Dataset", {
+  dataset_id: z.uuid(),
+  name: z.string(),
+  description: z.string(),
+  project_id: z.uuid().nullable(),
+  version: z
+    .int()
+    .describe("Number of the current version. Each change of the rows increases it; 0 is the empty dataset."),
+  row_count: z.int().describe("Number of rows in the current version, including archived rows."),
+  input_schema: values.nullable().describe("JSON Schema 2020-12 that the inputs of every row must match."),
+  metadata: values,
+  tags: z.array(z.string()),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
+
+const presentDataset = (dataset: DatasetRow) => asDeclared(datasetSchema, dataset);
 
 const DATASETS = "/v2/evals/datasets";
 export const DATASET = `${DATASETS}/{dataset_id}` as const;
@@ -27,26 +45,22 @@ const object = z.record(z.string(), z.json());
 const inputSchema = object.nullable().describe("JSON Schema 2020-12 that the inputs of every row must match.");
 const projectId = z.uuid().nullable().describe("ID of the project whose flow the rows are for.");
 
-const createBody = z
-  .strictObject({
-    name,
-    description: description.default(""),
-    project_id: projectId.default(null),
-    input_schema: inputSchema.default(null),
-    metadata: object.default({}),
-    tags: tagList.default([]),
-  })
-  .meta({ id: "DatasetCreate" });
-const changeBody = z
-  .strictObject({
-    name: name.optional(),
-    description: description.optional(),
-    project_id: projectId.optional(),
-    input_schema: inputSchema.optional(),
-    metadata: object.optional(),
-    tags: tagList.optional(),
-  })
-  .meta({ id: "DatasetChange" });
+const createBody = namedStrict("DatasetCreate", {
+  name,
+  description: description.default(""),
+  project_id: projectId.default(null),
+  input_schema: inputSchema.default(null),
+  metadata: object.default({}),
+  tags: tagList.default([]),
+});
+const changeBody = namedStrict("DatasetChange", {
+  name: name.optional(),
+  description: description.optional(),
+  project_id: projectId.optional(),
+  input_schema: inputSchema.optional(),
+  metadata: object.optional(),
+  tags: tagList.optional(),
+});
 const RESTORED = {
   dataset_id: "0197f0a0-0000-7000-8000-000000000001",
   name: "Questions",
@@ -60,15 +74,15 @@ const RESTORED = {
   created_at: "2026-01-05T08:00:00.000Z",
   updated_at: "2026-01-31T09:30:00.000Z",
 };
-const restoreBody = z
-  .strictObject({ version: z.int().min(0).max(2_147_483_647).describe("The version to restore.") })
-  .meta({ id: "DatasetRestore" });
+const restoreBody = namedStrict("DatasetRestore", {
+  version: z.int().min(0).max(2_147_483_647).describe("The version to restore."),
+});
 
 const auditOf = auditAs("dataset", presentDataset);
 
 const toResponse = (dataset: DatasetRow) => tagged(presentDataset(dataset), revisionTag(dataset.revision));
 
-const define = operationsOf({ tag: "Evaluation datasets", auth: "secret" });
+export const define = operationsOf({ tag: "Evaluation datasets", auth: "secret" });
 
 /** `/v2/evals/datasets`: rows of inputs and expected outputs, in versions. */
 export const datasetOperations = [
@@ -77,7 +91,7 @@ export const datasetOperations = [
     route: `GET ${DATASETS}`,
     summary: "List datasets",
     description: "Lists datasets, newest first, without their rows.",
-    query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional(), tag: tag.optional() }),
+    query: listQuery.extend({ project_id: givenId.optional(), tag: tag.optional() }),
     success: { 200: { description: "A page of datasets.", schema: pageOf(datasetSchema) } },
     async handler({ query, principal: { org_id } }, { reads }) {
       const search = { project_id: query.project_id ?? null, tag: query.tag ?? null };
@@ -185,9 +199,7 @@ export const datasetOperations = [
     params: datasetParams,
     problems: ["in_use"],
     success: { 204: { description: "Deleted." } },
-    async handler({ params: { dataset_id }, principal: { org_id }, audit }, deps) {
-      await deleteDataset(deps, org_id, dataset_id, auditOf(audit, dataset_id));
-      return { status: 204 };
-    },
+    handler: ({ params: { dataset_id }, principal: { org_id }, audit }, deps) =>
+      deleteDataset(deps, org_id, dataset_id, auditOf(audit, dataset_id)),
   }),
 ];

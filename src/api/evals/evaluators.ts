@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { asViewer } from "../../domain/accounts/principal.ts";
+import { asViewer, seesSecrets } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { notFound } from "../../domain/errors.ts";
-import { evaluatorInputSchema } from "../../domain/evals/evaluator.ts";
+import { definitionShape, evaluatorInputSchema } from "../../domain/evals/evaluator.ts";
 import { EVALUATOR_TYPES, TEMPLATES, defaultThreshold, kindOf } from "../../domain/evals/evaluators/index.ts";
 import { patchOf } from "../../domain/patch.ts";
 import type { Audit, RowAudit } from "../../services/audit/audit.ts";
@@ -15,11 +15,42 @@ import {
 import { listEvaluators } from "../../stores/evals/evaluators.ts";
 import type { EvaluatorRow } from "../../stores/evals/evaluators.ts";
 import { stated } from "../../services/change.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
 import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linksTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { evaluatorSchema, presentEvaluator } from "./evaluator-presenter.ts";
+import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";
+
+const object = z.record(z.string(), z.unknown());
+
+const evaluatorSchema = named("Evaluator", {
+  evaluator_id: z.uuid(),
+  name: z.string(),
+  description: z.string(),
+  type: z.enum(EVALUATOR_TYPES),
+  config: object,
+  ...definitionShape,
+  version: z.int().describe("Number of the version. Every change increases it; experiments pin one."),
+  template_id: z.string().nullable(),
+  secret: z
+    .string()
+    .optional()
+    .describe(
+      "Only for webhook evaluators, in the response that creates one: its requests are signed with this secret, as webhooks are.",
+    ),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
+
+function presentEvaluator(
+  { secret: _sealed, definition, ...row }: EvaluatorRow,
+  reader: Principal,
+): z.infer<typeof evaluatorSchema> {
+  const config = definition.config as JsonObject;
+  const shown = seesSecrets(reader) ? config : maskLiterals(config);
+  return asDeclared(evaluatorSchema, { ...definition, ...row, config: shown });
+}
 
 const EVALUATORS = "/v2/evals/evaluators";
 const EVALUATOR = `${EVALUATORS}/{evaluator_id}` as const;
@@ -45,30 +76,26 @@ const createBody = z
     message: "type is required unless you send template_id",
   })
   .meta({ id: "EvaluatorCreate" });
-const changeBody = z
-  .strictObject({
-    name: name.optional(),
-    description: description.optional(),
-    config: definition.config.unwrap().optional(),
-    target: patchOf(definition.target).optional(),
-    score: patchOf(definition.score).optional(),
-    negate: z.boolean().optional(),
-    weight: definition.weight.unwrap().optional(),
-  })
-  .meta({ id: "EvaluatorChange" });
+const changeBody = namedStrict("EvaluatorChange", {
+  name: name.optional(),
+  description: description.optional(),
+  config: definition.config.unwrap().optional(),
+  target: patchOf(definition.target).optional(),
+  score: patchOf(definition.score).optional(),
+  negate: z.boolean().optional(),
+  weight: definition.weight.unwrap().optional(),
+});
 
-const templateSchema = z
-  .object({
-    template_id: z.string(),
-    type: z.enum(EVALUATOR_TYPES),
-    name: z.string(),
-    description: z.string(),
-    type_description: z.string(),
-    config: z.record(z.string(), z.unknown()),
-    score: z.object({ data_type: z.string(), direction: z.string(), pass_threshold: z.number().nullable() }),
-    config_schema: z.record(z.string(), z.unknown()).describe("JSON Schema of the type's `config`."),
-  })
-  .meta({ id: "EvaluatorTemplate" });
+const templateSchema = named("EvaluatorTemplate", {
+  template_id: z.string(),
+  type: z.enum(EVALUATOR_TYPES),
+  name: z.string(),
+  description: z.string(),
+  type_description: z.string(),
+  config: z.record(z.string(), z.unknown()),
+  score: z.object({ data_type: z.string(), direction: z.string(), pass_threshold: z.number().nullable() }),
+  config_schema: z.record(z.string(), z.unknown()).describe("JSON Schema of the type's `config`."),
+});
 
 const auditOf = (audit: Audit, id: string, principal: Principal): RowAudit<EvaluatorRow> => ({
   audit,
@@ -194,10 +221,8 @@ export const evaluatorOperations = [
     params,
     problems: ["in_use"],
     success: { 204: { description: "Deleted." } },
-    async handler({ params: { evaluator_id }, principal, audit }, deps) {
-      await deleteEvaluator(deps, principal.org_id, evaluator_id, auditOf(audit, evaluator_id, principal));
-      return { status: 204 };
-    },
+    handler: ({ params: { evaluator_id }, principal, audit }, deps) =>
+      deleteEvaluator(deps, principal.org_id, evaluator_id, auditOf(audit, evaluator_id, principal)),
   }),
   define({
     id: "listEvaluatorTemplates",
@@ -208,19 +233,15 @@ export const evaluatorOperations = [
     success: { 200: { description: "All templates.", schema: pageOf(templateSchema) } },
     async handler() {
       const data = TEMPLATES.map((template) => {
-        const { score, config } = kindOf(template.type);
+        const { score, config, description: type_description } = kindOf(template.type);
         const { data_type, direction } = score;
         const usual = defaultThreshold(template.type, config.parse(template.config), direction);
-        return {
-          template_id: template.template_id,
-          type: template.type,
-          name: template.name,
-          description: template.description,
-          type_description: kindOf(template.type).description,
-          config: template.config,
+        return asDeclared(templateSchema, {
+          ...template,
+          type_description,
           score: { data_type, direction, pass_threshold: template.pass_threshold ?? usual ?? null },
-          config_schema: z.toJSONSchema(kindOf(template.type).config, { io: "input" }),
-        };
+          config_schema: z.toJSONSchema(config, { io: "input" }),
+        });
       });
       return { status: 200, body: { data, cursor: null, has_more: false } };
     },

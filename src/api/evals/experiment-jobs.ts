@@ -1,16 +1,39 @@
 import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
-import { JOB_KINDS } from "../../domain/evals/experiment.ts";
+import { JOB_KINDS, SHOWN_STATES, publicState } from "../../domain/evals/experiment.ts";
 import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import { requireExperiment, startJob } from "../../services/evals/experiments.ts";
 import type { Database } from "../../stores/db.ts";
 import { findJob } from "../../stores/evals/experiment-jobs.ts";
 import type { JobRow } from "../../stores/evals/experiment-jobs.ts";
 import { fileNameHeader } from "../http/file-name-header.ts";
-import { created, operationsOf, linksTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { jobSchema, presentJob } from "./experiment-presenter.ts";
-import { EXPERIMENT, experimentParams } from "./experiments.ts";
+import { created, linksTo } from "../http/operation.ts";
+import { asDeclared, givenId, named, pathId } from "../http/schemas.ts";
+import { EXPERIMENT, experimentParams, define } from "./experiments.ts";
+
+const jobSchema = named("ExperimentJob", {
+  job_id: z.uuid(),
+  experiment_id: z.uuid(),
+  kind: z.enum(JOB_KINDS),
+  state: z.enum(SHOWN_STATES),
+  progress: z.object({ done: z.int(), total: z.int() }),
+  counts: z.object({ rows: z.int() }),
+  errors: z.array(z.object({ code: z.string(), message: z.string() })),
+  result_url: z.string().nullable().describe("URL of the exported file."),
+  created_at: z.iso.datetime(),
+  finished_at: z.iso.datetime().nullable(),
+});
+
+function presentJob(job: JobRow): z.infer<typeof jobSchema> {
+  const path = `/v2/evals/experiments/${job.experiment_id}/jobs/${job.job_id}/result`;
+  return asDeclared(jobSchema, {
+    ...job,
+    state: publicState(job.state),
+    progress: { done: job.done, total: job.total },
+    counts: { rows: job.total },
+    result_url: job.blob_key === null ? null : path,
+  });
+}
 
 const JOBS = `${EXPERIMENT}/jobs` as const;
 const JOB = `${JOBS}/{job_id}` as const;
@@ -23,14 +46,9 @@ const body = z
       .describe(
         "`run`: start a draft. `rerun_failed`: rows that failed, were cancelled or never ran. `rerun_rows`: the given rows. `score_only`: score existing runs again. `export`: write results to a file. `cancel`: stop the current job.",
       ),
-    row_ids: z
-      .array(z.uuid().toLowerCase())
-      .min(1)
-      .max(10_000)
-      .optional()
-      .describe("Rows to run. Only for `rerun_rows`."),
+    row_ids: z.array(givenId).min(1).max(10_000).optional().describe("Rows to run. Only for `rerun_rows`."),
     evaluator_ids: z
-      .array(z.uuid().toLowerCase())
+      .array(givenId)
       .min(1)
       .max(50)
       .optional()
@@ -58,8 +76,6 @@ async function requireJob(
   if (job?.experiment_id !== experiment_id) throw notFound("job");
   return job;
 }
-
-const define = operationsOf({ tag: "Experiments", auth: "secret" });
 
 /** `/v2/evals/experiments/{experiment_id}/jobs`: jobs that run, score or export an experiment. */
 export const experimentJobOperations = [

@@ -1,22 +1,99 @@
 import { z } from "zod";
-import { SHOWN_STATES, baselineShape } from "../../domain/evals/experiment.ts";
-import type { RowState } from "../../domain/evals/experiment.ts";
+import {
+  EXPERIMENT_STATES,
+  SHOWN_STATES,
+  VERDICTS,
+  baselineShape,
+  gateResultSchema,
+  publicState,
+  resultsSchema,
+  unscoredCount,
+} from "../../domain/evals/experiment.ts";
+import type { RowState, ExperimentStatus, GateResult } from "../../domain/evals/experiment.ts";
 import { experimentStatus } from "../../services/evals/experiment-status.ts";
 import { gatesOf, requireExperiment } from "../../services/evals/experiments.ts";
 import { compareExperiments } from "../../services/evals/compare-experiments.ts";
-import { listExperimentRows } from "../../stores/evals/experiment-results.ts";
-import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { operationsOf } from "../http/operation.ts";
-import {
-  experimentRowSchema,
-  experimentStatusSchema,
-  presentExperimentRow,
-  presentStatus,
-} from "./experiment-presenter.ts";
-import { EXPERIMENT, experimentParams } from "./experiments.ts";
 import type { ExperimentsCompared } from "../../services/evals/compare-experiments.ts";
+import { listExperimentRows } from "../../stores/evals/experiment-results.ts";
+import type { ScoredRow } from "../../stores/evals/experiment-results.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
-import { asDeclared } from "../http/as-declared.ts";
+import type { Json } from "../../domain/json.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { asDeclared, givenId, named, namedStrict } from "../http/schemas.ts";
+import { EXPERIMENT, experimentParams, problem, define } from "./experiments.ts";
+import { evaluatorScoreSchema } from "./samples.ts";
+
+const object = z.record(z.string(), z.unknown());
+
+const experimentStatusSchema = named("ExperimentStatus", {
+  state: z.enum(EXPERIMENT_STATES),
+  verdict: z.enum(VERDICTS).nullable(),
+  unscored: unscoredCount,
+  ...resultsSchema.shape,
+  latency_ms: z.object({ p95: z.number().nullable() }),
+  eta_seconds: z
+    .int()
+    .nullable()
+    .describe("Estimated seconds to the end at the current rate; `null` if there is no rate yet."),
+  gates: z.array(gateResultSchema),
+});
+
+export type StatusView = z.infer<typeof experimentStatusSchema>;
+
+function presentStatus(experiment: ExperimentRow, status: ExperimentStatus, gates: readonly GateResult[]): StatusView {
+  return asDeclared(experimentStatusSchema, {
+    ...status,
+    state: experiment.state,
+    verdict: experiment.verdict,
+    unscored: status.scores.unscored,
+    latency_ms: { p95: status.p95_latency_ms },
+    eta_seconds: etaOf(experiment, status),
+    gates,
+  });
+}
+
+function etaOf({ state, started_at }: ExperimentRow, { counts }: ExperimentStatus): number | null {
+  const left = counts.pending + counts.running;
+  const done = counts.rows - left;
+  if (state !== "RUNNING" || started_at === null || done === 0) return null;
+  return Math.ceil((((Date.now() - Date.parse(started_at)) / done) * left) / 1000);
+}
+
+const experimentRowSchema = named("ExperimentRow", {
+  row_id: z.uuid(),
+  external_id: z.string().nullable(),
+  repetition: z.int(),
+  run_id: z.uuid().nullable(),
+  state: z.enum(SHOWN_STATES),
+  inputs: object,
+  expected_outputs: object,
+  outputs: object
+    .nullable()
+    .describe("Outputs by node ID. Long values are replaced by `{$truncated: true, size}`; get the run to read them."),
+  error: problem,
+  latency_ms: z.number().nullable(),
+  usage: z.object({ total_tokens: z.int().nullable(), cost_usd: z.number().nullable() }),
+  scores: z.array(evaluatorScoreSchema),
+  baseline: z
+    .object({ run_id: z.uuid().nullable(), scores: z.array(evaluatorScoreSchema) })
+    .nullable()
+    .describe("The result of the same row in the baseline."),
+});
+
+export type ExperimentRowView = z.infer<typeof experimentRowSchema>;
+
+function presentExperimentRow(row: ScoredRow): ExperimentRowView {
+  const outputs = Object.entries(row.outputs ?? {}).map(([id, value]): [string, Json] => [
+    id,
+    "v" in value ? value.v : { $truncated: true, size: value.ref.size },
+  ]);
+  return asDeclared(experimentRowSchema, {
+    ...row,
+    state: publicState(row.state),
+    outputs: row.outputs === null ? null : Object.fromEntries(outputs),
+    usage: { total_tokens: row.tokens, cost_usd: row.cost_usd },
+  });
+}
 
 const side = z
   .object({
@@ -30,38 +107,36 @@ const side = z
   .describe("Mean over all rows of this experiment; `null` if this evaluator does not score it.");
 const number = z.number().nullable();
 
-const comparisonSchema = z
-  .object({
-    experiment_id: z.uuid(),
-    with: z.uuid(),
-    rows: z.object({ both: z.int(), only_here: z.int(), only_there: z.int() }),
-    per_evaluator: z.array(
-      z.object({ evaluator_id: z.uuid(), name: z.string(), here: side, there: side, ...baselineShape }),
-    ),
-    metrics: z.array(
+const comparisonSchema = named("ExperimentComparison", {
+  experiment_id: z.uuid(),
+  with: z.uuid(),
+  rows: z.object({ both: z.int(), only_here: z.int(), only_there: z.int() }),
+  per_evaluator: z.array(
+    z.object({ evaluator_id: z.uuid(), name: z.string(), here: side, there: side, ...baselineShape }),
+  ),
+  metrics: z.array(
+    z.object({
+      metric: z.enum(["error_rate", "p95_latency_ms", "cost_usd"]),
+      here: number,
+      there: number,
+      diff: number,
+    }),
+  ),
+  changed: z
+    .array(
       z.object({
-        metric: z.enum(["error_rate", "p95_latency_ms", "cost_usd"]),
-        here: number,
-        there: number,
-        diff: number,
+        evaluator_id: z.uuid(),
+        row_id: z.uuid(),
+        repetition: z.int(),
+        run_id: z.uuid(),
+        with_run_id: z.uuid(),
+        number: z.number().describe("The score as a number, as it counts in the mean."),
+        with_number: z.number(),
+        change: z.enum(["improved", "regressed"]),
       }),
-    ),
-    changed: z
-      .array(
-        z.object({
-          evaluator_id: z.uuid(),
-          row_id: z.uuid(),
-          repetition: z.int(),
-          run_id: z.uuid(),
-          with_run_id: z.uuid(),
-          number: z.number().describe("The score as a number, as it counts in the mean."),
-          with_number: z.number(),
-          change: z.enum(["improved", "regressed"]),
-        }),
-      )
-      .describe("Up to 100 scores with the largest differences."),
-  })
-  .meta({ id: "ExperimentComparison" });
+    )
+    .describe("Up to 100 scores with the largest differences."),
+});
 
 /** Example of the schema. */
 const COMPARISON: z.infer<typeof comparisonSchema> = {
@@ -115,11 +190,9 @@ function presentComparison(
 
 const OTHER = "0197f0a0-0000-7000-8000-000000000003";
 
-const compareBody = z
-  .strictObject({ with: z.uuid().toLowerCase().describe("Another experiment with the same rows.") })
-  .meta({ id: "ExperimentCompare" });
-
-const define = operationsOf({ tag: "Experiments", auth: "secret" });
+const compareBody = namedStrict("ExperimentCompare", {
+  with: givenId.describe("Another experiment with the same rows."),
+});
 
 /** `/v2/evals/experiments/{experiment_id}/status` and `/rows`: results so far. */
 export const experimentResultOperations = [
@@ -151,7 +224,7 @@ export const experimentResultOperations = [
     params: experimentParams,
     query: listQuery.extend({
       state: z.enum(SHOWN_STATES).optional(),
-      row_id: z.uuid().toLowerCase().optional(),
+      row_id: givenId.optional(),
     }),
     success: { 200: { description: "A page of rows.", schema: pageOf(experimentRowSchema) } },
     async handler({ params: { experiment_id }, query, principal: { org_id } }, { db, reads }) {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EXPERIMENT_STATES, gateSchema } from "../../domain/evals/experiment.ts";
+import { EXPERIMENT_STATES, VERDICTS, gateSchema, unscoredCount } from "../../domain/evals/experiment.ts";
 import {
   changeExperiment,
   createExperiment,
@@ -13,14 +13,62 @@ import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linksTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { experimentSchema, presentExperiment } from "./experiment-presenter.ts";
+import { asDeclared, givenId as id, named, namedStrict, pathId } from "../http/schemas.ts";
+
+export const problem = z.object({ code: z.string(), message: z.string() }).nullable();
+
+const budget = z.object({ max_cost_usd: z.number().nullable() }).nullable();
+
+const experimentSchema = named("Experiment", {
+  experiment_id: z.uuid(),
+  name: z.string(),
+  description: z.string(),
+  project_id: z.uuid(),
+  flow_version: z.int().describe("The pinned version."),
+  dataset_id: z.uuid(),
+  dataset_version: z.int().describe("The pinned version."),
+  splits: z.array(z.string()).nullable().describe("Splits whose rows are run; `null` means all rows."),
+  evaluator_ids: z.array(z.uuid()),
+  evaluators: z
+    .array(z.object({ evaluator_id: z.uuid(), version: z.int() }))
+    .describe("The pinned evaluator versions."),
+  repetitions: z.int(),
+  max_concurrency: z.int(),
+  baseline_experiment_id: z.uuid().nullable(),
+  gates: z.array(gateSchema),
+  budget,
+  state: z.enum(EXPERIMENT_STATES),
+  verdict: z
+    .enum(VERDICTS)
+    .nullable()
+    .describe("The verdict of the gates; `null` without gates, or before the experiment has finished."),
+  unscored: unscoredCount
+    .nullable()
+    .describe(
+      "Number of expected scores that are missing from the verdict; `null` before the experiment has finished.",
+    ),
+  error: problem,
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+  started_at: z.iso.datetime().nullable(),
+  finished_at: z.iso.datetime().nullable(),
+});
+
+export type ExperimentView = z.infer<typeof experimentSchema>;
+
+function presentExperiment(row: ExperimentRow): ExperimentView {
+  return asDeclared(experimentSchema, {
+    ...row,
+    evaluator_ids: row.evaluators.map(({ evaluator_id }) => evaluator_id),
+    budget: row.max_cost_usd === null ? null : { max_cost_usd: row.max_cost_usd },
+    unscored: row.result?.scores.unscored ?? null,
+  });
+}
 
 const EXPERIMENTS = "/v2/evals/experiments";
 export const EXPERIMENT = `${EXPERIMENTS}/{experiment_id}` as const;
 export const experimentParams = z.object({ experiment_id: pathId("experiment") });
 
-const id = z.uuid().toLowerCase();
 const members = {
   name: z.string().trim().min(1).max(200),
   description: z.string().max(10_000),
@@ -49,20 +97,18 @@ const members = {
     .nullable()
     .describe("Once the budget is spent, no more rows start and the experiment finishes as PARTIAL."),
 };
-const createBody = z
-  .strictObject({
-    ...members,
-    description: members.description.default(""),
-    flow_version: members.flow_version.default(-1),
-    splits: members.splits.default(null),
-    evaluator_ids: members.evaluator_ids.default([]),
-    repetitions: members.repetitions.default(1),
-    max_concurrency: members.max_concurrency.default(10),
-    baseline_experiment_id: members.baseline_experiment_id.default(null),
-    gates: members.gates.default([]),
-    budget: members.budget.default(null),
-  })
-  .meta({ id: "ExperimentCreate" });
+const createBody = namedStrict("ExperimentCreate", {
+  ...members,
+  description: members.description.default(""),
+  flow_version: members.flow_version.default(-1),
+  splits: members.splits.default(null),
+  evaluator_ids: members.evaluator_ids.default([]),
+  repetitions: members.repetitions.default(1),
+  max_concurrency: members.max_concurrency.default(10),
+  baseline_experiment_id: members.baseline_experiment_id.default(null),
+  gates: members.gates.default([]),
+  budget: members.budget.default(null),
+});
 const changeBody = z
   .strictObject({ ...members, budget: patchOf(members.budget).nullable() })
   .partial()
@@ -78,7 +124,7 @@ const auditOf = auditAs("experiment", presentExperiment);
 
 const toResponse = (row: ExperimentRow) => tagged(presentExperiment(row), revisionTag(row.revision));
 
-const define = operationsOf({ tag: "Experiments", auth: "secret" });
+export const define = operationsOf({ tag: "Experiments", auth: "secret" });
 
 /** `/v2/evals/experiments`: run a flow on every row of a dataset and score the outputs. */
 export const experimentOperations = [
@@ -190,9 +236,7 @@ export const experimentOperations = [
     params: experimentParams,
     problems: ["conflict", "in_use"],
     success: { 204: { description: "Deleted." } },
-    async handler({ params: { experiment_id }, principal: { org_id }, audit }, deps) {
-      await deleteExperiment(deps, org_id, experiment_id, auditOf(audit, experiment_id));
-      return { status: 204 };
-    },
+    handler: ({ params: { experiment_id }, principal: { org_id }, audit }, deps) =>
+      deleteExperiment(deps, org_id, experiment_id, auditOf(audit, experiment_id)),
   }),
 ];

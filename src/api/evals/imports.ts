@@ -7,6 +7,7 @@ import {
   MAX_IMPORT_ROWS,
   mappingSchema,
   runFilterSchema,
+  IMPORT_STATUSES,
 } from "../../domain/evals/import.ts";
 import type { FileType, ImportSource } from "../../domain/evals/import.ts";
 import { BlobTooLarge } from "../../platform/blobs/blobs.ts";
@@ -14,15 +15,42 @@ import { discardBlob } from "../../services/documents/discard-documents.ts";
 import { requireDataset } from "../../services/evals/datasets.ts";
 import { requireProject } from "../../services/projects/projects.ts";
 import { findImport, insertImport } from "../../stores/evals/imports.ts";
-import type { NewImport } from "../../stores/evals/imports.ts";
+import type { NewImport, ImportRow } from "../../stores/evals/imports.ts";
 import { wantStarts } from "../../stores/starts/workflow-starts.ts";
 import type { HandlerDeps } from "../deps.ts";
-import { created, operationsOf, linksTo } from "../http/operation.ts";
+import { created, linksTo } from "../http/operation.ts";
 import type { JsonAnswer } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
+import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";
 import { jsonField, readMultipart } from "../http/read-multipart.ts";
-import { importSchema, presentImport } from "./dataset-presenter.ts";
-import { DATASET, datasetParams } from "./datasets.ts";
+import { DATASET, datasetParams, values, define } from "./datasets.ts";
+
+const importSchema = named("DatasetImport", {
+  import_id: z.uuid(),
+  dataset_id: z.uuid(),
+  status: z.enum(IMPORT_STATUSES),
+  mode: z.enum(IMPORT_MODES),
+  dry_run: z.boolean(),
+  counts: z.object({
+    read: z.int(),
+    created: z.int(),
+    updated: z.int(),
+    skipped: z.int().describe("Rows that already existed and did not change."),
+    failed: z.int(),
+    removed: z.int().describe("Rows that `replace` deletes because the import does not contain them."),
+  }),
+  errors: z
+    .array(z.object({ line: z.int().nullable(), code: z.string(), message: z.string() }))
+    .describe("Up to 100 errors; `counts.failed` counts all. `line` is `null` for errors of the whole import."),
+  preview: z.array(values).describe("The first ten rows as they will be stored."),
+  version: z.int().nullable().describe("Dataset version that contains the rows; `null` for a dry run."),
+  created_at: z.iso.datetime(),
+  finished_at: z.iso.datetime().nullable(),
+});
+
+function presentImport(row: ImportRow): z.infer<typeof importSchema> {
+  const preview = row.preview.map(({ source_run_id: _run, ...shown }) => shown);
+  return asDeclared(importSchema, { ...row, preview });
+}
 
 const IMPORTS = `${DATASET}/imports` as const;
 const params = datasetParams.extend({ import_id: pathId("import") });
@@ -57,17 +85,17 @@ const options = {
     ),
   dry_run: z.boolean().default(false).describe("`true` only reports what the import would write."),
 };
-const importBody = z
-  .strictObject({ source: z.union([runsSource, fileSource]), mapping: mappingSchema.nullish(), ...options })
-  .meta({ id: "DatasetImportCreate" });
-const importForm = z
-  .strictObject({
-    file: z.file().describe("The file to import: CSV, JSONL or JSON."),
-    type: z.enum(FILE_TYPES).optional().describe("Type of the file. Default: by the file name, otherwise CSV."),
-    mapping: jsonField(mappingSchema).optional(),
-    ...options,
-  })
-  .meta({ id: "DatasetImportUpload" });
+const importBody = namedStrict("DatasetImportCreate", {
+  source: z.union([runsSource, fileSource]),
+  mapping: mappingSchema.nullish(),
+  ...options,
+});
+const importForm = namedStrict("DatasetImportUpload", {
+  file: z.file().describe("The file to import: CSV, JSONL or JSON."),
+  type: z.enum(FILE_TYPES).optional().describe("Type of the file. Default: by the file name, otherwise CSV."),
+  mapping: jsonField(mappingSchema).optional(),
+  ...options,
+});
 
 async function store(
   { blobs, config }: HandlerDeps,
@@ -116,8 +144,6 @@ async function sourceOf(
   const content = Readable.from([Buffer.from(source.text ?? "")]) as AsyncIterable<Uint8Array>;
   return { type: source.type, blob_key: await store(deps, orgId, content) };
 }
-
-const define = operationsOf({ tag: "Evaluation datasets", auth: "secret" });
 
 /** `/v2/evals/datasets/{dataset_id}/imports`: rows from files and from runs. */
 export const importOperations = [

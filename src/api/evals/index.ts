@@ -2,7 +2,7 @@ import { datasetOperations } from "./datasets.ts";
 import { datasetRowOperations } from "./dataset-rows.ts";
 import { importOperations } from "./imports.ts";
 import { evaluatorOperations } from "./evaluators.ts";
-import { evaluatorPreviewOperations } from "./evaluator-previews.ts";
+import { evaluatorPreviewOperations, scoringOperations } from "./scorings.ts";
 import { experimentOperations } from "./experiments.ts";
 import { experimentResultOperations } from "./experiment-results.ts";
 import { experimentJobOperations } from "./experiment-jobs.ts";
@@ -10,7 +10,6 @@ import { monitorOperations } from "./monitors.ts";
 import { monitorResultOperations } from "./monitor-results.ts";
 import { monitorAlertOperations } from "./monitor-alerts.ts";
 import { scoreOperations } from "./scores.ts";
-import { scoringOperations } from "./scorings.ts";
 
 /** The operations of evals. */
 export const evals = [

@@ -1,17 +1,45 @@
 import { z } from "zod";
-import { alertSettingsSchema } from "../../domain/evals/alert.ts";
+import { alertSettingsSchema, ALERT_METRICS, ALERT_SEVERITIES } from "../../domain/evals/alert.ts";
 import { changeAlert, requireMonitor } from "../../services/evals/monitors.ts";
-import type { MonitorDetail } from "../../stores/evals/monitors.ts";
+import type { MonitorDetail, MonitorRow } from "../../stores/evals/monitors.ts";
 import { ETAG, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
-import { operationsOf } from "../http/operation.ts";
-import { alertSchema, presentAlert } from "./monitor-presenter.ts";
-import { MONITOR, monitorParams } from "./monitors.ts";
+import { asDeclared, named } from "../http/schemas.ts";
+import { MONITOR, monitorParams, define } from "./monitors.ts";
+
+const alertSchema = named("MonitorAlert", {
+  ...alertSettingsSchema.shape,
+  state: z.object({
+    severity: z.enum(ALERT_SEVERITIES).describe("State of the alert; `unknown` until the first evaluation."),
+    since: z.iso.datetime().nullable(),
+    observed: z
+      .array(
+        z.object({
+          evaluator_id: z.uuid(),
+          metric: z.enum(ALERT_METRICS),
+          value: z.number().nullable(),
+          samples: z.int(),
+          breached: z
+            .boolean()
+            .nullable()
+            .describe("Whether the condition was true when it last had data; `null` if it never had any."),
+        }),
+      )
+      .describe("Last observed values, in the order of the conditions."),
+    last_evaluated_at: z.iso.datetime().nullable(),
+  }),
+});
+
+function presentAlert({ alert, alert_state }: MonitorRow): z.infer<typeof alertSchema> {
+  const observed = alert_state.observed.flatMap((figures, index) => {
+    const condition = alert.conditions[index];
+    return condition === undefined ? [] : [{ ...condition, ...figures }];
+  });
+  return asDeclared(alertSchema, { ...alert, state: { ...alert_state, observed } });
+}
 
 const changeBody = z.strictObject(alertSettingsSchema.shape).partial().meta({ id: "MonitorAlertChange" });
 
 const toResponse = (row: MonitorDetail) => tagged(presentAlert(row), revisionTag(row.revision));
-
-const define = operationsOf({ tag: "Monitors", auth: "secret" });
 
 /** `/v2/evals/monitors/{monitor_id}/alert`: when to report that scores of production runs have changed. */
 export const monitorAlertOperations = [

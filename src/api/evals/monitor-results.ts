@@ -1,18 +1,57 @@
 import { z } from "zod";
 import { invalid } from "../../domain/errors.ts";
-import { GRANULARITIES, MAX_BUCKETS } from "../../domain/evals/monitor.ts";
+import { GRANULARITIES, MAX_BUCKETS, previewOf } from "../../domain/evals/monitor.ts";
 import type { Granularity } from "../../domain/evals/monitor.ts";
 import { timeText } from "../../domain/timestamps.ts";
 import { requireMonitor } from "../../services/evals/monitors.ts";
 import { scoreStats } from "../../services/evals/monitor-stats.ts";
 import { SAMPLE_VERDICTS, STAT_GROUPS, listSampledRuns } from "../../stores/evals/monitor-stats.ts";
+import type { SampledRun } from "../../stores/evals/monitor-stats.ts";
+import { RUN_STATES } from "../../domain/runs/run.ts";
+import type { Json, StoredValue } from "../../domain/json.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { operationsOf } from "../http/operation.ts";
-import { presentSampledRun, sampledRunSchema } from "./monitor-presenter.ts";
-import { MONITOR, monitorParams } from "./monitors.ts";
+import { asDeclared, givenId, named } from "../http/schemas.ts";
+import { MONITOR, monitorParams, define } from "./monitors.ts";
+import { evaluatorScoreSchema } from "./samples.ts";
+
+const preview = z
+  .record(z.string(), z.unknown())
+  .describe(
+    "Values keyed by node ID. Long text is cut; a value too long to store with the run is `{$truncated: true, size}`.",
+  );
+
+const sampledRunSchema = named("SampledRun", {
+  run_id: z.uuid(),
+  date: z.iso.datetime().describe("When the run finished."),
+  flow_version: z.int(),
+  state: z.enum(RUN_STATES),
+  scored: z.boolean(),
+  scores: z.array(evaluatorScoreSchema),
+  inputs_preview: preview,
+  outputs_preview: preview.nullable(),
+});
+
+function presentSampledRun(row: SampledRun): z.infer<typeof sampledRunSchema> {
+  return asDeclared(sampledRunSchema, {
+    ...row,
+    date: row.ended_at,
+    scored: row.scored_at !== null,
+    inputs_preview: previews(row.inputs),
+    outputs_preview: row.outputs && previews(row.outputs),
+  });
+}
+
+function previews(values: Readonly<Record<string, StoredValue>>): Record<string, Json> {
+  return Object.fromEntries(
+    Object.entries(values).map(([id, value]) => [
+      id,
+      "v" in value ? previewOf(value.v) : { $truncated: true, size: value.ref.size },
+    ]),
+  );
+}
 
 const DAY_MS = 86_400_000;
-const evaluator_id = z.uuid().toLowerCase().optional();
+const evaluator_id = givenId.optional();
 
 const figures = {
   eligible: z
@@ -34,32 +73,28 @@ const figures = {
 const figuresSchema = z.object(figures);
 const part = z.number().nullable();
 
-const scoreStatsSchema = z
-  .object({
-    from: z.iso.datetime().describe("Start of the first bucket."),
-    to: z.iso.datetime().describe("End of the last bucket."),
-    buckets: z.array(
-      z.object({
-        start: z.iso.datetime(),
-        end: z.iso.datetime(),
-        group: z.string().nullable().describe("The group; `null` without `group_by`."),
-        ...figures,
-      }),
-    ),
-    totals: figuresSchema,
-    groups: z.array(z.object({ group: z.string(), totals: figuresSchema, previous_period: figuresSchema })),
-    previous_period: z
-      .object({ from: z.iso.datetime(), to: z.iso.datetime(), ...figures })
-      .describe("The preceding period of the same length."),
-    coverage: z.object({
-      sampled: part.describe("Share of eligible runs that were sampled."),
-      scored: part.describe("Share of sampled runs that were scored."),
-      errored: part.describe("Share of scored runs that at least one evaluator could not score."),
+const scoreStatsSchema = named("MonitorScoreStats", {
+  from: z.iso.datetime().describe("Start of the first bucket."),
+  to: z.iso.datetime().describe("End of the last bucket."),
+  buckets: z.array(
+    z.object({
+      start: z.iso.datetime(),
+      end: z.iso.datetime(),
+      group: z.string().nullable().describe("The group; `null` without `group_by`."),
+      ...figures,
     }),
-  })
-  .meta({ id: "MonitorScoreStats" });
-
-const define = operationsOf({ tag: "Monitors", auth: "secret" });
+  ),
+  totals: figuresSchema,
+  groups: z.array(z.object({ group: z.string(), totals: figuresSchema, previous_period: figuresSchema })),
+  previous_period: z
+    .object({ from: z.iso.datetime(), to: z.iso.datetime(), ...figures })
+    .describe("The preceding period of the same length."),
+  coverage: z.object({
+    sampled: part.describe("Share of eligible runs that were sampled."),
+    scored: part.describe("Share of sampled runs that were scored."),
+    errored: part.describe("Share of scored runs that at least one evaluator could not score."),
+  }),
+});
 
 /** `/v2/evals/monitors/{monitor_id}/score-stats` and `/sampled-runs`: results of the monitor. */
 export const monitorResultOperations = [
@@ -96,8 +131,7 @@ export const monitorResultOperations = [
             ["query", "from"],
             `At most ${MAX_BUCKETS} buckets: choose a shorter time range or longer buckets`,
           );
-        const { buckets, groups, ...rest } = stats;
-        return { status: 200, body: { ...rest, buckets: [...buckets], groups: [...groups] } };
+        return { status: 200, body: stats };
       });
     },
   }),

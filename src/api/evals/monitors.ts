@@ -1,5 +1,11 @@
 import { z } from "zod";
-import { monitorFilterSchema, monitorLimitsSchema } from "../../domain/evals/monitor.ts";
+import {
+  MONITOR_STATUSES,
+  monitorFilterSchema,
+  monitorLimitsSchema,
+  monitorStatsSchema,
+} from "../../domain/evals/monitor.ts";
+import type { MonitorStatus } from "../../domain/evals/monitor.ts";
 import { PRODUCTION } from "../../domain/projects/environments.ts";
 import { patchOf } from "../../domain/patch.ts";
 import {
@@ -12,21 +18,72 @@ import {
 import { auditAs } from "../../services/audit/audit.ts";
 import { countOthers } from "../../stores/count-others.ts";
 import { listMonitors } from "../../stores/evals/monitors.ts";
-import type { MonitorDetail } from "../../stores/evals/monitors.ts";
+import type { MonitorDetail, MonitorRow } from "../../stores/evals/monitors.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linksTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { visibleText } from "../http/text-fields.ts";
-import { environmentName } from "../http/environment.ts";
-import { monitorSchema, presentMonitor, presentMonitorSettings } from "./monitor-presenter.ts";
+import { asDeclared, givenId as id, named, namedStrict, pathId, visibleText } from "../http/schemas.ts";
+import { environmentName } from "../http/run-request.ts";
+
+const settingsSchema = z.object({
+  monitor_id: z.uuid(),
+  name: z.string(),
+  description: z.string(),
+  project_id: z.uuid(),
+  flow_versions: z.array(z.int()).nullable().describe("Flow versions to sample; `null` means all."),
+  environment: z.string().describe("The environment whose runs are scored."),
+  evaluator_ids: z.array(z.uuid()),
+  evaluators: z
+    .array(z.object({ evaluator_id: z.uuid(), version: z.int() }))
+    .describe("The pinned evaluator versions."),
+  sampling_rate: z.number(),
+  filter: monitorFilterSchema,
+  max_per_hour: z.int(),
+  enabled: z.boolean(),
+});
+
+const monitorSchema = named("Monitor", {
+  ...settingsSchema.shape,
+  status: z
+    .enum(MONITOR_STATUSES)
+    .describe("`pending`: its schedule is being created; runs are sampled now and scored once the schedule exists."),
+  stats: monitorStatsSchema,
+  last_error: z
+    .string()
+    .nullable()
+    .describe("Why runs were not scored, or the alert not evaluated, at the last attempt."),
+  last_error_at: z.iso.datetime().nullable(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
+
+function presentMonitor(row: MonitorDetail): z.infer<typeof monitorSchema> {
+  return asDeclared(monitorSchema, {
+    ...row,
+    ...presentMonitorSettings(row),
+    status: statusOf(row),
+    stats: row,
+  });
+}
+
+/** The settings of a monitor. */
+function presentMonitorSettings(row: MonitorRow) {
+  return asDeclared(settingsSchema, {
+    ...row,
+    evaluator_ids: row.evaluators.map(({ evaluator_id }) => evaluator_id),
+  });
+}
+
+function statusOf({ enabled, revision, applied_revision }: MonitorRow): MonitorStatus {
+  if (!enabled) return "disabled";
+  return applied_revision < revision ? "pending" : "active";
+}
 
 const MONITORS = "/v2/evals/monitors";
 export const MONITOR = `${MONITORS}/{monitor_id}` as const;
 export const monitorParams = z.object({ monitor_id: pathId("monitor") });
 const NO_ID = "00000000-0000-0000-0000-000000000000";
 
-const id = z.uuid().toLowerCase();
 const members = {
   name: visibleText(200),
   description: z.string().max(10_000),
@@ -50,18 +107,16 @@ const members = {
   max_per_hour: z.int().min(1).max(100_000).describe("Maximum number of runs to score per hour."),
   enabled: z.boolean(),
 };
-const createBody = z
-  .strictObject({
-    ...members,
-    description: members.description.default(""),
-    flow_versions: members.flow_versions.default(null),
-    environment: members.environment.default(PRODUCTION),
-    sampling_rate: members.sampling_rate.default(0.1),
-    filter: members.filter.default({ states: ["COMPLETED", "FAILED"], run_types: ["api", "trigger", "scheduled"] }),
-    max_per_hour: members.max_per_hour.optional(),
-    enabled: members.enabled.default(true),
-  })
-  .meta({ id: "MonitorCreate" });
+const createBody = namedStrict("MonitorCreate", {
+  ...members,
+  description: members.description.default(""),
+  flow_versions: members.flow_versions.default(null),
+  environment: members.environment.default(PRODUCTION),
+  sampling_rate: members.sampling_rate.default(0.1),
+  filter: members.filter.default({ states: ["COMPLETED", "FAILED"], run_types: ["api", "trigger", "scheduled"] }),
+  max_per_hour: members.max_per_hour.optional(),
+  enabled: members.enabled.default(true),
+});
 const changeBody = z
   .strictObject({ ...members, filter: patchOf(monitorFilterSchema) })
   .partial()
@@ -77,7 +132,7 @@ const auditOf = auditAs("monitor", presentMonitorSettings);
 
 const toResponse = (row: MonitorDetail) => tagged(presentMonitor(row), revisionTag(row.revision));
 
-const define = operationsOf({ tag: "Monitors", auth: "secret" });
+export const define = operationsOf({ tag: "Monitors", auth: "secret" });
 
 /** `/v2/evals/monitors`: score production runs as they finish. */
 export const monitorOperations = [
@@ -177,9 +232,7 @@ export const monitorOperations = [
       "Deletes a monitor with its samples, its statistics and the scores that nothing else uses. The runs are kept.",
     params: monitorParams,
     success: { 204: { description: "Deleted." } },
-    async handler({ params: { monitor_id }, principal: { org_id }, audit }, deps) {
-      await deleteMonitor(deps, org_id, monitor_id, auditOf(audit, monitor_id));
-      return { status: 204 };
-    },
+    handler: ({ params: { monitor_id }, principal: { org_id }, audit }, deps) =>
+      deleteMonitor(deps, org_id, monitor_id, auditOf(audit, monitor_id)),
   }),
 ];

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { invalid } from "../../domain/errors.ts";
-import { VALUE_TYPES, scoreResultSchema, scoreMetadataSchema } from "../../domain/evals/score-result.ts";
+import { VALUE_TYPES, scoreMetadataSchema, scoreResultSchema } from "../../domain/evals/score-result.ts";
 import { DATA_TYPES } from "../../domain/evals/evaluators/kind.ts";
 import { patchOf } from "../../domain/patch.ts";
 import { timeText } from "../../domain/timestamps.ts";
@@ -14,46 +14,42 @@ import { stated } from "../../services/change.ts";
 import { ETAG, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linksTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { visibleText } from "../http/text-fields.ts";
-import { asDeclared } from "../http/as-declared.ts";
+import { asDeclared, givenId, named, namedStrict, pathId, visibleText } from "../http/schemas.ts";
 
 const { value, passed, error } = scoreResultSchema.shape;
 
-const scoreSchema = z
-  .object({
-    score_id: z.uuid(),
-    run_id: z.uuid(),
-    node_id: z.string().nullable().describe("The scored node; `null` means the whole run."),
-    name: z.string(),
-    data_type: z.enum(DATA_TYPES),
-    value,
-    passed,
-    comment: z.string().nullable().describe("Reason for the score in words; for an evaluator, its reasoning."),
-    error,
-    source: z
-      .enum(SCORE_SOURCES)
-      .describe("`human`: a signed-in user; `api`: an API key or feedback; `evaluator`: an evaluator."),
-    evaluator_id: z.uuid().nullable(),
-    evaluator_version: z.int().nullable(),
-    experiment_id: z.uuid().nullable(),
-    monitor_id: z.uuid().nullable(),
-    author: z.uuid().nullable().describe("ID of the user or API key."),
-    metadata: z.record(z.string(), z.unknown()),
-    corrected: z
-      .object({
-        by: z.uuid().describe("ID of the user or API key, like `author`."),
-        at: z.iso.datetime(),
-        value,
-        passed,
-        comment: z.string().nullable(),
-        error,
-      })
-      .nullable()
-      .describe("The value before the first correction, and who corrected it last."),
-    created_at: z.iso.datetime(),
-  })
-  .meta({ id: "Score" });
+const scoreSchema = named("Score", {
+  score_id: z.uuid(),
+  run_id: z.uuid(),
+  node_id: z.string().nullable().describe("The scored node; `null` means the whole run."),
+  name: z.string(),
+  data_type: z.enum(DATA_TYPES),
+  value,
+  passed,
+  comment: z.string().nullable().describe("Reason for the score in words; for an evaluator, its reasoning."),
+  error,
+  source: z
+    .enum(SCORE_SOURCES)
+    .describe("`human`: a signed-in user; `api`: an API key or feedback; `evaluator`: an evaluator."),
+  evaluator_id: z.uuid().nullable(),
+  evaluator_version: z.int().nullable(),
+  experiment_id: z.uuid().nullable(),
+  monitor_id: z.uuid().nullable(),
+  author: z.uuid().nullable().describe("ID of the user or API key."),
+  metadata: z.record(z.string(), z.unknown()),
+  corrected: z
+    .object({
+      by: z.uuid().describe("ID of the user or API key, like `author`."),
+      at: z.iso.datetime(),
+      value,
+      passed,
+      comment: z.string().nullable(),
+      error,
+    })
+    .nullable()
+    .describe("The value before the first correction, and who corrected it last."),
+  created_at: z.iso.datetime(),
+});
 
 function presentScore(row: ScoreRow): z.infer<typeof scoreSchema> {
   return asDeclared(scoreSchema, row);
@@ -130,21 +126,19 @@ const createBody = z
   })
   .meta({ id: "ScoreCreate" });
 
-const changeBody = z
-  .strictObject({
-    value: members.value.optional(),
-    passed: z
-      .boolean()
-      .nullish()
-      .describe(
-        "Whether the score passes. If omitted, it follows from the value, using the evaluator's threshold for evaluator scores.",
-      ),
-    comment: members.comment,
-    metadata: patchOf(scoreMetadataSchema).optional(),
-  })
-  .meta({ id: "ScoreChange" });
+const changeBody = namedStrict("ScoreChange", {
+  value: members.value.optional(),
+  passed: z
+    .boolean()
+    .nullish()
+    .describe(
+      "Whether the score passes. If omitted, it follows from the value, using the evaluator's threshold for evaluator scores.",
+    ),
+  comment: members.comment,
+  metadata: patchOf(scoreMetadataSchema).optional(),
+});
 const scoreParams = z.object({ score_id: pathId("score") });
-const anId = z.uuid().toLowerCase().optional();
+const anId = givenId.optional();
 const searchQuery = listQuery.extend({
   run_id: anId,
   project_id: anId.describe("Only scores of the project's runs."),
@@ -291,9 +285,7 @@ export const scoreOperations = [
     params: scoreParams,
     problems: ["conflict"],
     success: { 204: { description: "Deleted." } },
-    async handler({ params: { score_id }, principal: { org_id }, audit }, { db }) {
-      await deleteScore(db, org_id, score_id, auditOf(audit, score_id));
-      return { status: 204 };
-    },
+    handler: ({ params: { score_id }, principal: { org_id }, audit }, { db }) =>
+      deleteScore(db, org_id, score_id, auditOf(audit, score_id)),
   }),
 ];

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ValidationIssue } from "../../domain/errors.ts";
-import { isStorable } from "./json-guard.ts";
+import { unstorableIssue } from "./json-guard.ts";
 import type { Location } from "../../domain/issues.ts";
 
 const TRUE = ["true", "1", "yes", "on"];
@@ -29,12 +29,9 @@ export function coerceTexts(
     const declared = Object.hasOwn(schema.shape, name) ? (schema.shape[name] as z.ZodType) : undefined;
     const kind = declared ? kindOf(declared) : "string";
     const list = typeof given === "string" ? [given] : given;
-    if (!list.every(isStorable)) {
-      issues.push({
-        loc: [location, name],
-        msg: "Text must not contain U+0000 or half of a surrogate pair",
-        type: "string_unicode",
-      });
+    const unstorable = list.map((text) => unstorableIssue(text, [location, name])).find((issue) => issue !== null);
+    if (unstorable) {
+      issues.push(unstorable);
     } else if (kind === "array") {
       values[name] = list;
     } else if (list.length > 1) {

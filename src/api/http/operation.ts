@@ -108,6 +108,8 @@ export interface Success {
   readonly example?: unknown;
 }
 
+type Successes = Readonly<Record<number, Success>>;
+
 /** How another operation uses a value of the response as a parameter, e.g. `{ project_id: "$response.body#/project_id" }`. */
 export interface Link {
   readonly operationId: string;
@@ -156,6 +158,7 @@ export interface OperationDefinition<
   H extends z.ZodObject,
   B,
   D,
+  S extends Successes,
 > {
   /** The operationId: unique and stable. */
   readonly id: string;
@@ -201,11 +204,11 @@ export interface OperationDefinition<
   readonly looseBody?: boolean;
   /** The path in the body to the inputs of a run, which are texts: see ReadJsonOptions. */
   readonly textsIn?: readonly string[];
-  readonly success: Readonly<Record<number, Success>>;
+  readonly success: S;
   /** Error codes that the other fields do not imply. */
   readonly problems?: readonly ProblemCode[];
   /** Documented instead of problem+json, e.g. the errors of RFC 6749. */
-  readonly failures?: Readonly<Record<number, Success>>;
+  readonly failures?: Successes;
   /** For URLs that people open in a browser: the page that is returned for an invalid request, instead of JSON. */
   invalidPage?(ctx: RequestContext, problem: Problem, deps: D): ContentAnswer;
   /**
@@ -229,10 +232,19 @@ export interface OperationDefinition<
   readonly confidential?: boolean;
   /** Named examples of the request body. */
   readonly examples?: Readonly<Record<string, unknown>>;
-  handler(request: OperationRequest<A, P, Q, H, B>, deps: D): Promise<Answer>;
+  /** Nothing is the empty 204, if the operation declares that. */
+  handler(request: OperationRequest<A, P, Q, H, B>, deps: D): Promise<Answer | (204 extends keyof S ? void : never)>;
 }
 
-type AnyDefinition = OperationDefinition<Access, z.ZodObject, z.ZodObject, z.ZodObject, z.ZodType | undefined, unknown>;
+type AnyDefinition = OperationDefinition<
+  Access,
+  z.ZodObject,
+  z.ZodObject,
+  z.ZodObject,
+  z.ZodType | undefined,
+  unknown,
+  Successes
+>;
 
 /** An operation with any types, as the router, the pipeline and the document generator use it. */
 export interface Operation extends AnyDefinition {
@@ -276,8 +288,9 @@ export function operationsOf<const CommonAccess extends Access, Parts extends ob
     Q extends z.ZodObject = Empty,
     H extends z.ZodObject = Empty,
     B extends z.ZodType | undefined = undefined,
+    const S extends Successes = Successes,
   >(
-    definition: OperationDefinition<A, P, Q, H, B, D>,
+    definition: OperationDefinition<A, P, Q, H, B, D, S>,
   ): Operation => {
     const [method, path] = definition.route.split(" ") as [Method, Path];
     return { ...common, ...definition, method, path, depsOf };

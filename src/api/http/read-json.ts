@@ -94,10 +94,11 @@ async function parse(bytes: Buffer, parseText: (text: string) => unknown): Promi
   }
 }
 
-/** Throws 415 unless the body is declared as form-encoded. */
-export function checkForm(req: IncomingMessage): void {
+/** Reads a form-encoded body. Throws 413 and 415 like `readJson`. */
+export async function readForm(req: IncomingMessage, limit: number): Promise<URLSearchParams> {
   checkEncoding(req);
   checkContentType(req, (type) => type === "application/x-www-form-urlencoded", "application/x-www-form-urlencoded");
+  return new URLSearchParams((await readBytes(req, limit)).toString("utf8"));
 }
 
 /** The declared media type of the body, without parameters and in lower case. */

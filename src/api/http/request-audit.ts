@@ -5,7 +5,7 @@ import type { AuditActor, AuditedRequest, AuditTarget } from "../../domain/audit
 import { auditOf } from "../../services/audit/audit.ts";
 import type { Audit } from "../../services/audit/audit.ts";
 import type { Database } from "../../stores/db.ts";
-import { clientAddress } from "./client-address.ts";
+import { clientAddress } from "./addresses.ts";
 import type { Answer, Operation, RequestContext } from "./operation.ts";
 
 const SHOWN_CHARACTERS = 300;

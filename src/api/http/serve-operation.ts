@@ -1,26 +1,25 @@
 import { uuidv7 } from "uuidv7";
 import type { Config } from "../../config.ts";
 import { Problem } from "../../domain/errors.ts";
+import { linkAbort } from "../../platform/linked-abort.ts";
+import { nextSlice } from "../../platform/slices.ts";
+import type { RateLimiter } from "../../services/rate-limiter.ts";
+import type { Db } from "../../stores/db.ts";
 import { authenticate, authorise } from "../auth/authenticate.ts";
 import type { Caller } from "../auth/authenticate.ts";
 import { scopeOf } from "../auth/operation-scope.ts";
 import { requireProjects } from "../auth/project-roles.ts";
 import type { HandlerDeps } from "../deps.ts";
-import { allowAnyOrigin } from "./cors.ts";
+import { allowAnyOrigin } from "./middleware.ts";
 import { MAX_JSON_VALUES, MAX_WIDE_JSON_VALUES } from "./json-guard.ts";
 import { requireHeld } from "./idempotency.ts";
 import type { Idempotency, KeyHold } from "./idempotency.ts";
 import type { Answer, ContentAnswer, Operation, RequestContext } from "./operation.ts";
-import { renderProblem } from "./problem-answer.ts";
-import { linkAbort } from "../../platform/linked-abort.ts";
-import { nextSlice } from "../../platform/slices.ts";
-import type { RateLimiter } from "../../services/rate-limiter.ts";
-import type { Db } from "../../stores/db.ts";
+import { renderProblem, renderJson, send } from "./render.ts";
+import type { Rendered } from "./render.ts";
 import { boundaryOf, checkEncoding, isMultipart, mediaType, readBody, readJson } from "./read-json.ts";
 import { readMultipart } from "./read-multipart.ts";
 import type { UploadedFile } from "./read-multipart.ts";
-import { renderJson, send } from "./render.ts";
-import type { Rendered } from "./render.ts";
 import { createRequestAudit } from "./request-audit.ts";
 import { turnOf } from "./turns.ts";
 import { validateRequest } from "./validate.ts";
@@ -71,7 +70,7 @@ export function serveOperation(
           audit,
           handOverAudit: handOver,
         };
-        const outcome = await operation.handler(request, handlerDeps);
+        const outcome = (await operation.handler(request, handlerDeps)) ?? { status: 204 };
         await complete(outcome, valid.params);
         return outcome;
       };
@@ -142,15 +141,11 @@ async function readRequest(
   operation: Operation,
   config: Config,
 ): Promise<{ body: unknown; rounded?: unknown; bytes: Buffer }> {
-  if (operation.bytes !== undefined && mediaType(ctx.req) === operation.bytes) {
-    checkEncoding(ctx.req);
-    return { body: undefined, bytes: Buffer.alloc(0) };
-  }
-  if (operation.multipart && (!operation.body || isMultipart(ctx.req))) {
-    boundaryOf(ctx.req);
-    return { body: undefined, bytes: Buffer.alloc(0) };
-  }
-  if (!operation.body) return { body: undefined, bytes: Buffer.alloc(0) };
+  const sendsBytes = operation.bytes !== undefined && mediaType(ctx.req) === operation.bytes;
+  const sendsForm = !sendsBytes && operation.multipart && (!operation.body || isMultipart(ctx.req));
+  if (sendsBytes) checkEncoding(ctx.req);
+  if (sendsForm) boundaryOf(ctx.req);
+  if (sendsBytes || sendsForm || !operation.body) return { body: undefined, bytes: Buffer.alloc(0) };
   const limit = operation.bodyLimit === "run" ? config.MILLRACE_RUN_BODY_LIMIT_BYTES : config.MILLRACE_JSON_LIMIT_BYTES;
   const { value, rounded, bytes } = await readJson(ctx.req, {
     limit,
@@ -245,7 +240,6 @@ function answer(ctx: RequestContext, outcome: Answer): void {
   if (outcome === "written") return;
   if (!("content" in outcome)) return send(ctx, renderJson(outcome));
   ctx.status = outcome.status;
-  ctx.set("Content-Type", outcome.type);
-  for (const [name, value] of Object.entries(outcome.headers ?? {})) ctx.set(name, value);
+  ctx.set({ "Content-Type": outcome.type, ...outcome.headers });
   ctx.body = outcome.content;
 }

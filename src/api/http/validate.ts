@@ -5,7 +5,7 @@ import { coerceTexts } from "./coerce.ts";
 import { toValidationIssues, valueAt } from "../../domain/issues.ts";
 import type { Location } from "../../domain/issues.ts";
 import type { Operation } from "./operation.ts";
-import { absenceOf } from "./path-id.ts";
+import { absenceOf } from "./schemas.ts";
 import { isObject } from "../../domain/json.ts";
 
 type Texts = Readonly<Record<string, string | readonly string[] | undefined>>;

@@ -21,7 +21,7 @@ import type { HandlerDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linkTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
+import { namedStrict, pathId } from "../http/schemas.ts";
 import {
   knowledgeBaseSchema,
   metadataSchemasSchema,
@@ -74,36 +74,32 @@ const sync = z.strictObject({
     ),
 });
 
-const createBody = z
-  .strictObject({
-    name,
-    description: description.default(""),
-    connection_id: connectionId.default(null),
-    connection_source_ids: connectionSourceIds.default([]),
-    website_sources: websiteSources.default([]),
-    sync: sync.default({ schedule_cron: null }),
-    indexing_params: indexingParamsInputSchema.default({}),
-    user_metadata_schema: metadataSchemaSchema.default({ properties: {} }),
-    dataloader_metadata_schema: metadataSchemaSchema
-      .default({ properties: {} })
-      .describe(
-        "Fields to read from documents in addition to title, author, description, keywords, language, created and modified.",
-      ),
-  })
-  .meta({ id: "KnowledgeBaseCreate" });
-const changeBody = z
-  .strictObject({
-    name: name.optional(),
-    description: description.optional(),
-    connection_id: connectionId.optional(),
-    connection_source_ids: connectionSourceIds.optional(),
-    website_sources: websiteSources.optional(),
-    sync: patchOf(sync).optional(),
-    indexing_params: indexingParamsInputSchema.optional(),
-    user_metadata_schema: patchOf(metadataSchemaSchema).optional(),
-    dataloader_metadata_schema: patchOf(metadataSchemaSchema).optional(),
-  })
-  .meta({ id: "KnowledgeBaseChange" });
+const createBody = namedStrict("KnowledgeBaseCreate", {
+  name,
+  description: description.default(""),
+  connection_id: connectionId.default(null),
+  connection_source_ids: connectionSourceIds.default([]),
+  website_sources: websiteSources.default([]),
+  sync: sync.default({ schedule_cron: null }),
+  indexing_params: indexingParamsInputSchema.default({}),
+  user_metadata_schema: metadataSchemaSchema.default({ properties: {} }),
+  dataloader_metadata_schema: metadataSchemaSchema
+    .default({ properties: {} })
+    .describe(
+      "Fields to read from documents in addition to title, author, description, keywords, language, created and modified.",
+    ),
+});
+const changeBody = namedStrict("KnowledgeBaseChange", {
+  name: name.optional(),
+  description: description.optional(),
+  connection_id: connectionId.optional(),
+  connection_source_ids: connectionSourceIds.optional(),
+  website_sources: websiteSources.optional(),
+  sync: patchOf(sync).optional(),
+  indexing_params: indexingParamsInputSchema.optional(),
+  user_metadata_schema: patchOf(metadataSchemaSchema).optional(),
+  dataloader_metadata_schema: patchOf(metadataSchemaSchema).optional(),
+});
 
 const LINKS = {
   get: linkTo("getKnowledgeBase", ["knowledge_base_id"]),
@@ -245,7 +241,6 @@ export const knowledgeBaseOperations = [
     async handler({ params: { knowledge_base_id }, principal: { org_id }, audit }, deps) {
       await deleteKnowledgeBase({ database: deps.db }, org_id, knowledge_base_id, auditOf(audit, knowledge_base_id));
       await follow(deps, org_id, knowledge_base_id);
-      return { status: 204 };
     },
   }),
   define({

@@ -4,10 +4,31 @@ import { requireKnowledgeBase } from "../../services/knowledge/knowledge-bases.t
 import type { Database } from "../../stores/db.ts";
 import { findResource } from "../../stores/knowledge/resources.ts";
 import type { ResourceRow } from "../../stores/knowledge/resources.ts";
+import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import { fileNameHeader } from "../http/file-name-header.ts";
 import { operationsOf } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { readCurrent } from "./read-current.ts";
+import { pathId } from "../http/schemas.ts";
+
+/**
+ * Reads a stored file of a resource. If a new revision replaces the file meanwhile, the file of the new revision is read. Null if the file
+ * does not exist.
+ */
+export async function readCurrent<Row extends Pick<ResourceRow, "blob_key" | "text_blob_key">, Read>(
+  resource: Row,
+  find: () => Promise<Row>,
+  read: (resource: Row) => Promise<Read>,
+): Promise<Read | null> {
+  for (let present = resource; ;) {
+    try {
+      return await read(present);
+    } catch (error) {
+      if (!(error instanceof BlobNotFound)) throw error;
+      const { blob_key, text_blob_key } = present;
+      present = await find();
+      if (present.blob_key === blob_key && present.text_blob_key === text_blob_key) return null;
+    }
+  }
+}
 
 /**
  * The range that a `Range` header requests, both ends included. Null means the whole content: without a header, or with several ranges or
@@ -63,7 +84,7 @@ export function requireResource(
   });
 }
 
-const define = operationsOf({ tag: "Knowledge bases", auth: "secret" });
+export const define = operationsOf({ tag: "Knowledge bases", auth: "secret" });
 
 /** Returns the bytes of a resource. */
 export const downloadOperation = define({

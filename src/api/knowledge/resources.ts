@@ -19,28 +19,30 @@ import type { NewResource, ResourceRow } from "../../stores/knowledge/resources.
 import type { HandlerDeps } from "../deps.ts";
 import { ETAG, contentTag, ifMatchHeaders, requireMatch, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { operationsOf, linksTo } from "../http/operation.ts";
+import { linksTo } from "../http/operation.ts";
 import type { JsonAnswer, RequestContext } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
+import { named, pathId } from "../http/schemas.ts";
 import { readMultipart } from "../http/read-multipart.ts";
-import { resourceChange, resourceForm, resourcesBody } from "./resource-body.ts";
-import type { ResourceInputBody } from "./resource-body.ts";
+import { resourceChange, resourceForm, resourcesBody, presentResource, resourceSchema } from "./resource-schemas.ts";
+import type { ResourceInputBody } from "./resource-schemas.ts";
 import {
   downloadOperation,
   ONE_RESOURCE as ONE,
   requireResource,
   resourceParams as params,
+  readCurrent,
+  define,
 } from "./resource-download.ts";
-import { presentResource, resourceSchema } from "./resource-presenter.ts";
-import { readCurrent } from "./read-current.ts";
 
 const PATH = "/v2/knowledge-bases/{knowledge_base_id}/resources";
 
 const baseParams = z.object({ knowledge_base_id: pathId("knowledge base") });
 
-const accepted = z
-  .object({ message: z.string(), resource_id: z.uuid(), status: z.enum(RESOURCE_STATUSES) })
-  .meta({ id: "KnowledgeBaseResourceAccepted" });
+const accepted = named("KnowledgeBaseResourceAccepted", {
+  message: z.string(),
+  resource_id: z.uuid(),
+  status: z.enum(RESOURCE_STATUSES),
+});
 const acceptedSchema = z
   .union([accepted, z.object({ message: z.string(), resources: z.array(accepted) })])
   .describe("The ID of the document or, for a request with `resources`, an array of IDs in the same order.")
@@ -130,8 +132,6 @@ async function prepare(
   };
   return { resource, onDuplicate: on_duplicate };
 }
-
-const define = operationsOf({ tag: "Knowledge bases", auth: "secret" });
 
 /** `/v2/knowledge-bases/{knowledge_base_id}/resources`: the documents of a knowledge base. */
 export const resourceOperations = [
@@ -278,18 +278,8 @@ export const resourceOperations = [
       await requireBase(deps, org_id, path.knowledge_base_id);
       const { knowledge_base_id, resource_id } = path;
       const audited = { audit, target: { type: "resource", id: resource_id }, view: presentResource };
-      if (
-        !(await deleteResource(
-          { database: deps.db, blobs: deps.blobs },
-          org_id,
-          knowledge_base_id,
-          resource_id,
-          audited,
-        ))
-      ) {
-        throw notFound("resource");
-      }
-      return { status: 204 };
+      const of = { database: deps.db, blobs: deps.blobs };
+      if (!(await deleteResource(of, org_id, knowledge_base_id, resource_id, audited))) throw notFound("resource");
     },
   }),
   downloadOperation,

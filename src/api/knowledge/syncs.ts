@@ -5,12 +5,58 @@ import { requireKnowledgeBase } from "../../services/knowledge/knowledge-bases.t
 import { cancelSync, requestSync } from "../../services/knowledge/sync.ts";
 import type { Database } from "../../stores/db.ts";
 import { listSyncItems } from "../../stores/knowledge/sync-items.ts";
+import type { SyncItemRow } from "../../stores/knowledge/sync-items.ts";
 import { findSync, listSyncErrors, listSyncs } from "../../stores/knowledge/syncs.ts";
-import type { SyncRow } from "../../stores/knowledge/syncs.ts";
+import type { SyncRow, SyncItemError } from "../../stores/knowledge/syncs.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf, linksTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { presentSync, presentSyncItem, syncItemSchema, syncSchema } from "./sync-presenter.ts";
+import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";
+
+const reason = z.object({ code: z.string(), message: z.string() });
+
+const syncSchema = named("KnowledgeBaseSync", {
+  sync_id: z.uuid(),
+  knowledge_base_id: z.uuid(),
+  mode: z.enum(SYNC_MODES),
+  delete_missing: z.boolean(),
+  trigger: z.enum(["request", "schedule"]),
+  state: z.enum(SYNC_STATES),
+  cancel_requested: z.boolean(),
+  total: z.int().describe("Number of documents to check, as far as they have been listed."),
+  counts: z
+    .object({
+      added: z.int(),
+      updated: z.int(),
+      deleted: z.int(),
+      unchanged: z.int(),
+      failed: z.int(),
+    })
+    .describe("Number of documents by outcome. In a dry run, the expected outcomes."),
+  error: reason.nullable().describe("Why the whole sync failed."),
+  errors: z
+    .array(reason.extend({ address: z.string(), resource_id: z.uuid().nullable() }))
+    .optional()
+    .describe("Only when you get one sync: the first 100 documents that failed. `.../items?outcome=failed` lists all."),
+  created_at: z.iso.datetime(),
+  started_at: z.iso.datetime().nullable(),
+  finished_at: z.iso.datetime().nullable(),
+});
+
+/** Shows a sync as an item of a list, without errors. */
+export function presentSync(sync: SyncRow, errors?: readonly SyncItemError[]): z.infer<typeof syncSchema> {
+  const cancel_requested = sync.cancel_requested_at !== null;
+  return asDeclared(syncSchema, { ...sync, cancel_requested, counts: sync, ...(errors && { errors }) });
+}
+
+const syncItemSchema = named("KnowledgeBaseSyncItem", {
+  item_id: z.uuid(),
+  address: z.string().describe("URL of the document or, for an upload or a text, its `resource_path`."),
+  resource_id: z.uuid().nullable(),
+  outcome: z.enum(SYNC_OUTCOMES).nullable().describe("What the sync did with the document; `null` until it is known."),
+  error: reason.nullable(),
+});
+
+const presentSyncItem = (item: SyncItemRow) => asDeclared(syncItemSchema, item);
 
 const BASE = "/v2/knowledge-bases/{knowledge_base_id}";
 const ONE = `${BASE}/syncs/{sync_id}` as const;
@@ -18,24 +64,24 @@ const ONE = `${BASE}/syncs/{sync_id}` as const;
 const baseParams = z.object({ knowledge_base_id: pathId("knowledge base") });
 const params = baseParams.extend({ sync_id: pathId("sync") });
 
-const syncBody = z
-  .strictObject({
-    mode: z
-      .enum(SYNC_MODES)
-      .default("incremental")
-      .describe(
-        "`incremental` indexes new and changed documents and the ones that could not be indexed before; `full` reindexes all documents with the current settings; `dry_run` only reports what an incremental sync would do.",
-      ),
-    delete_missing: z
-      .boolean()
-      .default(true)
-      .describe("Deletes the documents of pages that a source no longer lists. Uploads and texts are never deleted."),
-  })
-  .meta({ id: "KnowledgeBaseSyncRequest" });
+const syncBody = namedStrict("KnowledgeBaseSyncRequest", {
+  mode: z
+    .enum(SYNC_MODES)
+    .default("incremental")
+    .describe(
+      "`incremental` indexes new and changed documents and the ones that could not be indexed before; `full` reindexes all documents with the current settings; `dry_run` only reports what an incremental sync would do.",
+    ),
+  delete_missing: z
+    .boolean()
+    .default(true)
+    .describe("Deletes the documents of pages that a source no longer lists. Uploads and texts are never deleted."),
+});
 
-const acceptedSchema = z
-  .object({ message: z.string(), status: z.literal("accepted"), sync_id: z.uuid() })
-  .meta({ id: "KnowledgeBaseSyncAccepted" });
+const acceptedSchema = named("KnowledgeBaseSyncAccepted", {
+  message: z.string(),
+  status: z.literal("accepted"),
+  sync_id: z.uuid(),
+});
 
 const LINKS = linksTo("getKnowledgeBaseSync", ["sync_id"], ["knowledge_base_id"]);
 

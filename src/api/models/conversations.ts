@@ -13,11 +13,9 @@ import {
 } from "../../stores/models/conversations.ts";
 import type { ConversationRow, TurnRow } from "../../stores/models/conversations.ts";
 import type { Database } from "../../stores/db.ts";
-import { asDeclared } from "../http/as-declared.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { visibleText } from "../http/text-fields.ts";
+import { asDeclared, named, namedStrict, pathId, visibleText } from "../http/schemas.ts";
 
 const PATH = "/v2/projects/{project_id}/conversations";
 /** Most conversations deleted with one statement. */
@@ -28,31 +26,27 @@ const userParams = params.extend({
   user_id: visibleText(256).describe("The `user_id` of the runs; must match exactly."),
 });
 
-const conversationSchema = z
-  .object({
-    conversation_id: z.uuid(),
-    user_id: z.string(),
-    title: z.string().nullable(),
-    page_id: z
-      .uuid()
-      .nullable()
-      .describe("The page on which a visitor has this conversation; `null` if it is not a visitor's."),
-    turns: z.int().describe("Questions and answers that models remember."),
-    created_at: z.iso.datetime(),
-    updated_at: z.iso.datetime(),
-  })
-  .meta({ id: "Conversation" });
+const conversationSchema = named("Conversation", {
+  conversation_id: z.uuid(),
+  user_id: z.string(),
+  title: z.string().nullable(),
+  page_id: z
+    .uuid()
+    .nullable()
+    .describe("The page on which a visitor has this conversation; `null` if it is not a visitor's."),
+  turns: z.int().describe("Questions and answers that models remember."),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
 
-const turnSchema = z
-  .object({
-    turn_id: z.uuid(),
-    run_id: z.uuid(),
-    path: z.string().describe("Path of the node in the run."),
-    question: z.string(),
-    answer: z.string(),
-    created_at: z.iso.datetime(),
-  })
-  .meta({ id: "ConversationTurn" });
+const turnSchema = named("ConversationTurn", {
+  turn_id: z.uuid(),
+  run_id: z.uuid(),
+  path: z.string().describe("Path of the node in the run."),
+  question: z.string(),
+  answer: z.string(),
+  created_at: z.iso.datetime(),
+});
 
 const presentConversation = (row: ConversationRow) => asDeclared(conversationSchema, row);
 const presentTurn = ({ said: [question, answer], ...turn }: TurnRow) =>
@@ -109,10 +103,7 @@ export const conversationOperations = [
     description: "Deletes every conversation of the flow. Later runs remember nothing of them.",
     params,
     success: { 204: { description: "Deleted." } },
-    async handler({ params: path, principal: { org_id }, audit }, { db }) {
-      await removeAll(db, audit, org_id, path.project_id);
-      return { status: 204 };
-    },
+    handler: ({ params: path, principal: { org_id }, audit }, { db }) => removeAll(db, audit, org_id, path.project_id),
   }),
   define({
     id: "getConversation",
@@ -141,9 +132,9 @@ export const conversationOperations = [
     description:
       "Sets the title of a `user_id`'s conversation. If the flow's models remember nothing of it yet, the conversation is created.",
     params: userParams,
-    body: z
-      .strictObject({ title: visibleText(TITLE_CHARS).nullable().describe("`null` removes the title.") })
-      .meta({ id: "ConversationChange" }),
+    body: namedStrict("ConversationChange", {
+      title: visibleText(TITLE_CHARS).nullable().describe("`null` removes the title."),
+    }),
     examples: { title: { title: "Where is my parcel?" } },
     success: { 200: { description: "The conversation.", schema: conversationSchema } },
     async handler({ params: { project_id, user_id }, body: { title }, principal: { org_id }, newId, audit }, { db }) {
@@ -174,7 +165,6 @@ export const conversationOperations = [
       const target = { type: "user", id: user_id };
       if (!(await removeConversation(deps, { org_id, project_id, user_id }, audit, target)))
         throw notFound("conversation");
-      return { status: 204 };
     },
   }),
 ];

@@ -4,37 +4,32 @@ import { getSettings } from "../../stores/models/settings.ts";
 import type { OrganisationSettings } from "../../stores/models/settings.ts";
 import { ETAG, contentTag, ifMatchHeaders, requireMatch, tagged } from "../http/etag.ts";
 import { operationsOf } from "../http/operation.ts";
+import { givenId, named, namedStrict } from "../http/schemas.ts";
 
-const settingsSchema = z
-  .object({
-    default_connection_id: z
-      .uuid()
-      .nullable()
-      .describe(
-        "Connection for model nodes that name none. `null` means the installation's own endpoint, if it has one.",
-      ),
-    default_model: z.string().nullable().describe("Model for model nodes that name none; `null` if there is none."),
-  })
-  .meta({ id: "Settings" });
+const settingsSchema = named("Settings", {
+  default_connection_id: z
+    .uuid()
+    .nullable()
+    .describe(
+      "Connection for model nodes that name none. `null` means the installation's own endpoint, if it has one.",
+    ),
+  default_model: z.string().nullable().describe("Model for model nodes that name none; `null` if there is none."),
+});
 
-const changeBody = z
-  .strictObject({
-    default_connection_id: z
-      .uuid()
-      .toLowerCase()
-      .nullable()
-      .optional()
-      .describe("Connection of provider `openai_compatible` or `anthropic`."),
-    default_model: z
-      .string()
-      .trim()
-      .min(1)
-      .max(256)
-      .nullable()
-      .optional()
-      .describe("Model name that the endpoint knows."),
-  })
-  .meta({ id: "SettingsChange" });
+const changeBody = namedStrict("SettingsChange", {
+  default_connection_id: givenId
+    .nullable()
+    .optional()
+    .describe("Connection of provider `openai_compatible` or `anthropic`."),
+  default_model: z
+    .string()
+    .trim()
+    .min(1)
+    .max(256)
+    .nullable()
+    .optional()
+    .describe("Model name that the endpoint knows."),
+});
 
 const toResponse = ({ default_connection_id, default_model }: OrganisationSettings) => {
   const body = { default_connection_id, default_model };

@@ -2,36 +2,35 @@ import { z } from "zod";
 import { timestampAt, timeText } from "../../domain/timestamps.ts";
 import { sumUsage, USAGE_GROUPS } from "../../stores/models/model-calls.ts";
 import { operationsOf } from "../http/operation.ts";
+import { named } from "../http/schemas.ts";
 
 const DEFAULT_DAYS = 30;
 const DAY_MS = 86_400_000;
 /** Longest model name (characters). */
 const MAX_NAME = 256;
 
-const usageReportSchema = z
-  .object({
-    group_by: z.enum(USAGE_GROUPS),
-    from: z.iso.datetime(),
-    to: z.iso.datetime(),
-    data: z.array(
-      z.object({
-        key: z.string().describe("A project ID (`judges` for evaluators), a model name, or a day in UTC (2026-01-31)."),
-        calls: z.int(),
-        input_tokens: z.int(),
-        output_tokens: z.int(),
-        total_tokens: z.int(),
-        cached_tokens: z.int().describe("Input tokens that the endpoint read from its cache."),
-        cost_usd: z.number().describe("Cost in US dollars of calls to models with a price."),
-        calls_without_price: z.int(),
-        estimated_calls: z
-          .int()
-          .describe(
-            "Number of calls whose tokens were estimated from text lengths, because the endpoint did not report them.",
-          ),
-      }),
-    ),
-  })
-  .meta({ id: "UsageReport" });
+const usageReportSchema = named("UsageReport", {
+  group_by: z.enum(USAGE_GROUPS),
+  from: z.iso.datetime(),
+  to: z.iso.datetime(),
+  data: z.array(
+    z.object({
+      key: z.string().describe("A project ID (`judges` for evaluators), a model name, or a day in UTC (2026-01-31)."),
+      calls: z.int(),
+      input_tokens: z.int(),
+      output_tokens: z.int(),
+      total_tokens: z.int(),
+      cached_tokens: z.int().describe("Input tokens that the endpoint read from its cache."),
+      cost_usd: z.number().describe("Cost in US dollars of calls to models with a price."),
+      calls_without_price: z.int(),
+      estimated_calls: z
+        .int()
+        .describe(
+          "Number of calls whose tokens were estimated from text lengths, because the endpoint did not report them.",
+        ),
+    }),
+  ),
+});
 
 const define = operationsOf({ tag: "Models", auth: "secret" });
 

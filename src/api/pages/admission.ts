@@ -1,5 +1,7 @@
 import type { Middleware } from "koa";
+import { z } from "zod";
 import { Problem } from "../../domain/errors.ts";
+import type { ProblemCode } from "../../domain/errors.ts";
 import type { AuditActor } from "../../domain/audit/audit.ts";
 import type { Config } from "../../config.ts";
 import { auditOf } from "../../services/audit/audit.ts";
@@ -10,10 +12,22 @@ import type { PageRow } from "../../stores/pages/pages.ts";
 import type { VisitorRow } from "../../stores/pages/visitors.ts";
 import { isOwnOrigin } from "../auth/session-cookie.ts";
 import type { HandlerDeps } from "../deps.ts";
-import { clientAddress } from "../http/client-address.ts";
+import { clientAddress } from "../http/addresses.ts";
 import type { RequestContext, RequestState } from "../http/operation.ts";
 import { requestOf } from "../http/request-audit.ts";
 import { turnOf } from "../http/turns.ts";
+
+export const pageToken = z.object({ token: z.string().max(1000).describe("The secret part of the page's URL.") });
+
+/** What every operation of a page may answer; see Admission. */
+export const PAGE_PROBLEMS = [
+  "unauthorized",
+  "forbidden",
+  "not_found",
+  "page_closed",
+  "rate_limited",
+  "service_unavailable",
+] as const satisfies readonly ProblemCode[];
 
 /** A request of a browser to a page. */
 interface Arrival {

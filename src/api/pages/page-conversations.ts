@@ -11,30 +11,24 @@ import type { VisitorConversation } from "../../stores/pages/visitor-conversatio
 import { listRuns } from "../../stores/runs/run-lists.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { HandlerDeps } from "../deps.ts";
-import { asDeclared } from "../http/as-declared.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf } from "../http/operation.ts";
 import type { RequestContext } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { visibleText } from "../http/text-fields.ts";
-import { admitVisitors, visitOf, visitorAudit } from "./admission.ts";
-import { PAGE_PROBLEMS, pageToken } from "./page-params.ts";
-import { pageRunSchema } from "./page-run-presenter.ts";
-import { viewPageRuns } from "./page-run-views.ts";
+import { asDeclared, named, namedStrict, pathId, visibleText } from "../http/schemas.ts";
+import { admitVisitors, visitOf, visitorAudit, PAGE_PROBLEMS, pageToken } from "./admission.ts";
+import { pageRunSchema, viewPageRuns } from "./page-run-views.ts";
 
 const PATH = "/f/{token}/conversations";
 const params = pageToken.extend({ conversation_id: pathId("conversation") });
 /** Few, because each may have long outputs. */
 const MESSAGES = 20;
 
-const conversationSchema = z
-  .object({
-    conversation_id: z.uuid(),
-    title: z.string().nullable(),
-    created_at: z.iso.datetime(),
-    updated_at: z.iso.datetime(),
-  })
-  .meta({ id: "PageConversation" });
+const conversationSchema = named("PageConversation", {
+  conversation_id: z.uuid(),
+  title: z.string().nullable(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
 
 const present = (conversation: VisitorConversation) => asDeclared(conversationSchema, conversation);
 
@@ -97,9 +91,9 @@ export const pageConversationOperations = [
     summary: "Change a visitor's conversation",
     description: "Sets the title of a conversation of this visitor.",
     params,
-    body: z
-      .strictObject({ title: visibleText(TITLE_CHARS).nullable().describe("`null` removes the title.") })
-      .meta({ id: "PageConversationChange" }),
+    body: namedStrict("PageConversationChange", {
+      title: visibleText(TITLE_CHARS).nullable().describe("`null` removes the title."),
+    }),
     examples: { title: { title: "Where is my parcel?" } },
     success: { 200: { description: "The conversation.", schema: conversationSchema } },
     async handler({ params: { conversation_id }, body: { title }, ctx }, { db }) {
@@ -124,7 +118,6 @@ export const pageConversationOperations = [
       const { org_id, project_id, page_id } = page;
       const audit = visitorAudit(deps.config, ctx, "deletePageConversation");
       await removeConversation(deps, { org_id, project_id, user_id }, audit, { type: "page", id: page_id });
-      return { status: 204 };
     },
   }),
   define({

@@ -12,31 +12,28 @@ import { findVisitorConversation } from "../../stores/pages/visitor-conversation
 import { receiveUpload, uploadForm, uploadNodes } from "../documents/receive-upload.ts";
 import type { UploadNode } from "../documents/receive-upload.ts";
 import type { HandlerDeps } from "../deps.ts";
-import { asDeclared } from "../http/as-declared.ts";
+import { asDeclared, givenId, named } from "../http/schemas.ts";
 import { operationsOf } from "../http/operation.ts";
 import type { RequestContext } from "../http/operation.ts";
-import { admitVisitors, visitOf, visitorAudit } from "./admission.ts";
-import { PAGE_PROBLEMS, pageToken } from "./page-params.ts";
+import { admitVisitors, visitOf, visitorAudit, PAGE_PROBLEMS, pageToken } from "./admission.ts";
 
 const PATH = "/f/{token}/documents/{node_id}";
 /** Most documents of a conversation that are listed, and that are deleted with one statement. */
 const MOST = 200;
 
 const params = pageToken.extend({ node_id: z.string().min(1).max(64).describe("ID of the document node.") });
-const conversationId = z.uuid().toLowerCase().describe("A conversation of this visitor.");
+const conversationId = givenId.describe("A conversation of this visitor.");
 const ofConversation = z.object({ conversation_id: conversationId });
 
-const documentSchema = z
-  .object({
-    file_id: z.uuid().describe("The value of an audio or image input that takes this file."),
-    conversation_id: z.uuid(),
-    filename: z.string(),
-    size: z.int().describe("Size in bytes."),
-    mime_type: z.string(),
-    status: z.enum(DOCUMENT_STATUSES).describe("`pending` until its text has been extracted."),
-    error: z.object({ code: z.string(), message: z.string() }).nullable(),
-  })
-  .meta({ id: "PageDocument" });
+const documentSchema = named("PageDocument", {
+  file_id: z.uuid().describe("The value of an audio or image input that takes this file."),
+  conversation_id: z.uuid(),
+  filename: z.string(),
+  size: z.int().describe("Size in bytes."),
+  mime_type: z.string(),
+  status: z.enum(DOCUMENT_STATUSES).describe("`pending` until its text has been extracted."),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+});
 
 type Presentable = Pick<DocumentRow, "file_id" | "filename" | "size" | "mime_type" | "status"> &
   Partial<Pick<DocumentRow, "error">>;
@@ -108,7 +105,7 @@ export const pageDocumentOperations = [
     success: {
       200: {
         description: "The documents, oldest first.",
-        schema: z.object({ data: z.array(documentSchema) }).meta({ id: "PageDocumentList" }),
+        schema: named("PageDocumentList", { data: z.array(documentSchema) }),
       },
     },
     async handler({ params: { node_id }, query: { conversation_id }, ctx }, deps) {
@@ -141,7 +138,6 @@ export const pageDocumentOperations = [
         return rows;
       });
       await discardDocuments(deps, removed);
-      return { status: 204 };
     },
   }),
 ];

@@ -6,46 +6,42 @@ import { createPageFlows, flowForVisitor } from "../../services/pages/pages.ts";
 import type { PageRow } from "../../stores/pages/pages.ts";
 import { uploadNodes, uploadRules } from "../documents/receive-upload.ts";
 import { operationsOf } from "../http/operation.ts";
-import { admitAnyone, arrivalOf } from "./admission.ts";
-import { PAGE_PROBLEMS, pageToken } from "./page-params.ts";
+import { named, namedStrict } from "../http/schemas.ts";
+import { admitAnyone, arrivalOf, PAGE_PROBLEMS, pageToken } from "./admission.ts";
 
 const jsonSchema = z.record(z.string(), z.unknown());
 
-const publicPageSchema = z
-  .object({
-    kind: z.enum(PAGE_KINDS),
-    look: z.object({ name: z.string(), colour: z.string().nullable(), welcome: z.string().nullable() }),
-    needs_password: z
-      .boolean()
-      .describe("Whether the visitor has to enter the password first. Then the fields below are `null`."),
-    inputs: jsonSchema.nullable().describe("JSON Schema 2020-12 of a run's inputs, keyed by node ID."),
-    outputs: jsonSchema.nullable().describe("JSON Schema 2020-12 of a run's outputs, keyed by node ID."),
-    chat: z
-      .object({ input: z.string(), output: z.string() })
-      .nullable()
-      .describe(
-        "IDs of the input that takes a chat's messages and of the output that answers them; `null` for a form.",
-      ),
-    documents: z
-      .array(
-        z.object({
-          node_id: z.string(),
-          title: z.string().nullable(),
-          kind: z.enum(["files", "audio", "image"]),
-          accept: z.array(z.string()).nullable().describe("Media types; `null` means every type that can be read."),
-          max_bytes: z.int(),
-        }),
-      )
-      .nullable()
-      .describe("Nodes that take uploads."),
-    limits: z.object({ run_body_bytes: z.int(), input_bytes: z.int(), title_chars: z.int() }).nullable(),
-  })
-  .meta({ id: "PublicPage" });
+const publicPageSchema = named("PublicPage", {
+  kind: z.enum(PAGE_KINDS),
+  look: z.object({ name: z.string(), colour: z.string().nullable(), welcome: z.string().nullable() }),
+  needs_password: z
+    .boolean()
+    .describe("Whether the visitor has to enter the password first. Then the fields below are `null`."),
+  inputs: jsonSchema.nullable().describe("JSON Schema 2020-12 of a run's inputs, keyed by node ID."),
+  outputs: jsonSchema.nullable().describe("JSON Schema 2020-12 of a run's outputs, keyed by node ID."),
+  chat: z
+    .object({ input: z.string(), output: z.string() })
+    .nullable()
+    .describe("IDs of the input that takes a chat's messages and of the output that answers them; `null` for a form."),
+  documents: z
+    .array(
+      z.object({
+        node_id: z.string(),
+        title: z.string().nullable(),
+        kind: z.enum(["files", "audio", "image"]),
+        accept: z.array(z.string()).nullable().describe("Media types; `null` means every type that can be read."),
+        max_bytes: z.int(),
+      }),
+    )
+    .nullable()
+    .describe("Nodes that take uploads."),
+  limits: z.object({ run_body_bytes: z.int(), input_bytes: z.int(), title_chars: z.int() }).nullable(),
+});
 type PublicPage = z.infer<typeof publicPageSchema>;
 
-const enterBody = z
-  .strictObject({ password: z.string().max(1000).optional().describe("Required if the page has a password.") })
-  .meta({ id: "PageEntry" });
+const enterBody = namedStrict("PageEntry", {
+  password: z.string().max(1000).optional().describe("Required if the page has a password."),
+});
 
 const define = operationsOf({ tag: "Pages", auth: "none", audit: "run", admit: admitAnyone }, (deps) => {
   const { config, db, flows, maxInputBytes } = deps;
@@ -111,12 +107,10 @@ export const pageGateOperations = [
     success: {
       201: {
         description: "The handle.",
-        schema: z
-          .object({
-            visitor: z.string().describe("The handle: a secret of this browser."),
-            expires_at: z.iso.datetime().describe("When it expires unless it is used."),
-          })
-          .meta({ id: "PageVisitor" }),
+        schema: named("PageVisitor", {
+          visitor: z.string().describe("The handle: a secret of this browser."),
+          expires_at: z.iso.datetime().describe("When it expires unless it is used."),
+        }),
       },
     },
     async handler({ body: { password }, ctx }, { pages }) {

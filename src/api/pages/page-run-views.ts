@@ -1,19 +1,130 @@
-import { feedbackId } from "../../domain/pages/page.ts";
-import { isTerminal } from "../../domain/runs/run.ts";
+import { z } from "zod";
+import { feedbackId, conversationOf, pausePoint } from "../../domain/pages/page.ts";
 import { feedbackOf } from "../../services/evals/give-score.ts";
 import type { VisitorOn } from "../../services/pages/visitor-runs.ts";
 import { listPauses } from "../../stores/runs/pauses.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
+import { isObject } from "../../domain/json.ts";
+import type { Json } from "../../domain/json.ts";
+import { visitorError } from "../../domain/pages/visitor-errors.ts";
+import { PAUSE_KINDS, RUN_STATES } from "../../domain/runs/run.ts";
+import type { PageRow } from "../../stores/pages/pages.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { SSE_COMMENT, serverSentEvent } from "../http/event-stream.ts";
-import { followRun } from "../runs/follow-run.ts";
 import type { InferenceView } from "../runs/inference-presenter.ts";
-import { createFrames, partialOutputs } from "../runs/partial-outputs.ts";
-import { viewInference } from "../runs/run-views.ts";
-import { shortValues } from "../runs/run-values.ts";
-import { mayVisitorsAnswer, presentPageFrame, shownInput } from "./page-run-presenter.ts";
-import type { PageFrame, PageRunView } from "./page-run-presenter.ts";
+import { followFrames } from "../runs/partial-outputs.ts";
+import { viewInference, shortValues } from "../runs/run-views.ts";
+import { asDeclared, named } from "../http/schemas.ts";
+
+/** Longest shown input, in characters. */
+const INPUT_CHARS = 2000;
+
+const citationSchema = named("PageCitation", {
+  index: z.int().describe("The number by which the text names this citation."),
+  name: z.string().describe("Name of the document."),
+  page_start: z.int().nullable(),
+  page_end: z.int().nullable(),
+  url: z.string().nullable().describe("Web address of the document, if it has one."),
+});
+
+const pagePauseSchema = named("PagePause", {
+  pause_id: z.uuid(),
+  kind: z.enum(PAUSE_KINDS),
+  answerable: z
+    .boolean()
+    .describe("Whether the visitor can answer. Otherwise it waits for people of the organisation, and shows nothing."),
+  message: z.string().nullable(),
+  data: z.unknown(),
+  form: z.record(z.string(), z.unknown()).nullable().describe("JSON Schema 2020-12 of the data of an answer."),
+  actions: z.array(z.object({ id: z.string(), label: z.string().optional() })),
+  expires_at: z.iso.datetime().nullable(),
+});
+
+/** A run as a stream of a page shows it. */
+export const pageFrameSchema = named("PageFrame", {
+  run_id: z.uuid(),
+  conversation_id: z.uuid(),
+  state: z.enum(RUN_STATES),
+  outputs: z.record(z.string(), z.unknown()).describe("Values of the outputs, keyed by node ID."),
+  citations: z.array(citationSchema),
+  progress: z.object({ completed: z.int(), total: z.int() }).describe("Nodes of the flow."),
+  pauses: z.array(pagePauseSchema).describe("Pauses that wait for an answer."),
+  error: z.object({ code: z.string(), message: z.string().describe("For the visitor to read.") }).nullable(),
+  created_at: z.iso.datetime(),
+  finished_at: z.iso.datetime().nullable(),
+  reset: z.literal(true).optional().describe("`true` if each output in this frame starts again from the beginning."),
+});
+type PageFrame = z.infer<typeof pageFrameSchema>;
+
+export const pageRunSchema = pageFrameSchema
+  .omit({ reset: true })
+  .extend({
+    inputs: z
+      .record(z.string(), z.unknown())
+      .describe(`Values of the inputs, keyed by node ID. Longer ones are cut after ${INPUT_CHARS} characters.`),
+    feedback: z.enum(["positive", "negative"]).nullable(),
+  })
+  .meta({ id: "PageRun" });
+type PageRunView = z.infer<typeof pageRunSchema>;
+
+interface PresentablePageRun extends RunOn {
+  readonly outputs: Readonly<Record<string, unknown>>;
+  readonly citations: readonly unknown[];
+  /** Only open pauses. */
+  readonly pauses: readonly PauseRow[];
+}
+
+/** Whether visitors of a page may answer a pause. */
+export function mayVisitorsAnswer(page: PageRow, { path, assignees }: Pick<PauseRow, "path" | "assignees">): boolean {
+  return assignees === null && page.visitor_pauses.includes(pausePoint(path));
+}
+
+function presentPageFrame(run: PresentablePageRun): PageFrame {
+  const { row, page, visitor, outputs, citations, pauses } = run;
+  return asDeclared(pageFrameSchema, {
+    ...row,
+    conversation_id: conversationOf(visitor.visitor_id, row.user_id) ?? "",
+    outputs,
+    citations: citations.flatMap(presentCitation),
+    progress: { completed: row.completed_nodes + row.skipped_nodes, total: row.total_nodes },
+    pauses: pauses.map((pause) => presentPagePause(page, pause)),
+    error: visitorError(row.error),
+  });
+}
+
+function presentPagePause(page: PageRow, pause: PauseRow): z.infer<typeof pagePauseSchema> {
+  const { pause_id, kind, expires_at } = pause;
+  if (!mayVisitorsAnswer(page, pause))
+    return { pause_id, kind, answerable: false, message: null, data: null, form: null, actions: [], expires_at };
+  const form = isObject(pause.form) ? pause.form : null;
+  return asDeclared(pagePauseSchema, { ...pause, form, answerable: true });
+}
+
+/** Without the IDs of the organisation's documents. An address that is not one of the web is left out, because readers follow it. */
+function presentCitation(citation: unknown): Array<z.infer<typeof citationSchema>> {
+  if (!isObject(citation) || typeof citation["resource_path"] !== "string") return [];
+  const { index, resource_path, source_url, page_start, page_end } = citation;
+  const isWeb = typeof source_url === "string" && /^https?:\/\//i.test(source_url);
+  return [
+    {
+      index: wholeNumber(index) ?? 0,
+      name: resource_path,
+      page_start: wholeNumber(page_start),
+      page_end: wholeNumber(page_end),
+      url: isWeb ? source_url : null,
+    },
+  ];
+}
+
+const wholeNumber = (value: unknown): number | null => (Number.isSafeInteger(value) ? (value as number) : null);
+
+/** An input as a list of messages shows it. `value` may be the placeholder of a long value. */
+function shownInput(value: Json): Json {
+  if (isObject(value) && typeof value["preview"] === "string") return `${value["preview"]}…`;
+  if (typeof value !== "string" || value.length <= INPUT_CHARS) return value;
+  return `${value.slice(0, INPUT_CHARS).toWellFormed()}…`;
+}
 
 interface RunOn extends VisitorOn {
   readonly row: RunRow;
@@ -64,30 +175,17 @@ export async function* pageFrames(
   { row, page, visitor }: RunOn,
   signal: AbortSignal,
 ): AsyncGenerator<string, void> {
-  const { db, plans, config } = deps;
-  const keepAliveMs = config.MILLRACE_STREAM_KEEP_ALIVE_MS;
-  const { waiter, texts } = deps.runService;
-  const { plan } = await plans.get(row);
-  const partial = partialOutputs(plan, row);
-  const framesOf = createFrames(true);
-  let lastRow: RunRow | undefined;
   let view: InferenceView | undefined;
   let pauses: PauseRow[] = [];
   let isFirst = true;
-  for await (const next of followRun({ db, waiter, texts, keepAliveMs }, row, partial.paths, signal)) {
+  for await (const next of followFrames(deps, row, true, signal)) {
     if (next === null) {
       yield SSE_COMMENT;
       continue;
     }
-    // Most frames differ only in one text.
-    if (!view || lastRow !== next.row) {
-      view = await viewInference(deps, next.row);
-      pauses = await openPauses(deps, next.row, view);
-    }
-    lastRow = next.row;
-    const growing = isTerminal(next.row.state) ? {} : partial.of(next.texts);
-    for (const { outputs, reset } of framesOf({ ...view, outputs: { ...growing, ...view.outputs } })) {
-      const { citations } = view;
+    if (view !== next.view) pauses = await openPauses(deps, next.row, next.view);
+    view = next.view;
+    for (const { outputs, citations, reset } of next.frames) {
       const shown = presentPageFrame({ page, visitor, row: next.row, outputs, citations, pauses });
       const frame: PageFrame = { ...shown, ...((isFirst || reset) && { reset: true }) };
       isFirst = false;

@@ -16,40 +16,31 @@ import { EVENT_STREAM, answerStream } from "../http/event-stream.ts";
 import { createIdempotency } from "../http/idempotency.ts";
 import { operationsOf } from "../http/operation.ts";
 import type { ContentAnswer, RequestContext } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { admitVisitors, visitOf, visitorAudit } from "./admission.ts";
-import { PAGE_PROBLEMS, pageToken } from "./page-params.ts";
-import { mayVisitorsAnswer, pageFrameSchema, pageRunSchema } from "./page-run-presenter.ts";
-import { pageFrames, viewPageRun } from "./page-run-views.ts";
-import { START_PROBLEMS } from "../http/environment.ts";
+import { givenId, named, namedStrict, pathId } from "../http/schemas.ts";
+import { admitVisitors, visitOf, visitorAudit, PAGE_PROBLEMS, pageToken } from "./admission.ts";
+import { mayVisitorsAnswer, pageFrameSchema, pageRunSchema, pageFrames, viewPageRun } from "./page-run-views.ts";
+import { START_PROBLEMS } from "../http/run-request.ts";
 
 const PATH = "/f/{token}/runs";
 const params = pageToken.extend({ run_id: pathId("run") });
 const KEY = /^[!-~]{1,255}$/;
 
-const startBody = z
-  .strictObject({
-    inputs: jsonObjectSchema.default({}).describe("The flow's inputs, keyed by node ID."),
-    conversation_id: z
-      .uuid()
-      .toLowerCase()
-      .optional()
-      .describe("A conversation of this visitor. Without it, the run begins a new one."),
-  })
-  .meta({ id: "PageRunStart" });
+const startBody = namedStrict("PageRunStart", {
+  inputs: jsonObjectSchema.default({}).describe("The flow's inputs, keyed by node ID."),
+  conversation_id: givenId.optional().describe("A conversation of this visitor. Without it, the run begins a new one."),
+});
 
-const answerBody = z
-  .strictObject({
-    pause_id: z.uuid().optional().describe("The pause to answer. Required if several are waiting."),
-    action: z.string().max(64).optional().describe("One of the pause's actions. Can be omitted if there is only one."),
-    data: jsonValueSchema.optional().describe("Data that matches the pause's form."),
-    comment: z.string().max(4000).optional(),
-  })
-  .meta({ id: "PagePauseAnswer" });
+const answerBody = namedStrict("PagePauseAnswer", {
+  pause_id: z.uuid().optional().describe("The pause to answer. Required if several are waiting."),
+  action: z.string().max(64).optional().describe("One of the pause's actions. Can be omitted if there is only one."),
+  data: jsonValueSchema.optional().describe("Data that matches the pause's form."),
+  comment: z.string().max(4000).optional(),
+});
 
-const feedbackBody = z
-  .strictObject({ feedback: z.enum(["positive", "negative"]), comment: z.string().max(4000).optional() })
-  .meta({ id: "PageFeedback" });
+const feedbackBody = namedStrict("PageFeedback", {
+  feedback: z.enum(["positive", "negative"]),
+  comment: z.string().max(4000).optional(),
+});
 
 const asEvents = (ctx: RequestContext): boolean => ctx.accepts("application/json", EVENT_STREAM) === EVENT_STREAM;
 
@@ -225,9 +216,7 @@ Send an \`Idempotency-Key\`: the same key of the same visitor returns to the sam
     success: {
       200: {
         description: "Feedback stored.",
-        schema: z
-          .object({ run_id: z.uuid(), feedback: z.enum(["positive", "negative"]) })
-          .meta({ id: "PageFeedbackKept" }),
+        schema: named("PageFeedbackKept", { run_id: z.uuid(), feedback: z.enum(["positive", "negative"]) }),
       },
     },
     async handler({ params: { run_id }, body: { feedback, comment = null }, ctx }, { db }) {

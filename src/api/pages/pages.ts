@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { hasExpired, pagePassword } from "../../domain/accounts/accounts.ts";
 import { invalid, required } from "../../domain/errors.ts";
-import { PAGE_KINDS, PAGE_STATUSES, pageLook, pageOrigin, pageRates } from "../../domain/pages/page.ts";
+import { PAGE_KINDS, PAGE_STATUSES, pageLook, pageOrigin, pageRates, pageStatus } from "../../domain/pages/page.ts";
 import { ENVIRONMENT_NAME, PRODUCTION } from "../../domain/projects/environments.ts";
 import { patchOf, patched } from "../../domain/patch.ts";
 import { timeText } from "../../domain/timestamps.ts";
@@ -12,13 +12,54 @@ import { requireProject } from "../../services/projects/projects.ts";
 import { findPage, listPages } from "../../stores/pages/pages.ts";
 import type { PageRow } from "../../stores/pages/pages.ts";
 import type { HandlerDeps } from "../deps.ts";
-import { baseUrl } from "../http/base-url.ts";
+import { baseUrl } from "../http/addresses.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linkTo } from "../http/operation.ts";
 import type { RequestContext } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { pageSchema, presentPage } from "./page-presenter.ts";
+import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";
+
+const lookSchema = named("PageLook", {
+  name: z.string(),
+  colour: z.string().nullable().describe("Colour of buttons and links, such as `#1f6feb`."),
+  welcome: z.string().nullable().describe("Text shown before the first question."),
+});
+
+const ratesSchema = named("PageRates", { page: z.int(), visitor: z.int(), network: z.int() });
+
+/** A published page as members of the organisation see it. */
+const pageSchema = named("Page", {
+  page_id: z.uuid(),
+  project_id: z.uuid(),
+  kind: z.enum(PAGE_KINDS),
+  environment: z.string().describe("The environment whose version the page runs."),
+  url: z
+    .string()
+    .describe(
+      "Anyone who has this URL can use the page, if it has no password. Empty if it was encrypted with a master key that is no longer configured.",
+    ),
+  status: z.enum(PAGE_STATUSES),
+  look: lookSchema,
+  origins: z.array(z.string()).describe("Web origins that may show the page in a frame and call it."),
+  expires_at: z.iso.datetime().nullable(),
+  has_password: z.boolean(),
+  rate_limits: ratesSchema.describe("Runs and uploads per minute."),
+  visitor_pauses: z
+    .array(z.string())
+    .describe("Paths of the pauses that visitors can answer, as in the flow's `io-schema`."),
+  created_by: z.uuid().describe("ID of the user or key that created the page."),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+  revoked_at: z.iso.datetime().nullable(),
+});
+
+export type PageView = z.infer<typeof pageSchema>;
+
+/** `url` is the page's address. */
+function presentPage(page: PageRow, url: string): PageView {
+  const status = pageStatus(page, Date.now());
+  return asDeclared(pageSchema, { ...page, url, status, has_password: page.password_hash !== null });
+}
 
 const PATH = "/v2/projects/{project_id}/pages";
 const projectParams = z.object({ project_id: pathId("project") });
@@ -40,33 +81,29 @@ const visitor_pauses = z
     "Paths of the pauses that visitors may answer, as in the flow's `io-schema`. All other pauses wait for people of the organisation.",
   );
 
-const createBody = z
-  .strictObject({
-    kind: z.enum(PAGE_KINDS).describe("`form`: inputs and outputs of one run. `chat`: a conversation."),
-    environment: environment.default(PRODUCTION),
-    look: pageLook.partial().prefault({}).describe("How the page looks. `name` is the project's name by default."),
-    origins: origins.default([]),
-    expires_at: expires_at.default(null),
-    password: password.optional(),
-    rate_limits: pageRates.prefault({}).describe("Runs and uploads per minute; more return 429."),
-    visitor_pauses: visitor_pauses.default([]),
-  })
-  .meta({ id: "PageCreate" });
+const createBody = namedStrict("PageCreate", {
+  kind: z.enum(PAGE_KINDS).describe("`form`: inputs and outputs of one run. `chat`: a conversation."),
+  environment: environment.default(PRODUCTION),
+  look: pageLook.partial().prefault({}).describe("How the page looks. `name` is the project's name by default."),
+  origins: origins.default([]),
+  expires_at: expires_at.default(null),
+  password: password.optional(),
+  rate_limits: pageRates.prefault({}).describe("Runs and uploads per minute; more return 429."),
+  visitor_pauses: visitor_pauses.default([]),
+});
 
-const changeBody = z
-  .strictObject({
-    environment: environment.optional(),
-    look: patchOf(pageLook).optional(),
-    origins: origins.optional(),
-    expires_at: expires_at.optional(),
-    password: password
-      .nullable()
-      .optional()
-      .describe("A new password, or `null` for none. Every visitor then has to come in again."),
-    rate_limits: patchOf(pageRates).optional(),
-    visitor_pauses: visitor_pauses.optional(),
-  })
-  .meta({ id: "PageChange" });
+const changeBody = namedStrict("PageChange", {
+  environment: environment.optional(),
+  look: patchOf(pageLook).optional(),
+  origins: origins.optional(),
+  expires_at: expires_at.optional(),
+  password: password
+    .nullable()
+    .optional()
+    .describe("A new password, or `null` for none. Every visitor then has to come in again."),
+  rate_limits: patchOf(pageRates).optional(),
+  visitor_pauses: visitor_pauses.optional(),
+});
 
 function requireFuture(time: string | null | undefined): void {
   if (time != null && hasExpired(time)) throw invalid(["body", "expires_at"], "Must be in the future");
@@ -235,7 +272,6 @@ A chat needs a flow with one text input and one output (other inputs need defaul
     async handler({ params: { project_id, page_id }, principal: { org_id }, audit }, { db, pages: door }) {
       const audited = { audit, target: { type: "page", id: page_id }, view: recorded };
       await revokePage({ db, door }, { org_id, project_id, page_id }, audited);
-      return { status: 204 };
     },
   }),
 ];

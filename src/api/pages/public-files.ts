@@ -4,7 +4,7 @@ import { pageStatus } from "../../domain/pages/page.ts";
 import type { Config } from "../../config.ts";
 import { networkOf } from "../../services/accounts/sign-in.ts";
 import type { PageDoor } from "../../services/pages/page-door.ts";
-import { clientAddress } from "../http/client-address.ts";
+import { clientAddress } from "../http/addresses.ts";
 import type { RequestContext, RequestState } from "../http/operation.ts";
 import { UNLIMITED, builtFiles, sendBuilt } from "../system/built-files.ts";
 import type { BuiltFile } from "../system/built-files.ts";

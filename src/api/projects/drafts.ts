@@ -8,15 +8,14 @@ import { findProject } from "../../stores/projects/projects.ts";
 import { ETAG, ifMatchHeaders, isCurrent, namesTag, revisionTag } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { EXAMPLE_FLOW } from "./example-flow.ts";
+import { EXAMPLE_FLOW } from "./flow-schemas.ts";
 import { seesSecrets } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { flowValidationSchema } from "../../domain/flow/validate/validate.ts";
 import type { FlowValidation } from "../../domain/flow/validate/validate.ts";
 import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
 import type { Draft } from "../../services/projects/drafts.ts";
-import { asDeclared } from "../http/as-declared.ts";
+import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";
 
 const head = z.object({
   project_id: z.uuid(),
@@ -43,18 +42,21 @@ const draftFlowSchema = z
   .looseObject({})
   .meta({ id: "DraftFlow", description: "A flow that is being edited. It may be invalid." });
 
-const draftSchema = savedDraftSchema.extend({ flow: draftFlowSchema }).meta({ id: "Draft" });
+const draftSchema = named("Draft", {
+  ...savedDraftSchema.shape,
+  flow: draftFlowSchema,
+});
 
-const draftStepSchema = head
-  .extend({
-    published_as: z.int().nullable().describe("The version that the draft became with this step."),
-    ended: z.boolean().describe("Whether the step deleted or published the draft. Such a step has no flow."),
-  })
-  .meta({ id: "DraftStep" });
+const draftStepSchema = named("DraftStep", {
+  ...head.shape,
+  published_as: z.int().nullable().describe("The version that the draft became with this step."),
+  ended: z.boolean().describe("Whether the step deleted or published the draft. Such a step has no flow."),
+});
 
-const draftStepWithFlowSchema = draftStepSchema
-  .extend({ flow: draftFlowSchema.nullable() })
-  .meta({ id: "DraftStepWithFlow" });
+const draftStepWithFlowSchema = named("DraftStepWithFlow", {
+  ...draftStepSchema.shape,
+  flow: draftFlowSchema.nullable(),
+});
 
 function presentSavedDraft(draft: DraftStep, { valid, problems }: FlowValidation): z.infer<typeof savedDraftSchema> {
   return asDeclared(savedDraftSchema, { ...draft, valid, problems });
@@ -137,7 +139,7 @@ export function requireDraftMatch(headers: {
   };
 }
 
-const define = operationsOf({ tag: "Flow versions", auth: "secret" });
+export const define = operationsOf({ tag: "Flow versions", auth: "secret" });
 
 /** `/v2/projects/{project_id}/draft`: the flow that people edit before it becomes a version. */
 export const draftOperations = [
@@ -171,7 +173,7 @@ meantime, the response is a 412 with \`change\` (who did what, and when), \`draf
 it is still kept), and nothing is saved. Without these headers the draft is replaced.`,
     params,
     headers: saveHeaders,
-    body: z.strictObject({ flow: draftFlowSchema }).meta({ id: "DraftSave" }),
+    body: namedStrict("DraftSave", { flow: draftFlowSchema }),
     wideBody: true,
     examples: { flow: { flow: EXAMPLE_FLOW } },
     success: {
@@ -219,7 +221,6 @@ it is still kept), and nothing is saved. Without these headers the draft is repl
           ...(before && { before: presentDraftStep(before) }),
         });
       });
-      return { status: 204 };
     },
   }),
   define({

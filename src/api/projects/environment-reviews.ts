@@ -10,8 +10,8 @@ import type { EnvironmentReview } from "../../stores/projects/environment-review
 import { findFlowVersion } from "../../stores/projects/flow-versions.ts";
 import { findProject } from "../../stores/projects/projects.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { created, operationsOf, linkTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
+import { created, linkTo } from "../http/operation.ts";
+import { namedStrict, pathId } from "../http/schemas.ts";
 import {
   connectionsSchema,
   presentDifference,
@@ -19,26 +19,20 @@ import {
   reviewSchema,
   reviewWithDifferenceSchema,
 } from "./environment-presenter.ts";
-import { ENVIRONMENTS, auditOf, environmentParams, promotionNotes, wantedVersion } from "./environments.ts";
+import { auditOf, environmentParams, promotionNotes, wantedVersion, define } from "./environments.ts";
 
 const BASE = "/v2/projects/{project_id}/environments/{environment}/reviews";
 const reviewParams = environmentParams.extend({ review_id: pathId("review") });
 
-const proposeBody = z
-  .strictObject({
-    version: wantedVersion,
-    connections: connectionsSchema.optional().describe("As in a promotion; omit it to keep those of the environment."),
-    notes: promotionNotes,
-  })
-  .meta({ id: "EnvironmentReviewCreate" });
-const decisionBody = z
-  .strictObject({
-    decision: z
-      .enum(DECISIONS)
-      .describe("`approve` promotes the version; `withdraw` is for the person who proposed it."),
-    reason: z.string().max(10_000).default("").describe("Why, for the history."),
-  })
-  .meta({ id: "EnvironmentReviewDecision" });
+const proposeBody = namedStrict("EnvironmentReviewCreate", {
+  version: wantedVersion,
+  connections: connectionsSchema.optional().describe("As in a promotion; omit it to keep those of the environment."),
+  notes: promotionNotes,
+});
+const decisionBody = namedStrict("EnvironmentReviewDecision", {
+  decision: z.enum(DECISIONS).describe("`approve` promotes the version; `withdraw` is for the person who proposed it."),
+  reason: z.string().max(10_000).default("").describe("Why, for the history."),
+});
 
 async function compared(connection: Db, review: EnvironmentReview, limits: FlowLimits) {
   const { project_id, environment: name, version: number, connections } = review;
@@ -49,8 +43,6 @@ async function compared(connection: Db, review: EnvironmentReview, limits: FlowL
   const difference = await compareWithEnvironment(connection, environment, wanted, limits);
   return { ...presentReview(review), difference: presentDifference(difference) };
 }
-
-const define = operationsOf(ENVIRONMENTS);
 
 /** `/v2/projects/{project_id}/environments/{environment}/reviews`: promotions that a second person decides. */
 export const environmentReviewOperations = [

@@ -17,10 +17,10 @@ import {
 } from "../../stores/projects/environments.ts";
 import { findProject, lockProject } from "../../stores/projects/projects.ts";
 import { ETAG, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
-import { environmentName } from "../http/environment.ts";
+import { environmentName } from "../http/run-request.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf, linkTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
+import { givenId, named, namedStrict, pathId } from "../http/schemas.ts";
 import {
   connectionsSchema,
   differenceSchema,
@@ -31,7 +31,6 @@ import {
   promotionSchema,
 } from "./environment-presenter.ts";
 
-export const ENVIRONMENTS = { tag: "Environments", auth: "secret" } as const;
 const BASE = "/v2/projects/{project_id}/environments";
 
 const projectParams = z.object({ project_id: pathId("project") });
@@ -40,26 +39,21 @@ export const environmentParams = projectParams.extend({ environment: environment
 export const wantedVersion = z.int().min(1).max(2_147_483_647).describe("The version to promote.");
 export const promotionNotes = z.string().max(10_000).default("").describe("Why, for the history.");
 
-const promoteBody = z
-  .strictObject({
-    version: wantedVersion,
-    connections: connectionsSchema.optional().describe("All replaced connections. Omit it to keep the current ones."),
-    notes: promotionNotes,
-  })
-  .meta({ id: "EnvironmentPromote" });
-const rollBackBody = z
-  .strictObject({
-    promotion_id: z
-      .uuid()
-      .toLowerCase()
-      .optional()
-      .describe("The promotion to repeat. Default: the newest one that differs from the current one."),
-    notes: promotionNotes,
-  })
-  .meta({ id: "EnvironmentRollBack" });
-const changeBody = z
-  .strictObject({ name: environmentName.optional(), requires_review: z.boolean().optional() })
-  .meta({ id: "EnvironmentChange" });
+const promoteBody = namedStrict("EnvironmentPromote", {
+  version: wantedVersion,
+  connections: connectionsSchema.optional().describe("All replaced connections. Omit it to keep the current ones."),
+  notes: promotionNotes,
+});
+const rollBackBody = namedStrict("EnvironmentRollBack", {
+  promotion_id: givenId
+    .optional()
+    .describe("The promotion to repeat. Default: the newest one that differs from the current one."),
+  notes: promotionNotes,
+});
+const changeBody = namedStrict("EnvironmentChange", {
+  name: environmentName.optional(),
+  requires_review: z.boolean().optional(),
+});
 
 const CHANGES = ["environment_not_found", "flow_version_not_found", "conflict", "review_required"] as const;
 
@@ -74,7 +68,7 @@ async function hold(connection: Db, projectId: string, name: string) {
   return requireEnvironment(connection, project, name);
 }
 
-const define = operationsOf(ENVIRONMENTS);
+export const define = operationsOf({ tag: "Environments", auth: "secret" });
 
 /** `/v2/projects/{project_id}/environments`: which version runs where. */
 export const environmentOperations = [
@@ -88,7 +82,7 @@ export const environmentOperations = [
     success: {
       200: {
         description: "The environments.",
-        schema: z.object({ data: z.array(environmentSchema) }).meta({ id: "EnvironmentList" }),
+        schema: named("EnvironmentList", { data: z.array(environmentSchema) }),
       },
     },
     async handler({ params: { project_id }, principal }, { db }) {
@@ -240,7 +234,6 @@ export const environmentOperations = [
         });
       });
       flows.invalidate(principal.org_id, project_id);
-      return { status: 204 };
     },
   }),
   define({

@@ -5,23 +5,17 @@ import { describeFlow, flowIoSchema } from "../../domain/flow/io/io-schema.ts";
 import type { FlowIo } from "../../domain/flow/io/io-schema.ts";
 import { flowSnippets, flowSnippetsSchema } from "../../domain/flow/io/snippets.ts";
 import { findProject } from "../../stores/projects/projects.ts";
-import type { HandlerDeps } from "../deps.ts";
-import { baseUrl } from "../http/base-url.ts";
 import { readyDraft } from "../../services/projects/drafts.ts";
 import { getProject } from "../../services/projects/projects.ts";
+import type { HandlerDeps } from "../deps.ts";
+import { baseUrl } from "../http/addresses.ts";
 import { operationsOf } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { VERSION_PROBLEMS, environmentMember as environment, requireOneVersion } from "../http/environment.ts";
+import { pathId } from "../http/schemas.ts";
+import { VERSION_PROBLEMS, environmentMember as environment, requireOneVersion } from "../http/run-request.ts";
 import { requireVersion } from "./flow-versions.ts";
 
 const params = z.object({ project_id: pathId("project") });
 const version = z.int().min(-1).max(2_147_483_647).default(-1).describe("Version number; -1 is the published version.");
-
-/** The version to describe; see FlowCall. */
-interface WantedIo {
-  readonly version: number;
-  readonly environment?: string | undefined;
-}
 
 async function describeDraft(deps: HandlerDeps, orgId: string, projectId: string): Promise<FlowIo> {
   const { flow } = await readyDraft(deps, orgId, projectId, ["query", "draft"]);
@@ -35,7 +29,7 @@ async function describe(
   { db, limits }: HandlerDeps,
   orgId: string,
   projectId: string,
-  wanted: WantedIo,
+  wanted: { readonly version: number; readonly environment?: string | undefined },
 ): Promise<FlowIo> {
   requireOneVersion("query", wanted);
   const [found, project] = await db.org(orgId, async (connection) => [

@@ -3,46 +3,70 @@ import { ValidationProblem, invalid, noSuchVersion, notFound, required } from ".
 import { PRODUCTION } from "../../domain/projects/environments.ts";
 import type { Db } from "../../stores/db.ts";
 import { findFlowVersion, findFlowVersionByContent, listFlowVersions } from "../../stores/projects/flow-versions.ts";
-import type { FlowVersion } from "../../stores/projects/flow-versions.ts";
+import type { FlowVersion, FlowVersionHead } from "../../stores/projects/flow-versions.ts";
 import { findProject, findProjectInEnvironments } from "../../stores/projects/projects.ts";
 import { deployFlow, requireValidFlow } from "../../services/projects/deploy-flow.ts";
 import { changeDraft, readyDraft } from "../../services/projects/drafts.ts";
 import { versionIn } from "../../services/projects/environment-pointers.ts";
 import { promote } from "../../services/projects/promote.ts";
+import { seesSecrets } from "../../domain/accounts/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
 import { ifMatchHeaders, revisionTag } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { created, operationsOf, linkTo } from "../http/operation.ts";
-import { pathId, pathVersion } from "../http/path-id.ts";
-import {
-  flowSchema,
-  flowVersionSchema,
-  flowVersionWithFlowSchema,
-  presentFlowVersion,
-  presentFlowVersionWithFlow,
-} from "./flow-version-presenter.ts";
-import { requireDraftMatch } from "./drafts.ts";
-import { EXAMPLE_FLOW } from "./example-flow.ts";
+import { created, linkTo } from "../http/operation.ts";
+import { asDeclared, named, namedStrict, pathId, pathVersion } from "../http/schemas.ts";
+import { flowSchema, EXAMPLE_FLOW } from "./flow-schemas.ts";
+import { requireDraftMatch, define } from "./drafts.ts";
+
+const flowVersionSchema = named("FlowVersion", {
+  project_id: z.uuid(),
+  version: z.int(),
+  content_hash: z
+    .string()
+    .describe("SHA-256 in hexadecimal digits of what the flow does; identical content has the same hash."),
+  notes: z.string(),
+  published: z.boolean().describe("Whether this is the version that -1 means."),
+  created_by: z.uuid().nullable().describe("ID of the user or API key."),
+  created_by_name: z
+    .string()
+    .nullable()
+    .describe("Email address of the user or name of the API key; `null` if it no longer exists."),
+  created_at: z.iso.datetime(),
+});
+
+const flowVersionWithFlowSchema = named("FlowVersionWithFlow", {
+  ...flowVersionSchema.shape,
+  flow: flowSchema,
+});
+
+const presentFlowVersion = (version: FlowVersionHead) => asDeclared(flowVersionSchema, version);
+
+function presentFlowVersionWithFlow(
+  version: FlowVersion,
+  reader: Principal,
+): z.infer<typeof flowVersionWithFlowSchema> {
+  const flow = version.definition as unknown as JsonObject;
+  return { ...presentFlowVersion(version), flow: seesSecrets(reader) ? flow : maskLiterals(flow) };
+}
 
 const projectParams = z.object({ project_id: pathId("project") });
 const versionParams = z.object({ project_id: pathId("project"), version: pathVersion() });
 
-const createBody = z
-  .strictObject({
-    flow: flowSchema.optional().describe("The flow. Required unless `draft` is true."),
-    draft: z
-      .literal(true)
-      .optional()
-      .describe("`true` deploys the project's draft instead of `flow`; the project then has no draft."),
-    notes: z.string().max(10_000).default("").describe("Notes on the changes in this version."),
-    publish: z.boolean().default(true).describe("Whether the new version becomes the published one."),
-  })
-  .meta({ id: "FlowVersionCreate" });
+const createBody = namedStrict("FlowVersionCreate", {
+  flow: flowSchema.optional().describe("The flow. Required unless `draft` is true."),
+  draft: z
+    .literal(true)
+    .optional()
+    .describe("`true` deploys the project's draft instead of `flow`; the project then has no draft."),
+  notes: z.string().max(10_000).default("").describe("Notes on the changes in this version."),
+  publish: z.boolean().default(true).describe("Whether the new version becomes the published one."),
+});
 
 const IN_DRAFT = ["body", "draft"];
 
 const LINKS = { get: linkTo("getFlowVersion", ["project_id", "version"]) };
-
-const define = operationsOf({ tag: "Flow versions", auth: "secret" });
 
 /** `/v2/projects/{project_id}/versions`. */
 export const flowVersionOperations = [

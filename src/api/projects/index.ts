@@ -4,8 +4,7 @@ import { draftOperations } from "./drafts.ts";
 import { environmentOperations } from "./environments.ts";
 import { environmentReviewOperations } from "./environment-reviews.ts";
 import { flowIoOperations } from "./flow-io.ts";
-import { flowOperations } from "./flows.ts";
-import { evaluationOperations } from "./evaluations.ts";
+import { flowOperations, evaluationOperations } from "./flows.ts";
 
 /** The operations of projects. */
 export const projects = [

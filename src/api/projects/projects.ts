@@ -11,34 +11,113 @@ import {
 } from "../../stores/projects/projects.ts";
 import type { Project } from "../../stores/projects/projects.ts";
 import { projectActivity } from "../../stores/projects/project-activity.ts";
+import type { Period, ProjectActivity } from "../../stores/projects/project-activity.ts";
 import { changeLocked } from "../../services/change.ts";
 import { deleteProject } from "../../services/projects/delete-project.ts";
 import { deployFlow, requireValidFlow } from "../../services/projects/deploy-flow.ts";
 import { listUsers } from "../../services/projects/flow-references.ts";
+import { RUN_STATES, RUN_TYPES } from "../../domain/runs/run.ts";
+import { timestampAt } from "../../domain/timestamps.ts";
+import { firstIdOf, timeOf } from "../../domain/uuid.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linkTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { flowSchema } from "./flow-version-presenter.ts";
-import { lastDays, listedProjectSchema, presentActivity } from "./project-activity.ts";
-import { presentProject, projectSchema, projectWithUsersSchema } from "./project-presenter.ts";
-import { EXAMPLE_FLOW } from "./example-flow.ts";
+import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";
+import { flowSchema, EXAMPLE_FLOW } from "./flow-schemas.ts";
+
+const projectSchema = named("Project", {
+  project_id: z.uuid().describe("ID of the project and of its flow."),
+  name: z.string(),
+  description: z.string(),
+  published_version: z.int().nullable().describe("The version that -1 means; `null` if no version is published."),
+  latest_version: z.int().describe("Number of the latest version; 0 if there is none."),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
+
+const DAYS = 14;
+const DAY_MS = 86_400_000;
+/** The clock of another process may be ahead, and its runs belong to the last day. */
+const AHEAD_MS = 60_000;
+
+const author = z.string().nullable().describe("Email address of the user or name of the API key; `null` if unknown.");
+
+const activitySchema = named("ProjectActivity", {
+  created_by: z.uuid().nullable().describe("ID of the user or API key that created the project; `null` if unknown."),
+  created_by_name: author,
+  draft: z
+    .object({
+      revision: z.int(),
+      changed_at: z.iso.datetime(),
+      changed_by: z.uuid().describe("ID of the user or API key."),
+      changed_by_name: author,
+    })
+    .nullable()
+    .describe("The draft, which has changes that are not deployed; `null` if there is none."),
+  last_run: z
+    .object({
+      run_id: z.uuid(),
+      state: z.enum(RUN_STATES),
+      run_type: z.enum(RUN_TYPES),
+      created_at: z.iso.datetime(),
+      finished_at: z.iso.datetime().nullable(),
+    })
+    .nullable(),
+  days: z
+    .array(z.object({ start: z.iso.datetime(), runs: z.int().min(0), failed: z.int().min(0) }))
+    .describe(
+      `The last ${DAYS} periods of 24 hours, oldest first, with the runs created in each, drafts and child runs included.`,
+    ),
+});
+
+const listedProjectSchema = named("ListedProject", {
+  ...projectSchema.shape,
+  activity: activitySchema.optional().describe("Only with `expand=activity`."),
+});
+
+/** The periods of 24 hours up to a time, oldest first. */
+function lastDays(now: number): Period[] {
+  return Array.from({ length: DAYS }, (_, at) => {
+    const start = now - (DAYS - at) * DAY_MS;
+    const end = at === DAYS - 1 ? now + AHEAD_MS : start + DAY_MS;
+    return { first: firstIdOf(start), next: firstIdOf(end) };
+  });
+}
+
+function presentActivity(activity: ProjectActivity, days: readonly Period[]) {
+  return asDeclared(activitySchema, {
+    ...activity,
+    days: days.map(({ first }, at) => ({
+      start: timestampAt(timeOf(first)),
+      runs: activity.runs[at] ?? 0,
+      failed: activity.failed[at] ?? 0,
+    })),
+  });
+}
+
+const projectWithUsersSchema = named("ProjectWithUsers", {
+  ...projectSchema.shape,
+  used_by: z
+    .array(z.object({ project_id: z.uuid(), name: z.string() }))
+    .optional()
+    .describe(
+      "Only with `expand=used_by`: the first 100 projects whose published flow calls this one, of the ones that the caller can see.",
+    ),
+});
+
+export const presentProject = (project: Project) => asDeclared(projectSchema, project);
 
 const params = z.object({ project_id: pathId("project") });
 const name = z.string().trim().min(1).max(200);
 const description = z.string().max(10_000);
 
-const createBody = z
-  .strictObject({
-    name,
-    description: description.default(""),
-    flow: flowSchema.optional().describe("Flow to deploy as version 1."),
-    publish: z.boolean().default(true).describe("Whether to publish that version."),
-  })
-  .meta({ id: "ProjectCreate" });
-const changeBody = z
-  .strictObject({ name: name.optional(), description: description.optional() })
-  .meta({ id: "ProjectChange" });
+const createBody = namedStrict("ProjectCreate", {
+  name,
+  description: description.default(""),
+  flow: flowSchema.optional().describe("Flow to deploy as version 1."),
+  publish: z.boolean().default(true).describe("Whether to publish that version."),
+});
+const changeBody = namedStrict("ProjectChange", { name: name.optional(), description: description.optional() });
 
 const LINKS = {
   get: linkTo("getProject", ["project_id"]),
@@ -201,7 +280,6 @@ export const projectOperations = [
       const audited = { audit, target: { type: "project", id: project_id }, view: presentProject };
       await deleteProject(deps, { orgId, projectId: project_id, cancelRuns: query.cancel_runs, audited });
       deps.flows.invalidate(principal.org_id, project_id);
-      return { status: 204 };
     },
   }),
 ];

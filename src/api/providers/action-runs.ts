@@ -1,34 +1,57 @@
 import { z } from "zod";
 import type { Config } from "../../config.ts";
 import { jsonValueSchema } from "../../domain/json-schema.ts";
-import { MAX_ACTION_SECONDS } from "../../domain/providers/action-run.ts";
+import { ACTION_RUN_STATES, MAX_ACTION_SECONDS, actionErrorSchema } from "../../domain/providers/action-run.ts";
 import { createInputCheck } from "../../services/providers/action-inputs.ts";
 import { createActionRun, requireActionRun } from "../../services/providers/action-runs.ts";
 import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { admitNested } from "../../services/triggers/chain.ts";
 import type { ActionRunRow } from "../../stores/providers/action-runs.ts";
+import { loadValue } from "../../platform/blobs/blobs.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { operationsOf, linkTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { parsePrefer } from "../http/prefer.ts";
-import { actionRunSchema, presentActionRun } from "./action-run-presenter.ts";
-import { START_PROBLEMS } from "../http/environment.ts";
+import { asDeclared, givenId, named, namedStrict, pathId } from "../http/schemas.ts";
+import { parsePrefer, START_PROBLEMS } from "../http/run-request.ts";
+
+const actionRunSchema = named("ActionRun", {
+  action_run_id: z.uuid(),
+  provider_id: z.string(),
+  action_id: z.string(),
+  connection_id: z.uuid().nullable(),
+  dry_run: z.boolean(),
+  state: z.enum(ACTION_RUN_STATES),
+  successful: z.boolean().nullable().describe("Whether the action succeeded; `null` until it has finished."),
+  outputs: jsonValueSchema.describe(
+    "A value that matches the action's `output_schema`; `null` unless it was successful.",
+  ),
+  error: actionErrorSchema.nullable(),
+  rendered_request: jsonValueSchema.describe(
+    "The request that was sent or, with `dry_run`, would be sent. Secrets are masked.",
+  ),
+  latency_ms: z.int().nullable(),
+  created_at: z.iso.datetime(),
+  finished_at: z.iso.datetime().nullable(),
+});
+
+export async function presentActionRun(blobs: BlobStore, run: ActionRunRow): Promise<z.infer<typeof actionRunSchema>> {
+  return asDeclared(actionRunSchema, {
+    ...run,
+    successful: run.finished_at === null ? null : run.error === null,
+    outputs: run.outputs === null ? null : await loadValue(blobs, run.outputs),
+  });
+}
 
 const id = z.string().min(1).max(200);
-const runBody = z
-  .strictObject({
-    inputs: z
-      .record(z.string(), jsonValueSchema)
-      .default({})
-      .describe("Values that match the action's `input_schema`."),
-    connection_id: z.uuid().toLowerCase().nullish(),
-    dry_run: z
-      .boolean()
-      .default(false)
-      .describe("`true` sends nothing and only returns the request in `rendered_request`."),
-    timeout_seconds: z.int().min(1).max(MAX_ACTION_SECONDS).optional(),
-  })
-  .meta({ id: "ActionRunCreate" });
+const runBody = namedStrict("ActionRunCreate", {
+  inputs: z.record(z.string(), jsonValueSchema).default({}).describe("Values that match the action's `input_schema`."),
+  connection_id: givenId.nullish(),
+  dry_run: z
+    .boolean()
+    .default(false)
+    .describe("`true` sends nothing and only returns the request in `rendered_request`."),
+  timeout_seconds: z.int().min(1).max(MAX_ACTION_SECONDS).optional(),
+});
 
 function read({ db }: HandlerDeps, orgId: string, actionRunId: string): Promise<ActionRunRow> {
   return db.org(orgId, (connection) => requireActionRun(connection, actionRunId));

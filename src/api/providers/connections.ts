@@ -14,8 +14,25 @@ import type { HandlerDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linkTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { connectionSchema, presentConnection } from "./connection-presenter.ts";
+import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";
+
+const connectionSchema = named("Connection", {
+  connection_id: z.uuid(),
+  name: z.string(),
+  provider_id: z.string(),
+  scheme: z.enum(CONNECTION_SCHEMES),
+  status: z
+    .enum(CONNECTION_STATUSES)
+    .describe(
+      "`active`: the service accepted the credential; `error`: it rejected the credential; `unverified`: not checked yet; `disabled`: switched off.",
+    ),
+  status_reason: z.string().nullable().describe("Why the last check failed."),
+  last_checked_at: z.iso.datetime().nullable(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
+
+export const presentConnection = (connection: ConnectionRow) => asDeclared(connectionSchema, connection);
 
 /** Longest wait for a check (ms). A longer check continues in the background. */
 const CHECK_WAIT_MS = 5000;
@@ -28,22 +45,18 @@ const credential = z
   .record(z.string().max(100), jsonValueSchema)
   .describe("Fields of the provider's `auth.fields`. No response contains them.");
 
-const createBody = z
-  .strictObject({
-    name,
-    provider_id: providerId,
-    scheme: scheme.optional().describe("Can be omitted if the provider has only one scheme."),
-    credential: credential.default({}),
-  })
-  .meta({ id: "ConnectionCreate" });
-const changeBody = z
-  .strictObject({
-    name: name.optional(),
-    scheme: scheme.optional().describe("Sign-in scheme of the new credential; send it together with `credential`."),
-    credential: credential.optional().describe("New credential; replaces the whole current one."),
-    disabled: z.boolean().optional().describe("`true` disables the connection: nodes and actions that need it fail."),
-  })
-  .meta({ id: "ConnectionChange" });
+const createBody = namedStrict("ConnectionCreate", {
+  name,
+  provider_id: providerId,
+  scheme: scheme.optional().describe("Can be omitted if the provider has only one scheme."),
+  credential: credential.default({}),
+});
+const changeBody = namedStrict("ConnectionChange", {
+  name: name.optional(),
+  scheme: scheme.optional().describe("Sign-in scheme of the new credential; send it together with `credential`."),
+  credential: credential.optional().describe("New credential; replaces the whole current one."),
+  disabled: z.boolean().optional().describe("`true` disables the connection: nodes and actions that need it fail."),
+});
 
 const LINKS = {
   get: linkTo("getConnection", ["connection_id"]),
@@ -183,7 +196,6 @@ export const connectionOperations = [
     async handler({ params: { connection_id }, principal: { org_id }, audit }, { db }) {
       const target = { type: "connection", id: connection_id };
       await deleteConnection(db, org_id, connection_id, { audit, target, view: presentConnection });
-      return { status: 204 };
     },
   }),
   define({

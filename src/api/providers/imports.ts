@@ -9,7 +9,8 @@ import { importServer } from "../../services/providers/import-server.ts";
 import { requireProvider } from "../../services/providers/providers.ts";
 import { refuseWhileUsed } from "../../services/projects/flow-references.ts";
 import { created, operationsOf, linkTo } from "../http/operation.ts";
-import { presentProvider, providerSchema } from "./provider-presenter.ts";
+import { givenId, named } from "../http/schemas.ts";
+import { presentProvider, providerSchema } from "./providers.ts";
 
 const address = z.url({ protocol: /^https?$/ }).max(2000);
 const importBody = z
@@ -38,9 +39,7 @@ const importBody = z
       .describe(
         "Credential for the MCP server, stored as a connection of the provider: `bearer` {token}, `api_key` {api_key, in, name}, `basic`, or `oauth2_client_credentials` {token_url, client_id, client_secret}.",
       ),
-    connection_id: z
-      .uuid()
-      .toLowerCase()
+    connection_id: givenId
       .optional()
       .describe(
         "An existing connection of the provider, instead of `connection`, if the MCP server was imported before.",
@@ -96,12 +95,11 @@ const importBody = z
   })
   .meta({ id: "ProviderImport" });
 
-export const importedSchema = providerSchema
-  .extend({
-    import: importChangesSchema,
-    connection_id: z.uuid().optional().describe("The connection created from `connection`."),
-  })
-  .meta({ id: "ImportedProvider" });
+export const importedSchema = named("ImportedProvider", {
+  ...providerSchema.shape,
+  import: importChangesSchema,
+  connection_id: z.uuid().optional().describe("The connection created from `connection`."),
+});
 
 const define = operationsOf({ tag: "Providers and actions", auth: "secret" });
 
@@ -205,7 +203,6 @@ export const providerImportOperations = [
         (connection) => refuseWhileUsed(connection, "provider", provider_id),
         { audit, target: { type: "provider", id: provider_id }, view: presentProvider },
       );
-      return { status: 204 };
     },
   }),
 ];

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
 import { actionSchema, triggerSchema } from "../../domain/providers/action.ts";
 import type { Action, Trigger } from "../../domain/providers/action.ts";
+import { credentialSchema, PROVIDER_SOURCES } from "../../domain/providers/provider.ts";
 import type { Provider } from "../../domain/providers/provider.ts";
 import {
   listActions,
@@ -13,10 +14,50 @@ import {
 } from "../../services/providers/providers.ts";
 import type { Database } from "../../stores/db.ts";
 import type { Keyset } from "../../stores/keyset.ts";
+import { jsonObjectSchema } from "../../domain/json-schema.ts";
+import { CONNECTION_SCHEMES } from "../../domain/providers/connection.ts";
+import type { ConnectionScheme } from "../../domain/providers/connection.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import type { ListQuery, Page } from "../http/list.ts";
+import type { ListQuery } from "../http/list.ts";
 import { operationsOf, linkTo } from "../http/operation.ts";
-import { presentAction, presentProvider, presentTrigger, providerSchema } from "./provider-presenter.ts";
+import { asDeclared, named } from "../http/schemas.ts";
+
+export const providerSchema = named("Provider", {
+  provider_id: z.string(),
+  provider_version: z.string(),
+  name: z.string(),
+  description: z.string(),
+  provider_group: z.array(z.string()),
+  tags: z.array(z.string()),
+  icon: z.string().nullable(),
+  auth: z.object({
+    required: z.boolean().describe("Whether its actions need a connection."),
+    schemes: z.array(z.enum(CONNECTION_SCHEMES)),
+    fields: jsonObjectSchema.describe(
+      "JSON Schema of a connection's `credential`. With several schemes it is a `oneOf` with one schema per scheme; the scheme is its title.",
+    ),
+  }),
+  source: z.enum(PROVIDER_SOURCES),
+});
+
+export function presentProvider(provider: Provider): z.infer<typeof providerSchema> {
+  return asDeclared(providerSchema, {
+    ...provider,
+    auth: {
+      required: provider.auth.required,
+      schemes: Object.keys(provider.auth.schemes) as ConnectionScheme[],
+      fields: credentialSchema(provider),
+    },
+  });
+}
+
+function presentAction(providerId: string, action: Action): z.infer<typeof actionSchema> {
+  return asDeclared(actionSchema, { ...action, provider_id: providerId });
+}
+
+function presentTrigger(providerId: string, trigger: Trigger): z.infer<typeof triggerSchema> {
+  return asDeclared(triggerSchema, { ...trigger, provider_id: providerId });
+}
 
 /** Ids of providers, actions and triggers. A malformed id is treated as an unknown one. */
 const id = z.string().min(1).max(200);
@@ -151,7 +192,7 @@ async function pageById<Item, Shown>(
   fetch: (page: Keyset) => Promise<readonly Item[]>,
   idOf: (item: Item) => string,
   present: (item: Item) => Shown,
-): Promise<Page<Shown>> {
+) {
   const isId = (text: string): boolean => text.length <= 200;
   const rows = async (page: Keyset): Promise<Item[]> => [...(await fetch(page))];
   return listPage(list, orgId, query, { fetch: rows, idOf, present, isId });

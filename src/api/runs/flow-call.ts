@@ -6,12 +6,16 @@ import type { RunRow } from "../../stores/runs/runs.ts";
 import type { HandlerDeps } from "../deps.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { StartedBy } from "../../services/triggers/chain.ts";
-import { environmentMember, requireOneVersion, requirePublicEnvironment } from "../http/environment.ts";
-import { pathId } from "../http/path-id.ts";
-import { userHandle } from "../http/text-fields.ts";
+import {
+  environmentMember,
+  requireOneVersion,
+  requirePublicEnvironment,
+  DRAFT_IN_QUERY,
+  versionMember,
+} from "../http/run-request.ts";
+import { pathId, userHandle } from "../http/schemas.ts";
 import { freezeDraft } from "../../services/projects/drafts.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
-import { DRAFT_IN_QUERY, versionMember } from "./run-request.ts";
 
 // If a flow cannot be called, the caller must not learn whether the organisation or the flow is wrong: both return the same 404.
 export const flowParams = z.object({

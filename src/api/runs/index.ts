@@ -1,7 +1,6 @@
 import type { Config } from "../../config.ts";
-import { inferenceOperations } from "./inference.ts";
+import { inferenceOperations, feedbackOperations } from "./inference.ts";
 import { streamOperations } from "./stream.ts";
-import { feedbackOperations } from "./feedback.ts";
 import { toolOperations } from "./tools.ts";
 import { runOperations } from "./runs.ts";
 import { runNodeOperations } from "./run-nodes.ts";

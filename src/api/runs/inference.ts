@@ -3,22 +3,19 @@ import type { Config } from "../../config.ts";
 import { notFound } from "../../domain/errors.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import { answerInference, answerLater } from "./inference-answer.ts";
-import { operationsOf, linkTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { parsePrefer } from "../http/prefer.ts";
-import { inferenceSchema, outputsSchema } from "./inference-presenter.ts";
-import { callFlow, flowBody, flowParams, flowQuery } from "./flow-call.ts";
-import { waitMs, waitSeconds } from "./run-request.ts";
-import { START_PROBLEMS, VERSION_PROBLEMS } from "../http/environment.ts";
 import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { requireRunFor } from "../../services/runs/require-run.ts";
+import { giveFeedback } from "../../services/evals/give-score.ts";
+import { operationsOf, linkTo } from "../http/operation.ts";
+import { givenId, named, namedStrict, pathId } from "../http/schemas.ts";
+import { parsePrefer, waitMs, waitSeconds, START_PROBLEMS, VERSION_PROBLEMS } from "../http/run-request.ts";
+import { answerInference, answerLater, inferenceSchema, outputsSchema } from "./inference-presenter.ts";
+import { callFlow, flowBody, flowParams, flowQuery } from "./flow-call.ts";
 import { viewInference } from "./run-views.ts";
 
-const TAG = "Run Flow";
 const LINKS = { metadata: linkTo("getDeployedFlowRun", ["run_id"], ["org_id", "flow_id"]) };
 
-const define = operationsOf({ tag: TAG, auth: "public" });
+const define = operationsOf({ tag: "Run Flow", auth: "public" });
 
 /** `/inference/v0/run`: call a flow and wait for its response. */
 export const inferenceOperations = ({ MILLRACE_SYNC_WAIT_MS }: Config) => [
@@ -126,6 +123,50 @@ parameters are ignored.`,
       if (row.project_id !== params.flow_id) throw notFound("run");
       if (query.wait_seconds > 0) row = await runService.settled(row, waitMs(config, query.wait_seconds), signal);
       return { status: 200, body: await viewInference(deps, row) };
+    },
+  }),
+];
+
+const feedbackBody = namedStrict("RunFeedback", {
+  run_id: givenId,
+  feedback: z
+    .union([z.enum(["positive", "negative"]), z.number().min(-1_000_000_000).max(1_000_000_000)])
+    .describe("Thumb up or down, or a number on any scale of yours."),
+  comment: z.string().max(4000).optional(),
+});
+
+/** `/inference/v0/feedback`: ratings of responses by their readers. */
+export const feedbackOperations = [
+  define({
+    id: "giveFeedback",
+    route: "POST /inference/v0/feedback/{org_id}/{flow_id}",
+    summary: "Send feedback on a run",
+    description: "Stores the feedback with the run as a score named `feedback`. You can send it more than once.",
+    params: flowParams,
+    body: feedbackBody,
+    idempotent: true,
+    examples: {
+      thumb: { run_id: "0197f0a0-0000-7000-8000-000000000000", feedback: "positive" },
+      number: { run_id: "0197f0a0-0000-7000-8000-000000000000", feedback: 0.4, comment: "Half of it was right." },
+    },
+    success: {
+      200: {
+        description: "Feedback stored.",
+        schema: named("FeedbackKept", {
+          score_id: z.uuid(),
+          run_id: z.uuid(),
+          feedback: z.union([z.string(), z.number()]),
+        }),
+      },
+    },
+    async handler({ params, body: { run_id, feedback, comment = null }, principal, newId }, { db, flows }) {
+      const { org_id, id } = principal;
+      if (params.org_id !== org_id) throw notFound("run");
+      const run = await requireRunFor({ db, flows }, principal, run_id);
+      if (run.project_id !== params.flow_id) throw notFound("run");
+      const score_id = newId();
+      await giveFeedback(db, org_id, { score_id, run_id, feedback, comment, author: id });
+      return { status: 200, body: { score_id, run_id, feedback } };
     },
   }),
 ];

@@ -5,10 +5,14 @@ import { mayMask, parseRedactPaths } from "../../domain/flow/redact.ts";
 import type { Json } from "../../domain/json.ts";
 import type { Texts } from "../../services/runs/live-texts.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
+import { isTerminal } from "../../domain/runs/run.ts";
+import type { HandlerDeps } from "../deps.ts";
 import type { InferenceView } from "./inference-presenter.ts";
+import { followRun } from "./follow-run.ts";
+import { viewInference } from "./run-views.ts";
 
 /** The outputs of a run that grow while its models write text. */
-export interface PartialOutputs {
+interface PartialOutputs {
   /** The nodes that write these outputs. */
   readonly paths: ReadonlySet<string>;
   of(texts: Texts): Record<string, Json>;
@@ -29,7 +33,7 @@ export function outputsByNode(plan: Plan): ReadonlyMap<string, readonly string[]
   return found;
 }
 
-export function partialOutputs(plan: Plan, { inputs }: Pick<RunRow, "inputs">): PartialOutputs {
+function partialOutputs(plan: Plan, { inputs }: Pick<RunRow, "inputs">): PartialOutputs {
   const words = (before: readonly Before[]): string | null => {
     const parts = before.map((part) => ("words" in part ? part.words : inputText(plan, inputs, part.input)));
     return parts.includes(null) ? null : parts.join("");
@@ -65,17 +69,14 @@ function defaultOf(plan: Plan, id: string): unknown {
   return config && "default" in config ? config.default : undefined;
 }
 
-/** A run as a frame shows it: its state only at the end, unless every state was requested. */
-export type FrameView = Omit<InferenceView, "state"> & { readonly state: InferenceView["state"] | null };
-
 /** A frame; `reset` means that each output in it starts again from the beginning. */
-export type Frame = FrameView & { readonly reset?: true };
+type Frame = InferenceView & { readonly reset?: true };
 
 /**
  * Makes frames of a run's outputs so far. With `delta` a frame contains only what is new: outputs that earlier frames did not have, and
  * text added to them. An output that does not continue what was sent is sent as a whole, in a frame with `reset`.
  */
-export function createFrames(delta: boolean): (view: FrameView) => Frame[] {
+function createFrames(delta: boolean): (view: InferenceView) => Frame[] {
   const sent = new Map<string, Json>();
   return (view) => {
     const added: Record<string, Json> = {};
@@ -94,4 +95,36 @@ export function createFrames(delta: boolean): (view: FrameView) => Frame[] {
     const reset: Frame = { ...view, outputs: anew, reset: true };
     return Object.keys(added).length > 0 ? [reset, { ...view, outputs: added }] : [reset];
   };
+}
+
+/** A run at one moment of a stream. The view is the same object until the run's record changes: most frames differ only in one text. */
+interface FramedMoment {
+  readonly row: RunRow;
+  readonly view: InferenceView;
+  readonly frames: readonly Frame[];
+}
+
+/** The frames of a run while it is followed; null if nothing has happened for a while. Ends like `followRun`. */
+export async function* followFrames(
+  deps: HandlerDeps,
+  run: RunRow,
+  delta: boolean,
+  signal: AbortSignal,
+): AsyncGenerator<FramedMoment | null, void> {
+  const { db, config, plans, runService } = deps;
+  const framesOf = createFrames(delta);
+  const partial = partialOutputs((await plans.get(run)).plan, run);
+  const keepAliveMs = config.MILLRACE_STREAM_KEEP_ALIVE_MS;
+  let last: FramedMoment | undefined;
+  for await (const next of followRun({ db, ...runService, keepAliveMs }, run, partial.paths, signal)) {
+    if (next === null) {
+      yield null;
+      continue;
+    }
+    const { row } = next;
+    const view = last?.row === row ? last.view : await viewInference(deps, row);
+    const growing = isTerminal(row.state) ? {} : partial.of(next.texts);
+    last = { row, view, frames: framesOf({ ...view, outputs: { ...growing, ...view.outputs } }) };
+    yield last;
+  }
 }

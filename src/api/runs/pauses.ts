@@ -10,28 +10,26 @@ import type { Db } from "../../stores/db.ts";
 import { readNodeNames } from "../../stores/runs/node-names.ts";
 import { findPause, listOrganisationPauses } from "../../stores/runs/pause-lists.ts";
 import type { ListedPauseRow } from "../../stores/runs/pause-lists.ts";
-import { asDeclared } from "../http/as-declared.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
+import { asDeclared, givenId, named, pathId } from "../http/schemas.ts";
 import { pauseSchema, presentPause } from "./pause-presenter.ts";
 
-const listedPauseSchema = pauseSchema
-  .extend({
-    run_id: z.uuid().describe("The run to answer: send this `pause_id` to `POST /v2/runs/{run_id}/resume`."),
-    project_id: z.uuid(),
-    node_name: z.string().nullable().describe("Name of the node in the flow; `null` if it has none."),
-    may_answer: z
-      .boolean()
-      .describe(
-        "Whether the caller can answer it now: it still waits, the caller is allowed to answer, and has not answered yet.",
-      ),
-    resolution: z
-      .object({ action: z.string(), by: z.string().nullable(), at: z.iso.datetime(), comment: z.string().nullable() })
-      .nullable()
-      .describe("How it was decided. `by` is `user:<id>`, `org_api_key:<id>`, or `null` if the pause expired."),
-  })
-  .meta({ id: "ListedPause" });
+const listedPauseSchema = named("ListedPause", {
+  ...pauseSchema.shape,
+  run_id: z.uuid().describe("The run to answer: send this `pause_id` to `POST /v2/runs/{run_id}/resume`."),
+  project_id: z.uuid(),
+  node_name: z.string().nullable().describe("Name of the node in the flow; `null` if it has none."),
+  may_answer: z
+    .boolean()
+    .describe(
+      "Whether the caller can answer it now: it still waits, the caller is allowed to answer, and has not answered yet.",
+    ),
+  resolution: z
+    .object({ action: z.string(), by: z.string().nullable(), at: z.iso.datetime(), comment: z.string().nullable() })
+    .nullable()
+    .describe("How it was decided. `by` is `user:<id>`, `org_api_key:<id>`, or `null` if the pause expired."),
+});
 
 const define = operationsOf({ tag: "Runs", auth: "secret" });
 
@@ -45,9 +43,9 @@ export const pauseOperations = [
       "Lists pauses across all runs, sorted by the time they were opened. `status=waiting` lists the pauses that can still be answered.",
     query: listQuery.extend({
       status: z.enum(["waiting", "resolved", "expired", "cancelled"]).optional(),
-      project_id: z.uuid().toLowerCase().optional(),
+      project_id: givenId.optional(),
       assignee: z
-        .union([z.literal("me"), z.uuid().toLowerCase()])
+        .union([z.literal("me"), givenId])
         .optional()
         .describe(
           "Only pauses whose `assignees` name this user by ID, email address or role. `me` is the calling user; an API key that sends `me` gets 422.",
@@ -85,7 +83,7 @@ export const pauseOperations = [
           isEmpty
             ? Promise.resolve([])
             : reads.org(org_id, async (connection) =>
-                named(connection, await listOrganisationPauses(connection, filter, keyset)),
+                withNodeNames(connection, await listOrganisationPauses(connection, filter, keyset)),
               ),
         idOf: (pause) => pause.pause_id,
         present: (pause) => present(pause, principal, me),
@@ -103,7 +101,7 @@ export const pauseOperations = [
       const { org_id } = principal;
       const { pause, me } = await db.org(org_id, async (connection) => {
         const found = await findPause(connection, pause_id);
-        const [pause] = found ? await named(connection, [found]) : [];
+        const [pause] = found ? await withNodeNames(connection, [found]) : [];
         return { pause, me: await personOf(connection, principal) };
       });
       if (!pause) throw notFound("pause");
@@ -124,7 +122,7 @@ async function assigned(db: Db, assignee: string, me: Person | null): Promise<Pe
 type NamedPause = ListedPauseRow & { readonly node_name: string | null };
 
 /** Adds the names that flows give to the nodes. */
-async function named(db: Db, pauses: readonly ListedPauseRow[]): Promise<NamedPause[]> {
+async function withNodeNames(db: Db, pauses: readonly ListedPauseRow[]): Promise<NamedPause[]> {
   const nameOf = await readNodeNames(db, pauses);
   return pauses.map((pause) => ({ ...pause, node_name: nameOf(pause) }));
 }

@@ -5,7 +5,6 @@ import { invalid } from "../../domain/errors.ts";
 import { answerPause } from "../../services/runs/answer-pause.ts";
 import { cancelRun } from "../../services/runs/cancel-run.ts";
 import type { HandlerDeps } from "../deps.ts";
-import { operationsOf } from "../http/operation.ts";
 import { runSchema } from "./run-presenter.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import { notResumable, resumeRun } from "../../services/runs/resume-run.ts";
@@ -14,55 +13,50 @@ import type { RunRow } from "../../stores/runs/runs.ts";
 import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { requireRun } from "../../services/runs/require-run.ts";
 import { viewRun } from "./run-views.ts";
-import { RUN_LINKS, runParams } from "./runs.ts";
-import { START_PROBLEMS, VERSION_PROBLEMS } from "../http/environment.ts";
+import { RUN_LINKS, runParams, define } from "./runs.ts";
+import { START_PROBLEMS, VERSION_PROBLEMS } from "../http/run-request.ts";
+import { namedStrict } from "../http/schemas.ts";
 
-const cancelBody = z
-  .strictObject({
-    reason: z.string().max(500).optional().describe("Reason for cancelling, stored as the run's `state_reason`."),
-    mode: z
-      .enum(["graceful", "terminate"])
-      .default("graceful")
-      .describe(
-        "`graceful` lets running nodes stop; `terminate` ends the run's workflow immediately, without letting running nodes clean up.",
-      ),
-  })
-  .meta({ id: "RunCancel" });
+const cancelBody = namedStrict("RunCancel", {
+  reason: z.string().max(500).optional().describe("Reason for cancelling, stored as the run's `state_reason`."),
+  mode: z
+    .enum(["graceful", "terminate"])
+    .default("graceful")
+    .describe(
+      "`graceful` lets running nodes stop; `terminate` ends the run's workflow immediately, without letting running nodes clean up.",
+    ),
+});
 
-const resumeBody = z
-  .strictObject({
-    pause_id: z.uuid().optional().describe("The pause to answer. Required if several are waiting."),
-    action: z.string().max(64).optional().describe("One of the pause's actions. Can be omitted if there is only one."),
-    data: jsonValueSchema
-      .optional()
-      .describe(`Data that matches the pause's form, up to ${INLINE_VALUE_BYTES} bytes of JSON.`),
-    comment: z.string().max(4000).optional(),
-    from: z
-      .string()
-      .max(64)
-      .optional()
-      .describe("For a failed or cancelled run: `failed`, or the ID of the top-level node to resume from."),
-    version: z
-      .int()
-      .optional()
-      .describe("Flow version of the new run; -1 is the published version. Default: the version of the earlier run."),
-    from_node: z
-      .string()
-      .max(64)
-      .optional()
-      .describe("For any finished run, also a completed one: the ID of the top-level node to run again from."),
-    flow_version: z.int().optional().describe("Same as `version`; send only one of the two."),
-    inputs: jsonObjectSchema.optional().describe("Inputs to replace; the others keep their values."),
-  })
-  .meta({ id: "RunResume" });
+const resumeBody = namedStrict("RunResume", {
+  pause_id: z.uuid().optional().describe("The pause to answer. Required if several are waiting."),
+  action: z.string().max(64).optional().describe("One of the pause's actions. Can be omitted if there is only one."),
+  data: jsonValueSchema
+    .optional()
+    .describe(`Data that matches the pause's form, up to ${INLINE_VALUE_BYTES} bytes of JSON.`),
+  comment: z.string().max(4000).optional(),
+  from: z
+    .string()
+    .max(64)
+    .optional()
+    .describe("For a failed or cancelled run: `failed`, or the ID of the top-level node to resume from."),
+  version: z
+    .int()
+    .optional()
+    .describe("Flow version of the new run; -1 is the published version. Default: the version of the earlier run."),
+  from_node: z
+    .string()
+    .max(64)
+    .optional()
+    .describe("For any finished run, also a completed one: the ID of the top-level node to run again from."),
+  flow_version: z.int().optional().describe("Same as `version`; send only one of the two."),
+  inputs: jsonObjectSchema.optional().describe("Inputs to replace; the others keep their values."),
+});
 type ResumeBody = z.output<typeof resumeBody>;
 
 const OF_PAUSE = ["pause_id", "action", "data", "comment"] as const satisfies ReadonlyArray<keyof ResumeBody>;
 const OF_RUN = ["from", "from_node", "version", "flow_version", "inputs"] as const satisfies ReadonlyArray<
   keyof ResumeBody
 >;
-
-const define = operationsOf({ tag: "Runs", auth: "secret" });
 
 /** `/v2/runs/{run_id}/cancel` and `/resume`. */
 export const runControlOperations = [

@@ -3,9 +3,8 @@ import { nodeIdSchema } from "../../domain/flow/definition/definition.ts";
 import { jsonObjectSchema, jsonValueSchema } from "../../domain/json-schema.ts";
 import type { Config } from "../../config.ts";
 import { invalid } from "../../domain/errors.ts";
-import { tagList, userHandle } from "../http/text-fields.ts";
-import { environmentMember } from "../http/environment.ts";
-import { versionMember, waitSeconds } from "./run-request.ts";
+import { givenId, tagList, userHandle } from "../http/schemas.ts";
+import { environmentMember, versionMember, waitSeconds } from "../http/run-request.ts";
 
 /** Longest metadata (bytes of JSON). */
 const METADATA_BYTES = 16 * 1024;
@@ -51,7 +50,7 @@ export function createRunBody(config: Config) {
           "Only with `draft`: values of nodes at the top level, by node ID. These nodes are not executed and have this value, and nodes that only they need are not executed either where `until` is sent.",
         ),
       pinned_from: z
-        .record(nodeIdSchema, z.uuid().toLowerCase())
+        .record(nodeIdSchema, givenId)
         .optional()
         .describe(
           "Only with `pinned`: for each pinned value copied from a run, by node ID, the `run_id` of that run. If the data of that run's user is erased, this run is erased too.",

@@ -3,11 +3,10 @@ import { MAX_JOB_ERRORS, MAX_JOB_RUNS, RUN_JOB_ACTIONS, RUN_JOB_STATES } from ".
 import { abortRunJob, countRunsOf, createRunJob, requireRunJob } from "../../services/runs/run-jobs.ts";
 import { listRunJobs } from "../../stores/runs/run-jobs.ts";
 import type { RunJobRow } from "../../stores/runs/run-jobs.ts";
-import { asDeclared } from "../http/as-declared.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { created, operationsOf, linkTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { runFilters } from "./run-filters.ts";
+import { created, linkTo } from "../http/operation.ts";
+import { asDeclared, named, pathId } from "../http/schemas.ts";
+import { runFilters, define } from "./runs.ts";
 
 const JOB = "/v2/run-jobs/{job_id}" as const;
 const params = z.object({ job_id: pathId("job") });
@@ -41,29 +40,27 @@ const body = z
   .meta({ id: "RunJobCreate" });
 
 const matched = z.int().describe("Runs that match the filter and whose state allows the action.");
-const previewSchema = z.object({ action, counts: z.object({ matched }) }).meta({ id: "RunJobPreview" });
-const jobSchema = z
-  .object({
-    job_id: z.uuid(),
-    action,
-    filter: z.object(runFilters),
-    version: z.int().nullable(),
-    state: z.enum(RUN_JOB_STATES),
-    abort_requested: z.boolean(),
-    counts: z.object({
-      matched,
-      done: z.int(),
-      skipped: z.int().describe("Runs whose state no longer allowed the action when the job reached them."),
-      failed: z.int(),
-    }),
-    errors: z
-      .array(z.object({ run_id: z.uuid().nullable(), code: z.string(), message: z.string() }))
-      .describe(`Up to ${MAX_JOB_ERRORS} errors by run; \`run_id: null\` is the job's own failure.`),
-    created_by: z.string().describe("`user:<id>` or `org_api_key:<id>`."),
-    created_at: z.iso.datetime(),
-    finished_at: z.iso.datetime().nullable(),
-  })
-  .meta({ id: "RunJob" });
+const previewSchema = named("RunJobPreview", { action, counts: z.object({ matched }) });
+const jobSchema = named("RunJob", {
+  job_id: z.uuid(),
+  action,
+  filter: z.object(runFilters),
+  version: z.int().nullable(),
+  state: z.enum(RUN_JOB_STATES),
+  abort_requested: z.boolean(),
+  counts: z.object({
+    matched,
+    done: z.int(),
+    skipped: z.int().describe("Runs whose state no longer allowed the action when the job reached them."),
+    failed: z.int(),
+  }),
+  errors: z
+    .array(z.object({ run_id: z.uuid().nullable(), code: z.string(), message: z.string() }))
+    .describe(`Up to ${MAX_JOB_ERRORS} errors by run; \`run_id: null\` is the job's own failure.`),
+  created_by: z.string().describe("`user:<id>` or `org_api_key:<id>`."),
+  created_at: z.iso.datetime(),
+  finished_at: z.iso.datetime().nullable(),
+});
 
 const present = (job: RunJobRow) =>
   asDeclared(jobSchema, {
@@ -72,8 +69,6 @@ const present = (job: RunJobRow) =>
     counts: job,
     created_by: `${job.created_by_type}:${job.created_by_id}`,
   });
-
-const define = operationsOf({ tag: "Runs", auth: "secret" });
 
 /** `/v2/run-jobs`: apply an action to every run that a filter matches. */
 export const runJobOperations = [

@@ -7,37 +7,33 @@ import { requireRun } from "../../services/runs/require-run.ts";
 import { listModelCalls } from "../../stores/runs/node-model-calls.ts";
 import { citationsAt, getNodeRun } from "../../stores/runs/node-runs.ts";
 import type { NodeRunDetailRow } from "../../stores/runs/node-runs.ts";
-import { operationsOf } from "../http/operation.ts";
-import { nodeRunSchema } from "./node-run-presenter.ts";
-import { viewNodeRows } from "./node-run-views.ts";
-import { runParams } from "./runs.ts";
+import { named } from "../http/schemas.ts";
+import { nodeRunSchema, viewNodeRows } from "./node-run-presenter.ts";
+import { runParams, define } from "./runs.ts";
 
-const modelCallSchema = z
-  .object({
-    attempt: z.int(),
-    step: z.int().describe("Step of the node's conversation, starting at 1."),
-    model: z.string(),
-    connection_id: z.uuid().nullable(),
-    input_tokens: z.int(),
-    output_tokens: z.int(),
-    cached_tokens: z.int().describe("Input tokens read from the endpoint's cache."),
-    cost_usd: z.number().nullable().describe("Cost in US dollars; `null` if the model has no price."),
-    latency_ms: z.int(),
-    finish_reason: z.string().describe("Why the model stopped, or the error code."),
-    estimated: z.boolean(),
-    created_at: z.iso.datetime(),
-  })
-  .meta({ id: "ModelCall" });
+const modelCallSchema = named("ModelCall", {
+  attempt: z.int(),
+  step: z.int().describe("Step of the node's conversation, starting at 1."),
+  model: z.string(),
+  connection_id: z.uuid().nullable(),
+  input_tokens: z.int(),
+  output_tokens: z.int(),
+  cached_tokens: z.int().describe("Input tokens read from the endpoint's cache."),
+  cost_usd: z.number().nullable().describe("Cost in US dollars; `null` if the model has no price."),
+  latency_ms: z.int(),
+  finish_reason: z.string().describe("Why the model stopped, or the error code."),
+  estimated: z.boolean(),
+  created_at: z.iso.datetime(),
+});
 
-const nodeDetailSchema = nodeRunSchema
-  .extend({
-    model_calls: z.array(modelCallSchema).describe("Up to 500 model calls of the node, in order."),
-    citations: z.array(z.unknown()).describe("Chunks the value cites."),
-    long_values: z
-      .array(z.enum(NODE_VALUES))
-      .describe("Values that the record shows only in part; `getRunNodeValue` returns all of them."),
-  })
-  .meta({ id: "NodeRunDetail" });
+const nodeDetailSchema = named("NodeRunDetail", {
+  ...nodeRunSchema.shape,
+  model_calls: z.array(modelCallSchema).describe("Up to 500 model calls of the node, in order."),
+  citations: z.array(z.unknown()).describe("Chunks the value cites."),
+  long_values: z
+    .array(z.enum(NODE_VALUES))
+    .describe("Values that the record shows only in part; `getRunNodeValue` returns all of them."),
+});
 
 const pathQuery = z
   .string()
@@ -50,16 +46,12 @@ const MIN_PAGE_BYTES = 4;
 const PAGE_BYTES = 64 * 1024;
 const MAX_PAGE_BYTES = 1024 * 1024;
 
-const nodeValuePageSchema = z
-  .object({
-    text: z.string().describe("Part of the value's JSON text."),
-    offset: z.int().describe("Position of the text's first byte."),
-    next_offset: z.int().nullable().describe("Position of the next page; `null` at the end."),
-    size: z.int().describe("Length of the whole JSON text in bytes."),
-  })
-  .meta({ id: "NodeValuePage" });
-
-const define = operationsOf({ tag: "Runs", auth: "secret" });
+const nodeValuePageSchema = named("NodeValuePage", {
+  text: z.string().describe("Part of the value's JSON text."),
+  offset: z.int().describe("Position of the text's first byte."),
+  next_offset: z.int().nullable().describe("Position of the next page; `null` at the end."),
+  size: z.int().describe("Length of the whole JSON text in bytes."),
+});
 
 /** `/v2/runs/{run_id}/node`: one node of a run, and its values page by page. */
 export const runNodeOperations = [

@@ -9,7 +9,7 @@ import type { RetryingNode } from "../../stores/runs/node-runs.ts";
 import { RUN_EVENT_TYPES } from "../../stores/runs/run-events.ts";
 import type { RunListRow } from "../../stores/runs/run-lists.ts";
 import { runWorkflowId } from "../../temporal/ids.ts";
-import { asDeclared } from "../http/as-declared.ts";
+import { asDeclared, named } from "../http/schemas.ts";
 import { nodeRunSchema, presentRunError, presentUsage, runErrorSchema, usageSchema } from "./node-run-presenter.ts";
 import { pauseSchema, presentPause } from "./pause-presenter.ts";
 
@@ -31,99 +31,97 @@ const values = z.record(z.string(), z.unknown()).meta({
 
 const nodeName = z.string().nullable().describe("Name of the node in the flow; `null` if it has none.");
 
-const runFailureSchema = runErrorSchema.extend({ node_name: nodeName }).meta({ id: "RunFailure" });
+const runFailureSchema = named("RunFailure", {
+  ...runErrorSchema.shape,
+  node_name: nodeName,
+});
 
-const waitingForSchema = z
-  .object({
-    node: z.string().describe("ID of the node that is being retried."),
-    node_name: nodeName,
-    path: z.string().describe("Path of the node: `http-0`, or `map-0[3]/http-0` inside an iteration."),
-    reason: z.string().describe("Why the last attempt failed, or that another attempt is in progress."),
-    since: z.iso.datetime().nullable().describe("When the first attempt started."),
-    next_attempt_at: z.iso
-      .datetime()
-      .nullable()
-      .describe("When the next attempt starts; `null` while one is in progress."),
-  })
-  .meta({ id: "RunWaitingFor" });
+const waitingForSchema = named("RunWaitingFor", {
+  node: z.string().describe("ID of the node that is being retried."),
+  node_name: nodeName,
+  path: z.string().describe("Path of the node: `http-0`, or `map-0[3]/http-0` inside an iteration."),
+  reason: z.string().describe("Why the last attempt failed, or that another attempt is in progress."),
+  since: z.iso.datetime().nullable().describe("When the first attempt started."),
+  next_attempt_at: z.iso
+    .datetime()
+    .nullable()
+    .describe("When the next attempt starts; `null` while one is in progress."),
+});
 
-export const runSchema = z
-  .object({
-    run_id: z.uuid(),
-    project_id: z.uuid(),
-    flow_version: z
-      .int()
-      .describe(
-        "Below -1 for a run of a draft: `GET /v2/projects/{project_id}/versions/{version}` returns what it executes.",
-      ),
-    environment: z
-      .string()
-      .nullable()
-      .describe("Name of the environment when the run started; `null` for runs of drafts and explicit versions."),
-    state: z.enum(RUN_STATES),
-    state_reason: z.string().nullable(),
-    inputs: values,
-    outputs: values.nullable(),
-    error: runFailureSchema.nullable(),
-    pauses: z.array(pauseSchema),
-    waiting_for: waitingForSchema
-      .nullable()
-      .describe(
-        "The node that a RUNNING run is retrying, and why. With several, the one that has been retrying longest.",
-      ),
-    progress_data: progressSchema,
-    run_type: z.enum(RUN_TYPES),
-    ran_by_type: z.enum(RAN_BY_TYPES),
-    ran_by_id: z.uuid().nullable(),
-    user_id: z.string().nullable(),
-    parent_run_id: z.uuid().nullable(),
-    resumed_from: z
-      .object({
-        run_id: z.uuid(),
-        node_id: z
-          .string()
-          .nullable()
-          .describe(
-            "The top-level node from which this run resumes; `null` for a rerun from the start (bulk action `replay`), and if no node was left to run.",
-          ),
-        path: z
-          .string()
-          .nullable()
-          .describe(
-            "Path at which the earlier run stopped: `node_id` itself, or a node inside it such as `map-0[2]/http-0`.",
-          ),
-      })
-      .nullable(),
-    metadata: z.record(z.string(), z.unknown()),
-    tags: z.array(z.string()),
-    usage: usageSchema,
-    latency_ms: z
-      .int()
-      .nullable()
-      .describe("Time from start to finish including pauses, in ms. `null` until it finishes."),
-    queued_ms: z.int().nullable().describe("Time from creation (or `run_at`) to start, in ms. `null` until it starts."),
-    run_at: z.iso.datetime().nullable(),
-    timeout_seconds: z.int(),
-    created_at: z.iso.datetime(),
-    started_at: z.iso.datetime().nullable(),
-    paused_at: z.iso.datetime().nullable(),
-    finished_at: z.iso.datetime().nullable(),
-    temporal: z.object({ workflow_id: z.string(), run_id: z.string().nullable() }),
-  })
-  .meta({ id: "Run" });
+export const runSchema = named("Run", {
+  run_id: z.uuid(),
+  project_id: z.uuid(),
+  flow_version: z
+    .int()
+    .describe(
+      "Below -1 for a run of a draft: `GET /v2/projects/{project_id}/versions/{version}` returns what it executes.",
+    ),
+  environment: z
+    .string()
+    .nullable()
+    .describe("Name of the environment when the run started; `null` for runs of drafts and explicit versions."),
+  state: z.enum(RUN_STATES),
+  state_reason: z.string().nullable(),
+  inputs: values,
+  outputs: values.nullable(),
+  error: runFailureSchema.nullable(),
+  pauses: z.array(pauseSchema),
+  waiting_for: waitingForSchema
+    .nullable()
+    .describe(
+      "The node that a RUNNING run is retrying, and why. With several, the one that has been retrying longest.",
+    ),
+  progress_data: progressSchema,
+  run_type: z.enum(RUN_TYPES),
+  ran_by_type: z.enum(RAN_BY_TYPES),
+  ran_by_id: z.uuid().nullable(),
+  user_id: z.string().nullable(),
+  parent_run_id: z.uuid().nullable(),
+  resumed_from: z
+    .object({
+      run_id: z.uuid(),
+      node_id: z
+        .string()
+        .nullable()
+        .describe(
+          "The top-level node from which this run resumes; `null` for a rerun from the start (bulk action `replay`), and if no node was left to run.",
+        ),
+      path: z
+        .string()
+        .nullable()
+        .describe(
+          "Path at which the earlier run stopped: `node_id` itself, or a node inside it such as `map-0[2]/http-0`.",
+        ),
+    })
+    .nullable(),
+  metadata: z.record(z.string(), z.unknown()),
+  tags: z.array(z.string()),
+  usage: usageSchema,
+  latency_ms: z
+    .int()
+    .nullable()
+    .describe("Time from start to finish including pauses, in ms. `null` until it finishes."),
+  queued_ms: z.int().nullable().describe("Time from creation (or `run_at`) to start, in ms. `null` until it starts."),
+  run_at: z.iso.datetime().nullable(),
+  timeout_seconds: z.int(),
+  created_at: z.iso.datetime(),
+  started_at: z.iso.datetime().nullable(),
+  paused_at: z.iso.datetime().nullable(),
+  finished_at: z.iso.datetime().nullable(),
+  temporal: z.object({ workflow_id: z.string(), run_id: z.string().nullable() }),
+});
 export type RunView = z.infer<typeof runSchema>;
 
 /** A run at its own URL, with its nodes if they were requested. */
-export const runWithNodesSchema = runSchema
-  .extend({
-    citations: z.array(z.unknown()).describe("Chunks that the outputs cite; empty until the run finishes."),
-    nodes: z
-      .array(nodeRunSchema)
-      .optional()
-      .describe("Only with `expand=nodes`: top-level nodes first, then nodes inside maps and loops."),
-    nodes_truncated: z.boolean().optional().describe("Whether some nodes are omitted from the response."),
-  })
-  .meta({ id: "RunWithNodes" });
+export const runWithNodesSchema = named("RunWithNodes", {
+  ...runSchema.shape,
+  citations: z.array(z.unknown()).describe("Chunks that the outputs cite; empty until the run finishes."),
+  nodes: z
+    .array(nodeRunSchema)
+    .optional()
+    .describe("Only with `expand=nodes`: top-level nodes first, then nodes inside maps and loops."),
+  nodes_truncated: z.boolean().optional().describe("Whether some nodes are omitted from the response."),
+});
 
 /** A run's row without its values, and the values in the form that readers see. */
 export interface PresentableRun {
@@ -185,21 +183,19 @@ export function queuedOf({
 }
 
 /** The data of a server-sent event of a run. */
-export const runEventSchema = z
-  .object({
-    run_id: z.uuid(),
-    seq: z
-      .int()
-      .describe(
-        "ID of the event: 1, 2, 3 … without gaps. `output.delta` has no ID of its own and carries that of the preceding event.",
-      ),
-    type: z.enum(RUN_EVENT_TYPES),
-    at: z.iso.datetime(),
-    data: z
-      .record(z.string(), z.unknown())
-      .describe("Data of the event. `error`, if present, is a `RunError` with its hint."),
-  })
-  .meta({ id: "RunEvent" });
+export const runEventSchema = named("RunEvent", {
+  run_id: z.uuid(),
+  seq: z
+    .int()
+    .describe(
+      "ID of the event: 1, 2, 3 … without gaps. `output.delta` has no ID of its own and carries that of the preceding event.",
+    ),
+  type: z.enum(RUN_EVENT_TYPES),
+  at: z.iso.datetime(),
+  data: z
+    .record(z.string(), z.unknown())
+    .describe("Data of the event. `error`, if present, is a `RunError` with its hint."),
+});
 
 /** The data of an event about its node or run. Events are recorded without hints. */
 export function presentEventData(data: JsonObject): JsonObject {

@@ -5,6 +5,7 @@ import { firstIdOf } from "../../domain/uuid.ts";
 import { ID_LEADS_MS } from "../../stores/runs/run-lists.ts";
 import { bucketRuns, openRunsByState, runLatencies } from "../../stores/runs/run-statistics.ts";
 import { operationsOf } from "../http/operation.ts";
+import { named } from "../http/schemas.ts";
 
 const BUCKETS = 24;
 const HOUR_MS = 3_600_000;
@@ -17,26 +18,24 @@ const counts = {
   open: count.describe("Unfinished runs, including paused runs."),
   paused: count.describe("Paused runs, which wait for an approval."),
 };
-const statisticsSchema = z
-  .object({
-    from: z.iso.datetime(),
-    to: z.iso.datetime(),
-    buckets: z
-      .array(z.object({ start: z.iso.datetime(), ...counts }))
-      .describe(
-        `The time range in ${BUCKETS} equal parts, oldest first, with the runs created in each, counted by current state.`,
-      ),
-    totals: z.object(counts),
-    failure_rate: z.number().nullable().describe("Failed ÷ (completed + failed); `null` if both are zero."),
-    latency: z.object({
-      p50_ms: z.number().nullable(),
-      p95_ms: z.number().nullable(),
-    }),
-    live: z
-      .array(z.object({ state: z.string(), runs: count, oldest_at: z.iso.datetime() }))
-      .describe("Unfinished runs by state, whenever they were created."),
-  })
-  .meta({ id: "RunStatistics" });
+const statisticsSchema = named("RunStatistics", {
+  from: z.iso.datetime(),
+  to: z.iso.datetime(),
+  buckets: z
+    .array(z.object({ start: z.iso.datetime(), ...counts }))
+    .describe(
+      `The time range in ${BUCKETS} equal parts, oldest first, with the runs created in each, counted by current state.`,
+    ),
+  totals: z.object(counts),
+  failure_rate: z.number().nullable().describe("Failed ÷ (completed + failed); `null` if both are zero."),
+  latency: z.object({
+    p50_ms: z.number().nullable(),
+    p95_ms: z.number().nullable(),
+  }),
+  live: z
+    .array(z.object({ state: z.string(), runs: count, oldest_at: z.iso.datetime() }))
+    .describe("Unfinished runs by state, whenever they were created."),
+});
 
 const define = operationsOf({ tag: "Runs", auth: "secret" });
 

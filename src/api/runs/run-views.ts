@@ -1,22 +1,23 @@
-import type { Json } from "../../domain/json.ts";
+import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
+import type { Json, StoredValue } from "../../domain/json.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
+import { BlobNotFound, loadValue, readPart } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { PlanCache } from "../../services/projects/plans.ts";
 import type { Database } from "../../stores/db.ts";
 import { readNodeNames } from "../../stores/runs/node-names.ts";
 import type { NodeNameOf } from "../../stores/runs/node-names.ts";
 import { outputsSoFar, longestRetrying } from "../../stores/runs/node-runs.ts";
+import type { RetryingNode } from "../../stores/runs/node-runs.ts";
 import { listPauses } from "../../stores/runs/pauses.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
-import type { RetryingNode } from "../../stores/runs/node-runs.ts";
 import { listPausesOf } from "../../stores/runs/run-reads.ts";
-import type { RunListRow } from "../../stores/runs/run-lists.ts";
+import type { RunListRow, ListedValue } from "../../stores/runs/run-lists.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { presentInference } from "./inference-presenter.ts";
 import type { InferenceView } from "./inference-presenter.ts";
 import { presentRun } from "./run-presenter.ts";
 import type { RunView } from "./run-presenter.ts";
-import { fullValues, listedValues, shortValues } from "./run-values.ts";
 
 /** Most pauses of one run that a list shows. */
 const LISTED_PAUSES = 20;
@@ -66,20 +67,12 @@ function hasStarted(row: RunRow): boolean {
   return row.event_seq > 0;
 }
 
-/** A row of a list with the other data that its view needs. */
-export interface ListedRun {
-  readonly row: RunListRow;
-  readonly pauses: readonly PauseRow[];
-  readonly retrying: RetryingNode | null;
-  readonly nameOf: NodeNameOf;
-}
-
-/** Adds the data that the views of a list need. */
-export async function withDetails(
+/** Runs as a list shows them: all values shortened. */
+export async function viewListedRuns(
   db: Pick<Database, "org">,
   orgId: string,
   rows: readonly RunListRow[],
-): Promise<ListedRun[]> {
+): Promise<RunView[]> {
   const ids = rows.map((row) => row.run_id);
   const pauses =
     ids.length === 0 ? [] : await db.org(orgId, (connection) => listPausesOf(connection, ids, LISTED_PAUSES));
@@ -87,22 +80,16 @@ export async function withDetails(
   for (const pause of pauses) byRun.get(pause.shown_in_run)?.push(pause);
   const retrying = await retryingNodes(db, orgId, rows);
   const nameOf = await nodeNames(db, orgId, rows, retrying);
-  return rows.map((row) => ({
-    row,
-    pauses: byRun.get(row.run_id) ?? [],
-    retrying: retrying.get(row.run_id) ?? null,
-    nameOf,
-  }));
-}
-
-/** A run as a list shows it: all values shortened. */
-export function viewListedRun({ row, ...details }: ListedRun): RunView {
-  return presentRun({
-    row,
-    inputs: listedValues(row.inputs),
-    outputs: row.outputs && listedValues(row.outputs),
-    ...details,
-  });
+  return rows.map((row) =>
+    presentRun({
+      row,
+      inputs: listedValues(row.inputs),
+      outputs: row.outputs && listedValues(row.outputs),
+      pauses: byRun.get(row.run_id) ?? [],
+      retrying: retrying.get(row.run_id) ?? null,
+      nameOf,
+    }),
+  );
 }
 
 /** A run in the response of the inference operations. */
@@ -117,7 +104,7 @@ export async function viewInference(
   const open = pauses.filter(({ status }) => status === "waiting");
   const plan = row.current_node === null ? null : await plans.find(row);
   const nodeName = plan?.plan.nodes.find(({ id }) => id === row.current_node)?.name;
-  return presentInference({ row, outputs: await outputsOf({ db, blobs }, row), pauses: open, nodeName });
+  return presentInference(row, await outputsOf({ db, blobs }, row), open, nodeName);
 }
 
 /** The outputs of a run. An unfinished or failed run has the outputs made so far. */
@@ -125,4 +112,74 @@ async function outputsOf({ db, blobs }: Stores, row: RunRow): Promise<Readonly<R
   const written = row.outputs ? await fullValues(blobs, row.outputs) : {};
   if (row.state === "COMPLETED" || !hasStarted(row)) return written;
   return { ...(await db.org(row.org_id, (connection) => outputsSoFar(connection, row.run_id))), ...written };
+}
+
+/** Bytes of JSON that are kept of a shortened value. */
+const PREVIEW_BYTES = 256;
+/** Most bytes of JSON that one response loads; values beyond it are shortened. */
+const FULL_BYTES = 64 * 1024 * 1024;
+const SHORT_BYTES = 4 * 1024 * 1024;
+
+type Values<T> = Readonly<Record<string, T>>;
+
+/** Loads values. Values that are too long, or no longer in the blob store, are shortened. */
+function fullValues(blobs: BlobStore, values: Values<StoredValue>): Promise<Record<string, Json>> {
+  return load(blobs, values, Number.POSITIVE_INFINITY, FULL_BYTES);
+}
+
+/** The values, with long ones shortened. */
+export function shortValues(blobs: BlobStore, values: Values<StoredValue>): Promise<Record<string, Json>> {
+  return load(blobs, values, INLINE_VALUE_BYTES, SHORT_BYTES);
+}
+
+/** The values in the form that lists show. */
+function listedValues(values: Values<ListedValue>): Record<string, Json> {
+  return Object.fromEntries(
+    Object.entries(values).map(([id, value]) => {
+      if ("v" in value) return [id, value.v];
+      return [id, "cut" in value ? truncated(value.cut.size, value.cut.preview) : truncated(value.ref.size)];
+    }),
+  );
+}
+
+/** The placeholder for a value that is too long for the response. */
+function truncated(size: number, preview = ""): Json {
+  return { $truncated: true, size, preview };
+}
+
+// Loaded one by one, because a run may have a thousand inputs, and the process as many requests.
+async function load(
+  blobs: BlobStore,
+  values: Values<StoredValue>,
+  longest: number,
+  budget: number,
+): Promise<Record<string, Json>> {
+  const loaded: Array<[string, Json]> = [];
+  let left = budget;
+  for (const [id, value] of Object.entries(values)) {
+    if ("v" in value) {
+      loaded.push([id, value.v]);
+    } else if (value.ref.size <= longest && value.ref.size <= left) {
+      left -= value.ref.size;
+      loaded.push([id, await orTruncated(value.ref.size, loadValue(blobs, value))]);
+    } else {
+      loaded.push([id, await orTruncated(value.ref.size, previewOf(blobs, value.ref))]);
+    }
+  }
+  return Object.fromEntries(loaded);
+}
+
+async function orTruncated(size: number, value: Promise<Json>): Promise<Json> {
+  try {
+    return await value;
+  } catch (error) {
+    if (error instanceof BlobNotFound) return truncated(size);
+    throw error;
+  }
+}
+
+async function previewOf(blobs: BlobStore, ref: { readonly $blob: string; readonly size: number }): Promise<Json> {
+  const bytes = await readPart(blobs, ref.$blob, { start: 0, end: PREVIEW_BYTES - 1 });
+  // The cut may split a character; the rest of that character is dropped.
+  return truncated(ref.size, new TextDecoder().decode(bytes).replace(/(?<!\uFFFD)\uFFFD+$/, ""));
 }

@@ -6,31 +6,66 @@ import type { Principal } from "../../domain/accounts/principal.ts";
 import { notFound } from "../../domain/errors.ts";
 import { writesText } from "../../domain/flow/plan/streamed-outputs.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
-import { isTerminal } from "../../domain/runs/run.ts";
+import { isTerminal, RUN_STATES, RUN_TYPES } from "../../domain/runs/run.ts";
 import { listRuns } from "../../stores/runs/run-lists.ts";
 import { getRun, projectsOfRuns } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import type { HandlerDeps } from "../deps.ts";
-import { EVENT_STREAM, SSE_COMMENT, answerStream, serverSentEvent } from "../http/event-stream.ts";
-import { followEvents } from "./follow-events.ts";
-import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { created, operationsOf, linkTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { outputsByNode } from "./partial-outputs.ts";
-import { viewNodes } from "./node-run-views.ts";
-import { presentEventData, runEventSchema, runSchema, runWithNodesSchema } from "./run-presenter.ts";
-import { createRunBody, flowOf, requireFuture } from "./run-create-body.ts";
-import type { RunCreate } from "./run-create-body.ts";
 import type { NewRunIdentity } from "../../services/runs/resume-run.ts";
 import { partOfRun } from "../../services/runs/part-of-run.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
-import { runFilters } from "./run-filters.ts";
-import { DRAFT_IN_BODY, waitMs, waitSeconds } from "./run-request.ts";
-import { START_PROBLEMS, VERSION_PROBLEMS } from "../http/environment.ts";
 import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { freezeDraft } from "../../services/projects/drafts.ts";
 import { requireRun } from "../../services/runs/require-run.ts";
-import { viewListedRun, viewRun, withDetails } from "./run-views.ts";
+import { ENVIRONMENT_NAME } from "../../domain/projects/environments.ts";
+import { timeText } from "../../domain/timestamps.ts";
+import type { HandlerDeps } from "../deps.ts";
+import { EVENT_STREAM, SSE_COMMENT, answerStream, serverSentEvent } from "../http/event-stream.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { created, operationsOf, linkTo } from "../http/operation.ts";
+import { givenId, pathId, tag, userHandle } from "../http/schemas.ts";
+import { DRAFT_IN_BODY, waitMs, waitSeconds, START_PROBLEMS, VERSION_PROBLEMS } from "../http/run-request.ts";
+import { followEvents } from "./follow-run.ts";
+import { outputsByNode } from "./partial-outputs.ts";
+import { viewNodes } from "./node-run-presenter.ts";
+import { presentEventData, runEventSchema, runSchema, runWithNodesSchema } from "./run-presenter.ts";
+import { createRunBody, flowOf, requireFuture } from "./run-create-body.ts";
+import type { RunCreate } from "./run-create-body.ts";
+import { viewListedRuns, viewRun } from "./run-views.ts";
+
+/** Filters of runs, shared by the list and by run jobs. */
+export const runFilters = {
+  run_id: z
+    .array(givenId)
+    .min(1)
+    .max(100)
+    .optional()
+    .describe("Filter by one or more values. Repeat the parameter for several."),
+  project_id: givenId.optional(),
+  state: z
+    .array(z.enum(RUN_STATES))
+    .min(1)
+    .max(20)
+    .optional()
+    .describe("Filter by one or more values. Repeat the parameter for several."),
+  run_type: z.enum(RUN_TYPES).optional(),
+  environment: z
+    .string()
+    .regex(ENVIRONMENT_NAME)
+    .optional()
+    .describe("Only runs that used the version of this environment; runs of drafts and explicit versions have none."),
+  user_id: userHandle.optional(),
+  parent_run_id: z.uuid().optional(),
+  resumed_from: givenId.optional().describe("Only runs that resume this one or rerun it (bulk action `replay`)."),
+  tag: tag.optional(),
+  stuck: z
+    .boolean()
+    .optional()
+    .describe(
+      "`true` returns stuck runs: late to start, retrying a node for some time, or without recorded progress, while waiting for no approval, delay or child run. `false` returns the others.",
+    ),
+  created_after: timeText.optional().describe("RFC 3339 time; exclusive."),
+  created_before: timeText.optional().describe("RFC 3339 time; exclusive."),
+};
 
 export const runParams = z.object({ run_id: pathId("run") });
 export const RUN_LINKS = {
@@ -95,7 +130,7 @@ async function sourcesOf({ db }: HandlerDeps, principal: Principal, from: RunCre
   return runIds;
 }
 
-const define = operationsOf({ tag: "Runs", auth: "secret" });
+export const define = operationsOf({ tag: "Runs", auth: "secret" });
 
 /** `/v2/runs`: create, list and get. */
 export const runOperations = (settings: Config) => [
@@ -161,10 +196,10 @@ export const runOperations = (settings: Config) => [
           const rows = await reads.org(org_id, (connection) =>
             listRuns(connection, org_id, { ...filter, among }, keyset),
           );
-          return withDetails(reads, org_id, rows);
+          return viewListedRuns(reads, org_id, rows);
         },
-        idOf: ({ row }) => row.run_id,
-        present: viewListedRun,
+        idOf: ({ run_id }) => run_id,
+        present: (run) => run,
       });
     },
   }),
@@ -218,7 +253,7 @@ finishes it is only there.`,
         if (isTerminal(row.state) && after >= row.event_seq) return { status: 204 };
         const { plan } = await deps.plans.get(row);
         const follow = { after, withTexts: hasTexts(plan), signal: streamSignal() };
-        return answerStream(EVENT_STREAM, events(deps, runService, { ...row, streams: outputsByNode(plan) }, follow));
+        return answerStream(EVENT_STREAM, events(deps, { ...row, streams: outputsByNode(plan) }, follow));
       }
       if (query.wait_seconds > 0) row = await runService.settled(row, waitMs(config, query.wait_seconds), signal);
       const view = { ...(await viewRun(deps, row)), citations: Array.isArray(row.citations) ? row.citations : [] };
@@ -229,13 +264,12 @@ finishes it is only there.`,
 ];
 
 async function* events(
-  { db, config }: Pick<HandlerDeps, "db" | "config">,
-  { waiter, texts }: HandlerDeps["runService"],
+  { db, config, runService }: HandlerDeps,
   run: { readonly org_id: string; readonly run_id: string; readonly streams: ReturnType<typeof outputsByNode> },
   follow: Parameters<typeof followEvents>[2],
 ): AsyncGenerator<string, void> {
   const keepAliveMs = config.MILLRACE_STREAM_KEEP_ALIVE_MS;
-  for await (const event of followEvents({ db, waiter, texts, keepAliveMs }, run, follow)) {
+  for await (const event of followEvents({ db, ...runService, keepAliveMs }, run, follow)) {
     if (event === null) yield SSE_COMMENT;
     else {
       const { seq, type, at } = event;

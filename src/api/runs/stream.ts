@@ -1,20 +1,16 @@
 import { z } from "zod";
 import type { Config } from "../../config.ts";
-import { isSettled, isTerminal, RUN_STATES } from "../../domain/runs/run.ts";
+import { isSettled, RUN_STATES } from "../../domain/runs/run.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
+import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { EVENT_STREAM, NDJSON, SSE_COMMENT, answerStream, serverSentEvent } from "../http/event-stream.ts";
-import { callFlow, flowBody, flowParams, flowQuery } from "./flow-call.ts";
-import { followRun } from "./follow-run.ts";
-import { metadataAddress } from "./inference-answer.ts";
 import { operationsOf } from "../http/operation.ts";
-import { createFrames, partialOutputs } from "./partial-outputs.ts";
-import type { Frame } from "./partial-outputs.ts";
-import { inferenceSchema } from "./inference-presenter.ts";
-import type { InferenceView } from "./inference-presenter.ts";
-import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
-import { viewInference } from "./run-views.ts";
-import { START_PROBLEMS, VERSION_PROBLEMS } from "../http/environment.ts";
+import { START_PROBLEMS, VERSION_PROBLEMS } from "../http/run-request.ts";
+import { named } from "../http/schemas.ts";
+import { callFlow, flowBody, flowParams, flowQuery } from "./flow-call.ts";
+import { metadataAddress, inferenceSchema } from "./inference-presenter.ts";
+import { followFrames } from "./partial-outputs.ts";
 
 /** A comment that keeps a stream of lines, or of `data:` events, alive; readers skip it. */
 const EMPTY_LINE = "\n";
@@ -22,47 +18,32 @@ const EMPTY_LINE = "\n";
 /** JSON lines, `data:` lines only, or events with IDs. */
 type Framing = "lines" | "data" | "events";
 
-const frameSchema = inferenceSchema
-  .extend({
-    state: z
-      .enum(RUN_STATES)
-      .nullable()
-      .describe(
-        "State in which the run finished or paused. `null` in earlier frames, unless `states=true` requests every state.",
-      ),
-    reset: z.literal(true).optional().describe("`true` if each output in this frame starts again from the beginning."),
-  })
-  .meta({ id: "FlowRunFrame" });
+const frameSchema = named("FlowRunFrame", {
+  ...inferenceSchema.shape,
+  state: z
+    .enum(RUN_STATES)
+    .nullable()
+    .describe(
+      "State in which the run finished or paused. `null` in earlier frames, unless `states=true` requests every state.",
+    ),
+  reset: z.literal(true).optional().describe("`true` if each output in this frame starts again from the beginning."),
+});
 
 async function* frames(
   deps: HandlerDeps,
   row: RunRow,
   { framing, delta, states, signal }: { framing: Framing; delta: boolean; states: boolean; signal: AbortSignal },
 ): AsyncGenerator<string, void> {
-  const { db, config, plans } = deps;
-  const { waiter, texts } = deps.runService;
-  const keepAliveMs = config.MILLRACE_STREAM_KEEP_ALIVE_MS;
-  const framesOf = createFrames(delta);
-  const { plan } = await plans.get(row);
-  const partial = partialOutputs(plan, row);
-  const write = (at: RunRow, frame: Frame): string =>
-    framing === "lines"
-      ? `${JSON.stringify(frame)}\n`
-      : serverSentEvent(framing === "events" ? at.event_seq : null, null, frame);
-  let lastRow: RunRow | undefined;
-  let view: InferenceView | undefined;
-  for await (const next of followRun({ db, waiter, texts, keepAliveMs }, row, partial.paths, signal)) {
+  for await (const next of followFrames(deps, row, delta, signal)) {
     if (next === null) {
       yield framing === "events" ? SSE_COMMENT : EMPTY_LINE;
       continue;
     }
-    // Most frames differ only in one text.
-    if (!view || lastRow !== next.row) view = await viewInference(deps, next.row);
-    lastRow = next.row;
-    const state = states || isSettled(view.state) ? view.state : null;
-    const growing = isTerminal(next.row.state) ? {} : partial.of(next.texts);
-    for (const frame of framesOf({ ...view, state, outputs: { ...growing, ...view.outputs } }))
-      yield write(next.row, frame);
+    const state = states || isSettled(next.view.state) ? next.view.state : null;
+    for (const frame of next.frames.map((each) => ({ ...each, state })))
+      yield framing === "lines"
+        ? `${JSON.stringify(frame)}\n`
+        : serverSentEvent(framing === "events" ? next.row.event_seq : null, null, frame);
     // Someone has to decide first; then the client streams the run again.
     if (next.row.state === "PAUSED") return;
   }

@@ -18,7 +18,7 @@ import type { CalledRun } from "./flow-call.ts";
 import { followRun } from "./follow-run.ts";
 import { viewInference } from "./run-views.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import { metadataAddress } from "./inference-answer.ts";
+import { metadataAddress } from "./inference-presenter.ts";
 import type { InferenceView } from "./inference-presenter.ts";
 
 /** The result of an invalid tool call: text only. */
@@ -181,12 +181,7 @@ export async function* callEvents(
   const { db, runService, config } = deps;
   const { id, progressToken, gone, cancelled } = call;
   const { signal: waits, end } = limitedSignal([gone, cancelled], waitMs(deps, call));
-  const follow = {
-    db,
-    waiter: runService.waiter,
-    texts: runService.texts,
-    keepAliveMs: Math.min(config.MILLRACE_STREAM_KEEP_ALIVE_MS, PROGRESS_MS),
-  };
+  const follow = { db, ...runService, keepAliveMs: Math.min(config.MILLRACE_STREAM_KEEP_ALIVE_MS, PROGRESS_MS) };
   let row = run;
   let progress = -1;
   try {

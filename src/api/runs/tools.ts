@@ -1,6 +1,6 @@
-import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
+import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem } from "../../domain/errors.ts";
 import { asText } from "../../domain/providers/action.ts";
@@ -20,14 +20,15 @@ import {
   RpcRefused,
 } from "../../domain/runs/tool-protocol.ts";
 import { isUuid } from "../../domain/uuid.ts";
-import type { FlowTools, WantedTools } from "../../services/projects/flow-tools.ts";
 import { createFlowTools } from "../../services/projects/flow-tools.ts";
+import type { FlowTools, WantedTools } from "../../services/projects/flow-tools.ts";
 import { VERSION } from "../../version.ts";
 import { answerStream, EVENT_STREAM } from "../http/event-stream.ts";
 import { operationsOf } from "../http/operation.ts";
 import type { RequestContext } from "../http/operation.ts";
-import { requireOrigin } from "../http/require-origin.ts";
-import { environmentName, requirePublicEnvironment } from "../http/environment.ts";
+import { requireOrigin } from "../http/addresses.ts";
+import { environmentName, requirePublicEnvironment } from "../http/run-request.ts";
+import { givenId } from "../http/schemas.ts";
 import { beginCall, callEvents, settledCall } from "./tool-calls.ts";
 import type { ToolCall } from "./tool-calls.ts";
 
@@ -113,7 +114,7 @@ streams server-sent events to clients that accept them, with progress if request
 no session to delete.`,
     query: z.object({
       flow_id: z
-        .array(z.uuid().toLowerCase())
+        .array(givenId)
         .max(MAX_FLOWS)
         .optional()
         .describe("Only these flows. Repeat the parameter for several."),

@@ -13,6 +13,7 @@ import { unpackSkill } from "../../services/skills/unpack-skill.ts";
 import type { RequestContext } from "../http/operation.ts";
 import { isMultipart, readBody } from "../http/read-json.ts";
 import { readMultipart } from "../http/read-multipart.ts";
+import { namedStrict } from "../http/schemas.ts";
 
 export const ZIP = "application/zip";
 /** An uncompressed archive is longer than its files. */
@@ -28,27 +29,23 @@ const base64 = z
   .meta({ contentEncoding: "base64" });
 
 /** A skill as JSON: its SKILL.md is built from the first three fields. */
-export const skillBody = z
-  .strictObject({
-    name: skillName,
-    description: skillDescription.describe("What the skill does and when to use it."),
-    instructions: z.string().min(1).describe("Instructions in Markdown, without front matter."),
-    files: z
-      .array(z.strictObject({ path: z.string().min(1).max(MAX_PATH_CHARS), content_base64: base64 }))
-      .max(MAX_SKILL_FILES - 1)
-      .default([])
-      .describe("Files besides SKILL.md."),
-  })
-  .meta({ id: "SkillInput" });
+export const skillBody = namedStrict("SkillInput", {
+  name: skillName,
+  description: skillDescription.describe("What the skill does and when to use it."),
+  instructions: z.string().min(1).describe("Instructions in Markdown, without front matter."),
+  files: z
+    .array(z.strictObject({ path: z.string().min(1).max(MAX_PATH_CHARS), content_base64: base64 }))
+    .max(MAX_SKILL_FILES - 1)
+    .default([])
+    .describe("Files besides SKILL.md."),
+});
 
 /** A skill as files, or as an archive. */
-export const skillForm = z
-  .strictObject({
-    "files[]": z.array(z.file()).optional().describe("The files; the file name of each part is its path."),
-    files: z.array(z.file()).optional().describe("Same as `files[]`."),
-    file: z.file().optional().describe("A ZIP archive of the files."),
-  })
-  .meta({ id: "SkillUpload" });
+export const skillForm = namedStrict("SkillUpload", {
+  "files[]": z.array(z.file()).optional().describe("The files; the file name of each part is its path."),
+  files: z.array(z.file()).optional().describe("Same as `files[]`."),
+  file: z.file().optional().describe("A ZIP archive of the files."),
+});
 
 export const SKILL_EXAMPLES = {
   plain: {

@@ -4,25 +4,49 @@ import { readVersionName } from "../../domain/skills/reference.ts";
 import { openSkill } from "../../services/skills/load-skill.ts";
 import { createSkillVersion, requireSkill } from "../../services/skills/skills.ts";
 import { findSkillVersion, listSkillVersions } from "../../stores/skills/skills.ts";
+import type { SkillVersionRow } from "../../stores/skills/skills.ts";
+import type { ListedFile } from "../../domain/skills/bundle.ts";
 import { fileNameHeader } from "../http/file-name-header.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { created, operationsOf, linkTo } from "../http/operation.ts";
-import { pathId, pathSkillVersion } from "../http/path-id.ts";
-import {
-  presentFiles,
-  presentSkillVersion,
-  skillVersionSchema,
-  skillVersionWithFilesSchema,
-} from "./skill-presenter.ts";
+import { created, linkTo } from "../http/operation.ts";
+import { asDeclared, named, pathId, pathSkillVersion } from "../http/schemas.ts";
 import { SKILL_EXAMPLES, ZIP, readSkill, skillBody, skillForm } from "./skill-upload.ts";
-import { UPLOAD } from "./skills.ts";
+import { UPLOAD, contentHash, define } from "./skills.ts";
+
+const skillVersionSchema = named("SkillVersion", {
+  skill_id: z.uuid(),
+  version: z.int().min(1),
+  name: z.string(),
+  description: z.string(),
+  license: z.string().nullable(),
+  compatibility: z.string().nullable(),
+  metadata: z.record(z.string(), z.string()),
+  allowed_tools: z.array(z.string()),
+  file_count: z.int(),
+  size: z.int().describe("Total size of its files in bytes."),
+  content_hash: contentHash,
+  created_by: z.uuid().nullable().describe("ID of the user or API key."),
+  created_at: z.iso.datetime(),
+});
+
+const skillVersionWithFilesSchema = named("SkillVersionWithFiles", {
+  ...skillVersionSchema.shape,
+  instructions: z.string().describe("The Markdown of its SKILL.md, without the front matter."),
+  files: z.array(z.object({ path: z.string(), size: z.int(), sha256: z.string() })),
+});
+
+function presentSkillVersion(version: SkillVersionRow): z.infer<typeof skillVersionSchema> {
+  return asDeclared(skillVersionSchema, { ...version, file_count: version.files.length });
+}
+
+function presentFiles(files: readonly ListedFile[]): z.infer<typeof skillVersionWithFilesSchema>["files"] {
+  return files.map(({ path, size, sha256 }) => ({ path, size, sha256 }));
+}
 
 const PATH = "/v2/skills/{skill_id}/versions";
 const params = z.object({ skill_id: pathId("skill") });
 
 const LINKS = { get: linkTo("getSkillVersion", ["skill_id", "version"]) };
-
-const define = operationsOf({ tag: "Skills", auth: "secret" });
 
 /** `/v2/skills/{skill_id}/versions`: the versions of a skill. */
 export const skillVersionOperations = [

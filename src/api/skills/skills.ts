@@ -3,17 +3,44 @@ import { auditAs } from "../../services/audit/audit.ts";
 import { changeDefaultVersion, createSkill, deleteSkill, requireSkill } from "../../services/skills/skills.ts";
 import { listSkills } from "../../stores/skills/skills.ts";
 import type { SkillRow } from "../../stores/skills/skills.ts";
+import { listUsers } from "../../services/projects/flow-references.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linkTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { listUsers } from "../../services/projects/flow-references.ts";
-import { presentSkill, skillSchema, skillWithUsersSchema } from "./skill-presenter.ts";
+import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";
 import { SKILL_EXAMPLES, ZIP, readSkill, skillBody, skillForm } from "./skill-upload.ts";
+
+export const contentHash = z.string().describe("SHA-256 in hexadecimal digits of the paths and contents of its files.");
+
+const skillSchema = named("Skill", {
+  skill_id: z.uuid(),
+  name: z.string(),
+  description: z
+    .string()
+    .describe(
+      "What the skill does and when to use it. This field and the following ones are from the default version.",
+    ),
+  file_count: z.int(),
+  size: z.int().describe("Total size of its files in bytes."),
+  content_hash: contentHash,
+  latest_version: z.int().min(1),
+  default_version: z.int().min(1).describe("Version that flows use if they name none."),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
+
+const skillWithUsersSchema = named("SkillWithUsers", {
+  ...skillSchema.shape,
+  used_by: z
+    .array(z.object({ project_id: z.uuid(), name: z.string() }))
+    .describe("Up to 100 projects whose published flow uses the skill."),
+});
+
+export const presentSkill = (skill: SkillRow) => asDeclared(skillSchema, skill);
 
 const params = z.object({ skill_id: pathId("skill") });
 
-const changeBody = z.strictObject({ default_version: z.int().min(1).optional() }).meta({ id: "SkillChange" });
+const changeBody = namedStrict("SkillChange", { default_version: z.int().min(1).optional() });
 
 const LINKS = {
   getSkill: linkTo("getSkill", ["skill_id"]),
@@ -30,7 +57,7 @@ const auditOf = auditAs("skill", presentSkill);
 
 const toResponse = (skill: SkillRow) => tagged(presentSkill(skill), revisionTag(skill.revision));
 
-const define = operationsOf({ tag: "Skills", auth: "secret" });
+export const define = operationsOf({ tag: "Skills", auth: "secret" });
 
 /** `/v2/skills`: instructions and files for models. */
 export const skillOperations = [
@@ -123,9 +150,7 @@ export const skillOperations = [
     params,
     problems: ["in_use"],
     success: { 204: { description: "Deleted." } },
-    async handler({ params: { skill_id }, principal: { org_id }, audit }, deps) {
-      await deleteSkill(deps, org_id, skill_id, auditOf(audit, skill_id));
-      return { status: 204 };
-    },
+    handler: ({ params: { skill_id }, principal: { org_id }, audit }, deps) =>
+      deleteSkill(deps, org_id, skill_id, auditOf(audit, skill_id)),
   }),
 ];

@@ -7,7 +7,7 @@ import { carriesToken } from "../../platform/metrics-token.ts";
 import { createPayloadReader, UnreadablePayloadAt } from "../../services/system/read-payloads.ts";
 import type { PayloadCaller, RawPayload } from "../../services/system/read-payloads.ts";
 import { unauthorized } from "../auth/authenticate.ts";
-import { sessionSecret } from "../auth/session-cookie.ts";
+import { secretIn } from "../auth/session-cookie.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { operationsOf } from "../http/operation.ts";
 import type { RequestContext, RequestState } from "../http/operation.ts";
@@ -72,7 +72,7 @@ async function principalOf(ctx: RequestContext, { config, credentials }: Door) {
   const { authorization } = ctx.headers;
   const bearer = /^Bearer +(\S+)$/i.exec((authorization ?? "").slice(0, 4096))?.[1];
   if (authorization !== undefined) return bearer === undefined ? null : credentials.find(bearer);
-  const session = isFromUi(config, ctx) ? sessionSecret(config, ctx) : undefined;
+  const session = isFromUi(config, ctx) ? secretIn(config, ctx, "millrace_session") : undefined;
   return session === undefined ? null : credentials.findSession(session);
 }
 

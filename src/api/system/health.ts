@@ -3,26 +3,25 @@ import { Problem, notFound } from "../../domain/errors.ts";
 import { carriesToken } from "../../platform/metrics-token.ts";
 import { checkReadiness } from "../../platform/readiness.ts";
 import { operationsOf } from "../http/operation.ts";
+import { named } from "../http/schemas.ts";
 
-const healthSchema = z.object({ status: z.literal("ok") }).meta({ id: "Health" });
+const healthSchema = named("Health", { status: z.literal("ok") });
 const part = z.enum(["ok", "unavailable"]);
-const readinessSchema = z
-  .object({
-    status: z
-      .enum(["ready", "degraded", "unavailable"])
-      .describe(
-        "`ready`: requests are accepted; `degraded`: runs are accepted and start once Temporal is available again; `unavailable`: requests are not accepted.",
-      ),
-    postgres: part,
-    schema: part.describe("Whether the database has the tables, roles and policies this version needs."),
-    temporal: part,
-    advice: z
-      .string()
-      .optional()
-      .describe("What to do if Postgres responds but cannot be used, or if the process is stopping.")
-      .meta({ examples: ["Run `millrace migrate`."] }),
-  })
-  .meta({ id: "Readiness" });
+const readinessSchema = named("Readiness", {
+  status: z
+    .enum(["ready", "degraded", "unavailable"])
+    .describe(
+      "`ready`: requests are accepted; `degraded`: runs are accepted and start once Temporal is available again; `unavailable`: requests are not accepted.",
+    ),
+  postgres: part,
+  schema: part.describe("Whether the database has the tables, roles and policies this version needs."),
+  temporal: part,
+  advice: z
+    .string()
+    .optional()
+    .describe("What to do if Postgres responds but cannot be used, or if the process is stopping.")
+    .meta({ examples: ["Run `millrace migrate`."] }),
+});
 
 const STOPPING = "This process is stopping: send requests to another process.";
 

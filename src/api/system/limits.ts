@@ -2,51 +2,50 @@ import { z } from "zod";
 import type { Config } from "../../config.ts";
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES, MAX_WIDE_JSON_VALUES } from "../http/json-guard.ts";
 import { operationsOf } from "../http/operation.ts";
+import { named } from "../http/schemas.ts";
 import { MAX_PATH_CHARS, MAX_SKILL_BYTES, MAX_SKILL_FILES } from "../../domain/skills/bundle.ts";
 import { MAX_FRONT_MATTER_CHARS } from "../../domain/skills/front-matter.ts";
 import { MAX_SUBSCRIPTIONS } from "../../domain/webhooks/webhook.ts";
 
-const limitsSchema = z
-  .object({
-    json_body_bytes: z.int(),
-    run_body_bytes: z.int().describe("Maximum body of operations that take a run's inputs, in bytes."),
-    json_depth: z.int(),
-    json_values: z.int().describe("Maximum number of fields and items in one body."),
-    wide_json_values: z
-      .int()
-      .describe("Maximum number of fields and items in a body with a run's inputs, a flow or an import."),
-    upload_bytes: z.int(),
-    input_bytes: z.int().describe("Maximum size of one run input after decoding, in bytes."),
-    nodes_per_flow: z.int(),
-    iterations_per_run: z.int(),
-    sync_wait_seconds: z.number().describe("Maximum time an inference request waits for its run, in seconds."),
-    run_timeout_seconds: z.int().describe("Run timeout in seconds, if neither the flow nor the request sets one."),
-    max_run_timeout_seconds: z.int(),
-    requests_per_minute: z
-      .int()
-      .nullable()
-      .describe("Maximum requests per minute and credential; `null` means unlimited."),
-    concurrent_runs: z
-      .int()
-      .nullable()
-      .describe("Maximum unfinished runs per organisation, including paused runs; `null` means unlimited."),
-    webhook_subscriptions: z.int().describe("Maximum per organisation."),
-    triggers: z.int().describe("Maximum per organisation."),
-    schedule_seconds: z.int().describe("Shortest interval between two runs of a schedule, in seconds."),
-    event_retention_seconds: z.int().describe("How long events are kept for replays, in seconds."),
-    monitors: z.int().describe("Maximum number of monitors per organisation."),
-    evaluators_per_monitor: z.int(),
-    monitor_window_seconds: z.int().describe("Shortest window of an alert condition, in seconds."),
-    monitored_runs_per_hour: z.int().describe("Maximum sampled runs per monitor and hour."),
-    monitor_retention_days: z.int().describe("How long samples and statistics of monitors are kept, in days."),
-    skill_files: z.int().describe("Maximum number of files of a skill, including `SKILL.md`."),
-    skill_bytes: z.int().describe("Maximum total size of a skill's files, in bytes."),
-    skill_path_chars: z.int().describe("Maximum length of a file path within a skill, in characters."),
-    skill_front_matter_chars: z.int().describe("Maximum length of the front matter of `SKILL.md`, in characters."),
-    page_size: z.int(),
-    idempotency_seconds: z.int().describe("How long the response to an `Idempotency-Key` is kept, in seconds."),
-  })
-  .meta({ id: "Limits" });
+const limitsSchema = named("Limits", {
+  json_body_bytes: z.int(),
+  run_body_bytes: z.int().describe("Maximum body of operations that take a run's inputs, in bytes."),
+  json_depth: z.int(),
+  json_values: z.int().describe("Maximum number of fields and items in one body."),
+  wide_json_values: z
+    .int()
+    .describe("Maximum number of fields and items in a body with a run's inputs, a flow or an import."),
+  upload_bytes: z.int(),
+  input_bytes: z.int().describe("Maximum size of one run input after decoding, in bytes."),
+  nodes_per_flow: z.int(),
+  iterations_per_run: z.int(),
+  sync_wait_seconds: z.number().describe("Maximum time an inference request waits for its run, in seconds."),
+  run_timeout_seconds: z.int().describe("Run timeout in seconds, if neither the flow nor the request sets one."),
+  max_run_timeout_seconds: z.int(),
+  requests_per_minute: z
+    .int()
+    .nullable()
+    .describe("Maximum requests per minute and credential; `null` means unlimited."),
+  concurrent_runs: z
+    .int()
+    .nullable()
+    .describe("Maximum unfinished runs per organisation, including paused runs; `null` means unlimited."),
+  webhook_subscriptions: z.int().describe("Maximum per organisation."),
+  triggers: z.int().describe("Maximum per organisation."),
+  schedule_seconds: z.int().describe("Shortest interval between two runs of a schedule, in seconds."),
+  event_retention_seconds: z.int().describe("How long events are kept for replays, in seconds."),
+  monitors: z.int().describe("Maximum number of monitors per organisation."),
+  evaluators_per_monitor: z.int(),
+  monitor_window_seconds: z.int().describe("Shortest window of an alert condition, in seconds."),
+  monitored_runs_per_hour: z.int().describe("Maximum sampled runs per monitor and hour."),
+  monitor_retention_days: z.int().describe("How long samples and statistics of monitors are kept, in days."),
+  skill_files: z.int().describe("Maximum number of files of a skill, including `SKILL.md`."),
+  skill_bytes: z.int().describe("Maximum total size of a skill's files, in bytes."),
+  skill_path_chars: z.int().describe("Maximum length of a file path within a skill, in characters."),
+  skill_front_matter_chars: z.int().describe("Maximum length of the front matter of `SKILL.md`, in characters."),
+  page_size: z.int(),
+  idempotency_seconds: z.int().describe("How long the response to an `Idempotency-Key` is kept, in seconds."),
+});
 
 const limitsOf = (config: Config): z.infer<typeof limitsSchema> => ({
   json_body_bytes: config.MILLRACE_JSON_LIMIT_BYTES,

@@ -1,32 +1,27 @@
 import { z } from "zod";
 import type { QueueStats } from "../../temporal/queues.ts";
 import { operationsOf } from "../http/operation.ts";
+import { named } from "../http/schemas.ts";
 
 /** One process asks Temporal at most once in this time (ms), however many requests it gets. */
 const FRESH_MS = 2000;
 
-const queueSchema = z
-  .object({
-    queue: z
-      .enum(["runs", "nodes", "ingest", "background", "webhooks", "house"])
-      .describe(
-        "`runs`: flows; `nodes`: work of nodes; `ingest`: reading documents; `background`: long jobs; `webhooks`: deliveries; `house`: erasures and the deletion of expired data.",
-      ),
-    type: z.enum(["workflow", "activity"]),
-    workers: z.int().min(0).describe("Number of workers that asked for work in the last minutes."),
-    backlog: z
-      .int()
-      .min(0)
-      .nullable()
-      .describe("Number of tasks that wait for a worker; `null` if Temporal does not report it."),
-    backlog_age_seconds: z
-      .number()
-      .min(0)
-      .nullable()
-      .describe("How long the oldest task has been waiting, in seconds."),
-  })
-  .meta({ id: "TaskQueue" });
-const queuesSchema = z.object({ at: z.iso.datetime(), queues: z.array(queueSchema) }).meta({ id: "TaskQueues" });
+const queueSchema = named("TaskQueue", {
+  queue: z
+    .enum(["runs", "nodes", "ingest", "background", "webhooks", "house"])
+    .describe(
+      "`runs`: flows; `nodes`: work of nodes; `ingest`: reading documents; `background`: long jobs; `webhooks`: deliveries; `house`: erasures and the deletion of expired data.",
+    ),
+  type: z.enum(["workflow", "activity"]),
+  workers: z.int().min(0).describe("Number of workers that asked for work in the last minutes."),
+  backlog: z
+    .int()
+    .min(0)
+    .nullable()
+    .describe("Number of tasks that wait for a worker; `null` if Temporal does not report it."),
+  backlog_age_seconds: z.number().min(0).nullable().describe("How long the oldest task has been waiting, in seconds."),
+});
+const queuesSchema = named("TaskQueues", { at: z.iso.datetime(), queues: z.array(queueSchema) });
 
 const define = operationsOf({ tag: "Service", auth: "secret" }, ({ describeQueues }) => ({
   read: sharedFor(FRESH_MS, async () => ({

@@ -11,11 +11,10 @@ import { repeatFiring } from "../../services/triggers/receive.ts";
 import { requireTrigger } from "../../services/triggers/triggers.ts";
 import { findFiring, listFirings } from "../../stores/triggers/firings.ts";
 import type { FiringRow } from "../../stores/triggers/firings.ts";
-import { asDeclared } from "../http/as-declared.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf, linkTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { START_PROBLEMS } from "../http/environment.ts";
+import { asDeclared, named, pathId } from "../http/schemas.ts";
+import { START_PROBLEMS } from "../http/run-request.ts";
 
 const FIRINGS = "/v2/triggers/{id}/firings";
 const params = z.object({ id: pathId("trigger") });
@@ -23,32 +22,30 @@ const firingParams = params.extend({ firing_id: pathId("firing") });
 /** Longest payload in a list (characters), because a page holds up to 200 payloads. */
 const LISTED_PAYLOAD_CHARS = 16 * 1024;
 
-export const firingSchema = z
-  .object({
-    firing_id: z.uuid(),
-    trigger_id: z.uuid(),
-    state: z
-      .enum(FIRING_STATES)
-      .describe(
-        "`pending`: the run has not started yet; `started`: a run was started; `failed`: no run was started, see `error`.",
-      ),
-    error: z.string().nullable().describe("Why it failed, or what it is waiting for."),
-    payload: jsonObjectSchema
-      .nullable()
-      .describe(
-        `The value of \`payload\` in expressions. \`null\` if it is not stored: for a started firing of more than ${KEPT_PAYLOAD_CHARS} characters, and if the flow has \`settings.redact\`.`,
-      ),
-    payload_omitted: z
-      .boolean()
-      .describe(
-        `Whether this list omits the payload, because it has more than ${LISTED_PAYLOAD_CHARS} characters; get the firing to read it.`,
-      ),
-    repeat_of: z.uuid().nullable().describe("The firing that this one repeats."),
-    run_id: z.uuid().nullable().describe("The run that was started."),
-    run_state: z.enum(RUN_STATES).nullable().describe("State of the run; `null` if there is no run, or it was purged."),
-    created_at: z.iso.datetime(),
-  })
-  .meta({ id: "TriggerFiring" });
+export const firingSchema = named("TriggerFiring", {
+  firing_id: z.uuid(),
+  trigger_id: z.uuid(),
+  state: z
+    .enum(FIRING_STATES)
+    .describe(
+      "`pending`: the run has not started yet; `started`: a run was started; `failed`: no run was started, see `error`.",
+    ),
+  error: z.string().nullable().describe("Why it failed, or what it is waiting for."),
+  payload: jsonObjectSchema
+    .nullable()
+    .describe(
+      `The value of \`payload\` in expressions. \`null\` if it is not stored: for a started firing of more than ${KEPT_PAYLOAD_CHARS} characters, and if the flow has \`settings.redact\`.`,
+    ),
+  payload_omitted: z
+    .boolean()
+    .describe(
+      `Whether this list omits the payload, because it has more than ${LISTED_PAYLOAD_CHARS} characters; get the firing to read it.`,
+    ),
+  repeat_of: z.uuid().nullable().describe("The firing that this one repeats."),
+  run_id: z.uuid().nullable().describe("The run that was started."),
+  run_state: z.enum(RUN_STATES).nullable().describe("State of the run; `null` if there is no run, or it was purged."),
+  created_at: z.iso.datetime(),
+});
 
 function present(firing: FiringRow, reader: Principal, isListed: boolean): z.infer<typeof firingSchema> {
   const { run_id, state, payload, run_state } = firing;
@@ -115,7 +112,7 @@ export const firingOperations = [
     success: {
       202: {
         description: "The run was accepted.",
-        schema: z.object({ firing_id: z.uuid(), run_id: z.uuid() }).meta({ id: "TriggerFiringRepeated" }),
+        schema: named("TriggerFiringRepeated", { firing_id: z.uuid(), run_id: z.uuid() }),
         headers: { Location: "URL of the run." },
         links: { get: linkTo("getRun", ["run_id"]) },
       },

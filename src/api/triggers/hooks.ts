@@ -9,12 +9,13 @@ import { findTriggerByAddress } from "../../stores/triggers/triggers.ts";
 import type { TriggerOf } from "../../stores/triggers/triggers.ts";
 import { operationsOf } from "../http/operation.ts";
 import { createRateLimiter } from "../../services/rate-limiter.ts";
-import { START_PROBLEMS } from "../http/environment.ts";
+import { START_PROBLEMS } from "../http/run-request.ts";
 import type { IncomingMessage } from "node:http";
 import { isUtf8 } from "node:buffer";
 import type { Json } from "../../domain/json.ts";
 import { MAX_JSON_VALUES, MAX_WIDE_JSON_VALUES, unstorableIssue } from "../http/json-guard.ts";
 import { checkEncoding, mediaType, readBytes, readJson } from "../http/read-json.ts";
+import { named } from "../http/schemas.ts";
 
 const FORM = "application/x-www-form-urlencoded";
 const TEXT = /^(?:text\/[\w.+-]+|application\/(?:xml|[\w.+-]+\+xml))$/;
@@ -129,7 +130,7 @@ export const hookOperations = [
     ],
     success: {
       200: { description: "The challenge of the verification request.", content: { "text/plain": z.string() } },
-      202: { description: "The run was accepted.", schema: z.object({ run_id: z.uuid() }).meta({ id: "RunAccepted" }) },
+      202: { description: "The run was accepted.", schema: named("RunAccepted", { run_id: z.uuid() }) },
     },
     async handler({ params: { token }, ctx }, { triggerAt, challengeFor, starting, secrets }) {
       const trigger = await triggerAt(token);

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { asIn, asViewer, keyOf, visibleProjects } from "../../domain/accounts/principal.ts";
+import { asIn, asViewer, keyOf, visibleProjects, seesSecrets } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { ValidationProblem, invalid } from "../../domain/errors.ts";
 import { checkCel } from "../../domain/flow/expressions/cel/cel.ts";
 import { jsonObjectSchema } from "../../domain/json-schema.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { patchOf } from "../../domain/patch.ts";
-import { TRIGGER_TYPES, findTriggerType } from "../../domain/triggers/trigger.ts";
+import { TRIGGER_TYPES, findTriggerType, TRIGGER_KINDS } from "../../domain/triggers/trigger.ts";
 import type { TriggerType } from "../../domain/triggers/trigger.ts";
 import { testTrigger } from "../../services/triggers/start-run.ts";
 import {
@@ -18,23 +18,65 @@ import {
 } from "../../services/triggers/triggers.ts";
 import { listTriggers } from "../../stores/triggers/triggers.ts";
 import type { TriggerDetail, TriggerRow } from "../../stores/triggers/triggers.ts";
-import type { HandlerDeps } from "../deps.ts";
-import { baseUrl } from "../http/base-url.ts";
-import { ETAG, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { toValidationIssues } from "../../domain/issues.ts";
+import { PRODUCTION } from "../../domain/projects/environments.ts";
+import type { Audit, RowAudit } from "../../services/audit/audit.ts";
+import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
+import type { HandlerDeps } from "../deps.ts";
+import { baseUrl } from "../http/addresses.ts";
+import { ETAG, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf, linkTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
-import { PRODUCTION } from "../../domain/projects/environments.ts";
-import { environmentName } from "../http/environment.ts";
-import {
-  createdTriggerSchema,
-  presentTrigger,
-  presentTriggerSettings,
-  triggerDetailSchema,
-  triggerSchema,
-} from "./trigger-presenter.ts";
-import type { Audit, RowAudit } from "../../services/audit/audit.ts";
+import { asDeclared, givenId, named, namedStrict, pathId } from "../http/schemas.ts";
+import { environmentName } from "../http/run-request.ts";
+
+const settingsSchema = z.object({
+  id: z.uuid(),
+  project_id: z.uuid(),
+  environment: z.string().describe("The environment whose version and connections the runs use."),
+  provider_id: z.string(),
+  trigger_id: z.string(),
+  kind: z.enum(TRIGGER_KINDS),
+  config: jsonObjectSchema.describe("Settings of the trigger, without its secret."),
+  inputs: z.record(z.string(), z.string()),
+  enabled: z.boolean(),
+});
+
+const triggerSchema = named("ProjectTrigger", {
+  ...settingsSchema.shape,
+  last_fired_at: z.iso.datetime().nullable(),
+  last_run_id: z.uuid().nullable(),
+  last_error: z.string().nullable().describe("Why it started no run the last time it fired."),
+  last_error_at: z.iso.datetime().nullable(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
+
+const triggerDetailSchema = named("ProjectTriggerShown", {
+  ...triggerSchema.shape,
+  next_times: z
+    .array(z.iso.datetime())
+    .nullable()
+    .describe(
+      "The next times a schedule fires, up to five. `null` for other triggers, or if Temporal does not report them.",
+    ),
+  warnings: z.array(z.string()).describe("Parts of the schedule that may not mean what the author intended."),
+});
+
+export const createdTriggerSchema = named("ProjectTriggerCreated", {
+  ...triggerDetailSchema.shape,
+  address: z.string().nullable().describe("URL of an inbound webhook. Copy it now. You cannot see it again."),
+});
+
+/** The settings of a trigger. */
+function presentTriggerSettings(trigger: Omit<TriggerRow, "secret">, reader: Principal) {
+  const config = trigger.config as JsonObject;
+  return asDeclared(settingsSchema, { ...trigger, config: seesSecrets(reader) ? config : maskLiterals(config) });
+}
+
+function presentTrigger(trigger: TriggerDetail, reader: Principal): z.infer<typeof triggerSchema> {
+  return asDeclared(triggerSchema, { ...trigger, ...presentTriggerSettings(trigger, reader) });
+}
 
 const MAX_INPUTS = 50;
 const params = z.object({ id: pathId("trigger") });
@@ -57,25 +99,21 @@ const config = jsonObjectSchema.describe("Settings that match the trigger's `con
 
 const triggerEnvironment = environmentName.describe("The environment whose version and connections the runs use.");
 
-const createBody = z
-  .strictObject({
-    project_id: z.uuid().toLowerCase().describe("The project whose flow is run."),
-    environment: triggerEnvironment.default(PRODUCTION),
-    provider_id: z.string().max(100),
-    trigger_id: z.string().max(100).describe("ID of the provider's trigger."),
-    config: config.default({}),
-    inputs: inputs.default({}),
-    enabled: z.boolean().default(true),
-  })
-  .meta({ id: "ProjectTriggerCreate" });
-const changeBody = z
-  .strictObject({
-    config: config.optional(),
-    inputs: patchOf(inputs).optional(),
-    environment: triggerEnvironment.optional(),
-    enabled: z.boolean().optional(),
-  })
-  .meta({ id: "ProjectTriggerChange" });
+const createBody = namedStrict("ProjectTriggerCreate", {
+  project_id: givenId.describe("The project whose flow is run."),
+  environment: triggerEnvironment.default(PRODUCTION),
+  provider_id: z.string().max(100),
+  trigger_id: z.string().max(100).describe("ID of the provider's trigger."),
+  config: config.default({}),
+  inputs: inputs.default({}),
+  enabled: z.boolean().default(true),
+});
+const changeBody = namedStrict("ProjectTriggerChange", {
+  config: config.optional(),
+  inputs: patchOf(inputs).optional(),
+  environment: triggerEnvironment.optional(),
+  enabled: z.boolean().optional(),
+});
 
 const PROJECT = "0197f0a0-0000-7000-8000-000000000000";
 
@@ -173,7 +211,7 @@ export const triggerOperations = [
     route: "GET /v2/triggers",
     summary: "List triggers",
     description: "Lists triggers, newest first. Disabled triggers are included.",
-    query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional() }),
+    query: listQuery.extend({ project_id: givenId.optional() }),
     success: { 200: { description: "A page of triggers.", schema: pageOf(triggerSchema) } },
     async handler({ query, principal }, { reads }) {
       const { org_id } = principal;
@@ -233,16 +271,16 @@ export const triggerOperations = [
     description:
       "Starts a run with the given payload, or a sample. Works for disabled triggers. Returns 422 if the expressions or the flow reject the payload.",
     params,
-    body: z
-      .strictObject({ payload: jsonObjectSchema.optional().describe("The value of `payload` in expressions.") })
-      .meta({ id: "ProjectTriggerTest" }),
+    body: namedStrict("ProjectTriggerTest", {
+      payload: jsonObjectSchema.optional().describe("The value of `payload` in expressions."),
+    }),
     idempotent: true,
     examples: { sample: {}, own: { payload: { body: { order: { id: 17 } }, headers: {}, query: {} } } },
     problems: ["too_many_concurrent_runs", "quota_exceeded", "service_unavailable"],
     success: {
       202: {
         description: "The run was accepted.",
-        schema: z.object({ run_id: z.uuid(), payload: jsonObjectSchema }).meta({ id: "ProjectTriggerTested" }),
+        schema: named("ProjectTriggerTested", { run_id: z.uuid(), payload: jsonObjectSchema }),
         headers: { Location: "URL of the run." },
       },
     },
@@ -260,10 +298,8 @@ export const triggerOperations = [
     description: "Deletes the trigger. It starts no more runs; its runs in progress continue.",
     params,
     success: { 204: { description: "Deleted." } },
-    async handler({ params: { id }, principal, audit }, deps) {
-      await deleteTrigger(deps, principal.org_id, id, auditOf(audit, id, principal));
-      return { status: 204 };
-    },
+    handler: ({ params: { id }, principal, audit }, deps) =>
+      deleteTrigger(deps, principal.org_id, id, auditOf(audit, id, principal)),
   }),
 ];
 

@@ -5,64 +5,59 @@ import type { Principal } from "../../domain/accounts/principal.ts";
 import { maskAddress } from "../../platform/logging/literal-secrets.ts";
 import { MASK } from "../../platform/logging/redaction.ts";
 import type { WebhookSubscription } from "../../stores/webhooks/subscriptions.ts";
-import { asDeclared } from "../http/as-declared.ts";
+import { asDeclared, named } from "../http/schemas.ts";
 
-export const webhookSubscriptionSchema = z
-  .object({
-    subscription_id: z.uuid(),
-    url: z.string().describe("URL that events are sent to. Viewers see it without the values of its query parameters."),
-    events: z.array(z.string()).describe("Event types, `prefix.*`, or `*` for all."),
-    filter: z
-      .object({ project_id: z.array(z.uuid()) })
-      .nullable()
-      .describe("Only events of these projects. `null` means all events, also events without a project."),
-    description: z.string(),
-    headers: z
-      .record(z.string(), z.string())
-      .describe("Headers sent with each event. Their values are never returned."),
-    status: z.enum(SUBSCRIPTION_STATUSES),
-    disabled_reason: z
-      .enum(DISABLED_REASONS)
-      .nullable()
-      .describe(
-        "`failing`: every attempt failed for a long time; `gone`: the receiver returned 410; `manual`: disabled on request.",
-      ),
-    disabled_at: z.iso.datetime().nullable(),
-    failing_since: z.iso
-      .datetime()
-      .nullable()
-      .describe("Time since which every attempt has failed; `null` if the last one succeeded."),
-    failed_attempts: z.int().describe("Number of failed attempts since the last success."),
-    last_success_at: z.iso
-      .datetime()
-      .nullable()
-      .describe("Time of the last successful delivery, accurate to a few seconds."),
-    last_failure_at: z.iso.datetime().nullable(),
-    previous_secret_expires_at: z.iso
-      .datetime()
-      .nullable()
-      .describe("Until this time deliveries are also signed with the secret from before the last rotation."),
-    created_at: z.iso.datetime(),
-    updated_at: z.iso.datetime(),
-  })
-  .meta({ id: "WebhookSubscription" });
+export const webhookSubscriptionSchema = named("WebhookSubscription", {
+  subscription_id: z.uuid(),
+  url: z.string().describe("URL that events are sent to. Viewers see it without the values of its query parameters."),
+  events: z.array(z.string()).describe("Event types, `prefix.*`, or `*` for all."),
+  filter: z
+    .object({ project_id: z.array(z.uuid()) })
+    .nullable()
+    .describe("Only events of these projects. `null` means all events, also events without a project."),
+  description: z.string(),
+  headers: z.record(z.string(), z.string()).describe("Headers sent with each event. Their values are never returned."),
+  status: z.enum(SUBSCRIPTION_STATUSES),
+  disabled_reason: z
+    .enum(DISABLED_REASONS)
+    .nullable()
+    .describe(
+      "`failing`: every attempt failed for a long time; `gone`: the receiver returned 410; `manual`: disabled on request.",
+    ),
+  disabled_at: z.iso.datetime().nullable(),
+  failing_since: z.iso
+    .datetime()
+    .nullable()
+    .describe("Time since which every attempt has failed; `null` if the last one succeeded."),
+  failed_attempts: z.int().describe("Number of failed attempts since the last success."),
+  last_success_at: z.iso
+    .datetime()
+    .nullable()
+    .describe("Time of the last successful delivery, accurate to a few seconds."),
+  last_failure_at: z.iso.datetime().nullable(),
+  previous_secret_expires_at: z.iso
+    .datetime()
+    .nullable()
+    .describe("Until this time deliveries are also signed with the secret from before the last rotation."),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
 
 const secret = z.string().describe("Signs the deliveries (Standard Webhooks). Only this response contains it.");
 
-export const newWebhookSubscriptionSchema = webhookSubscriptionSchema
-  .extend({ secret })
-  .meta({ id: "NewWebhookSubscription" });
+export const newWebhookSubscriptionSchema = named("NewWebhookSubscription", {
+  ...webhookSubscriptionSchema.shape,
+  secret,
+});
 
-export const webhookSecretSchema = z
-  .object({
-    subscription_id: z.uuid(),
-    secret,
-    previous_secret_expires_at: z.iso
-      .datetime()
-      .nullable()
-      .describe("Until this time deliveries are also signed with the previous secret."),
-  })
-  .meta({ id: "WebhookSecret" });
+export const webhookSecretSchema = named("WebhookSecret", {
+  subscription_id: z.uuid(),
+  secret,
+  previous_secret_expires_at: z.iso
+    .datetime()
+    .nullable()
+    .describe("Until this time deliveries are also signed with the previous secret."),
+});
 
 export function presentSubscription(
   subscription: WebhookSubscription,

@@ -30,7 +30,7 @@ import type { HandlerDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linkTo } from "../http/operation.ts";
-import { pathId } from "../http/path-id.ts";
+import { pathId } from "../http/schemas.ts";
 import {
   newWebhookSubscriptionSchema,
   auditedAs,
@@ -84,7 +84,7 @@ async function requireReachable(
   if (issues.length > 0) throw new ValidationProblem(issues);
 }
 
-const define = operationsOf({ tag: "Webhooks", auth: "secret" });
+export const define = operationsOf({ tag: "Webhooks", auth: "secret" });
 
 /** `/v2/webhooks/subscriptions`: who receives events. Only admins change them, because they send events out of the installation. */
 export const webhookSubscriptionOperations = [
@@ -252,7 +252,6 @@ export const webhookSubscriptionOperations = [
         await deleteSubscription(connection, subscription_id);
         await recordDeleted(connection, { audit, ...auditedAs(subscription_id, principal) }, found);
       });
-      return { status: 204 };
     },
   }),
   define({

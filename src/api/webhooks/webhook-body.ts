@@ -8,6 +8,7 @@ import { FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import { outboundHeaders, outboundUrl } from "../../platform/fetch/guarded-fetch-request.ts";
 import { unknownProjects } from "../../services/projects/projects.ts";
 import type { Database } from "../../stores/db.ts";
+import { givenId, namedStrict } from "../http/schemas.ts";
 
 /** The form of a receiver's address. The guarded fetch decides whether it may be called. */
 const receiverUrl = z
@@ -39,7 +40,7 @@ export const eventPatterns = z
   .describe("Event types, `prefix.*`, or `*` for all.");
 
 const projectFilter = z
-  .strictObject({ project_id: z.array(z.uuid().toLowerCase()).min(1).max(100) })
+  .strictObject({ project_id: z.array(givenId).min(1).max(100) })
   .describe("Only events of these projects. If omitted, all events, also events without a project.");
 
 function checkHeaders(headers: Readonly<Record<string, string>>, context: z.core.$RefinementCtx): void {
@@ -68,33 +69,29 @@ export const sentHeaders = z
 
 const description = z.string().max(1000);
 
-export const createBody = z
-  .strictObject({
-    url: receiverUrl,
-    events: eventPatterns,
-    filter: projectFilter.nullish(),
-    description: description.default(""),
-    headers: sentHeaders.nullish(),
-  })
-  .meta({ id: "WebhookSubscriptionCreate" });
+export const createBody = namedStrict("WebhookSubscriptionCreate", {
+  url: receiverUrl,
+  events: eventPatterns,
+  filter: projectFilter.nullish(),
+  description: description.default(""),
+  headers: sentHeaders.nullish(),
+});
 
-export const changeBody = z
-  .strictObject({
-    url: receiverUrl.optional(),
-    events: eventPatterns.optional(),
-    filter: patchOf(projectFilter).nullish().describe("Replaces the filter; `null` clears it."),
-    description: description.optional(),
-    headers: patchOf(sentHeaders)
-      // Whether all of them together are too many is checked later.
-      .superRefine((headers, context) => checkHeaders(withoutNulls(headers), context))
-      .nullish()
-      .describe("`null` for a header deletes it; `null` for the whole field deletes all headers."),
-    status: z
-      .enum(SUBSCRIPTION_STATUSES)
-      .optional()
-      .describe("`disabled` stops pending deliveries. After you enable it again, a replay sends them."),
-  })
-  .meta({ id: "WebhookSubscriptionChange" });
+export const changeBody = namedStrict("WebhookSubscriptionChange", {
+  url: receiverUrl.optional(),
+  events: eventPatterns.optional(),
+  filter: patchOf(projectFilter).nullish().describe("Replaces the filter; `null` clears it."),
+  description: description.optional(),
+  headers: patchOf(sentHeaders)
+    // Whether all of them together are too many is checked later.
+    .superRefine((headers, context) => checkHeaders(withoutNulls(headers), context))
+    .nullish()
+    .describe("`null` for a header deletes it; `null` for the whole field deletes all headers."),
+  status: z
+    .enum(SUBSCRIPTION_STATUSES)
+    .optional()
+    .describe("`disabled` stops pending deliveries. After you enable it again, a replay sends them."),
+});
 
 function withoutNulls(headers: Readonly<Record<string, string | null | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value == null ? [] : [[name, value]])));

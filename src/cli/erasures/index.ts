@@ -3,12 +3,11 @@ import type { Command } from "@commander-js/extra-typings";
 import type { ErasureView } from "../../api/erasures/erasures.ts";
 import { CommandFailure } from "../failure.ts";
 import { requireProject } from "../flow-file.ts";
-import { untilInterrupted } from "../interrupted.ts";
+import { untilInterrupted, createProgress } from "../terminal.ts";
 import { addList } from "../listing.ts";
 import type { ApiClient } from "../api-client.ts";
 import { apiCommand, openApi, show, table } from "../options.ts";
-import type { AddCommands, ApiOptions } from "../options.ts";
-import { createProgress } from "../progress.ts";
+import type { ApiOptions } from "../options.ts";
 import { invocation } from "../shell.ts";
 import { readId } from "../values.ts";
 
@@ -21,11 +20,8 @@ const WAIT = "wait until the erasure is complete";
 /** Time between two polls of an erasure, which takes at least ten seconds, because for that long nothing new may be found. */
 const LOOK_MS = 1000;
 
-/** The commands of erasures. */
-export const erasures: AddCommands = [addErasureCommands];
-
 /** `erasures start|show|list`: erasure of all data of an end user. */
-function addErasureCommands(program: Command): void {
+export function addErasureCommands(program: Command): void {
   const erasures = program.command("erasures").description("erase all data of an end user");
   apiCommand(erasures, "start", "erase all data of a user permanently")
     .argument("<user_id>", "the `user_id` of runs, documents and conversations; must match exactly")

@@ -1,4 +1,5 @@
-import type { ExperimentRowView, ExperimentView, StatusView } from "../../api/evals/experiment-presenter.ts";
+import type { ExperimentView } from "../../api/evals/experiments.ts";
+import type { ExperimentRowView, StatusView } from "../../api/evals/experiment-results.ts";
 import type { ApiClient } from "../api-client.ts";
 import { itemsOf } from "../listing.ts";
 

@@ -2,17 +2,16 @@ import { access, constants, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "@commander-js/extra-typings";
-import type { ExperimentView, StatusView } from "../../api/evals/experiment-presenter.ts";
+import type { ExperimentView } from "../../api/evals/experiments.ts";
+import type { StatusView } from "../../api/evals/experiment-results.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import type { ApiClient } from "../api-client.ts";
 import { createFromFile, readEvalFile } from "./eval-file.ts";
 import { junitOf } from "./eval-junit.ts";
 import { CommandFailure } from "../failure.ts";
 import { apiCommand, openApi, show, table } from "../options.ts";
-import type { AddCommands } from "../options.ts";
 import { invocation } from "../shell.ts";
-import { styled } from "../styled.ts";
-import { untilInterrupted } from "../interrupted.ts";
+import { styled, untilInterrupted } from "../terminal.ts";
 
 /** Without gates a pipeline would succeed whatever the scores are. */
 const NOTHING_GATED =
@@ -21,11 +20,8 @@ const NOTHING_GATED =
 const POLL_MS = 500;
 const ACTIVE = ["QUEUED", "RUNNING"];
 
-/** The commands of evals. */
-export const evals: AddCommands = [addEvalCommands];
-
 /** `eval run`. */
-function addEvalCommands(program: Command): void {
+export function addEvalCommands(program: Command): void {
   const evals = program.command("eval").description("experiments: run a flow on a dataset and score it");
   apiCommand(
     evals,

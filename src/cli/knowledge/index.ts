@@ -5,10 +5,8 @@ import type { KnowledgeAnswer, KnowledgeResult } from "../../domain/knowledge/qu
 import type { presentKnowledgeBase } from "../../api/knowledge/knowledge-base-presenter.ts";
 import { addDelete, addList } from "../listing.ts";
 import { apiCommand, openApi, show } from "../options.ts";
-import type { AddCommands } from "../options.ts";
-import { plainText } from "../plain-text.ts";
+import { plainText, styled } from "../terminal.ts";
 import { invocation } from "../shell.ts";
-import { styled } from "../styled.ts";
 import { addDocumentCommands } from "./knowledge-documents.ts";
 import { readId, readNumber } from "../values.ts";
 
@@ -16,11 +14,8 @@ type KnowledgeBase = ReturnType<typeof presentKnowledgeBase>;
 
 const PATH = "/v2/knowledge-bases";
 
-/** The commands of knowledge bases. */
-export const knowledge: AddCommands = [addKnowledgeCommands];
-
 /** `kb create|list|delete|add|documents|remove|sync|query`. */
-function addKnowledgeCommands(program: Command): void {
+export function addKnowledgeCommands(program: Command): void {
   const kb = program.command("kb").description("create, sync and search knowledge bases");
 
   apiCommand(kb, "create", "create a knowledge base")

@@ -4,15 +4,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Option } from "@commander-js/extra-typings";
 import type { Command } from "@commander-js/extra-typings";
 import { eachAtOnce } from "../../platform/at-once.ts";
-import type { ResourceView } from "../../api/knowledge/resource-presenter.ts";
-import type { presentSync } from "../../api/knowledge/sync-presenter.ts";
+import type { ResourceView } from "../../api/knowledge/resource-schemas.ts";
+import type { presentSync } from "../../api/knowledge/syncs.ts";
 import { ApiRefusal } from "../api-client.ts";
 import type { ApiClient } from "../api-client.ts";
 import { CommandFailure } from "../failure.ts";
 import { newest, showTable } from "../listing.ts";
 import { apiCommand, openApi, show } from "../options.ts";
-import { createProgress } from "../progress.ts";
-import { plainText } from "../plain-text.ts";
+import { createProgress, plainText } from "../terminal.ts";
 import { openUploadFile } from "../upload-file.ts";
 import { readId } from "../values.ts";
 

@@ -3,12 +3,11 @@ import { Argument, InvalidArgumentError, Option } from "@commander-js/extra-typi
 import type { Command, OptionValues } from "@commander-js/extra-typings";
 import { PAGE_KINDS, PAGE_STATUSES, pageRates } from "../../domain/pages/page.ts";
 import type { PageRates } from "../../domain/pages/page.ts";
-import type { PageView } from "../../api/pages/page-presenter.ts";
+import type { PageView } from "../../api/pages/pages.ts";
 import { CommandFailure } from "../failure.ts";
 import { requireProject } from "../flow-file.ts";
 import { newest, showTable } from "../listing.ts";
 import { apiCommand, openApi, show } from "../options.ts";
-import type { AddCommands } from "../options.ts";
 import { readId, readTime } from "../values.ts";
 
 interface Settings {
@@ -27,11 +26,8 @@ interface Settings {
 const PROJECT = ["<project>", "project name or ID"] as const;
 const pathOf = (projectId: string): string => `/v2/projects/${projectId}/pages`;
 
-/** The commands of published pages. */
-export const pages: AddCommands = [addPageCommands];
-
 /** `pages publish|list|change|revoke`: pages for people without an account. */
-function addPageCommands(program: Command): void {
+export function addPageCommands(program: Command): void {
   const pages = program.command("pages").description("publish a flow as a page for people without an account");
   const page = ["<page>", "page ID", readId("a page", "pages list <project>")] as const;
 

@@ -5,7 +5,7 @@ import { CommandFailure } from "../failure.ts";
 import { requireProject } from "../flow-file.ts";
 import { showTable } from "../listing.ts";
 import { apiCommand, openApi, show } from "../options.ts";
-import { plainText } from "../plain-text.ts";
+import { plainText } from "../terminal.ts";
 
 type Environment = ReturnType<typeof presentEnvironment>;
 type Review = ReturnType<typeof presentReview>;

@@ -1,7 +1,7 @@
 import type { Command } from "@commander-js/extra-typings";
-import type { DocumentView } from "../../api/documents/document-presenter.ts";
+import type { DocumentView } from "../../api/documents/documents.ts";
 import type { FlowValidation } from "../../domain/flow/validate/validate.ts";
-import type { presentProject } from "../../api/projects/project-presenter.ts";
+import type { presentProject } from "../../api/projects/projects.ts";
 import { CommandFailure } from "../failure.ts";
 import type { ApiClient } from "../api-client.ts";
 import type { DevState } from "../dev-state.ts";
@@ -9,7 +9,7 @@ import { deployFlow, findProject, readFlowFile, requireProject, resolveNames } f
 import { addDelete, addList, newest, showTable } from "../listing.ts";
 import { addMemberCommands } from "./member-commands.ts";
 import { apiCommand, openApi, organisationOf, show } from "../options.ts";
-import { plainText } from "../plain-text.ts";
+import { plainText } from "../terminal.ts";
 
 type Project = ReturnType<typeof presentProject>;
 

@@ -5,16 +5,16 @@ import type { Command } from "@commander-js/extra-typings";
 import type { z } from "zod";
 import type { JsonObject } from "../../domain/json.ts";
 import { CONNECTION_SCHEMES } from "../../domain/providers/connection.ts";
-import type { presentActionRun } from "../../api/providers/action-run-presenter.ts";
-import type { presentConnection } from "../../api/providers/connection-presenter.ts";
+import type { presentActionRun } from "../../api/providers/action-runs.ts";
+import type { presentConnection } from "../../api/providers/connections.ts";
 import type { importedSchema } from "../../api/providers/imports.ts";
 import type { ImportPreview } from "../../domain/providers/jobs.ts";
-import type { presentProvider } from "../../api/providers/provider-presenter.ts";
+import type { presentProvider } from "../../api/providers/providers.ts";
 import { CommandFailure } from "../failure.ts";
 import { addDelete, addList } from "../listing.ts";
 import { apiCommand, openApi, show } from "../options.ts";
-import type { AddCommands, ApiOptions } from "../options.ts";
-import { plainText } from "../plain-text.ts";
+import type { ApiOptions } from "../options.ts";
+import { plainText } from "../terminal.ts";
 import { readId } from "../values.ts";
 
 interface SourceOptions {
@@ -25,16 +25,12 @@ interface SourceOptions {
 }
 
 type Imported = z.infer<typeof importedSchema>;
-/** The result of a dry run. */
 type Provider = ReturnType<typeof presentProvider>;
 type Connection = ReturnType<typeof presentConnection>;
 type ActionRun = Awaited<ReturnType<typeof presentActionRun>>;
 
-/** The commands of providers and connections. */
-export const providers: AddCommands = [addProviderCommands];
-
 /** `providers import|list|delete`, `connections create|check|list|delete`, `actions run`. */
-function addProviderCommands(program: Command): void {
+export function addProviderCommands(program: Command): void {
   const providers = program.command("providers").description("import and list providers");
   apiCommand(providers, "import", "import a provider from an OpenAPI document or MCP server, or update it")
     .argument("[file or url]", "OpenAPI document: a JSON file, or a URL of JSON or YAML")

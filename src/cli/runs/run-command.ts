@@ -10,9 +10,8 @@ import { apiCommand, openApi, organisationOf, show } from "../options.ts";
 import { describeRun, isFailure } from "../run-view.ts";
 import { openUploadFile } from "../upload-file.ts";
 import { invocation } from "../shell.ts";
-import { readable } from "../styled.ts";
+import { readable, untilInterrupted } from "../terminal.ts";
 import { collectPairs, collectPaths } from "../values.ts";
-import { untilInterrupted } from "../interrupted.ts";
 
 /** `run`: starts a run and prints its progress, node by node. */
 export function addRunCommand(program: Command): void {
@@ -49,7 +48,7 @@ export function addRunCommand(program: Command): void {
         version: options.version,
         environment: options.environment,
         inputs,
-        ...(user === undefined ? {} : { user_id: user }),
+        user_id: user,
       });
       console.error(`run ${started.run_id}`);
       const again = `${invocation()} runs`;

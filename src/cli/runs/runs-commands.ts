@@ -61,7 +61,7 @@ export function addRunsCommands(program: Command): void {
       const { api } = openApi(options);
       const run = await api.post<RunView>(`/v2/runs/${runId}/cancel`, {
         mode: options.terminate === true ? "terminate" : "graceful",
-        ...(options.reason === undefined ? {} : { reason: options.reason }),
+        reason: options.reason,
       });
       show(options.json, run, () => [`run ${run.run_id}: ${run.state}`]);
     });

@@ -1,12 +1,11 @@
 import { readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
-import type { presentSkill } from "../../api/skills/skill-presenter.ts";
+import type { presentSkill } from "../../api/skills/skills.ts";
 import { ApiRefusal } from "../api-client.ts";
 import { CommandFailure } from "../failure.ts";
 import { addDelete, addList } from "../listing.ts";
 import { apiCommand, openApi, show } from "../options.ts";
-import type { AddCommands } from "../options.ts";
 import { openUploadFile } from "../upload-file.ts";
 
 type Skill = ReturnType<typeof presentSkill>;
@@ -15,11 +14,8 @@ const PATH = "/v2/skills";
 /** Files that the system or version control adds to a folder, and that are not part of a skill. */
 const LEFT_OUT = [".git", ".DS_Store"];
 
-/** The commands of skills. */
-export const skills: AddCommands = [addSkillCommands];
-
 /** `skills push|list|delete`. */
-function addSkillCommands(program: Command): void {
+export function addSkillCommands(program: Command): void {
   const skills = program.command("skills").description("manage skills: instructions with files, for models");
 
   apiCommand(skills, "push", "create a skill from a folder, or a new version of it")

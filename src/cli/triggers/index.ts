@@ -3,13 +3,12 @@ import type { Command } from "@commander-js/extra-typings";
 import { FIRING_STATES } from "../../domain/triggers/firing.ts";
 import { VERIFICATIONS } from "../../domain/triggers/trigger.ts";
 import type { z } from "zod";
-import type { createdTriggerSchema } from "../../api/triggers/trigger-presenter.ts";
+import type { createdTriggerSchema } from "../../api/triggers/triggers.ts";
 import type { firingSchema } from "../../api/triggers/firings.ts";
 import { CommandFailure } from "../failure.ts";
 import { requireProject } from "../flow-file.ts";
 import { addDelete, addList, newest, showTable } from "../listing.ts";
 import { apiCommand, openApi, show } from "../options.ts";
-import type { AddCommands } from "../options.ts";
 import { collectPairs, readId, readNumber } from "../values.ts";
 
 interface TypeOptions {
@@ -27,11 +26,8 @@ type Trigger = z.infer<typeof createdTriggerSchema>;
 
 const PATH = "/v2/triggers";
 
-/** The commands of triggers. */
-export const triggers: AddCommands = [addTriggerCommands];
-
 /** `triggers create|list|delete|firings|repeat`. */
-function addTriggerCommands(program: Command): void {
+export function addTriggerCommands(program: Command): void {
   const triggers = program.command("triggers").description("start runs by schedule or event");
 
   apiCommand(triggers, "create", "create a trigger for a project's flow")

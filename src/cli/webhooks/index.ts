@@ -3,19 +3,19 @@ import { Option } from "@commander-js/extra-typings";
 import type { Command } from "@commander-js/extra-typings";
 import { EVENT_TYPES, TEST_EVENT_TYPE, typesOfPattern } from "../../domain/webhooks/events.ts";
 import { DELIVERY_STATUSES } from "../../domain/webhooks/webhook.ts";
-import type { presentDelivery } from "../../api/webhooks/delivery-presenter.ts";
+import type { presentDelivery } from "../../api/webhooks/deliveries.ts";
 import type { presentSubscription } from "../../api/webhooks/subscription-presenter.ts";
 import { ApiRefusal } from "../api-client.ts";
 import type { ApiClient } from "../api-client.ts";
 import { CommandFailure } from "../failure.ts";
 import { addDelete, newest, showTable } from "../listing.ts";
 import { apiCommand, openApi, show } from "../options.ts";
-import type { AddCommands, ApiOptions } from "../options.ts";
+import type { ApiOptions } from "../options.ts";
 import { readId, readNumber, readPastTime, requireAddress } from "../values.ts";
 import { startListener } from "./webhook-listener.ts";
 import type { ReceivedDelivery } from "./webhook-listener.ts";
 import { invocation } from "../shell.ts";
-import { readable } from "../styled.ts";
+import { readable } from "../terminal.ts";
 
 interface ListenOptions extends ApiOptions {
   readonly port: number;
@@ -29,11 +29,8 @@ type Delivery = ReturnType<typeof presentDelivery>;
 const SUBSCRIPTIONS = "/v2/webhooks/subscriptions";
 const SUBSCRIPTION = ["<subscription_id>", "webhook ID", readId("a webhook", "webhooks list")] as const;
 
-/** The commands of webhooks. */
-export const webhooks: AddCommands = [addWebhookCommands];
-
 /** `webhooks list|delete|deliveries|replay|listen`. */
-function addWebhookCommands(program: Command): void {
+export function addWebhookCommands(program: Command): void {
   const webhooks = program
     .command("webhooks")
     .description("manage webhooks, inspect deliveries, and receive events here");
@@ -97,12 +94,7 @@ function addWebhookCommands(program: Command): void {
       const { api } = openApi(options);
       const replay = await api.post<{ replay_id: string; since: string; until: string }>(
         `${SUBSCRIPTIONS}/${subscription}/replay`,
-        {
-          since,
-          ...(until === undefined ? {} : { until }),
-          ...(events === undefined ? {} : { events }),
-          ...(onlyFailed === true ? { only_failed: true } : {}),
-        },
+        { since, until, events, only_failed: onlyFailed },
       );
       show(options.json, replay, () => [
         `replay ${replay.replay_id}: events from ${replay.since} to ${replay.until}`,

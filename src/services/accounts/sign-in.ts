@@ -27,8 +27,6 @@ interface SignInRequest {
   readonly orgId?: string | undefined;
 }
 
-export type SignIn = ReturnType<typeof createSignIn>;
-
 /** Checks passwords for everything that opens a session with one. */
 export function createSignIn(db: Database, turns: PasswordQueue) {
   const guesses = createRateLimiter(db, GUESSES);

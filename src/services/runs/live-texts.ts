@@ -12,8 +12,6 @@ export interface LiveText {
 /** Texts by node path. */
 export type Texts = ReadonlyMap<string, LiveText>;
 
-export type LiveTexts = ReturnType<typeof createLiveTexts>;
-
 const PAGE = 1000;
 /** How long earlier pieces are read again (ms), because a piece with a lower number may be committed later. */
 const OVERLAP_MS = 1000;

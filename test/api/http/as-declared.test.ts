@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { asDeclared } from "../../../src/api/http/as-declared.ts";
+import { asDeclared } from "../../../src/api/http/schemas.ts";
 
 const schema = z.object({ id: z.string(), note: z.string().nullable(), more: z.array(z.int()).optional() });
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
-import { clientAddress } from "../../../src/api/http/client-address.ts";
+import { clientAddress } from "../../../src/api/http/addresses.ts";
 
 function from(remoteAddress: string, forwarded?: string): IncomingMessage {
   return { socket: { remoteAddress }, headers: { "x-forwarded-for": forwarded } } as unknown as IncomingMessage;

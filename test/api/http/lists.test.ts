@@ -2,7 +2,7 @@ import { execFile, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { encodeCursor, hashFilters } from "../../../src/api/http/cursor.ts";
+import { encodeCursor, hashFilters } from "../../../src/api/http/list.ts";
 import { createOrganisation } from "../../support/service.ts";
 import type { TestClient } from "../../support/client.ts";
 import { checkedClient } from "./conformance.ts";

@@ -5,7 +5,7 @@ import Koa from "koa";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { problems } from "../../../src/api/http/middleware/problems.ts";
+import { problems } from "../../../src/api/http/middleware.ts";
 import { openApiDocument } from "../../../src/api/http/openapi/document.ts";
 import { operationsOf } from "../../../src/api/http/operation.ts";
 import type { Operation, RequestState } from "../../../src/api/http/operation.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { readCurrent } from "../../../src/api/knowledge/read-current.ts";
+import { readCurrent } from "../../../src/api/knowledge/resource-download.ts";
 import { BlobNotFound } from "../../../src/platform/blobs/blobs.ts";
 import { openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";

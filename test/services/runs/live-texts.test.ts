@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { followEvents } from "../../../src/api/runs/follow-events.ts";
+import { followEvents } from "../../../src/api/runs/follow-run.ts";
 import { createLiveTexts } from "../../../src/services/runs/live-texts.ts";
 import { createRunWaiter } from "../../../src/services/runs/run-waiter.ts";
 import type { RunWaiter } from "../../../src/services/runs/run-waiter.ts";

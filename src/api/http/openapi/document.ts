@@ -2,12 +2,10 @@ import type { z } from "zod";
 import { flowJsonSchema } from "../../../domain/flow/definition/flow-schema.ts";
 import type { Json, JsonObject } from "../../../domain/json.ts";
 import type { Operation } from "../operation.ts";
-import { COMPONENTS, createSchemaComponents } from "./components.ts";
+import { COMPONENTS, createSchemaComponents, plainSchemas } from "./components.ts";
 import type { SchemaComponents } from "./components.ts";
-import { ERROR_SCHEMAS } from "./error-schemas.ts";
+import { ERROR_SCHEMAS, BYTES, SHARED_HEADERS, createResponseComponents, responsesOf } from "./responses.ts";
 import { addExamples } from "./examples.ts";
-import { plainSchemas } from "./plain-schemas.ts";
-import { BYTES, SHARED_HEADERS, createResponseComponents, responsesOf } from "./responses.ts";
 import type { ResponseComponents } from "./responses.ts";
 
 /** The version of the API, not of the program. */
@@ -144,31 +142,19 @@ function parametersIn(place: "path" | "query" | "header", schema: z.ZodObject, s
 }
 
 function requestBody(operation: Operation, schemas: SchemaComponents): JsonObject | null {
-  const multipart = operation.multipart && {
-    "multipart/form-data": { schema: schemas.convert(operation.multipart, "input") },
-    ...(operation.bytes !== undefined && { [operation.bytes]: { schema: BYTES } }),
+  const { body, multipart, form, bytes } = operation;
+  const schemaOf = (schema: z.ZodType) => ({ schema: schemas.convert(schema, "input") });
+  const named = Object.entries(operation.examples ?? {}).map(([name, value]) => [name, { value: value as Json }]);
+  const examples = named.length > 0 && { examples: Object.fromEntries(named) as JsonObject };
+  const content: JsonObject = {
+    ...(body && { "application/json": { ...schemaOf(body), ...examples } }),
+    ...(multipart && { "multipart/form-data": schemaOf(multipart) }),
+    ...(form && { "application/x-www-form-urlencoded": schemaOf(form) }),
+    ...(bytes !== undefined && { [bytes]: multipart ? { schema: BYTES } : { schema: {}, ...examples } }),
   };
-  if (multipart && !operation.body) return { required: true, content: multipart };
-  if (operation.form) {
-    return {
-      required: true,
-      content: { "application/x-www-form-urlencoded": { schema: schemas.convert(operation.form, "input") } },
-    };
-  }
-  const examples = Object.entries(operation.examples ?? {}).map(
-    ([name, value]) => [name, { value: value as Json }] as const,
-  );
-  if (operation.bytes !== undefined && !operation.body)
-    return { required: false, content: { [operation.bytes]: { schema: {}, examples: Object.fromEntries(examples) } } };
-  if (!operation.body) return null;
-  const media = {
-    schema: schemas.convert(operation.body, "input"),
-    ...(examples.length > 0 && { examples: Object.fromEntries(examples) }),
-  };
-  return {
-    required: multipart !== undefined || !operation.body.safeParse(undefined).success,
-    content: { "application/json": media, ...multipart },
-  };
+  if (Object.keys(content).length === 0) return null;
+  const required = (multipart ?? form) ? true : body?.safeParse(undefined).success === false;
+  return { required, content };
 }
 
 function headerName(lower: string): string {

@@ -134,24 +134,13 @@ function createSampler(schemas: Readonly<Record<string, JsonObject>>): (schema: 
   return (schema) => sample(schema, "", []) ?? null;
 }
 
-function text(schema: JsonObject, named: Json | undefined): string {
-  const {
-    format,
-    pattern,
-    minLength = 0,
-    maxLength = 1000,
-  } = schema as {
-    format?: string;
-    pattern?: string;
-    minLength?: number;
-    maxLength?: number;
-  };
-  const formatted = format === undefined ? undefined : BY_FORMAT[format];
+function text({ format, pattern, minLength, maxLength }: JsonObject, named: Json | undefined): string {
+  const formatted = typeof format === "string" ? BY_FORMAT[format] : undefined;
   if (formatted !== undefined) return formatted;
   const candidates = [...(typeof named === "string" ? [named] : []), ...TEXTS];
   const fits = (each: string): boolean =>
-    each.length >= minLength &&
-    each.length <= maxLength &&
-    (pattern === undefined || new RegExp(pattern, "u").test(each));
+    each.length >= Number(minLength ?? 0) &&
+    each.length <= Number(maxLength ?? 1000) &&
+    (typeof pattern !== "string" || new RegExp(pattern, "u").test(each));
   return candidates.find(fits) ?? candidates[0] ?? "";
 }

@@ -1,42 +1,49 @@
 import { z } from "zod";
+import { scoreResultSchema } from "../../domain/evals/score-result.ts";
 import type { EvalSample } from "../../domain/evals/evaluators/kind.ts";
 import type { JsonObject } from "../../domain/json.ts";
+import { namedStrict } from "../http/schemas.ts";
+
+/** The result of one evaluator, where several score a sample. */
+export const evaluatorScoreSchema = z.object({
+  evaluator_id: z.uuid(),
+  evaluator_version: z.int(),
+  ...scoreResultSchema.shape,
+});
 
 const values = z.record(z.string(), z.json()).default({});
 const MAX_PASSAGES = 200;
 
 /** A sample given in full, of a run that Millrace need not know. */
-export const sampleInput = z
-  .strictObject({
-    inputs: values,
-    outputs: values,
-    expected_outputs: values,
-    metadata: values,
-    passages: z
-      .array(
-        z.strictObject({
-          text: z.string().max(100_000),
-          resource_path: z.string().max(2048).nullish(),
-          resource_id: z.string().max(2048).nullish(),
-          score: z.number().nullish(),
-        }),
-      )
-      .max(MAX_PASSAGES)
-      .default([])
-      .describe("The chunks retrieved for the answer."),
-    citations: z
-      .array(z.strictObject({ resource_id: z.string().max(2048), resource_path: z.string().max(2048) }))
-      .max(MAX_PASSAGES)
-      .default([]),
-    usage: values,
-    latency_ms: z.number().min(0).nullish(),
-    cost_usd: z.number().min(0).nullish(),
-    error: z
-      .strictObject({ code: z.string().max(200), message: z.string().max(4000) })
-      .nullish()
-      .describe("Why there is no answer. The sample is scored as a failed run."),
-  })
-  .meta({ id: "EvalSample" });
+export const sampleInput = namedStrict("EvalSample", {
+  inputs: values,
+  outputs: values,
+  expected_outputs: values,
+  metadata: values,
+  passages: z
+    .array(
+      z.strictObject({
+        text: z.string().max(100_000),
+        resource_path: z.string().max(2048).nullish(),
+        resource_id: z.string().max(2048).nullish(),
+        score: z.number().nullish(),
+      }),
+    )
+    .max(MAX_PASSAGES)
+    .default([])
+    .describe("The chunks retrieved for the answer."),
+  citations: z
+    .array(z.strictObject({ resource_id: z.string().max(2048), resource_path: z.string().max(2048) }))
+    .max(MAX_PASSAGES)
+    .default([]),
+  usage: values,
+  latency_ms: z.number().min(0).nullish(),
+  cost_usd: z.number().min(0).nullish(),
+  error: z
+    .strictObject({ code: z.string().max(200), message: z.string().max(4000) })
+    .nullish()
+    .describe("Why there is no answer. The sample is scored as a failed run."),
+});
 type Values = "inputs" | "outputs" | "expected_outputs" | "metadata" | "usage";
 type Given = Omit<z.output<typeof sampleInput>, Values> & { readonly [Name in Values]: JsonObject };
 

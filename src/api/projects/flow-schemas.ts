@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { JsonObject } from "../../domain/json.ts";
 
 /** The flow in the examples of the API document: small, but complete. */
@@ -15,3 +16,6 @@ export const EXAMPLE_FLOW: JsonObject = {
   ],
   examples: [{ name: "Ada", inputs: { "in-0": "Ada" } }],
 };
+
+/** A flow in a request or a response; the document describes its fields. */
+export const flowSchema = z.looseObject({}).meta({ id: "Flow" });

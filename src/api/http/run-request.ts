@@ -1,6 +1,42 @@
 import { z } from "zod";
 import { Problem, invalid } from "../../domain/errors.ts";
 import { DEFAULT_ENVIRONMENTS, ENVIRONMENT_NAME, PRODUCTION } from "../../domain/projects/environments.ts";
+import type { Config } from "../../config.ts";
+
+/** The preferences of a Prefer header (RFC 7240). As the RFC says, unknown preferences are ignored. */
+interface Preferences {
+  readonly respondAsync: boolean;
+  /** Seconds; undefined if the header sets no wait. */
+  readonly wait?: number;
+}
+
+/** Reads a Prefer header. */
+export function parsePrefer(header: string | undefined): Preferences {
+  const preferences = (header ?? "").split(",").map((part) => part.split(";", 1)[0]?.trim().toLowerCase() ?? "");
+  const wait = preferences
+    .map((each) => /^wait\s*=\s*"?(\d{1,6})"?$/.exec(each)?.[1])
+    .find((each) => each !== undefined);
+  return { respondAsync: preferences.includes("respond-async"), ...(wait !== undefined && { wait: Number(wait) }) };
+}
+
+export const versionMember = z
+  .int()
+  .default(-1)
+  .describe(
+    "Flow version; -1 is that of the environment, which is the published one unless you send `environment`. A public key can use any version that was ever published.",
+  );
+
+/** Locations of the field and of the parameter that name the draft of a project. */
+export const DRAFT_IN_BODY = ["body", "draft"];
+export const DRAFT_IN_QUERY = ["query", "run_draft"];
+
+/** Seconds to wait, in a query or a body; limited to the configured wait. */
+export const waitSeconds = z.int().min(0).max(600);
+
+/** How long to wait for a run (ms): the requested wait, within the configured limit. */
+export function waitMs(config: Config, seconds: number | undefined): number {
+  return seconds === undefined ? config.MILLRACE_SYNC_WAIT_MS : Math.min(seconds * 1000, config.MILLRACE_SYNC_WAIT_MS);
+}
 
 /** The name of an environment in a path or a body. */
 export const environmentName = z
