@@ -12,7 +12,6 @@ import type { JobEnds } from "../faults.ts";
 import { jobs } from "../jobs.ts";
 import type { EvalActivities } from "./types.ts";
 
-/** The activities of evals. */
 export function createEvalActivities(
   deps: ImportDeps & RunExperimentDeps & Pick<ActivityDeps, "onFailure">,
 ): EvalActivities {

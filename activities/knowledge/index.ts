@@ -32,7 +32,6 @@ export function createResourceActivities(
   );
 }
 
-/** The activities of syncs. */
 export function createSyncActivities(
   deps: ListSyncDeps & ReadSyncDeps & Pick<ActivityDeps, "onFailure">,
 ): SyncActivities {

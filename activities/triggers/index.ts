@@ -22,7 +22,6 @@ export function createLocalTriggerActivities(deps: ActivityDeps): LocalTriggerAc
   };
 }
 
-/** The activities of triggers. */
 export function createTriggerActivities(deps: PollDeps & Pick<ActivityDeps, "onFailure">): TriggerActivities {
   const activities: TriggerActivities = {
     pollTrigger: ({ org_id, id }) => pollTrigger(deps, org_id, id, Context.current().cancellationSignal),

@@ -1,4 +1,3 @@
-/** Counts by key. */
 export interface Counts<Key> {
   of(key: Key): number;
   add(key: Key, more: 1 | -1): void;

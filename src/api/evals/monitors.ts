@@ -66,7 +66,6 @@ function presentMonitor(row: MonitorDetail): z.infer<typeof monitorSchema> {
   });
 }
 
-/** The settings of a monitor. */
 function presentMonitorSettings(row: MonitorRow) {
   return asDeclared(settingsSchema, {
     ...row,

@@ -2,5 +2,4 @@ import { settingsOperations } from "./settings.ts";
 import { conversationOperations } from "./conversations.ts";
 import { usageOperations } from "./usage.ts";
 
-/** The operations of models. */
 export const models = [...settingsOperations, ...conversationOperations, ...usageOperations];

@@ -2,5 +2,4 @@ import { triggerOperations } from "./triggers.ts";
 import { firingOperations } from "./firings.ts";
 import { hookOperations } from "./hooks.ts";
 
-/** The operations of triggers. */
 export const triggers = [...triggerOperations, ...firingOperations, ...hookOperations];

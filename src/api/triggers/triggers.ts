@@ -68,7 +68,6 @@ export const createdTriggerSchema = named("ProjectTriggerCreated", {
   address: z.string().nullable().describe("URL of an inbound webhook. Copy it now. You cannot see it again."),
 });
 
-/** The settings of a trigger. */
 function presentTriggerSettings(trigger: Omit<TriggerRow, "secret">, reader: Principal) {
   const config = trigger.config as JsonObject;
   return asDeclared(settingsSchema, { ...trigger, config: seesSecrets(reader) ? config : maskLiterals(config) });

@@ -2,5 +2,4 @@ import type { AddCommands } from "../options.ts";
 import { addRunCommand } from "./run-command.ts";
 import { addRunsCommands } from "./runs-commands.ts";
 
-/** The commands of runs. */
 export const runs: AddCommands = [addRunCommand, addRunsCommands];

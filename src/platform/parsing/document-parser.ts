@@ -16,7 +16,6 @@ import type { DocumentPage, ParseReply, ParseRequest, ReadDocument } from "./pro
 import { readInChild } from "./read-in-child.ts";
 import { joinPages } from "./text-parts.ts";
 
-/** Options of the document parser. */
 export interface DocumentParserOptions {
   /** Documents parsed at the same time; default 2. Each may take ~600 MiB. */
   readonly size?: number;

@@ -8,7 +8,6 @@ import { credentialsOf } from "../../platform/s3/credentials.ts";
 import type { CredentialConfig } from "../../platform/s3/credentials.ts";
 import { isBlobKey } from "../../platform/blobs/keys.ts";
 
-/** The files of a backup. */
 export type BackupFiles = ObjectStore;
 
 /** Bytes of a file as it is stored. */

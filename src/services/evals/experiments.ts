@@ -177,7 +177,6 @@ export async function deleteExperiment(
   });
 }
 
-/** A request for a job. */
 export type JobRequest = Pick<JobRow, "job_id" | "kind"> & { readonly options: JobOptions };
 
 /**

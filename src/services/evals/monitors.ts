@@ -40,7 +40,6 @@ export function monitorLimits(config: MonitorDeps["config"]): MonitorLimits {
   };
 }
 
-/** The request for a monitor. */
 export interface MonitorRequest extends Omit<MonitorPlan, "evaluators" | "max_per_hour"> {
   readonly evaluator_ids: readonly string[];
   /** Default: a hundred, or the installation's limit if that is lower. */

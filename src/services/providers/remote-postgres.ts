@@ -88,7 +88,6 @@ export async function checkRemoteSql(
   }
 }
 
-/** Rows as objects. */
 export function rowsAsObjects({ columns, rows }: RemoteRows): JsonObject[] {
   // Object.fromEntries, unlike assignment, keeps a column named "__proto__" as a column.
   return rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at] ?? null])));

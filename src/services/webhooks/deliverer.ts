@@ -25,7 +25,6 @@ export interface DelivererDeps {
   readonly db: Database;
   readonly slots: DeliverySlots;
   readonly attempt: AttemptDelivery;
-  /** The number of all shards. */
   readonly shards: number;
   /** How often deliveries are polled, in case notifications were lost (ms). */
   readonly pollMs: number;

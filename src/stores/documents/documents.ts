@@ -96,7 +96,6 @@ export async function markError(db: Db, fileId: string, error: DocumentError): P
   );
 }
 
-/** The blobs of a removed document. */
 export type RemovedDocument = Pick<DocumentRow, "file_id" | "blob_key" | "text_value">;
 
 /** Deletes up to `limit` of a user ID's documents, with one file name or with any; returns the blobs to delete with them. */

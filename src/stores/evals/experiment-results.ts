@@ -155,14 +155,12 @@ export async function changedScores(
   );
 }
 
-/** A score with its row. */
 export interface RowScore extends Pick<ScoreRow, "value" | "passed" | "label" | "error"> {
   readonly evaluator_id: string;
   readonly evaluator_version: number;
   readonly reasoning: string | null;
 }
 
-/** A row with its scores. */
 export interface ScoredRow extends RowEnd, Pick<OpenRow, "row_id" | "repetition" | "run_id" | "inputs"> {
   readonly external_id: string | null;
   readonly expected_outputs: JsonObject;

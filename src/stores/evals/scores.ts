@@ -91,7 +91,6 @@ export async function correctScore(
   );
 }
 
-/** Deletes a score. */
 export async function deleteScore(db: Db, scoreId: string): Promise<void> {
   await db.query("delete from scores where org_id = current_org() and score_id = $1::uuid", [scoreId]);
 }

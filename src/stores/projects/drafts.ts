@@ -61,7 +61,6 @@ export async function listDraftSteps(db: Db, projectId: string, page: Keyset): P
   return selectPage(db, page, "s.revision", select, [projectId], numberKeysetSql);
 }
 
-/** Deletes the draft of a project, with all its steps. */
 export async function deleteDraftSteps(db: Db, projectId: string): Promise<void> {
   await db.query("delete from draft_steps where org_id = current_org() and project_id = $1::uuid", [projectId]);
 }

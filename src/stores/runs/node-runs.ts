@@ -123,7 +123,6 @@ export async function recordedValues(db: Db, runId: string): Promise<Array<{ nod
   );
 }
 
-/** The unfinished nodes of a run. */
 export async function unfinishedNodes(db: Db, runId: string): Promise<NodeRunRow[]> {
   return db.query(
     `select ${COLUMNS} from node_runs where run_id = $1::uuid and state in ('RUNNING', 'RETRYING', 'PAUSED')`,

@@ -1,6 +1,5 @@
 import type { Db } from "../db.ts";
 
-/** The purposes of data keys. */
 export type DataKeyPurpose = "payloads" | "blobs";
 
 export interface DataKeyRow {
