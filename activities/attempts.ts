@@ -1,7 +1,6 @@
 import { Context } from "@temporalio/activity";
 import { NodeFailure } from "../src/domain/runs/failure.ts";
-import { linkAbort } from "../src/platform/linked-abort.ts";
-import type { LinkedAbort } from "../src/platform/linked-abort.ts";
+import { linkAbort, type LinkedAbort } from "../src/platform/linked-abort.ts";
 
 /** Heartbeat details that an activity keeps from attempt to attempt. */
 interface Carried {

@@ -1,11 +1,9 @@
 import { whileBeating } from "./attempts.ts";
 import type { ActivityDeps } from "./deps.ts";
 import { asActivity } from "./failures.ts";
-import { endFaulty } from "./faults.ts";
-import type { JobEnds } from "./faults.ts";
+import { endFaulty, type JobEnds } from "./faults.ts";
 import { observeFailures } from "./observe-failures.ts";
-import { wrapEach } from "./wrap-each.ts";
-import type { Work } from "./wrap-each.ts";
+import { wrapEach, type Work } from "./wrap-each.ts";
 
 /** Converts an activity's errors to the form that Temporal carries. */
 export const reporting =

@@ -1,8 +1,6 @@
 import type { Parts } from "../src/services/parts.ts";
-import { createPlanCache } from "../src/services/projects/plans.ts";
-import type { PlanCache } from "../src/services/projects/plans.ts";
-import { createRunRecorder } from "../src/services/runs/run-recorder.ts";
-import type { RunRecorder, RunRecorderDeps } from "../src/services/runs/run-recorder.ts";
+import { createPlanCache, type PlanCache } from "../src/services/projects/plans.ts";
+import { createRunRecorder, type RunRecorder, type RunRecorderDeps } from "../src/services/runs/run-recorder.ts";
 import type { RunTraces } from "../src/services/runs/run-traces.ts";
 import type { StartInputs } from "../src/services/runs/start-inputs.ts";
 

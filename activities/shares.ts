@@ -1,8 +1,7 @@
 import { ApplicationFailure, Context } from "@temporalio/activity";
 import type { Duration } from "@temporalio/common";
 import { DEFAULT_NODE_TIMEOUT_MS, NODE_GRACE_MS } from "../src/domain/flow/plan/retry.ts";
-import { createShares } from "../src/domain/shares.ts";
-import type { Asked } from "../src/domain/shares.ts";
+import { createShares, type Asked } from "../src/domain/shares.ts";
 import { PRIORITY_KEYS } from "../src/domain/urgency.ts";
 import { beat, carried } from "./attempts.ts";
 import { createLines } from "./lines.ts";

@@ -9,11 +9,9 @@ import { parseArgs } from "node:util";
 import { PACKAGE_ROOT } from "../src/dev/package-root.ts";
 import { burstBench } from "./burst-bench.ts";
 import { chainFlow, httpFlow, inlineFlow, mapFlow, parallelFlow, templateFlow } from "./flows.ts";
-import { compare, latencies, median, ratio, throughput } from "./measure.ts";
-import type { Measured } from "./measure.ts";
+import { compare, latencies, median, ratio, throughput, type Measured } from "./measure.ts";
 import { listBench } from "./list-bench.ts";
-import { openStage, request, residentMib } from "./stage.ts";
-import type { Process } from "./stage.ts";
+import { openStage, request, residentMib, type Process } from "./stage.ts";
 import { webhookBench } from "./webhook-bench.ts";
 
 const PARTS = ["twins", "apart", "chains", "shapes", "bursts", "memory", "workers", "webhooks", "lists", "durable"];

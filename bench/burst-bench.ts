@@ -1,8 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { inlineFlow, templateFlow } from "./flows.ts";
 import { latencies, median, quantile, throughput } from "./measure.ts";
-import { request } from "./stage.ts";
-import type { Process, Stage } from "./stage.ts";
+import { request, type Process, type Stage } from "./stage.ts";
 
 type WithService = <T>(env: Record<string, string>, work: (api: Process, worker: Process) => Promise<T>) => Promise<T>;
 

@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { request } from "./stage.ts";
-import type { Process, Stage } from "./stage.ts";
+import { request, type Process, type Stage } from "./stage.ts";
 
 interface Totals {
   readonly total_files: number;

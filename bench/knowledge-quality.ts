@@ -3,8 +3,7 @@ import { join } from "node:path";
 import type { KnowledgeAnswer } from "../src/domain/knowledge/query.ts";
 import { median, quantile } from "./measure.ts";
 import { createBase, settledBase } from "./knowledge-http.ts";
-import { request } from "./stage.ts";
-import type { Process, Stage } from "./stage.ts";
+import { request, type Process, type Stage } from "./stage.ts";
 
 interface Document {
   readonly id: string;

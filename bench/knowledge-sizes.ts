@@ -1,5 +1,4 @@
-import { knowledgeQuerySchema } from "../src/domain/knowledge/query.ts";
-import type { QueryStrategy } from "../src/domain/knowledge/query.ts";
+import { knowledgeQuerySchema, type QueryStrategy } from "../src/domain/knowledge/query.ts";
 import { createNearestSearch } from "../src/platform/vectors/nearest.ts";
 import { buildHnswIndexes } from "../src/services/knowledge/build-hnsw.ts";
 import type { QueryDeps } from "../src/services/knowledge/deps.ts";
@@ -9,8 +8,7 @@ import { createPostingCache } from "../src/services/knowledge/posting-cache.ts";
 import { createVectorCache } from "../src/services/knowledge/vector-cache.ts";
 import type { Database } from "../src/stores/db.ts";
 import { markHnsw } from "../src/stores/knowledge/hnsw.ts";
-import { buildSynthetic, createRandom, DIMENSIONS, randomQuestion } from "./knowledge-data.ts";
-import type { Synthetic } from "./knowledge-data.ts";
+import { buildSynthetic, createRandom, DIMENSIONS, randomQuestion, type Synthetic } from "./knowledge-data.ts";
 import { median, quantile } from "./measure.ts";
 
 const QUERIES = 500;

@@ -1,6 +1,5 @@
 import { latencies, median, quantile } from "./measure.ts";
-import { request } from "./stage.ts";
-import type { Stage } from "./stage.ts";
+import { request, type Stage } from "./stage.ts";
 
 interface Page {
   readonly data: readonly unknown[];

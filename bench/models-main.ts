@@ -6,11 +6,9 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { PACKAGE_ROOT } from "../src/dev/package-root.ts";
 import { Agent, setGlobalDispatcher } from "undici";
-import { startModelStub } from "../src/dev/model-stub.ts";
-import type { StubReply } from "../src/dev/model-stub.ts";
+import { startModelStub, type StubReply } from "../src/dev/model-stub.ts";
 import { median, quantile } from "./measure.ts";
-import { openStage, request, residentMib } from "./stage.ts";
-import type { Process, Stage } from "./stage.ts";
+import { openStage, request, residentMib, type Process, type Stage } from "./stage.ts";
 
 // Each stream has its own connection.
 setGlobalDispatcher(new Agent({ connections: 1000 }));

@@ -3,8 +3,7 @@ import { createKey, createOrganisation } from "../src/cli/accounts.ts";
 import type { Db } from "../src/stores/db.ts";
 import { getRun, insertRuns } from "../src/stores/runs/runs.ts";
 import { queueFirings } from "../src/stores/triggers/firings.ts";
-import { request, requestText } from "./stage.ts";
-import type { Process, Stage } from "./stage.ts";
+import { request, requestText, type Process, type Stage } from "./stage.ts";
 
 /** An organisation of a benchmark, and its calls. */
 export interface Party {

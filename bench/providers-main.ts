@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { PACKAGE_ROOT } from "../src/dev/package-root.ts";
 import { latencies, median, quantile } from "./measure.ts";
-import { openStage, request } from "./stage.ts";
-import type { Process, Stage } from "./stage.ts";
+import { openStage, request, type Process, type Stage } from "./stage.ts";
 
 const CALLS = 200;
 const SCHEDULES = 10_000;

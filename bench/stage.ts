@@ -8,12 +8,10 @@ import { createKey, createOrganisation } from "../src/cli/accounts.ts";
 import { PACKAGE_ROOT } from "../src/dev/package-root.ts";
 import { claimPort } from "../src/dev/ports.ts";
 import { startPostgres } from "../src/dev/postgres.ts";
-import { startChild } from "../src/dev/processes.ts";
-import type { Child } from "../src/dev/processes.ts";
+import { startChild, type Child } from "../src/dev/processes.ts";
 import { findTemporal } from "../src/dev/temporal-binary.ts";
 import { startTemporal } from "../src/dev/temporal.ts";
-import { openDatabase } from "../src/stores/db.ts";
-import type { Database } from "../src/stores/db.ts";
+import { openDatabase, type Database } from "../src/stores/db.ts";
 import { migrate } from "../src/stores/migrate.ts";
 
 // The load generator must not limit the result: connections are kept alive, and there are enough of them.

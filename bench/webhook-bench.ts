@@ -1,5 +1,4 @@
-import { createServer } from "node:http";
-import type { Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { uuidv7 } from "uuidv7";
@@ -7,8 +6,7 @@ import { createKey, createOrganisation } from "../src/cli/accounts.ts";
 import { insertEvent } from "../src/stores/outbox.ts";
 import { inlineFlow } from "./flows.ts";
 import { median, quantile, throughput } from "./measure.ts";
-import { request } from "./stage.ts";
-import type { Process, Stage } from "./stage.ts";
+import { request, type Process, type Stage } from "./stage.ts";
 
 type WithService = <T>(env: Record<string, string>, work: (api: Process, worker: Process) => Promise<T>) => Promise<T>;
 

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { parseBlobPlace } from "./platform/blobs/blob-place.ts";
-import type { BlobPlace } from "./platform/blobs/blob-place.ts";
+import { parseBlobPlace, type BlobPlace } from "./platform/blobs/blob-place.ts";
 import { identityProviders } from "./domain/accounts/identity-providers.ts";
 import { createAddressPolicy } from "./platform/fetch/address-policy.ts";
 

@@ -12,8 +12,7 @@ import { openProviders, openTriggers } from "./processes/providers.ts";
 import { openRunJobs, openRuns } from "./processes/runs.ts";
 import { startUpkeep } from "./processes/upkeep.ts";
 import { openWebhooks } from "./processes/webhooks.ts";
-import { createWorkerOf, startWorkers } from "./processes/workers.ts";
-import type { QueueActivities } from "./processes/workers.ts";
+import { createWorkerOf, startWorkers, type QueueActivities } from "./processes/workers.ts";
 import { sweepBeforePolling } from "./services/runs/sweeper.ts";
 
 const worker = await openProcess("worker");

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { circles, codeOf, importsOf, sourceFiles } from "./support/imports.ts";
-import type { Import } from "./support/imports.ts";
+import { circles, codeOf, importsOf, sourceFiles, type Import } from "./support/imports.ts";
 
 /** What a layer may import; anything else fails the test. Patterns match packages, or files by their path from the root. */
 interface Layer {

@@ -1,5 +1,4 @@
-import { lazy } from "react";
-import type { ComponentType } from "react";
+import { lazy, type ComponentType } from "react";
 import type { IconName } from "./parts/icons.tsx";
 
 /** Groups of the navigation in their order; the pages of the first one have no heading. */

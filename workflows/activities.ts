@@ -4,8 +4,8 @@ import {
   proxyActivities,
   proxyLocalActivities,
   proxySinks,
+  type ActivityOptions,
 } from "@temporalio/workflow";
-import type { ActivityOptions } from "@temporalio/workflow";
 import type { HouseActivities } from "../activities/house/types.ts";
 import type { LocalActivities } from "../activities/local-activities.ts";
 import type { ProviderActivities } from "../activities/providers/types.ts";

@@ -6,9 +6,11 @@ import {
   ParentClosePolicy,
   patched,
   sleep,
+  type ChildWorkflowOptions,
+  type Workflow,
+  type WorkflowResultType,
 } from "@temporalio/workflow";
 import type { WithWorkflowArgs } from "@temporalio/common";
-import type { ChildWorkflowOptions, Workflow, WorkflowResultType } from "@temporalio/workflow";
 
 /** The version marker of workflows that repeat a child's cancellation. */
 const CHILDREN_ASKED_AGAIN = "children-asked-again";

@@ -1,5 +1,4 @@
-import { setWorkflowOptions, workflowInfo } from "@temporalio/workflow";
-import type { Workflow } from "@temporalio/workflow";
+import { setWorkflowOptions, workflowInfo, type Workflow } from "@temporalio/workflow";
 
 /**
  * For a workflow that may last longer than a release: it moves to new builds; otherwise it would keep the workers of

@@ -1,8 +1,7 @@
 import { markError } from "../../src/stores/documents/documents.ts";
 import type { ActivityDeps } from "../deps.ts";
 import { jobs } from "../jobs.ts";
-import { createIngestDocument } from "./ingest-document.ts";
-import type { IngestDeps } from "./ingest-document.ts";
+import { createIngestDocument, type IngestDeps } from "./ingest-document.ts";
 import { createLoadDocuments } from "./load-documents.ts";
 import type { LocalDocumentActivities, IngestActivities } from "./types.ts";
 

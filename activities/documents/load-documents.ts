@@ -2,11 +2,9 @@ import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { ofKind } from "../../src/domain/flow/plan/by-kind.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { EvaluateInput, LoadDocumentsResult } from "../../src/domain/runs/run-report.ts";
-import { loadValue, storeValue } from "../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+import { loadValue, storeValue, type BlobStore } from "../../src/platform/blobs/blobs.ts";
 import type { Database } from "../../src/stores/db.ts";
-import { documentsOfHandle } from "../../src/stores/documents/documents.ts";
-import type { DocumentRow } from "../../src/stores/documents/documents.ts";
+import { documentsOfHandle, type DocumentRow } from "../../src/stores/documents/documents.ts";
 import type { PlanCache } from "../../src/services/projects/plans.ts";
 
 /** Most documents that a run reads. With more, the node fails instead of silently omitting some. */

@@ -1,10 +1,14 @@
 import { Context } from "@temporalio/activity";
 import { endExperiment, failExperiment } from "../../src/services/evals/end-experiment.ts";
 import { exportExperiment } from "../../src/services/evals/export-experiment.ts";
-import { failImport, importRows } from "../../src/services/evals/import-rows.ts";
-import type { ImportDeps } from "../../src/services/evals/import-rows.ts";
-import { beginExperiment, nextRows, scoreExperiment, scoreRows } from "../../src/services/evals/run-experiment.ts";
-import type { RunExperimentDeps } from "../../src/services/evals/run-experiment.ts";
+import { failImport, importRows, type ImportDeps } from "../../src/services/evals/import-rows.ts";
+import {
+  beginExperiment,
+  nextRows,
+  scoreExperiment,
+  scoreRows,
+  type RunExperimentDeps,
+} from "../../src/services/evals/run-experiment.ts";
 import { checkAlert, scoreTaken } from "../../src/services/evals/watch-monitor.ts";
 import { noteMonitorError } from "../../src/stores/evals/monitors.ts";
 import type { ActivityDeps } from "../deps.ts";

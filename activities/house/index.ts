@@ -7,8 +7,7 @@ import type { Parts } from "../../src/services/parts.ts";
 import { whileBeating } from "../attempts.ts";
 import { reporting } from "../jobs.ts";
 import type { HouseActivities } from "./types.ts";
-import { observeFailures } from "../observe-failures.ts";
-import type { OnActivityFailure } from "../observe-failures.ts";
+import { observeFailures, type OnActivityFailure } from "../observe-failures.ts";
 import { shareOut } from "../shares.ts";
 import { wrapEach } from "../wrap-each.ts";
 

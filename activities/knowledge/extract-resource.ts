@@ -5,10 +5,8 @@ import type { DocumentParser, ParsedDocument } from "../../src/platform/parsing/
 import { DocumentError } from "../../src/platform/parsing/errors.ts";
 import { storeExtractedText } from "../../src/services/knowledge/extracted-text.ts";
 import type { Parts } from "../../src/services/parts.ts";
-import { findKnowledgeBase } from "../../src/stores/knowledge/knowledge-bases.ts";
-import type { KnowledgeBaseRow } from "../../src/stores/knowledge/knowledge-bases.ts";
-import { markResource } from "../../src/stores/knowledge/resources.ts";
-import type { ResourceRow } from "../../src/stores/knowledge/resources.ts";
+import { findKnowledgeBase, type KnowledgeBaseRow } from "../../src/stores/knowledge/knowledge-bases.ts";
+import { markResource, type ResourceRow } from "../../src/stores/knowledge/resources.ts";
 import { ResourceFailure } from "../../src/domain/knowledge/resource-failure.ts";
 import { blobSource } from "../parse-document.ts";
 import { takeStep } from "./resource-step.ts";

@@ -1,6 +1,5 @@
 import type { IngestStep, ResourceInput } from "../../src/domain/knowledge/ingest.ts";
-import { fetchPage } from "../../src/services/knowledge/fetch-page.ts";
-import type { PageDeps } from "../../src/services/knowledge/fetch-page.ts";
+import { fetchPage, type PageDeps } from "../../src/services/knowledge/fetch-page.ts";
 import type { Parts } from "../../src/services/parts.ts";
 import { storeContent } from "../../src/stores/knowledge/resource-ingest.ts";
 import { markResource } from "../../src/stores/knowledge/resources.ts";

@@ -5,8 +5,7 @@ import { activateIndex, listIndexes } from "../../src/stores/knowledge/indexes.t
 import { lockKnowledgeBase } from "../../src/stores/knowledge/knowledge-bases.ts";
 import { addIndexItems, findIndexGap, findUnlistedSource } from "../../src/stores/knowledge/sync-items.ts";
 import { countItems } from "../../src/stores/knowledge/syncs.ts";
-import { takeSyncStep } from "./sync-step.ts";
-import type { SyncStepDeps } from "./sync-step.ts";
+import { takeSyncStep, type SyncStepDeps } from "./sync-step.ts";
 import { Context } from "@temporalio/activity";
 import { digestId } from "../../src/domain/derived-id.ts";
 import { Problem } from "../../src/domain/errors.ts";

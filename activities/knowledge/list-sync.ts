@@ -7,10 +7,14 @@ import {
   addResourceItems,
   unlistedAddresses,
 } from "../../src/stores/knowledge/sync-items.ts";
-import { beginSync, countItems, mayDeleteMissing, moveSync } from "../../src/stores/knowledge/syncs.ts";
-import type { SyncPosition } from "../../src/stores/knowledge/syncs.ts";
-import { takeSyncStep } from "./sync-step.ts";
-import type { SyncContext, SyncStepDeps } from "./sync-step.ts";
+import {
+  beginSync,
+  countItems,
+  mayDeleteMissing,
+  moveSync,
+  type SyncPosition,
+} from "../../src/stores/knowledge/syncs.ts";
+import { takeSyncStep, type SyncContext, type SyncStepDeps } from "./sync-step.ts";
 
 export interface ListSyncDeps extends SyncStepDeps {
   /** Most documents that the sources of one knowledge base may list. */

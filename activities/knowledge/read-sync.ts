@@ -17,8 +17,13 @@ import {
   restartResource,
   storeContent,
 } from "../../src/stores/knowledge/resource-ingest.ts";
-import { findResource, insertResource, markResource } from "../../src/stores/knowledge/resources.ts";
-import type { NewResource, ResourceRow } from "../../src/stores/knowledge/resources.ts";
+import {
+  findResource,
+  insertResource,
+  markResource,
+  type NewResource,
+  type ResourceRow,
+} from "../../src/stores/knowledge/resources.ts";
 import {
   listOpenItems,
   lockOpenItem,
@@ -26,12 +31,11 @@ import {
   markItemIndexing,
   planDelete,
   settleItems,
+  type SyncItemRow,
 } from "../../src/stores/knowledge/sync-items.ts";
-import type { SyncItemRow } from "../../src/stores/knowledge/sync-items.ts";
 import { countItems } from "../../src/stores/knowledge/syncs.ts";
 import { wantStarts } from "../../src/stores/starts/workflow-starts.ts";
-import { takeSyncStep } from "./sync-step.ts";
-import type { SyncContext, SyncStepDeps } from "./sync-step.ts";
+import { takeSyncStep, type SyncContext, type SyncStepDeps } from "./sync-step.ts";
 
 export type ReadSyncDeps = SyncStepDeps & Parts<"blobs">;
 

@@ -1,15 +1,13 @@
 import { Context } from "@temporalio/activity";
-import { resourceEvent } from "../../src/domain/knowledge/ingest.ts";
-import type { IngestStep, ResourceInput } from "../../src/domain/knowledge/ingest.ts";
+import { resourceEvent, type IngestStep, type ResourceInput } from "../../src/domain/knowledge/ingest.ts";
 import { ResourceFailure } from "../../src/domain/knowledge/resource-failure.ts";
 import type { ResourceStatus } from "../../src/domain/knowledge/knowledge-base.ts";
 import { redactSecrets } from "../../src/platform/logging/redaction.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { findForIngest } from "../../src/stores/knowledge/resource-ingest.ts";
 import { insertEvent } from "../../src/stores/outbox.ts";
-import { markResourceError } from "../../src/stores/knowledge/resources.ts";
+import { markResourceError, type ResourceRow } from "../../src/stores/knowledge/resources.ts";
 import { attemptOf } from "../attempts.ts";
-import type { ResourceRow } from "../../src/stores/knowledge/resources.ts";
 
 /** Attempts after which a transient failure becomes the resource's state. */
 const MAX_ATTEMPTS = 4;

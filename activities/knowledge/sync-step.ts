@@ -3,19 +3,15 @@ import { readBucketSource } from "../../src/domain/knowledge/bucket-source.ts";
 import type { SyncInput, SyncStep } from "../../src/domain/knowledge/sync.ts";
 import { periodically } from "../../src/platform/periodically.ts";
 import { recordSyncEnd } from "../../src/services/knowledge/sync.ts";
-import { createBucketSource } from "../../src/services/knowledge/sources/bucket.ts";
-import type { CallBuckets } from "../../src/services/knowledge/sources/bucket.ts";
-import { createSiteClient } from "../../src/services/knowledge/sources/site-client.ts";
-import type { SiteClient, SiteDeps } from "../../src/services/knowledge/sources/site-client.ts";
+import { createBucketSource, type CallBuckets } from "../../src/services/knowledge/sources/bucket.ts";
+import { createSiteClient, type SiteClient, type SiteDeps } from "../../src/services/knowledge/sources/site-client.ts";
 import type { KnowledgeSource } from "../../src/services/knowledge/sources/source.ts";
 import { createWebsiteSource } from "../../src/services/knowledge/sources/website.ts";
 import type { Parts } from "../../src/services/parts.ts";
 import { bucketsOf, noted } from "../../src/services/providers/remote-buckets.ts";
 import type { ConnectionResolver, ResolvedConnection } from "../../src/services/providers/resolve-connection.ts";
-import { findKnowledgeBase } from "../../src/stores/knowledge/knowledge-bases.ts";
-import type { KnowledgeBaseRow } from "../../src/stores/knowledge/knowledge-bases.ts";
-import { findSyncToWorkOn, sourcesOfSync } from "../../src/stores/knowledge/syncs.ts";
-import type { SyncWork } from "../../src/stores/knowledge/syncs.ts";
+import { findKnowledgeBase, type KnowledgeBaseRow } from "../../src/stores/knowledge/knowledge-bases.ts";
+import { findSyncToWorkOn, sourcesOfSync, type SyncWork } from "../../src/stores/knowledge/syncs.ts";
 import { stopWith } from "../attempts.ts";
 
 export interface SyncStepDeps extends SiteDeps, Parts<"db"> {

@@ -1,5 +1,4 @@
-import { actionSpec } from "../../src/domain/flow/nodes/action.ts";
-import type { ActionConfig } from "../../src/domain/flow/nodes/action.ts";
+import { actionSpec, type ActionConfig } from "../../src/domain/flow/nodes/action.ts";
 import type { ExecuteAction } from "../../src/domain/providers/action-run.ts";
 import { redactJson } from "../../src/platform/logging/redaction.ts";
 import type { Parts } from "../../src/services/parts.ts";

@@ -1,6 +1,5 @@
 import type { NodeConfigs } from "../../src/domain/flow/nodes/index.ts";
-import { byKind } from "../../src/domain/flow/plan/by-kind.ts";
-import type { ByKind } from "../../src/domain/flow/plan/by-kind.ts";
+import { byKind, type ByKind } from "../../src/domain/flow/plan/by-kind.ts";
 import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
 import type { Scope } from "../../src/domain/flow/scope.ts";
 import type { Json } from "../../src/domain/json.ts";

@@ -1,5 +1,4 @@
-import { httpSpec } from "../../src/domain/flow/nodes/http.ts";
-import type { HttpConfig } from "../../src/domain/flow/nodes/http.ts";
+import { httpSpec, type HttpConfig } from "../../src/domain/flow/nodes/http.ts";
 import type { Parts } from "../../src/services/parts.ts";
 import { FOR_A_VALUE } from "../fetch-limits.ts";
 import type { NodeExecutor } from "./executor.ts";

@@ -1,9 +1,7 @@
-import { knowledgeSpec } from "../../src/domain/flow/nodes/knowledge.ts";
-import type { KnowledgeConfig } from "../../src/domain/flow/nodes/knowledge.ts";
+import { knowledgeSpec, type KnowledgeConfig } from "../../src/domain/flow/nodes/knowledge.ts";
 import { Problem } from "../../src/domain/errors.ts";
 import { citationsOf, textOfResults } from "../../src/domain/knowledge/citations.ts";
-import { knowledgeQuerySchema } from "../../src/domain/knowledge/query.ts";
-import type { KnowledgeAnswer, KnowledgeQuery } from "../../src/domain/knowledge/query.ts";
+import { knowledgeQuerySchema, type KnowledgeAnswer, type KnowledgeQuery } from "../../src/domain/knowledge/query.ts";
 import type { Json, JsonObject } from "../../src/domain/json.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { unlessAborted } from "../../src/platform/linked-abort.ts";

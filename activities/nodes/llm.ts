@@ -2,14 +2,11 @@ import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { ChatMessage } from "../../src/domain/models/chat.ts";
 import type { ModelReply } from "../../src/services/models/call-model.ts";
-import { askModel } from "./ask-model.ts";
-import type { AskDeps } from "./ask-model.ts";
+import { askModel, type AskDeps } from "./ask-model.ts";
 import type { NodeExecutor, NodeOutcome } from "./executor.ts";
 import { invalidAnswer, outputOf, readAnswer, repairOf, requestOf } from "./llm-answer.ts";
-import { loadImages, withImages } from "./llm-images.ts";
-import type { ImagesDeps } from "./llm-images.ts";
-import { citationsIn, closeConversation, openConversation } from "./open-conversation.ts";
-import type { ConversationDeps } from "./open-conversation.ts";
+import { loadImages, withImages, type ImagesDeps } from "./llm-images.ts";
+import { citationsIn, closeConversation, openConversation, type ConversationDeps } from "./open-conversation.ts";
 
 export interface LlmDeps extends AskDeps, ConversationDeps, ImagesDeps {}
 

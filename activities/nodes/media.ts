@@ -1,9 +1,7 @@
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
-import { MEDIA_PROBE_BYTES, MEDIA_TYPES, mediaType, readMedia } from "../../src/domain/media/media.ts";
-import type { MediaKind } from "../../src/domain/media/media.ts";
+import { MEDIA_PROBE_BYTES, MEDIA_TYPES, mediaType, readMedia, type MediaKind } from "../../src/domain/media/media.ts";
 import { BlobNotFound, readPart } from "../../src/platform/blobs/blobs.ts";
-import { findUpload, noUpload } from "../../src/services/documents/find-upload.ts";
-import type { UploadReader } from "../../src/services/documents/find-upload.ts";
+import { findUpload, noUpload, type UploadReader } from "../../src/services/documents/find-upload.ts";
 import type { Parts } from "../../src/services/parts.ts";
 import { UNTIL_STOPPED } from "../fetch-limits.ts";
 import { fetchOk } from "./http-response.ts";

@@ -1,17 +1,14 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../../src/domain/flow/definition/content-hash.ts";
-import { llmSpec } from "../../src/domain/flow/nodes/llm.ts";
-import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
+import { llmSpec, type LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { Citation } from "../../src/domain/knowledge/citations.ts";
-import { CITE_SOURCES, citedIn, numberedFrom } from "../../src/domain/knowledge/sources.ts";
+import { CITE_SOURCES, citedIn, numberedFrom, type FoundSources } from "../../src/domain/knowledge/sources.ts";
 import type { ChatMessage } from "../../src/domain/models/chat.ts";
-import { recall, remember } from "../../src/services/models/memory.ts";
-import type { Remembering } from "../../src/services/models/memory.ts";
+import { recall, remember, type Remembering } from "../../src/services/models/memory.ts";
 import type { NodeExecution } from "./executor.ts";
 import { conversation } from "./llm-messages.ts";
 import type { Scope } from "../../src/domain/flow/scope.ts";
-import type { FoundSources } from "../../src/domain/knowledge/sources.ts";
 import type { Parts } from "../../src/services/parts.ts";
 
 export type ConversationDeps = Parts<"db" | "evaluation">;

@@ -1,5 +1,4 @@
-import { routerSpec } from "../../src/domain/flow/nodes/router.ts";
-import type { RouterConfig } from "../../src/domain/flow/nodes/router.ts";
+import { routerSpec, type RouterConfig } from "../../src/domain/flow/nodes/router.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { ChatMessage } from "../../src/domain/models/chat.ts";
 import { accountOf } from "./ask-model.ts";

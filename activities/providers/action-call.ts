@@ -1,6 +1,5 @@
 import type { JsonObject, Json } from "../../src/domain/json.ts";
-import { ActionRefused } from "../../src/domain/providers/action.ts";
-import type { Action } from "../../src/domain/providers/action.ts";
+import { ActionRefused, type Action } from "../../src/domain/providers/action.ts";
 import type { ActionAnswer, ActionToExecute } from "../../src/domain/providers/action-run.ts";
 import type { ResolvedConnection } from "../../src/services/providers/resolve-connection.ts";
 import { maskJson } from "../../src/platform/logging/mask-json.ts";

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Json } from "../../src/domain/json.ts";
-import { ActionRefused } from "../../src/domain/providers/action.ts";
-import type { RequestBody } from "../../src/domain/providers/action.ts";
+import { ActionRefused, type RequestBody } from "../../src/domain/providers/action.ts";
 import type { Authorization } from "../../src/domain/providers/connection.ts";
 import type { GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
 import { createMaskValues } from "../../src/platform/logging/mask-values.ts";

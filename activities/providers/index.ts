@@ -1,14 +1,11 @@
 import { Context } from "@temporalio/activity";
 import { holdingAnswers } from "../../src/platform/fetch/held-answers.ts";
 import { asCallOf } from "../../src/platform/fetch/own-calls.ts";
-import { checkConnection, noteCheckFault } from "../../src/services/providers/check-connection.ts";
-import type { CheckDeps } from "../../src/services/providers/check-connection.ts";
-import { dropNewConnection, importTools } from "../../src/services/providers/import-tools.ts";
-import type { ImportToolsDeps } from "../../src/services/providers/import-tools.ts";
+import { checkConnection, noteCheckFault, type CheckDeps } from "../../src/services/providers/check-connection.ts";
+import { dropNewConnection, importTools, type ImportToolsDeps } from "../../src/services/providers/import-tools.ts";
 import type { ActivityDeps } from "../deps.ts";
 import { jobs } from "../jobs.ts";
-import { createRunAction, failActionRun } from "./run-action.ts";
-import type { RunActionDeps } from "./run-action.ts";
+import { createRunAction, failActionRun, type RunActionDeps } from "./run-action.ts";
 import type { ProviderActivities } from "./types.ts";
 
 /** The activities of connections and of action runs. */

@@ -1,7 +1,6 @@
 import { Context } from "@temporalio/activity";
 import { beat } from "../attempts.ts";
-import { isObject } from "../../src/domain/json.ts";
-import type { Json, JsonObject } from "../../src/domain/json.ts";
+import { isObject, type Json, type JsonObject } from "../../src/domain/json.ts";
 import { ActionRefused } from "../../src/domain/providers/action.ts";
 import { forModel } from "../../src/domain/providers/mcp/for-model.ts";
 import { textOf } from "../../src/domain/providers/connection.ts";
@@ -17,8 +16,7 @@ import { sendAuthorized } from "../../src/services/providers/resolve-connection.
 import { depthOfRun } from "../../src/services/triggers/chain.ts";
 import { FOR_A_VALUE } from "../fetch-limits.ts";
 import { requestPreview } from "../nodes/http-request.ts";
-import { callerOf } from "./action-call.ts";
-import type { ActionCall, ActionExecutor } from "./action-call.ts";
+import { callerOf, type ActionCall, type ActionExecutor } from "./action-call.ts";
 
 export interface McpActionDeps extends Parts<"db"> {
   readonly mcp: Pick<McpClient, "callTool">;

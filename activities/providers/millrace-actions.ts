@@ -6,8 +6,7 @@ import { derivedId } from "../../src/domain/derived-id.ts";
 import { ActionRefused, asText } from "../../src/domain/providers/action.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { admitNested } from "../../src/services/triggers/chain.ts";
-import { createRun } from "../../src/services/runs/create-run.ts";
-import type { CreateRunDeps } from "../../src/services/runs/create-run.ts";
+import { createRun, type CreateRunDeps } from "../../src/services/runs/create-run.ts";
 import { requireInputs } from "../../src/services/runs/run-inputs.ts";
 import { requireRun } from "../../src/services/runs/require-run.ts";
 import { reachOfVersion } from "../../src/services/projects/version-rights.ts";
@@ -15,8 +14,7 @@ import type { FlowCache } from "../../src/services/projects/flow-cache.ts";
 import { loadValue } from "../../src/platform/blobs/blobs.ts";
 import { keyOfCaller } from "../../src/stores/around.ts";
 import type { QueryKnowledge } from "../nodes/knowledge.ts";
-import { callerOf } from "./action-call.ts";
-import type { ActionCall, ActionExecutor } from "./action-call.ts";
+import { callerOf, type ActionCall, type ActionExecutor } from "./action-call.ts";
 
 const NOT_USABLE =
   "The project or run does not exist, or the user who deployed this version of the flow has no right to use it.";

@@ -7,8 +7,7 @@ import {
 } from "../../src/domain/providers/builtin/postgres.ts";
 import type { Parts } from "../../src/services/parts.ts";
 import { rowsAsObjects, runRemoteSql } from "../../src/services/providers/remote-postgres.ts";
-import type { ActionExecutor } from "./action-call.ts";
-import { renderedCall, requireConnection } from "./action-call.ts";
+import { renderedCall, requireConnection, type ActionExecutor } from "./action-call.ts";
 
 /** Carries out the actions of provider `postgres`: each is one statement in its own transaction. */
 export function createPostgresActions({ sockets }: Parts<"sockets">): ActionExecutor {

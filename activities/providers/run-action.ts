@@ -8,11 +8,14 @@ import { createTimeLimit } from "../../src/platform/time-limit.ts";
 import { isBlobOutage, loadValue, storeValue } from "../../src/platform/blobs/blobs.ts";
 import { redactSecrets } from "../../src/platform/logging/redaction.ts";
 import type { Parts } from "../../src/services/parts.ts";
-import type { Database } from "../../src/stores/db.ts";
-import { isConnectionError } from "../../src/stores/db.ts";
+import { isConnectionError, type Database } from "../../src/stores/db.ts";
 import { whileDatabaseIsAway } from "../../src/stores/patience.ts";
-import { findActionRun, finishActionRun } from "../../src/stores/providers/action-runs.ts";
-import type { ActionRunEnd, ActionRunRow } from "../../src/stores/providers/action-runs.ts";
+import {
+  findActionRun,
+  finishActionRun,
+  type ActionRunEnd,
+  type ActionRunRow,
+} from "../../src/stores/providers/action-runs.ts";
 
 const MAX_ATTEMPTS = 3;
 const FIRST_WAIT_MS = 500;

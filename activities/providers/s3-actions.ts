@@ -1,13 +1,11 @@
 import type { Json, JsonObject } from "../../src/domain/json.ts";
 import { ActionFailed, ActionRefused, asText } from "../../src/domain/providers/action.ts";
-import { S3ListUnreadable, S3Refused, UnusableKey } from "../../src/platform/s3/buckets.ts";
-import type { Buckets } from "../../src/platform/s3/buckets.ts";
+import { S3ListUnreadable, S3Refused, UnusableKey, type Buckets } from "../../src/platform/s3/buckets.ts";
 import type { Parts } from "../../src/services/parts.ts";
 import { bucketsOf, noted } from "../../src/services/providers/remote-buckets.ts";
 import { readableBody } from "../nodes/http-response.ts";
-import type { ActionExecutor } from "./action-call.ts";
+import { bytesOf, renderedCall, requireConnection, type ActionExecutor } from "./action-call.ts";
 import { UNTIL_STOPPED } from "../fetch-limits.ts";
-import { bytesOf, renderedCall, requireConnection } from "./action-call.ts";
 
 /** Longest object that is read (bytes), chosen so that its base64 fits a value. */
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024;

@@ -2,13 +2,11 @@ import { createHash } from "node:crypto";
 import type { Json, JsonObject } from "../../src/domain/json.ts";
 import { ActionFailed, ActionRefused, asText } from "../../src/domain/providers/action.ts";
 import { MAIL_ADDRESS } from "../../src/domain/providers/builtin/smtp.ts";
-import { composeMail } from "../../src/platform/mail/compose.ts";
-import type { MailDraft, Mailbox } from "../../src/platform/mail/compose.ts";
+import { composeMail, type MailDraft, type Mailbox } from "../../src/platform/mail/compose.ts";
 import { MailFailed } from "../../src/platform/mail/smtp-session.ts";
 import type { Parts } from "../../src/services/parts.ts";
 import { openMail } from "../../src/services/providers/remote-mail.ts";
-import type { ActionExecutor } from "./action-call.ts";
-import { bytesOf, renderedCall, requireConnection } from "./action-call.ts";
+import { bytesOf, renderedCall, requireConnection, type ActionExecutor } from "./action-call.ts";
 
 /** Longest silence of a mail server (ms). */
 const SILENCE_MS = 60_000;

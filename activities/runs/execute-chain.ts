@@ -3,8 +3,7 @@ import { isCheap } from "../../src/domain/flow/expressions/work.ts";
 import { evaluatePart, sourcesOf } from "../../src/domain/flow/expressions/evaluate.ts";
 import { isForWorkflow } from "../../src/domain/flow/expressions/rules.ts";
 import type { Plan, PlanNode } from "../../src/domain/flow/plan/types.ts";
-import { INLINE_VALUE_BYTES, jsonLength } from "../../src/domain/json.ts";
-import type { StoredValue } from "../../src/domain/json.ts";
+import { INLINE_VALUE_BYTES, jsonLength, type StoredValue } from "../../src/domain/json.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Progress } from "../../src/domain/runs/run.ts";
 import type {

@@ -1,4 +1,4 @@
-import type { Json, StoredValue } from "../../src/domain/json.ts";
+import { memberOf, type Json, type StoredValue } from "../../src/domain/json.ts";
 import type { Scope } from "../../src/domain/flow/scope.ts";
 import type {
   AssembleInput,
@@ -10,9 +10,7 @@ import type {
   EvaluateInput,
   EvaluateResult,
 } from "../../src/domain/runs/run-report.ts";
-import { memberOf } from "../../src/domain/json.ts";
-import { loadValue, storeReference, storeValue } from "../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+import { loadValue, storeReference, storeValue, type BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { storeInputs } from "../../src/services/runs/create-run.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { maskQuoted } from "../../src/domain/flow/redacted-texts.ts";

@@ -1,8 +1,7 @@
 import { Context } from "@temporalio/activity";
 import { createFlowCache } from "../../src/services/projects/flow-cache.ts";
 import { runLimits } from "../../src/services/runs/create-run.ts";
-import { pollTrigger } from "../../src/services/triggers/poll.ts";
-import type { PollDeps } from "../../src/services/triggers/poll.ts";
+import { pollTrigger, type PollDeps } from "../../src/services/triggers/poll.ts";
 import { createScheduledRuns } from "../../src/services/triggers/schedule-run.ts";
 import { noteTriggerError } from "../../src/stores/triggers/triggers.ts";
 import type { ActivityDeps } from "../deps.ts";

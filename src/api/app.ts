@@ -2,8 +2,7 @@ import Router from "@koa/router";
 import Koa from "koa";
 import { createKeyUseRecorder } from "../services/accounts/key-use.ts";
 import { createRateLimiter } from "../services/rate-limiter.ts";
-import { createServices } from "./deps.ts";
-import type { ApiDeps } from "./deps.ts";
+import { createServices, type ApiDeps } from "./deps.ts";
 import { createIdempotency } from "./http/idempotency.ts";
 import { accessLog, requestId, tracing, securityHeaders, problems, wellFormed, unmatched } from "./http/middleware.ts";
 import type { Operation, RequestState } from "./http/operation.ts";
@@ -12,8 +11,7 @@ import { codecCors } from "./system/codec.ts";
 import { pageCors } from "./pages/admission.ts";
 import { publicFiles } from "./pages/public-files.ts";
 import { consoleFiles } from "./system/console.ts";
-import { serveOperation } from "./http/serve-operation.ts";
-import type { ServeDeps } from "./http/serve-operation.ts";
+import { serveOperation, type ServeDeps } from "./http/serve-operation.ts";
 
 const CLIENT_GONE: readonly string[] = [
   "ECONNRESET",

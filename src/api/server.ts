@@ -1,5 +1,4 @@
-import { STATUS_CODES, createServer } from "node:http";
-import type { RequestListener, Server, ServerResponse } from "node:http";
+import { STATUS_CODES, createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { uuidv7 } from "uuidv7";
 import { Problem } from "../domain/errors.ts";

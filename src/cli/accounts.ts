@@ -1,18 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { uuidv7 } from "uuidv7";
-import { completeLimits } from "../domain/accounts/key-limits.ts";
-import type { KeyLimits } from "../domain/accounts/key-limits.ts";
+import { completeLimits, type KeyLimits } from "../domain/accounts/key-limits.ts";
 import { generateApiKey } from "../platform/secrets/crypto.ts";
-import { recordAudit } from "../services/audit/audit.ts";
-import type { AuditedChange } from "../services/audit/audit.ts";
+import { recordAudit, type AuditedChange } from "../services/audit/audit.ts";
 import { hashForUser } from "../services/accounts/sign-in.ts";
-import { insertApiKey, revokeApiKey } from "../stores/accounts/api-keys.ts";
-import type { ApiKey, ApiKeyKind } from "../stores/accounts/api-keys.ts";
-import type { Database, Db } from "../stores/db.ts";
+import { insertApiKey, revokeApiKey, type ApiKey, type ApiKeyKind } from "../stores/accounts/api-keys.ts";
+import { isUniqueViolation, type Database, type Db } from "../stores/db.ts";
 import { findOrganisationNamed, insertOrganisation } from "../stores/accounts/organisations.ts";
-import { insertUser, USERS_EMAIL_KEY } from "../stores/accounts/users.ts";
-import type { User, UserRole } from "../stores/accounts/users.ts";
-import { isUniqueViolation } from "../stores/db.ts";
+import { insertUser, USERS_EMAIL_KEY, type User, type UserRole } from "../stores/accounts/users.ts";
 import { CommandFailure } from "./failure.ts";
 
 /**

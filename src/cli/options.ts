@@ -1,14 +1,10 @@
 import type { Command, OptionValues } from "@commander-js/extra-typings";
 import { isUuid } from "../domain/uuid.ts";
 import { mistakenSettings } from "../config.ts";
-import { databaseAddress } from "../config-values.ts";
-import type { COMMAND_LINE_SETTINGS } from "../config-values.ts";
-import { openDatabase } from "../stores/db.ts";
-import type { Database } from "../stores/db.ts";
-import { apiClient } from "./api-client.ts";
-import type { ApiClient } from "./api-client.ts";
-import { readDevState } from "./dev-state.ts";
-import type { DevState } from "./dev-state.ts";
+import { databaseAddress, type COMMAND_LINE_SETTINGS } from "../config-values.ts";
+import { openDatabase, type Database } from "../stores/db.ts";
+import { apiClient, type ApiClient } from "./api-client.ts";
+import { readDevState, type DevState } from "./dev-state.ts";
 import { CommandFailure } from "./failure.ts";
 import { invocation } from "./shell.ts";
 import { readable } from "./terminal.ts";

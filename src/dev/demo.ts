@@ -3,10 +3,16 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createKey, createOrganisation, createUser } from "../cli/accounts.ts";
 import type { ApiClient } from "../cli/api-client.ts";
-import type { DevState } from "../cli/dev-state.ts";
-import { readState, writeState } from "../cli/dev-state.ts";
-import { deployFlow, findProject, namesIn, readFlowFile, withIds } from "../cli/flow-file.ts";
-import type { FlowFile, Named } from "../cli/flow-file.ts";
+import { readState, writeState, type DevState } from "../cli/dev-state.ts";
+import {
+  deployFlow,
+  findProject,
+  namesIn,
+  readFlowFile,
+  withIds,
+  type FlowFile,
+  type Named,
+} from "../cli/flow-file.ts";
 import { provideKnowledgeBase } from "./example-knowledge.ts";
 import { openUploadFile } from "../cli/upload-file.ts";
 import { hashSecret } from "../platform/secrets/crypto.ts";

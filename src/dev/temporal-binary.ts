@@ -4,8 +4,7 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { whileInstalling } from "./install-lock.ts";
-import { isExecutable, runProgram } from "./processes.ts";
-import type { Ended } from "./processes.ts";
+import { isExecutable, runProgram, type Ended } from "./processes.ts";
 
 /** Folder for downloads, shared by every checkout on a machine. */
 const CACHE_DIR = join(homedir(), ".cache/millrace");

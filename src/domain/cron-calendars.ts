@@ -1,7 +1,5 @@
-import { clockChanges, offsetAt } from "./clock-changes.ts";
-import type { ClockChange } from "./clock-changes.ts";
-import { cronFields } from "./cron.ts";
-import type { CronFields } from "./cron.ts";
+import { clockChanges, offsetAt, type ClockChange } from "./clock-changes.ts";
+import { cronFields, type CronFields } from "./cron.ts";
 
 const MINUTE = 60_000;
 const HOUR_MINUTES = 60;

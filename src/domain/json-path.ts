@@ -1,5 +1,4 @@
-import { isObject } from "./json.ts";
-import type { Json } from "./json.ts";
+import { isObject, type Json } from "./json.ts";
 
 /** A step into a value. */
 type Step = string | number;

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { ValidationProblem } from "./errors.ts";
-import { isObject } from "./json.ts";
-import type { Json } from "./json.ts";
+import { isObject, type Json } from "./json.ts";
 import { toValidationIssues } from "./issues.ts";
 
 /** A change of a nested value: some fields of an object, with null for fields to remove. */

@@ -1,5 +1,4 @@
-import { createShares } from "./shares.ts";
-import type { Asked } from "./shares.ts";
+import { createShares, type Asked } from "./shares.ts";
 
 /** A number of slots that are shared fairly among organisations, with a queue for each. */
 export interface Places {

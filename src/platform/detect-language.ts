@@ -1,6 +1,10 @@
 import { francAll } from "franc";
-import { CONFIGURATION_OF_LANGUAGE, DEFAULT_LANGUAGE, NO_LANGUAGE } from "../domain/knowledge/languages.ts";
-import type { TextConfiguration } from "../domain/knowledge/languages.ts";
+import {
+  CONFIGURATION_OF_LANGUAGE,
+  DEFAULT_LANGUAGE,
+  NO_LANGUAGE,
+  type TextConfiguration,
+} from "../domain/knowledge/languages.ts";
 import { isUnspaced } from "../domain/knowledge/words.ts";
 
 /** The language of a shorter text cannot be detected reliably. */

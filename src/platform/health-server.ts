@@ -1,10 +1,8 @@
-import { createServer } from "node:http";
-import type { Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { Logger } from "./logging/logger.ts";
 import type { Metrics } from "./metrics.ts";
 import { carriesToken } from "./metrics-token.ts";
-import { checkReadiness } from "./readiness.ts";
-import type { ReadinessParts } from "./readiness.ts";
+import { checkReadiness, type ReadinessParts } from "./readiness.ts";
 
 export interface HealthServerDeps {
   readonly metrics: Metrics;

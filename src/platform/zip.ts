@@ -1,6 +1,5 @@
 import { crc32 } from "node:zlib";
-import { fromBufferPromise, getFileNameLowLevel } from "yauzl";
-import type { Entry, ZipFile } from "yauzl";
+import { fromBufferPromise, getFileNameLowLevel, type Entry, type ZipFile } from "yauzl";
 import { wholeOf } from "./whole.ts";
 
 /** Thrown when bytes are not a readable ZIP archive; the message says why. */

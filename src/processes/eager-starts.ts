@@ -1,7 +1,6 @@
 import { periodically } from "../platform/periodically.ts";
 import { versionOf } from "../temporal/deployments.ts";
-import { warning } from "./open-process.ts";
-import type { ServiceProcess } from "./open-process.ts";
+import { warning, type ServiceProcess } from "./open-process.ts";
 
 /** How often a process asks which build is current (ms). */
 const ASK_MS = 2000;

@@ -1,7 +1,6 @@
 import { createEvalActivities } from "../../activities/evals/index.ts";
 import type { Sandbox } from "../platform/sandbox/sandbox.ts";
-import { createScorer } from "../services/evals/scorer.ts";
-import type { Scorer } from "../services/evals/scorer.ts";
+import { createScorer, type Scorer } from "../services/evals/scorer.ts";
 import type { Knowledge } from "../services/knowledge/open-knowledge.ts";
 import { createJudgeModel } from "../services/models/judge-model.ts";
 import { runLimits } from "../services/runs/create-run.ts";

@@ -1,5 +1,4 @@
-import { createHealthServer } from "../platform/health-server.ts";
-import type { HealthServerDeps } from "../platform/health-server.ts";
+import { createHealthServer, type HealthServerDeps } from "../platform/health-server.ts";
 import { listen } from "./listen.ts";
 import type { ServiceProcess } from "./open-process.ts";
 

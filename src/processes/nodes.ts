@@ -1,6 +1,5 @@
 import { withinNodeQuota } from "../../activities/node-quota.ts";
-import { createNodeActivities } from "../../activities/runs/index.ts";
-import type { NodeActivityDeps } from "../../activities/runs/index.ts";
+import { createNodeActivities, type NodeActivityDeps } from "../../activities/runs/index.ts";
 import { createActionNodeExecutor } from "../../activities/nodes/action.ts";
 import { createAgentExecutor } from "../../activities/nodes/agent/agent.ts";
 import { createAudioExecutor } from "../../activities/nodes/audio.ts";
@@ -20,8 +19,7 @@ import { createTextWriter } from "../services/runs/write-texts.ts";
 import { VERSION } from "../version.ts";
 import type { Documents } from "./knowledge.ts";
 import type { Models } from "./models.ts";
-import { warning } from "./open-process.ts";
-import type { ServiceProcess } from "./open-process.ts";
+import { warning, type ServiceProcess } from "./open-process.ts";
 import type { Providers } from "./providers.ts";
 import type { Runs } from "./runs.ts";
 

@@ -15,8 +15,7 @@ import { createInputCheck } from "../services/providers/action-inputs.ts";
 import type { ConnectionResolver } from "../services/providers/resolve-connection.ts";
 import { startTriggers } from "../services/triggers/due-firings.ts";
 import { VERSION } from "../version.ts";
-import { warning } from "./open-process.ts";
-import type { ServiceProcess } from "./open-process.ts";
+import { warning, type ServiceProcess } from "./open-process.ts";
 import type { Runs } from "./runs.ts";
 
 /** Opens the function that executes an action of a provider, and the activities of connections and triggers. */

@@ -1,5 +1,4 @@
-import { periodically, untilDone } from "../platform/periodically.ts";
-import type { Periodic } from "../platform/periodically.ts";
+import { periodically, untilDone, type Periodic } from "../platform/periodically.ts";
 import { startDocumentSweeper } from "../services/documents/document-sweeper.ts";
 import { startSync } from "../services/knowledge/sync.ts";
 import { startSweeper } from "../services/runs/sweeper.ts";
@@ -10,8 +9,7 @@ import { analyseGrownTables } from "../stores/statistics.ts";
 import { endRetiredWorkflows } from "../temporal/retired.ts";
 import { createSchedules } from "../temporal/schedules.ts";
 import { createStarts } from "../temporal/starts.ts";
-import { warning } from "./open-process.ts";
-import type { ServiceProcess } from "./open-process.ts";
+import { warning, type ServiceProcess } from "./open-process.ts";
 import type { Runs } from "./runs.ts";
 
 /** How often the planner statistics of tables that have grown are updated (ms). */

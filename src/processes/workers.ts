@@ -2,8 +2,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { shareOut } from "../../activities/shares.ts";
 import type { Shares } from "../domain/shares.ts";
 import type { TaskQueues } from "../temporal/ids.ts";
-import { createWorker, JOB_ACTIVITIES, runWorkers } from "../temporal/workers.ts";
-import type { RunningWorkers, WorkerParts } from "../temporal/workers.ts";
+import {
+  createWorker,
+  JOB_ACTIVITIES,
+  runWorkers,
+  type RunningWorkers,
+  type WorkerParts,
+} from "../temporal/workers.ts";
 import type { ServiceProcess } from "./open-process.ts";
 
 /** How often a process looks again for its data key, without which it cannot read payloads (ms). */

@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { Client } from "pg";
-import type { ClientConfig } from "pg";
+import { Client, type ClientConfig } from "pg";
 import { parse, toClientConfig } from "pg-connection-string";
 
 /** The URL parameter that names a password file. */

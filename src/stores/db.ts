@@ -1,16 +1,12 @@
-import { Pool, TypeOverrides, types } from "pg";
-import type { PoolClient } from "pg";
+import { Pool, TypeOverrides, types, type PoolClient } from "pg";
 import { isUuid } from "../domain/uuid.ts";
 import { connectionTo, PooledClient } from "./connection-address.ts";
 import { isConnectionError } from "./database-errors.ts";
 import { listen } from "./listen.ts";
-import { createOrgPlaces } from "./org-places.ts";
-import type { OrgPatience, OrgWork } from "./org-places.ts";
+import { createOrgPlaces, type OrgPatience, type OrgWork } from "./org-places.ts";
 import { connectWithin } from "./pool-limit.ts";
-import { assertSession, explainRefusal, UnsafeSession } from "./session.ts";
-import type { ActsAs } from "./session.ts";
-import { asDb, isSpoiled } from "./statements.ts";
-import type { Db } from "./statements.ts";
+import { assertSession, explainRefusal, UnsafeSession, type ActsAs } from "./session.ts";
+import { asDb, isSpoiled, type Db } from "./statements.ts";
 
 export { isConnectionError, isUniqueViolation } from "./database-errors.ts";
 export { plannedAnew } from "./statements.ts";

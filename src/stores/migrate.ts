@@ -1,11 +1,9 @@
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "pg";
-import { findAccessGaps, findRoleGaps } from "./access.ts";
-import type { AccessGap } from "./access.ts";
+import { findAccessGaps, findRoleGaps, type AccessGap } from "./access.ts";
 import { BEFORE_BASELINE, UPDATE_FIRST, withBaseline } from "./baseline.ts";
-import { asDb } from "./statements.ts";
-import type { Db } from "./statements.ts";
+import { asDb, type Db } from "./statements.ts";
 import { withOwnConnection } from "./own-connection.ts";
 import { findUnsupported } from "./server.ts";
 

@@ -1,6 +1,5 @@
 import { createPace } from "../domain/pace.ts";
-import { createPlaces } from "../domain/places.ts";
-import type { Places } from "../domain/places.ts";
+import { createPlaces, type Places } from "../domain/places.ts";
 
 /**
  * What a connection is used for. `read` is a list or a statistic. `patient read` is a portion of an export, which must not be refused

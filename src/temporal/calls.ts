@@ -1,5 +1,10 @@
-import { ScheduleNotFoundError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from "@temporalio/client";
-import type { Client, WorkflowStartOptions } from "@temporalio/client";
+import {
+  ScheduleNotFoundError,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+  type Client,
+  type WorkflowStartOptions,
+} from "@temporalio/client";
 import type * as workflows from "../../workflows/index.ts";
 
 /** How long Temporal may take to respond to a call (ms). The SDK's own limit of 10 s is too long for a request that waits for it. */

@@ -1,6 +1,5 @@
 import type { CalendarSpec, ScheduleSpec } from "@temporalio/client";
-import { changesAhead, utcCalendars } from "../domain/cron-calendars.ts";
-import type { UtcCalendar } from "../domain/cron-calendars.ts";
+import { changesAhead, utcCalendars, type UtcCalendar } from "../domain/cron-calendars.ts";
 import { temporalCron } from "../domain/cron.ts";
 
 interface CronInZone {

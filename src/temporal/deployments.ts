@@ -2,8 +2,7 @@ import type { Client } from "@temporalio/client";
 import type { WorkerDeploymentVersion } from "@temporalio/common";
 import type { Config } from "../config.ts";
 import { ignoreMissing } from "./calls.ts";
-import { describeQueues } from "./queues.ts";
-import type { QueueStats } from "./queues.ts";
+import { describeQueues, type QueueStats } from "./queues.ts";
 
 /** The state of one build of a deployment. */
 export interface BuildStatus {

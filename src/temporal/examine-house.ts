@@ -1,6 +1,5 @@
 import type { Client } from "@temporalio/client";
-import { ROUNDS } from "../domain/house.ts";
-import type { Round } from "../domain/house.ts";
+import { ROUNDS, type Round } from "../domain/house.ts";
 import { describe, ignoreMissing, inTime, statusOf } from "./calls.ts";
 import { houseSchedules } from "./ids.ts";
 

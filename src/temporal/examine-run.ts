@@ -2,10 +2,8 @@ import type { Config } from "../config.ts";
 import { describe } from "./calls.ts";
 import { withClient } from "./examine.ts";
 import { runWorkflowId } from "./ids.ts";
-import { describeQueues } from "./queues.ts";
-import type { QueueStats } from "./queues.ts";
-import { lookAtRun } from "./trouble.ts";
-import type { RunView } from "./trouble.ts";
+import { describeQueues, type QueueStats } from "./queues.ts";
+import { lookAtRun, type RunView } from "./trouble.ts";
 
 /** PENDING_ACTIVITY_STATE_SCHEDULED of Temporal's API: no worker has it. */
 const SCHEDULED = 1;

@@ -3,8 +3,7 @@ import type { DataConverter } from "@temporalio/common";
 import type { Config } from "../config.ts";
 import { temporalAddress } from "./address.ts";
 import { keepsFairness } from "./probe-fairness.ts";
-import { describeQueues } from "./queues.ts";
-import type { QueueStats } from "./queues.ts";
+import { describeQueues, type QueueStats } from "./queues.ts";
 
 /** How long the server may take to accept a connection (ms). */
 const CONNECT_MS = 5000;

@@ -1,6 +1,5 @@
 import type { WorkflowStartOptions } from "@temporalio/client";
-import { PRIORITY_KEYS } from "../domain/urgency.ts";
-import type { Urgency } from "../domain/urgency.ts";
+import { PRIORITY_KEYS, type Urgency } from "../domain/urgency.ts";
 
 export type Priority = NonNullable<WorkflowStartOptions["priority"]>;
 

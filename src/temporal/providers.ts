@@ -1,7 +1,6 @@
 import type { Client } from "@temporalio/client";
 import type { checkConnection, importTools } from "../../workflows/index.ts";
-import { START_URGENCY } from "../domain/starts.ts";
-import type { StartInputs } from "../domain/starts.ts";
+import { START_URGENCY, type StartInputs } from "../domain/starts.ts";
 import type { ToolsImportInput, ToolsImportResult } from "../domain/providers/jobs.ts";
 import { inTime, startUnlessRunning } from "./calls.ts";
 import { actionRunWorkflowId, checkWorkflowId, taskQueues, toolsImportWorkflowId } from "./ids.ts";

@@ -1,7 +1,6 @@
 import type { Client } from "@temporalio/client";
 import { inTime } from "./calls.ts";
-import { taskQueues } from "./ids.ts";
-import type { TaskQueues } from "./ids.ts";
+import { taskQueues, type TaskQueues } from "./ids.ts";
 
 type TaskType = "workflow" | "activity";
 

@@ -6,10 +6,8 @@ import type { runFlow } from "../../workflows/index.ts";
 import { ignoreMissing, inTime, startUnlessRunning } from "./calls.ts";
 import { ingestWorkflowId, runWorkflowId, taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
-import { PRIORITY_KEYS } from "../domain/urgency.ts";
-import type { Urgency } from "../domain/urgency.ts";
-import { lookAtRun, terminateRun } from "./trouble.ts";
-import type { RunView } from "./trouble.ts";
+import { PRIORITY_KEYS, type Urgency } from "../domain/urgency.ts";
+import { lookAtRun, terminateRun, type RunView } from "./trouble.ts";
 
 /** Millrace's own view of Temporal: start, signal, look. Every call is idempotent, and responds or times out within seconds. */
 export interface RunStarter {

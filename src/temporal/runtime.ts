@@ -1,5 +1,4 @@
-import { Runtime } from "@temporalio/worker";
-import type { LogLevel, LogMetadata } from "@temporalio/worker";
+import { Runtime, type LogLevel, type LogMetadata } from "@temporalio/worker";
 import type { Logger } from "../platform/logging/logger.ts";
 
 /**

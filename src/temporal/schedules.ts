@@ -1,13 +1,11 @@
 import { createHash } from "node:crypto";
-import { ScheduleAlreadyRunning, isGrpcServiceError } from "@temporalio/client";
-import type { Client, ScheduleOptions } from "@temporalio/client";
+import { ScheduleAlreadyRunning, isGrpcServiceError, type Client, type ScheduleOptions } from "@temporalio/client";
 import { PERIODS, startOfPeriod } from "../domain/cron-calendars.ts";
 import { ignoreMissing, inTime } from "./calls.ts";
 import { cronSpec, markedCron } from "./cron-spec.ts";
 import { taskQueues } from "./ids.ts";
-import { priorityOf } from "./priority.ts";
+import { priorityOf, type Priority } from "./priority.ts";
 import type { Urgency } from "../domain/urgency.ts";
-import type { Priority } from "./priority.ts";
 
 /** A workflow to start repeatedly, and the times of the starts. */
 export interface Schedule {

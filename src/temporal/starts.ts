@@ -1,8 +1,6 @@
 import type { Client } from "@temporalio/client";
-import { START_URGENCY } from "../domain/starts.ts";
-import type { StartKind, WorkflowStarts } from "../domain/starts.ts";
-import { ignoreMissing, inTime, lookAt, startUnlessRunning } from "./calls.ts";
-import type { WorkflowView } from "./calls.ts";
+import { START_URGENCY, type StartKind, type WorkflowStarts } from "../domain/starts.ts";
+import { ignoreMissing, inTime, lookAt, startUnlessRunning, type WorkflowView } from "./calls.ts";
 import {
   erasureWorkflowId,
   experimentJobWorkflowId,

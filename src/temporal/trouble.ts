@@ -1,6 +1,5 @@
 import type { Client } from "@temporalio/client";
-import { describe, ignoreMissing, inTime, statusOf } from "./calls.ts";
-import type { Described, WorkflowView } from "./calls.ts";
+import { describe, ignoreMissing, inTime, statusOf, type Described, type WorkflowView } from "./calls.ts";
 import { runWorkflowId } from "./ids.ts";
 
 /** Failing tasks of a workflow, which Temporal retries forever, with growing intervals. */

@@ -1,12 +1,10 @@
-import { Worker } from "@temporalio/worker";
-import type { InjectedSinks, WorkerOptions } from "@temporalio/worker";
+import { Worker, type InjectedSinks, type WorkerOptions } from "@temporalio/worker";
 import { readFile } from "node:fs/promises";
 import type { Config } from "../config.ts";
 import type { RecordSinks } from "../domain/runs/record-sinks.ts";
 import type { TemporalConnection } from "./connection.ts";
 import { versionOf } from "./deployments.ts";
-import { taskQueues } from "./ids.ts";
-import type { TaskQueues } from "./ids.ts";
+import { taskQueues, type TaskQueues } from "./ids.ts";
 import { POLLED } from "./queues.ts";
 
 /** The connection to Temporal that workers use. */

@@ -1,12 +1,10 @@
-import { Context } from "@temporalio/activity";
-import type { ApplicationFailure } from "@temporalio/activity";
+import { Context, type ApplicationFailure } from "@temporalio/activity";
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { describe, expect, it } from "vitest";
 import { attemptOf, beat, countAnswers, requireAnswers, whileBeating } from "../../activities/attempts.ts";
 import { createLocalShares } from "../../activities/local-shares.ts";
 import { shareOut } from "../../activities/shares.ts";
-import { PRIORITY_KEYS } from "../../src/domain/urgency.ts";
-import type { Urgency } from "../../src/domain/urgency.ts";
+import { PRIORITY_KEYS, type Urgency } from "../../src/domain/urgency.ts";
 import { ChildPoolError } from "../../src/platform/children/child-pool.ts";
 
 /** Runs an activity for an organisation as Temporal would, and records its heartbeats. */

@@ -2,12 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, vi } from "vitest";
 import { apiClient } from "../../src/cli/api-client.ts";
-import { namesIn, withIds } from "../../src/cli/flow-file.ts";
-import type { FlowFile } from "../../src/cli/flow-file.ts";
+import { namesIn, withIds, type FlowFile } from "../../src/cli/flow-file.ts";
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 import { provideKnowledgeBase } from "../../src/dev/example-knowledge.ts";
-import { STUB_MODEL } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
+import { STUB_MODEL, type ModelStub } from "../../src/dev/model-stub.ts";
 import { KEYWORDS } from "./knowledge/bases.ts";
 import type { ApiTenant } from "./tenant.ts";
 

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
+import { startModelStub, type ModelStub } from "../../src/dev/model-stub.ts";
 import { deployExamples, exampleRuns, runExample } from "./example-flows.ts";
-import { openTenant } from "./tenant.ts";
-import type { ApiTenant } from "./tenant.ts";
+import { openTenant, type ApiTenant } from "./tenant.ts";
 
 let tenant: ApiTenant;
 let stub: ModelStub;

@@ -3,14 +3,11 @@ import { uuidv7 } from "uuidv7";
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 import { generateToken } from "../../src/platform/secrets/crypto.ts";
 import { insertToken } from "../../src/stores/accounts/oauth-tokens.ts";
-import { insertUser } from "../../src/stores/accounts/users.ts";
-import type { UserRole } from "../../src/stores/accounts/users.ts";
-import { openDatabase } from "../../src/stores/db.ts";
-import type { Database } from "../../src/stores/db.ts";
+import { insertUser, type UserRole } from "../../src/stores/accounts/users.ts";
+import { openDatabase, type Database } from "../../src/stores/db.ts";
 import type { Answer, TestClient } from "../support/client.ts";
 import { aMoment } from "../support/scratch.ts";
-import { createOrganisation, service } from "../support/service.ts";
-import type { Service } from "../support/service.ts";
+import { createOrganisation, service, type Service } from "../support/service.ts";
 import { flow } from "../engine/support.ts";
 import { checkedClient } from "./http/conformance.ts";
 

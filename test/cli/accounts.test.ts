@@ -1,5 +1,4 @@
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { createServer, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createKey, createOrganisation, createUser } from "../../src/cli/accounts.ts";
 import { hashSecret, matchPassword } from "../../src/platform/secrets/crypto.ts";

@@ -11,16 +11,14 @@ import { bucketAddress, signed } from "../../src/platform/s3/signed-request.ts";
 import { masterKeyId, createSecretBox, generateMasterKey } from "../../src/platform/secrets/seal.ts";
 import { sealSecret } from "../../src/services/webhooks/subscription-secrets.ts";
 import { migrate, migrationsIn } from "../../src/stores/migrate.ts";
-import { buildRun, buildTenant, putSubscription } from "../stores/rows.ts";
-import type { Tenant } from "../stores/rows.ts";
+import { buildRun, buildTenant, putSubscription, type Tenant } from "../stores/rows.ts";
 import { administer, testDatabase } from "../support/database.ts";
 import { fillAtBaseline, fillBeforeBaseline } from "../support/before-baseline.ts";
 import { as, MIGRATIONS } from "../support/own-postgres.ts";
 import { findS3Program, startS3Server } from "../support/s3-server.ts";
 import { startRoleGate, startStsServer } from "../support/sts-server.ts";
 import { eventually, scratchDirectory } from "../support/scratch.ts";
-import { millrace } from "./millrace.ts";
-import type { Outcome } from "./millrace.ts";
+import { millrace, type Outcome } from "./millrace.ts";
 
 const s3Program = await findS3Program();
 const MASTER = generateMasterKey();

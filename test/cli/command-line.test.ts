@@ -3,8 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { eventually, scratchDirectory } from "../support/scratch.ts";
-import { client, createOrganisation, service } from "../support/service.ts";
-import type { TestOrganisation } from "../support/service.ts";
+import { client, createOrganisation, service, type TestOrganisation } from "../support/service.ts";
 import { millrace, program } from "./millrace.ts";
 
 const GREETER = {

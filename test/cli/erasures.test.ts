@@ -1,6 +1,5 @@
 import { beforeAll, expect, it } from "vitest";
-import { echo, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { echo, openTenant, type ApiTenant } from "../api/tenant.ts";
 import { millrace } from "./millrace.ts";
 
 let tenant: ApiTenant;

@@ -5,10 +5,8 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { startModelStub, type ModelStub } from "../../src/dev/model-stub.ts";
+import { openTenant, type ApiTenant } from "../api/tenant.ts";
 import { program } from "./millrace.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { importInto, makeDataset, shouting } from "../api/evals/evals.ts";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { openTenant, type ApiTenant } from "../api/tenant.ts";
 import { millrace } from "./millrace.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "millrace-eval-"));

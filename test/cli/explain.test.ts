@@ -1,18 +1,14 @@
 import { Client, Connection } from "@temporalio/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Explanation, Reason } from "../../src/services/system/explain-run.ts";
-import { openDatabase } from "../../src/stores/db.ts";
-import type { Database } from "../../src/stores/db.ts";
+import { openDatabase, type Database } from "../../src/stores/db.ts";
 import { runWorkflowId, taskQueues } from "../../src/temporal/ids.ts";
-import { flow, openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
+import { flow, openBench, type Bench } from "../engine/support.ts";
 import { buildRun } from "../stores/rows.ts";
 import { withTemporal } from "../support/histories.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startService, type OwnService } from "../support/service.ts";
 import { millrace } from "./millrace.ts";
 
 const UNKNOWN = "0197f0a0-0000-7000-8000-000000000000";

@@ -4,8 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { create, index } from "../api/knowledge/bases.ts";
 import { scratchDirectory } from "../support/scratch.ts";
 import { startWebsite } from "../support/website.ts";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { openTenant, type ApiTenant } from "../api/tenant.ts";
 import { millrace } from "./millrace.ts";
 
 let tenant: ApiTenant;

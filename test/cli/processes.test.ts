@@ -1,7 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
@@ -10,8 +9,7 @@ import { claimPort } from "../../src/dev/ports.ts";
 import { eventually, scratchDirectory } from "../support/scratch.ts";
 import { claimedSetting, claimingDatabase, cloneDatabase } from "../support/database.ts";
 import { MASTER_KEY } from "../support/payloads.ts";
-import { millrace, spawnMillrace } from "./millrace.ts";
-import type { Outcome } from "./millrace.ts";
+import { millrace, spawnMillrace, type Outcome } from "./millrace.ts";
 
 /** Runs a main file as `npm run` and the container do. */
 async function main(name: string, environment: Readonly<Record<string, string>>): Promise<Outcome> {

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openTenant } from "../api/tenant.ts";
 import { startMcpServer } from "../support/mcp-server.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { scratchDirectory } from "../support/scratch.ts";
 import { millrace } from "./millrace.ts";
 

@@ -3,14 +3,12 @@ import { join } from "node:path";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { masterKeys } from "../../src/platform/secrets/master-key.ts";
-import { createSecretBox, generateMasterKey, SealBroken } from "../../src/platform/secrets/seal.ts";
-import type { SecretBox } from "../../src/platform/secrets/seal.ts";
+import { createSecretBox, generateMasterKey, SealBroken, type SecretBox } from "../../src/platform/secrets/seal.ts";
 import { openHeaders, openSecret, sealHeaders, sealSecret } from "../../src/services/webhooks/subscription-secrets.ts";
 import { buildTenant, putSubscription } from "../stores/rows.ts";
 import { testDatabase } from "../support/database.ts";
 import { scratchDirectory } from "../support/scratch.ts";
-import { millrace } from "./millrace.ts";
-import type { Outcome } from "./millrace.ts";
+import { millrace, type Outcome } from "./millrace.ts";
 
 const SECRET = "whsec_of the subscription";
 const HEADERS = { authorization: "Bearer of the receiver" };

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fetchModel } from "../../src/dev/embedding-model.ts";
 import { findModel } from "../../src/platform/embeddings/model-files.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { scratchDirectory } from "../support/scratch.ts";
 
 const model = await findModel();

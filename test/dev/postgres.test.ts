@@ -2,8 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { startPostgres } from "../../src/dev/postgres.ts";
-import type { RunningPostgres } from "../../src/dev/postgres.ts";
+import { startPostgres, type RunningPostgres } from "../../src/dev/postgres.ts";
 import { scratchDirectory } from "../support/scratch.ts";
 
 async function start(dir: string): Promise<RunningPostgres> {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { supervise } from "../../src/dev/supervisor.ts";
-import type { Part } from "../../src/dev/supervisor.ts";
+import { supervise, type Part } from "../../src/dev/supervisor.ts";
 import { eventually } from "../support/scratch.ts";
 
 /** Fake parts that exit on command, and the messages about them. */

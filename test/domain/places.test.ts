@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createPlaces, NoPlace } from "../../src/domain/places.ts";
-import type { Wanted } from "../../src/domain/places.ts";
+import { createPlaces, NoPlace, type Wanted } from "../../src/domain/places.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,10 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { COUNTED, startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub, StubReply } from "../../src/dev/model-stub.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
-import { flow, nodesOf, openBench } from "./support.ts";
-import type { Bench, Run } from "./support.ts";
+import { COUNTED, startModelStub, type ModelStub, type StubReply } from "../../src/dev/model-stub.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
+import { flow, nodesOf, openBench, type Bench, type Run } from "./support.ts";
 
 let stub: ModelStub;
 let target: HttpTarget;

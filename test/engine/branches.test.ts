@@ -1,12 +1,9 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
-import { historiesOfEnded, withTemporal } from "../support/histories.ts";
-import type { WorkflowHistory } from "../support/histories.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
+import { historiesOfEnded, withTemporal, type WorkflowHistory } from "../support/histories.ts";
 import { service } from "../support/service.ts";
-import { flow, nodesOf, openBench } from "./support.ts";
-import type { Bench, Run } from "./support.ts";
+import { flow, nodesOf, openBench, type Bench, type Run } from "./support.ts";
 
 let bench: Bench;
 let target: HttpTarget;

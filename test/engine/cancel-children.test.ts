@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
-import { flow, nested, openBench } from "./support.ts";
-import type { Bench, Run } from "./support.ts";
+import { flow, nested, openBench, type Bench, type Run } from "./support.ts";
 
 let bench: Bench;
 let target: HttpTarget;

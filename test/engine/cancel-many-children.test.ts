@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { shareOf } from "../support/long.ts";
 import { eventually } from "../support/scratch.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
-import { flow, nested, openBench } from "./support.ts";
-import type { Run } from "./support.ts";
+import { startService, type OwnService } from "../support/service.ts";
+import { flow, nested, openBench, type Run } from "./support.ts";
 
 // cancel-children.test.ts tests the same with few child runs. The time for 120 depends on the machine.
 

@@ -3,11 +3,9 @@ import { openDatabase } from "../../src/stores/db.ts";
 import { requestCancel } from "../../src/stores/runs/runs.ts";
 import { runWorkflowId } from "../../src/temporal/ids.ts";
 import { inputOf, withTemporal } from "../support/histories.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { service } from "../support/service.ts";
-import { flow, nested, nodesOf, openBench } from "./support.ts";
-import type { Bench } from "./support.ts";
+import { flow, nested, nodesOf, openBench, type Bench } from "./support.ts";
 
 let bench: Bench;
 let target: HttpTarget;

@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openDatabase } from "../../src/stores/db.ts";
-import type { Database } from "../../src/stores/db.ts";
+import { openDatabase, type Database } from "../../src/stores/db.ts";
 import { listRunEvents } from "../../src/stores/runs/run-events.ts";
 import { historiesOfEnded, withTemporal } from "../support/histories.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
 import { service } from "../support/service.ts";
-import { flow, nested, nodesOf, openBench } from "./support.ts";
-import type { Bench, Run } from "./support.ts";
+import { flow, nested, nodesOf, openBench, type Bench, type Run } from "./support.ts";
 
 let bench: Bench;
 let target: HttpTarget;

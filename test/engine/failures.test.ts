@@ -1,14 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
-import { openDatabase } from "../../src/stores/db.ts";
-import type { Database } from "../../src/stores/db.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
+import { openDatabase, type Database } from "../../src/stores/db.ts";
 import { listRunEvents } from "../../src/stores/runs/run-events.ts";
-import { historiesOfEnded, withTemporal } from "../support/histories.ts";
-import type { WorkflowHistory } from "../support/histories.ts";
+import { historiesOfEnded, withTemporal, type WorkflowHistory } from "../support/histories.ts";
 import { service } from "../support/service.ts";
-import { flow, nested, nodesOf, openBench } from "./support.ts";
-import type { Bench, Run } from "./support.ts";
+import { flow, nested, nodesOf, openBench, type Bench, type Run } from "./support.ts";
 
 let bench: Bench;
 let target: HttpTarget;

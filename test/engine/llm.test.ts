@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
-import { COUNTED, startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
+import { openTenant, type ApiTenant } from "../api/tenant.ts";
+import { COUNTED, startModelStub, type ModelStub } from "../../src/dev/model-stub.ts";
 import { flow } from "./support.ts";
 
 let server: ModelStub;

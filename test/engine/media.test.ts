@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { openTenant, type ApiTenant } from "../api/tenant.ts";
 import { drawText } from "../fixtures/documents/scan.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
-import { COUNTED, startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
+import { COUNTED, startModelStub, type ModelStub } from "../../src/dev/model-stub.ts";
 import { flow } from "./support.ts";
 
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { startModelStub, type ModelStub } from "../../src/dev/model-stub.ts";
+import { openTenant, type ApiTenant } from "../api/tenant.ts";
 import { flow } from "./support.ts";
 
 let stub: ModelStub;

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
-import { flow, nested, nodesOf, openBench } from "./support.ts";
-import type { Bench } from "./support.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
+import { flow, nested, nodesOf, openBench, type Bench } from "./support.ts";
 
 let bench: Bench;
 let target: HttpTarget;

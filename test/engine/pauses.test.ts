@@ -2,8 +2,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { openDatabase } from "../../src/stores/db.ts";
 import { listPauses } from "../../src/stores/runs/pauses.ts";
 import { service } from "../support/service.ts";
-import { flow, nested, nodesOf, openBench } from "./support.ts";
-import type { Bench, Run } from "./support.ts";
+import { flow, nested, nodesOf, openBench, type Bench, type Run } from "./support.ts";
 
 let bench: Bench;
 beforeAll(async () => {

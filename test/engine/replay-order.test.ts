@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { historiesOf, replay, withTemporal } from "../support/histories.ts";
 import { service } from "../support/service.ts";
-import { flow, openBench } from "./support.ts";
-import type { Bench } from "./support.ts";
+import { flow, openBench, type Bench } from "./support.ts";
 
 let bench: Bench;
 let target: HttpTarget;

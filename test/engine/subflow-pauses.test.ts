@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { flow, nested, nodesOf, openBench } from "./support.ts";
-import type { Bench, Run } from "./support.ts";
+import { flow, nested, nodesOf, openBench, type Bench, type Run } from "./support.ts";
 
 let bench: Bench;
 beforeAll(async () => {

@@ -3,8 +3,7 @@ import type { FlowDefinition } from "../../src/domain/flow/definition/definition
 import { edges, flow as flowOf } from "../support/flows.ts";
 import { replayAfterwards } from "../support/replayed-organisations.ts";
 import { aMoment } from "../support/scratch.ts";
-import { client, createOrganisation, service } from "../support/service.ts";
-import type { Service } from "../support/service.ts";
+import { client, createOrganisation, service, type Service } from "../support/service.ts";
 import type { TestClient } from "../support/client.ts";
 
 type Node = Record<string, unknown> & { readonly id: string; readonly type: string };

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openTenant } from "../api/tenant.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startService, type OwnService } from "../support/service.ts";
 
 let own: OwnService;
 let upstream: HttpTarget;

@@ -1,13 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { flow, nodesOf, openBench } from "../engine/support.ts";
-import type { Bench, Run } from "../engine/support.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { flow, nodesOf, openBench, type Bench, type Run } from "../engine/support.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { LONG } from "../support/long.ts";
 import { eventually } from "../support/scratch.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startService, type OwnService } from "../support/service.ts";
 import { recordKill } from "./kill-table.ts";
 
 /** Long before any run would finish without a cancellation (ms). The kill table shows the real time, about two seconds. */

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { flow, nodesOf, openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { flow, nodesOf, openBench, type Bench } from "../engine/support.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startService, type OwnService } from "../support/service.ts";
 
 let own: OwnService;
 let target: HttpTarget;

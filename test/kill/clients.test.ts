@@ -1,13 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { flow, openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { flow, openBench, type Bench } from "../engine/support.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { administer } from "../support/database.ts";
 import { eventually } from "../support/scratch.ts";
-import { client, startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { client, startService, type OwnService } from "../support/service.ts";
 import { recordKill } from "./kill-table.ts";
 
 let service: OwnService;

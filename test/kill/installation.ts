@@ -7,8 +7,7 @@ import { startPostgres } from "../../src/dev/postgres.ts";
 import { findTemporal } from "../../src/dev/temporal-binary.ts";
 import { startTemporal } from "../../src/dev/temporal.ts";
 import { recordPid } from "../support/service-processes.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService, ServiceOptions } from "../support/service.ts";
+import { startService, type OwnService, type ServiceOptions } from "../support/service.ts";
 import { makeTemplate } from "../support/template.ts";
 
 let installations = 0;

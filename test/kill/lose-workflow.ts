@@ -1,5 +1,4 @@
-import { WorkflowNotFoundError } from "@temporalio/client";
-import type { WorkflowHandle } from "@temporalio/client";
+import { WorkflowNotFoundError, type WorkflowHandle } from "@temporalio/client";
 import { runWorkflowId } from "../../src/temporal/ids.ts";
 import { administer } from "../support/database.ts";
 import { withTemporal } from "../support/histories.ts";

@@ -6,14 +6,11 @@ import { createQuotaReader } from "../../src/services/accounts/quotas.ts";
 import { createRun } from "../../src/services/runs/create-run.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import { getPlan } from "../../src/stores/projects/flow-versions.ts";
-import { flow, openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
+import { flow, openBench, type Bench } from "../engine/support.ts";
 import { startInputs } from "../support/payloads.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
-import { install } from "./installation.ts";
-import type { Installation } from "./installation.ts";
+import { install, type Installation } from "./installation.ts";
 import { recordKill } from "./kill-table.ts";
 
 let installation: Installation;

@@ -1,16 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub, StubReply } from "../../src/dev/model-stub.ts";
+import { startModelStub, type ModelStub, type StubReply } from "../../src/dev/model-stub.ts";
 import { runWorkflowId, sliceWorkflowId } from "../../src/temporal/ids.ts";
-import { flow, nested, nodesOf, openBench } from "../engine/support.ts";
-import type { Bench, Run } from "../engine/support.ts";
+import { flow, nested, nodesOf, openBench, type Bench, type Run } from "../engine/support.ts";
 import { withTemporal } from "../support/histories.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { LONG } from "../support/long.ts";
 import { eventually } from "../support/scratch.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startService, type OwnService } from "../support/service.ts";
 import { loseWorkflow } from "./lose-workflow.ts";
 
 let own: OwnService;

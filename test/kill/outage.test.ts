@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flow, openBench } from "../engine/support.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
-import { install } from "./installation.ts";
-import type { Installation } from "./installation.ts";
+import { install, type Installation } from "./installation.ts";
 import { postConstantly, refused } from "./persistent-client.ts";
 import { recordKill } from "./kill-table.ts";
 

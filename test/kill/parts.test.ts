@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LONG } from "../support/long.ts";
-import { install } from "./installation.ts";
-import type { Installation } from "./installation.ts";
+import { install, type Installation } from "./installation.ts";
 import { startWorkload } from "./workload.ts";
 import { refused } from "./persistent-client.ts";
 import { recordKill } from "./kill-table.ts";

@@ -5,15 +5,12 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { loadConfig } from "../../src/config.ts";
 import { examine } from "../../src/services/system/doctor.ts";
 import { runWorkflowId, sliceWorkflowId } from "../../src/temporal/ids.ts";
-import { flow, nested, openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
+import { flow, nested, openBench, type Bench } from "../engine/support.ts";
 import { withTemporal } from "../support/histories.ts";
 import { readMetrics } from "../support/metrics.ts";
 import { eventually } from "../support/scratch.ts";
-import { startServiceProcess } from "../support/service-processes.ts";
-import type { ServiceProcess } from "../support/service-processes.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startServiceProcess, type ServiceProcess } from "../support/service-processes.ts";
+import { startService, type OwnService } from "../support/service.ts";
 import { recordKill } from "./kill-table.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));

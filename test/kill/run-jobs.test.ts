@@ -1,11 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { echo } from "../api/tenant.ts";
-import { openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
+import { openBench, type Bench } from "../engine/support.ts";
 import { eventually } from "../support/scratch.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startService, type OwnService } from "../support/service.ts";
 import { recordKill } from "./kill-table.ts";
 
 const RUNS = 120;

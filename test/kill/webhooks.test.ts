@@ -1,13 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { echo } from "../api/tenant.ts";
-import { openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
-import { startReceiver } from "../services/webhooks/receiver.ts";
-import type { Receiver } from "../services/webhooks/receiver.ts";
+import { openBench, type Bench } from "../engine/support.ts";
+import { startReceiver, type Receiver } from "../services/webhooks/receiver.ts";
 import { eventually } from "../support/scratch.ts";
-import { install } from "./installation.ts";
-import type { Installation } from "./installation.ts";
+import { install, type Installation } from "./installation.ts";
 import { postConstantly } from "./persistent-client.ts";
 import { readMetrics } from "../support/metrics.ts";
 import { recordKill } from "./kill-table.ts";

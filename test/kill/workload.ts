@@ -1,15 +1,11 @@
 import { expect } from "vitest";
-import { flow, openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { flow, openBench, type Bench } from "../engine/support.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { historiesOf, replay, withTemporal } from "../support/histories.ts";
 import { eventually } from "../support/scratch.ts";
 import type { Installation } from "./installation.ts";
-import { allKinds, ITEMS, longHttp, ROUNDS } from "./kinds.ts";
-import type { Kind } from "./kinds.ts";
-import { noRefusals, postConstantly, postUntilAnswered } from "./persistent-client.ts";
-import type { Refusals } from "./persistent-client.ts";
+import { allKinds, ITEMS, longHttp, ROUNDS, type Kind } from "./kinds.ts";
+import { noRefusals, postConstantly, postUntilAnswered, type Refusals } from "./persistent-client.ts";
 
 /** The results of the workload, checked against the records. */
 export interface Verdict {

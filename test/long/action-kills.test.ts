@@ -1,12 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { echo, openTenant } from "../api/tenant.ts";
-import { install } from "../kill/installation.ts";
-import type { Installation } from "../kill/installation.ts";
+import { install, type Installation } from "../kill/installation.ts";
 import { recordKill } from "../kill/kill-table.ts";
 import { noRefusals, postUntilAnswered, refused } from "../kill/persistent-client.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
 
 const ACTIONS = 100;

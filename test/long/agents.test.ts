@@ -1,13 +1,10 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { COUNTED, startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub, StubCall, StubReply } from "../../src/dev/model-stub.ts";
+import { COUNTED, startModelStub, type ModelStub, type StubCall, type StubReply } from "../../src/dev/model-stub.ts";
 import { flow, openBench } from "../engine/support.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { shareOf } from "../support/long.ts";
 import { eventually } from "../support/scratch.ts";
-import { install } from "../kill/installation.ts";
-import type { Installation } from "../kill/installation.ts";
+import { install, type Installation } from "../kill/installation.ts";
 import { recordKill } from "../kill/kill-table.ts";
 
 const RUNS = shareOf(60);

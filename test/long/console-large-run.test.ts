@@ -1,7 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { echo } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { echo, type ApiTenant } from "../api/tenant.ts";
 import { expectNoFaults, signedIn, visit } from "../web/support/console.ts";
 import { openOwnConsole } from "../web/support/own-console.ts";
 

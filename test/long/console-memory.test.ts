@@ -1,7 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
+import { startModelStub, type ModelStub } from "../../src/dev/model-stub.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { flow, nested } from "../engine/support.ts";
 import { expectNoFaults, signedIn } from "../web/support/console.ts";

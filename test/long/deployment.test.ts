@@ -3,16 +3,12 @@ import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { findTemporal } from "../../src/dev/temporal-binary.ts";
-import { startTemporal } from "../../src/dev/temporal.ts";
-import type { RunningTemporal } from "../../src/dev/temporal.ts";
-import { flow, openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
+import { startTemporal, type RunningTemporal } from "../../src/dev/temporal.ts";
+import { flow, openBench, type Bench } from "../engine/support.ts";
 import { readMetrics } from "../support/metrics.ts";
 import { eventually } from "../support/scratch.ts";
-import { startServiceProcess } from "../support/service-processes.ts";
-import type { ServiceProcess } from "../support/service-processes.ts";
-import { client, startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startServiceProcess, type ServiceProcess } from "../support/service-processes.ts";
+import { client, startService, type OwnService } from "../support/service.ts";
 import { millrace } from "../cli/millrace.ts";
 
 interface Status {

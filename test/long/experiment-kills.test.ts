@@ -10,8 +10,7 @@ import {
   shouting,
 } from "../api/evals/evals.ts";
 import { openTenant } from "../api/tenant.ts";
-import { install } from "../kill/installation.ts";
-import type { Installation } from "../kill/installation.ts";
+import { install, type Installation } from "../kill/installation.ts";
 import { recordKill } from "../kill/kill-table.ts";
 import { shareOf } from "../support/long.ts";
 import { eventually } from "../support/scratch.ts";

@@ -1,14 +1,10 @@
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { flow, openBench } from "../engine/support.ts";
-import { startBalancer } from "../support/balancer.ts";
-import type { Balancer } from "../support/balancer.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startBalancer, type Balancer } from "../support/balancer.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
-import { startServiceProcess } from "../support/service-processes.ts";
-import type { ServiceProcess } from "../support/service-processes.ts";
-import { client, startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startServiceProcess, type ServiceProcess } from "../support/service-processes.ts";
+import { client, startService, type OwnService } from "../support/service.ts";
 
 let service: OwnService;
 let target: HttpTarget;

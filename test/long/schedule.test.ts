@@ -1,8 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { echo, openTenant } from "../api/tenant.ts";
-import { install } from "../kill/installation.ts";
-import type { Installation } from "../kill/installation.ts";
+import { install, type Installation } from "../kill/installation.ts";
 import { eventually } from "../support/scratch.ts";
 
 let installation: Installation;

@@ -3,12 +3,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { shareOf } from "../support/long.ts";
 import { SEED } from "../support/seed.ts";
-import { client, createOrganisation, startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { client, createOrganisation, startService, type OwnService } from "../support/service.ts";
 import { asking, echo } from "../api/tenant.ts";
 import { edges, flow, node } from "../support/flows.ts";
-import { installSchemathesis, runSchemathesis } from "../security/schemathesis.ts";
-import type { KnownIds } from "../security/schemathesis.ts";
+import { installSchemathesis, runSchemathesis, type KnownIds } from "../security/schemathesis.ts";
 
 /** All phases: the examples, a share of the coverage phase (schemathesis_hooks.py), and this many generated requests per operation. */
 const FORM = [

@@ -3,14 +3,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, it, onTestFinished } from "vitest";
 import { millrace } from "../cli/millrace.ts";
-import { flow, openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
+import { flow, openBench, type Bench } from "../engine/support.ts";
 import type { TestClient } from "../support/client.ts";
 import { administer } from "../support/database.ts";
 import { scratchDirectory } from "../support/scratch.ts";
 import { startServiceProcess } from "../support/service-processes.ts";
-import { client, startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { client, startService, type OwnService } from "../support/service.ts";
 
 let own: OwnService;
 let bench: Bench;

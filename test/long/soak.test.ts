@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { install } from "../kill/installation.ts";
-import type { Installation } from "../kill/installation.ts";
+import { install, type Installation } from "../kill/installation.ts";
 import { startWorkload } from "../kill/workload.ts";
 import { refused } from "../kill/persistent-client.ts";
 import { recordKill } from "../kill/kill-table.ts";

@@ -1,19 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { isTerminal } from "../../src/domain/runs/run.ts";
-import type { RunState } from "../../src/domain/runs/run.ts";
-import { startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
+import { isTerminal, type RunState } from "../../src/domain/runs/run.ts";
+import { startModelStub, type ModelStub } from "../../src/dev/model-stub.ts";
 import { eventsOf, framesOf } from "../api/runs/streams.ts";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { openTenant, type ApiTenant } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
 import { recordKill } from "../kill/kill-table.ts";
-import { client } from "../support/client.ts";
-import type { TestClient } from "../support/client.ts";
+import { client, type TestClient } from "../support/client.ts";
 import { eventually } from "../support/scratch.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startService, type OwnService } from "../support/service.ts";
 
 const RUNS = 20;
 const PIECES = Array.from({ length: 30 }, (_, at) => `word${at} `);

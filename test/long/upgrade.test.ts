@@ -4,10 +4,8 @@ import { flow, nodesOf, openBench } from "../engine/support.ts";
 import { CARELESS, changedBuild, PATCHED } from "../support/changed-build.ts";
 import { historiesOf, replay, withTemporal } from "../support/histories.ts";
 import { eventually } from "../support/scratch.ts";
-import { startServiceProcess } from "../support/service-processes.ts";
-import type { ServiceProcess } from "../support/service-processes.ts";
-import { client, startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startServiceProcess, type ServiceProcess } from "../support/service-processes.ts";
+import { client, startService, type OwnService } from "../support/service.ts";
 import { recordKill } from "../kill/kill-table.ts";
 
 let service: OwnService;

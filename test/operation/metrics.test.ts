@@ -3,13 +3,10 @@ import { join } from "node:path";
 import { parser } from "@prometheus-io/lezer-promql";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { flow, openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
-import { startService } from "../support/service.ts";
+import { flow, openBench, type Bench } from "../engine/support.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
+import { startService, type OwnService } from "../support/service.ts";
 import { METRICS_TOKEN, readMetrics } from "../support/metrics.ts";
-import type { OwnService } from "../support/service.ts";
 
 let service: OwnService;
 let target: HttpTarget;

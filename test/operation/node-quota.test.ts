@@ -5,14 +5,11 @@ import { openDatabase } from "../../src/stores/db.ts";
 import { takeNodePlace } from "../../src/stores/runs/node-places.ts";
 import { setQuotas } from "../../src/stores/quotas/quotas.ts";
 import { requestCancel } from "../../src/stores/runs/runs.ts";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { openTenant, type ApiTenant } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { readMetrics } from "../support/metrics.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startService, type OwnService } from "../support/service.ts";
 
 const NODES = 10;
 

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { echo, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { echo, openTenant, type ApiTenant } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
 import { eventually } from "../support/scratch.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startService, type OwnService } from "../support/service.ts";
 
 let own: OwnService;
 beforeAll(async () => {

@@ -4,11 +4,9 @@ import { loadConfig } from "../../src/config.ts";
 import { house } from "../../src/services/system/checks/house.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import { flow, openBench } from "../engine/support.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startService, type OwnService } from "../support/service.ts";
 
 let service: OwnService;
 let target: HttpTarget;

@@ -1,11 +1,9 @@
 import { expect, it } from "vitest";
 import { flow, openBench } from "../engine/support.ts";
 import { readMetrics } from "../support/metrics.ts";
-import { startOtlpReceiver } from "../support/otlp-receiver.ts";
-import type { OtlpReceiver } from "../support/otlp-receiver.ts";
+import { startOtlpReceiver, type OtlpReceiver } from "../support/otlp-receiver.ts";
 import { eventually } from "../support/scratch.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startService, type OwnService } from "../support/service.ts";
 
 /** Longer than any test, so spans are only sent because the process exits. */
 const NEVER_MS = "3600000";

@@ -1,17 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
-import { flow, openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startModelStub, type ModelStub } from "../../src/dev/model-stub.ts";
+import { flow, openBench, type Bench } from "../engine/support.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { readMetrics } from "../support/metrics.ts";
-import { startOtlpReceiver } from "../support/otlp-receiver.ts";
-import type { OtlpReceiver, ReceivedSpan } from "../support/otlp-receiver.ts";
+import { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from "../support/otlp-receiver.ts";
 import { eventually } from "../support/scratch.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startService, type OwnService } from "../support/service.ts";
 
 const CANARY = "canary-4711-of-a-user";
 const ERROR = 2;

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openDatabase } from "../../src/stores/db.ts";
-import { flow, openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { flow, openBench, type Bench } from "../engine/support.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
+import { startService, type OwnService } from "../support/service.ts";
 
 const STUCK_AFTER_MS = 1000;
 const RETRY_MS = 60_000;

@@ -1,12 +1,8 @@
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { flow, openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
-import { startServiceProcess } from "../support/service-processes.ts";
-import type { ServiceProcess } from "../support/service-processes.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { flow, openBench, type Bench } from "../engine/support.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
+import { startServiceProcess, type ServiceProcess } from "../support/service-processes.ts";
+import { startService, type OwnService } from "../support/service.ts";
 
 let service: OwnService;
 let target: HttpTarget;

@@ -3,8 +3,7 @@ import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Json } from "../../src/domain/json.ts";
-import { INLINE_VALUE_BYTES, MAX_VALUE_BYTES } from "../../src/domain/json.ts";
+import { INLINE_VALUE_BYTES, MAX_VALUE_BYTES, type Json } from "../../src/domain/json.ts";
 import {
   blobExists,
   BlobNotFound,

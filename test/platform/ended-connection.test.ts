@@ -1,12 +1,10 @@
 import { once } from "node:events";
-import { createServer } from "node:net";
-import type { AddressInfo, Socket } from "node:net";
+import { createServer, type AddressInfo, type Socket } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
+import { createGuardedFetch, type GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import { FetchFailed } from "../../src/platform/fetch/guarded-fetch-errors.ts";
-import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 
 const LENGTHS = [1, 16_384, 65_536, 65_537, 100_000, 300_000, 1_000_000];
 

@@ -1,8 +1,7 @@
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { toFetchError } from "../../src/platform/fetch/guarded-fetch-errors.ts";
-import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
-import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
+import { createGuardedFetch, type GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import { startRawTarget } from "../support/raw-target.ts";
 
 let guarded: GuardedFetch;

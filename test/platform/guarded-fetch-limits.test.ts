@@ -1,9 +1,7 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
-import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { createGuardedFetch, type GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 
 const MIB = 1024 * 1024;
 const empty = Buffer.alloc(0);

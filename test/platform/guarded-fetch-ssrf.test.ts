@@ -2,10 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { FetchFailed, FetchRefused } from "../../src/platform/fetch/guarded-fetch-errors.ts";
 import { createGuardedSockets } from "../../src/platform/fetch/guarded-sockets.ts";
 import { fetchAdapter } from "../../src/platform/fetch/fetch-adapter.ts";
-import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
-import type { GuardedFetch, GuardedFetchOptions } from "../../src/platform/fetch/guarded-fetch.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import {
+  createGuardedFetch,
+  type GuardedFetch,
+  type GuardedFetchOptions,
+} from "../../src/platform/fetch/guarded-fetch.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 
 let target: HttpTarget;
 const opened: GuardedFetch[] = [];

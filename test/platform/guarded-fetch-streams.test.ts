@@ -1,15 +1,13 @@
 import { createHash, type Hash } from "node:crypto";
 import { once } from "node:events";
-import { createServer } from "node:http";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { createGzip } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { fetchAdapter } from "../../src/platform/fetch/fetch-adapter.ts";
-import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
-import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
+import { createGuardedFetch, type GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 
 const MIB = 1024 * 1024;
 const outcomes: string[] = [];

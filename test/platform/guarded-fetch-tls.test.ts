@@ -3,8 +3,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createGuardedSockets } from "../../src/platform/fetch/guarded-sockets.ts";
-import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
-import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
+import { createGuardedFetch, type GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import { hasOpenssl, makeCertificate } from "../support/certificate.ts";
 
 describe.skipIf(!hasOpenssl)("https", () => {

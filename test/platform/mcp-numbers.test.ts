@@ -2,8 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
-import { createMcpClient } from "../../src/platform/mcp/mcp-client.ts";
-import type { McpServer } from "../../src/platform/mcp/mcp-client.ts";
+import { createMcpClient, type McpServer } from "../../src/platform/mcp/mcp-client.ts";
 
 const BIG = "12345678901234567890";
 /** A result as a server in another language writes it; digits inside strings must not change. */

@@ -1,11 +1,8 @@
-import { createServer } from "node:http";
-import type { Server, ServerResponse } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
-import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
-import { createMcpClient } from "../../src/platform/mcp/mcp-client.ts";
-import type { McpServer } from "../../src/platform/mcp/mcp-client.ts";
+import { createGuardedFetch, type GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
+import { createMcpClient, type McpServer } from "../../src/platform/mcp/mcp-client.ts";
 
 let server: Server;
 let guarded: GuardedFetch;

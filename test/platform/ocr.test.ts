@@ -2,8 +2,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { createDocumentParser } from "../../src/platform/parsing/document-parser.ts";
-import type { DocumentParser, ParsedDocument } from "../../src/platform/parsing/document-parser.ts";
+import {
+  createDocumentParser,
+  type DocumentParser,
+  type ParsedDocument,
+} from "../../src/platform/parsing/document-parser.ts";
 import { DocumentError } from "../../src/platform/parsing/errors.ts";
 import { readOcrData } from "../../src/platform/ocr/ocr-data.ts";
 import { buildPdf } from "../fixtures/documents/pdf.ts";

@@ -1,6 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { createDocumentParser } from "../../src/platform/parsing/document-parser.ts";
-import type { DocumentParser, ParsedDocument } from "../../src/platform/parsing/document-parser.ts";
+import {
+  createDocumentParser,
+  type DocumentParser,
+  type ParsedDocument,
+} from "../../src/platform/parsing/document-parser.ts";
 import { DocumentError } from "../../src/platform/parsing/errors.ts";
 import { buildZip } from "../fixtures/documents/zip.ts";
 

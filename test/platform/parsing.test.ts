@@ -9,9 +9,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createDeflate } from "node:zlib";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { createParseDocument } from "../../activities/parse-document.ts";
-import { createDocumentParser } from "../../src/platform/parsing/document-parser.ts";
+import {
+  createDocumentParser,
+  type DocumentParser,
+  type DocumentRequest,
+  type ParsedDocument,
+} from "../../src/platform/parsing/document-parser.ts";
 import { createFileBlobStore } from "../../src/platform/blobs/blobs.ts";
-import type { DocumentParser, DocumentRequest, ParsedDocument } from "../../src/platform/parsing/document-parser.ts";
 import { DocumentError } from "../../src/platform/parsing/errors.ts";
 import { detectMime, isSupportedMime, SUPPORTED_MIME_TYPES } from "../../src/platform/parsing/mime.ts";
 import { buildPdf, deflated } from "../fixtures/documents/pdf.ts";

@@ -1,7 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { createPayloadCipher, PayloadUnreadable } from "../../src/platform/secrets/payload-cipher.ts";
-import type { DataKey, DataKeys } from "../../src/platform/secrets/payload-cipher.ts";
+import {
+  createPayloadCipher,
+  PayloadUnreadable,
+  type DataKey,
+  type DataKeys,
+} from "../../src/platform/secrets/payload-cipher.ts";
 
 const key = (key_id: string): DataKey => ({ key_id, key: randomBytes(32) });
 const keysOf = (current: DataKey, ...earlier: DataKey[]): DataKeys => ({

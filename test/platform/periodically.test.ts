@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { eachRoundRobin, periodically, untilDone } from "../../src/platform/periodically.ts";
-import type { Periodic } from "../../src/platform/periodically.ts";
+import { eachRoundRobin, periodically, untilDone, type Periodic } from "../../src/platform/periodically.ts";
 
 let task: Periodic | undefined;
 beforeEach(() => void vi.useFakeTimers());

@@ -1,8 +1,7 @@
 import { Readable } from "node:stream";
 import iconv from "iconv-lite";
 import { describe, expect, it } from "vitest";
-import { RecordsUnreadable, csvHeader, csvLine, readRecords } from "../../src/platform/records.ts";
-import type { FileRecord } from "../../src/platform/records.ts";
+import { RecordsUnreadable, csvHeader, csvLine, readRecords, type FileRecord } from "../../src/platform/records.ts";
 
 /** The records of a text that arrives in chunks of this size. */
 async function read(

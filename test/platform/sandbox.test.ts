@@ -4,11 +4,9 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { isAlive } from "../../src/dev/processes.ts";
-import type { Json } from "../../src/domain/json.ts";
-import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
+import { MAX_VALUE_BYTES, type Json } from "../../src/domain/json.ts";
 import { compiledEntry } from "../../src/platform/children/entry.ts";
-import type { Sandbox, SandboxCall } from "../../src/platform/sandbox/sandbox.ts";
-import { createSandbox } from "../../src/platform/sandbox/sandbox.ts";
+import { createSandbox, type Sandbox, type SandboxCall } from "../../src/platform/sandbox/sandbox.ts";
 
 const LIMIT_MS = 1000;
 const MIB = 1024 * 1024;

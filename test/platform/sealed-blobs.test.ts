@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createFileBlobStore } from "../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+import { createFileBlobStore, type BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { createSealedStore } from "../../src/platform/blobs/sealed-store.ts";
 import { itIsABlobStore } from "../support/blob-contract.ts";
 

@@ -4,8 +4,7 @@ import { fetchAdapter } from "../../src/platform/fetch/fetch-adapter.ts";
 import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import { streamChat } from "../../src/platform/models/stream-chat.ts";
 import type { ChatEndpoint } from "../../src/platform/models/chat-request.ts";
-import { COUNTED, startModelStub } from "../../src/dev/model-stub.ts";
-import type { StubReply, ModelStub } from "../../src/dev/model-stub.ts";
+import { COUNTED, startModelStub, type StubReply, type ModelStub } from "../../src/dev/model-stub.ts";
 
 let server: ModelStub;
 const guarded = createGuardedFetch({ allow: ["loopback"] });

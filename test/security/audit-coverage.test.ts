@@ -3,17 +3,13 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import type { Operation } from "../../src/api/http/operation.ts";
 import { changesSomething } from "../../src/api/http/request-audit.ts";
 import { operations } from "../api/http/conformance.ts";
-import { echo, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
-import { client } from "../support/client.ts";
-import type { TestClient } from "../support/client.ts";
+import { echo, openTenant, type ApiTenant } from "../api/tenant.ts";
+import { client, type TestClient } from "../support/client.ts";
 import { service } from "../support/service.ts";
 import { startMcpServer } from "../support/mcp-server.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { call } from "./call-operation.ts";
-import { idFor, makeEverything } from "./foreign-ids.ts";
-import type { Ids } from "./foreign-ids.ts";
+import { idFor, makeEverything, type Ids } from "./foreign-ids.ts";
 
 interface Entry {
   readonly request_id: string;

@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { openTenant, type ApiTenant } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
 import { buildZip } from "../fixtures/documents/zip.ts";
 import { eventually } from "../support/scratch.ts";
-import { client, startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { client, startService, type OwnService } from "../support/service.ts";
 
 // A request of one organisation causes much work in a process; another organisation's request must finish before that work does.
 

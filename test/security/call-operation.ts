@@ -1,8 +1,7 @@
 import type { Operation } from "../../src/api/http/operation.ts";
 import type { Database } from "../../src/stores/db.ts";
 import type { Answer, TestClient } from "../support/client.ts";
-import { idFor, idsOf, NEEDED_QUERY } from "./foreign-ids.ts";
-import type { Ids } from "./foreign-ids.ts";
+import { idFor, idsOf, NEEDED_QUERY, type Ids } from "./foreign-ids.ts";
 
 /** IDs that a body may have but the first example lacks. */
 const OPTIONAL = [

@@ -1,20 +1,15 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
+import { startModelStub, type ModelStub } from "../../src/dev/model-stub.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import { deployExamples, exampleRuns, runExample } from "../api/example-flows.ts";
 import { openTenant } from "../api/tenant.ts";
-import { flow, nested, openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
-import { decoded, inClear, textOf, withTemporal } from "../support/histories.ts";
-import type { WorkflowHistory } from "../support/histories.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { flow, nested, openBench, type Bench } from "../engine/support.ts";
+import { decoded, inClear, textOf, withTemporal, type WorkflowHistory } from "../support/histories.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startService, type OwnService } from "../support/service.ts";
 import { engineScenarios } from "../workflows/recorded-scenarios.ts";
 
 // Other tests check the histories of their own runs for plain text; see test/support/replay-runs.ts.

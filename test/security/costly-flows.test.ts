@@ -1,10 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { flow, nested, openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
+import { flow, nested, openBench, type Bench } from "../engine/support.ts";
 import { LONG } from "../support/long.ts";
-import { client, service, startService } from "../support/service.ts";
+import { client, service, startService, type OwnService } from "../support/service.ts";
 import { readMetrics } from "../support/metrics.ts";
-import type { OwnService } from "../support/service.ts";
 
 let bench: Bench;
 let startedAt: string;

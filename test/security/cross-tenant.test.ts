@@ -1,17 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Operation } from "../../src/api/http/operation.ts";
-import { openDatabase } from "../../src/stores/db.ts";
-import type { Database } from "../../src/stores/db.ts";
+import { openDatabase, type Database } from "../../src/stores/db.ts";
 import { operations } from "../api/http/conformance.ts";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { openTenant, type ApiTenant } from "../api/tenant.ts";
 import type { TestClient } from "../support/client.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { call, holdings } from "./call-operation.ts";
-import { idFor, idsOf, isOwned, makeEverything } from "./foreign-ids.ts";
-import type { Ids } from "./foreign-ids.ts";
+import { idFor, idsOf, isOwned, makeEverything, type Ids } from "./foreign-ids.ts";
 
 let victim: ApiTenant;
 let stranger: ApiTenant;

@@ -4,8 +4,7 @@ import type { Operation } from "../../src/api/http/operation.ts";
 import { remember } from "../../src/services/models/memory.ts";
 import { resourcesPath, settled } from "../api/knowledge/knowledge-bases.ts";
 import { experimentPath, importEnd, jobEnd } from "../api/evals/evals.ts";
-import { asking, echo, failing } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { asking, echo, failing, type ApiTenant } from "../api/tenant.ts";
 import { edges, flow, node } from "../support/flows.ts";
 
 /** IDs by the name of their parameter or field; `operationId.name` if a name has several meanings. */

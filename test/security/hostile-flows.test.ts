@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { flow, openBench } from "../engine/support.ts";
-import type { Bench, Run } from "../engine/support.ts";
+import { flow, openBench, type Bench, type Run } from "../engine/support.ts";
 import { openDatabase } from "../../src/stores/db.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startService, type OwnService } from "../support/service.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 
 // What a flow or a run's input can try over HTTP against a separate installation.
 

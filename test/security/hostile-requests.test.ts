@@ -1,15 +1,12 @@
 import { deflateSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { asking, echo, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { asking, echo, openTenant, type ApiTenant } from "../api/tenant.ts";
 import { rawRequest } from "../api/http/raw-request.ts";
 import { places, subscribe, verifies } from "../api/webhooks/webhooks.ts";
 import { buildPdf, deflated } from "../fixtures/documents/pdf.ts";
 import { edges, flow, node } from "../support/flows.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
+import { startService, type OwnService } from "../support/service.ts";
 
 // Requests over HTTP to a separate installation. What single operations refuse is tested in test/api; these must not
 // harm the installation or other organisations' work.

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
-import { asking, echo, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { asking, echo, openTenant, type ApiTenant } from "../api/tenant.ts";
 import { edges, flow, node } from "../support/flows.ts";
 
 // cross-tenant.test.ts tests IDs in paths, queries and top-level body fields; these are nested deeper.

@@ -1,11 +1,8 @@
 import { Client, Connection } from "@temporalio/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { flow, nested, openBench } from "../engine/support.ts";
-import type { Bench } from "../engine/support.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { flow, nested, openBench, type Bench } from "../engine/support.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
+import { startService, type OwnService } from "../support/service.ts";
 
 // One organisation uses more than its share; the work of another must finish first. A separate installation with few
 // slots makes small loads sufficient.

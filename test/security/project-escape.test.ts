@@ -2,14 +2,11 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 import { checkedClient } from "../api/http/conformance.ts";
-import { echo, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { echo, openTenant, type ApiTenant } from "../api/tenant.ts";
 import type { Answer, TestClient } from "../support/client.ts";
 import { edges, flow, node } from "../support/flows.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
-import { makeEverything } from "./foreign-ids.ts";
-import type { Ids } from "./foreign-ids.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
+import { makeEverything, type Ids } from "./foreign-ids.ts";
 
 /** A user who may deploy in one project, and the client that runs its flows. */
 interface Deployer {

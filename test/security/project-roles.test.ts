@@ -1,14 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operations } from "../api/http/conformance.ts";
-import { echo, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { echo, openTenant, type ApiTenant } from "../api/tenant.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import type { TestClient } from "../support/client.ts";
 import { call, holdings } from "./call-operation.ts";
-import { makeEverything } from "./foreign-ids.ts";
-import type { Ids } from "./foreign-ids.ts";
+import { makeEverything, type Ids } from "./foreign-ids.ts";
 
 let tenant: ApiTenant;
 let member: TestClient;

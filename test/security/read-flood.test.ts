@@ -1,10 +1,8 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startInProcess } from "../api/in-process.ts";
-import type { InProcessApi } from "../api/in-process.ts";
+import { startInProcess, type InProcessApi } from "../api/in-process.ts";
 import { checkedClient } from "../api/http/conformance.ts";
-import { client } from "../support/client.ts";
-import type { TestClient } from "../support/client.ts";
+import { client, type TestClient } from "../support/client.ts";
 import { createOrganisation } from "../support/service.ts";
 
 let api: InProcessApi;

@@ -1,14 +1,10 @@
 import { inject, afterAll, beforeAll, expect, it } from "vitest";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { openTenant, type ApiTenant } from "../api/tenant.ts";
 import { subscribe } from "../api/webhooks/webhooks.ts";
 import { edges, flow, node } from "../support/flows.ts";
-import { decoded, textOf, withTemporal } from "../support/histories.ts";
-import type { WorkflowHistory } from "../support/histories.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { decoded, textOf, withTemporal, type WorkflowHistory } from "../support/histories.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
+import { startService, type OwnService } from "../support/service.ts";
 
 /** Planted as credentials. They may be in encrypted connections only, in no form anywhere else. */
 const TOKEN = "planted/secret+7b1d09f4e2";

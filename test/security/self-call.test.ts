@@ -1,13 +1,9 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { flow, openBench } from "../engine/support.ts";
-import type { Bench, Run } from "../engine/support.ts";
-import { openDatabase } from "../../src/stores/db.ts";
-import type { Database } from "../../src/stores/db.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { flow, openBench, type Bench, type Run } from "../engine/support.ts";
+import { openDatabase, type Database } from "../../src/stores/db.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { aMoment } from "../support/scratch.ts";
-import { client, startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { client, startService, type OwnService } from "../support/service.ts";
 
 // A flow that calls its own URL must end, however it calls it. A separate installation allows only few runs per root run.
 

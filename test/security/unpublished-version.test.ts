@@ -1,7 +1,6 @@
 import { beforeAll, expect, it } from "vitest";
 import { GET_RUN } from "../../src/domain/flow/io/tool-names.ts";
-import { openTenant, problemText } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { openTenant, problemText, type ApiTenant } from "../api/tenant.ts";
 import type { Answer } from "../support/client.ts";
 import { echoFlow } from "../api/echo-flow.ts";
 

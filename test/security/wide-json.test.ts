@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { uuidv7 } from "uuidv7";
-import { startInProcess } from "../api/in-process.ts";
-import type { InProcessApi } from "../api/in-process.ts";
+import { startInProcess, type InProcessApi } from "../api/in-process.ts";
 import { client } from "../support/client.ts";
 import { flow } from "../support/flows.ts";
 import { createOrganisation } from "../support/service.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ShareOptions } from "../../src/services/shared-writes.ts";
-import { shareWrites } from "../../src/services/shared-writes.ts";
+import { shareWrites, type ShareOptions } from "../../src/services/shared-writes.ts";
 
 /** Writes that last until the test ends them. */
 function begin(isPassing: (error: unknown) => boolean = () => false, options?: ShareOptions) {

@@ -4,8 +4,7 @@ import { childRunEnd, childRunId } from "../../src/services/runs/child-run-id.ts
 import type { Db } from "../../src/stores/db.ts";
 import { childRunIds } from "../../src/stores/runs/node-runs.ts";
 import { findChildRun } from "../../src/stores/runs/runs.ts";
-import { buildRun, buildTenant, ownDatabase } from "./rows.ts";
-import type { Tenant } from "./rows.ts";
+import { buildRun, buildTenant, ownDatabase, type Tenant } from "./rows.ts";
 
 const own = ownDatabase();
 const parent = uuidv7();

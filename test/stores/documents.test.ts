@@ -2,8 +2,7 @@ import { uuidv7 } from "uuidv7";
 import { beforeEach, describe, expect, it } from "vitest";
 import * as documents from "../../src/stores/documents/documents.ts";
 import type { Keyset } from "../../src/stores/keyset.ts";
-import { buildTenant, ownDatabase } from "./rows.ts";
-import type { Tenant } from "./rows.ts";
+import { buildTenant, ownDatabase, type Tenant } from "./rows.ts";
 
 const own = ownDatabase();
 let tenant: Tenant;

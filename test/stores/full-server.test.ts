@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { openDatabase } from "../../src/stores/db.ts";
-import type { Database, Db } from "../../src/stores/db.ts";
+import { openDatabase, type Database, type Db } from "../../src/stores/db.ts";
 import { administer, cloneDatabase } from "../support/database.ts";
 
 const ORG = "0197a1c4-7c5e-7d1f-9a3b-2f4e6a8c0b1d";

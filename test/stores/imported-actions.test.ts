@@ -6,10 +6,9 @@ import {
   findImportedAction,
   putImportedProvider,
   replaceImportedActions,
+  type ImportedProviderRow,
 } from "../../src/stores/providers/imports.ts";
-import type { ImportedProviderRow } from "../../src/stores/providers/imports.ts";
-import { buildTenant, ownDatabase } from "./rows.ts";
-import type { Tenant } from "./rows.ts";
+import { buildTenant, ownDatabase, type Tenant } from "./rows.ts";
 
 const own = ownDatabase();
 let tenant: Tenant;

@@ -6,12 +6,16 @@ import {
   listKnowledgeBases,
   updateKnowledgeBase,
 } from "../../src/stores/knowledge/knowledge-bases.ts";
-import { findResource, listResources, markResource, markResourceError } from "../../src/stores/knowledge/resources.ts";
+import {
+  findResource,
+  listResources,
+  markResource,
+  markResourceError,
+  type ResourceSearch,
+} from "../../src/stores/knowledge/resources.ts";
 import { restartResource } from "../../src/stores/knowledge/resource-ingest.ts";
-import type { ResourceSearch } from "../../src/stores/knowledge/resources.ts";
 import type { Db } from "../../src/stores/db.ts";
-import { buildBase, buildResource } from "../services/knowledge/knowledge.ts";
-import type { BuiltBase } from "../services/knowledge/knowledge.ts";
+import { buildBase, buildResource, type BuiltBase } from "../services/knowledge/knowledge.ts";
 import { ownDatabase } from "./rows.ts";
 
 const own = ownDatabase();

@@ -1,8 +1,7 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { NoPlace } from "../../src/domain/places.ts";
-import { openDatabase } from "../../src/stores/db.ts";
-import type { Database, Db } from "../../src/stores/db.ts";
+import { openDatabase, type Database, type Db } from "../../src/stores/db.ts";
 import { testDatabase } from "../support/database.ts";
 
 const [A, B] = ["0197a1c4-7c5e-7d1f-9a3b-2f4e6a8c0b1d", "0197a1c4-7c5e-7d1f-9a3b-2f4e6a8c0b2d"];

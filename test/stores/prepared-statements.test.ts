@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect, it, onTestFinished } from "vitest";
-import { isConnectionError, openDatabase } from "../../src/stores/db.ts";
-import type { Database, Db } from "../../src/stores/db.ts";
+import { isConnectionError, openDatabase, type Database, type Db } from "../../src/stores/db.ts";
 import { emptyDatabase } from "../support/database.ts";
 
 // Running processes must survive a migration that adds a column to a table that one of their prepared statements selects with `*`.

@@ -2,11 +2,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { listNodeRuns } from "../../src/stores/runs/node-runs.ts";
 import { closePause, listPauses } from "../../src/stores/runs/pauses.ts";
 import { listRunEvents } from "../../src/stores/runs/run-events.ts";
-import { recordRun } from "../../src/stores/runs/run-record.ts";
-import type { RunEventDraft } from "../../src/stores/runs/run-record.ts";
+import { recordRun, type RunEventDraft } from "../../src/stores/runs/run-record.ts";
 import { getRun } from "../../src/stores/runs/runs.ts";
-import { buildRun, buildTenant, moveRun, ownDatabase, pauseOpening, update } from "./rows.ts";
-import type { Tenant } from "./rows.ts";
+import { buildRun, buildTenant, moveRun, ownDatabase, pauseOpening, update, type Tenant } from "./rows.ts";
 
 // A worker that dies after a write, before Temporal knows of it, causes a retry that repeats the write.
 

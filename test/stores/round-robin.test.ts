@@ -7,8 +7,7 @@ import { pendingDocuments } from "../../src/stores/documents/documents.ts";
 import { takeStarts, wantLost, wantStarts } from "../../src/stores/starts/workflow-starts.ts";
 import { insertEvent } from "../../src/stores/outbox.ts";
 import { takeUnrelayed } from "../../src/stores/webhooks/outbox.ts";
-import { buildRun, buildTenant, ownDatabase } from "./rows.ts";
-import type { Tenant } from "./rows.ts";
+import { buildRun, buildTenant, ownDatabase, type Tenant } from "./rows.ts";
 
 // Every loop over all organisations: one with a long queue must not delay others.
 

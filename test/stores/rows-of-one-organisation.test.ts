@@ -24,8 +24,7 @@ import {
   rotatedSecret,
   updateSubscription,
 } from "../../src/stores/webhooks/subscriptions.ts";
-import { buildRun, buildTenant, ownDatabase, pauseOpening, putSubscription, update } from "./rows.ts";
-import type { Tenant } from "./rows.ts";
+import { buildRun, buildTenant, ownDatabase, pauseOpening, putSubscription, update, type Tenant } from "./rows.ts";
 
 const own = ownDatabase();
 let mine: Tenant;

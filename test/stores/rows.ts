@@ -1,11 +1,9 @@
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll } from "vitest";
 import type { Database, Db } from "../../src/stores/db.ts";
-import { insertRun } from "../../src/stores/runs/runs.ts";
-import type { NewRun } from "../../src/stores/runs/runs.ts";
+import { insertRun, type NewRun } from "../../src/stores/runs/runs.ts";
 import { recordRun } from "../../src/stores/runs/run-record.ts";
-import { insertSubscription } from "../../src/stores/webhooks/subscriptions.ts";
-import type { NewSubscription } from "../../src/stores/webhooks/subscriptions.ts";
+import { insertSubscription, type NewSubscription } from "../../src/stores/webhooks/subscriptions.ts";
 import type { PauseOpening, Progress, RunState, RunUpdate } from "../../src/domain/runs/run.ts";
 import { testDatabase } from "../support/database.ts";
 

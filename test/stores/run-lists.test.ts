@@ -1,11 +1,9 @@
 import { uuidv7 } from "uuidv7";
 import { beforeEach, describe, expect, it } from "vitest";
-import { listRuns } from "../../src/stores/runs/run-lists.ts";
-import type { RunFilter } from "../../src/stores/runs/run-lists.ts";
+import { listRuns, type RunFilter } from "../../src/stores/runs/run-lists.ts";
 import type { Statement } from "../../src/stores/db.ts";
 import type { Keyset } from "../../src/stores/keyset.ts";
-import { buildProject, buildRun, buildTenant, moveRun, ownDatabase } from "./rows.ts";
-import type { Tenant } from "./rows.ts";
+import { buildProject, buildRun, buildTenant, moveRun, ownDatabase, type Tenant } from "./rows.ts";
 
 const own = ownDatabase();
 let tenant: Tenant;

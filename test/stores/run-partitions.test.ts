@@ -3,16 +3,14 @@ import { uuidv7 } from "uuidv7";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { firstIdOf } from "../../src/domain/uuid.ts";
 import { findAccessGaps } from "../../src/stores/access.ts";
-import { openDatabase } from "../../src/stores/db.ts";
-import type { Database } from "../../src/stores/db.ts";
+import { openDatabase, type Database } from "../../src/stores/db.ts";
 import { migrate } from "../../src/stores/migrate.ts";
 import { setRetention } from "../../src/stores/system/retention.ts";
 import { dropPartition, makePartition, PARTITIONED } from "../../src/stores/runs/run-partitions.ts";
 import { purgeRuns } from "../../src/stores/runs/run-retention.ts";
 import { cloneDatabase } from "../support/database.ts";
 import { MIGRATIONS } from "../support/own-postgres.ts";
-import { buildEarlierRun, buildProject, buildRun, buildTenant } from "./rows.ts";
-import type { Tenant } from "./rows.ts";
+import { buildEarlierRun, buildProject, buildRun, buildTenant, type Tenant } from "./rows.ts";
 
 const DAY = 86_400_000;
 const WEEK = 7 * DAY;

@@ -3,10 +3,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { RunState, RunUpdate } from "../../src/domain/runs/run.ts";
 import { listPauses } from "../../src/stores/runs/pauses.ts";
 import { recordRun } from "../../src/stores/runs/run-record.ts";
-import type { NewRun } from "../../src/stores/runs/runs.ts";
-import { getRun } from "../../src/stores/runs/runs.ts";
-import { buildRun, buildTenant, ownDatabase, pauseOpening, update } from "./rows.ts";
-import type { Tenant } from "./rows.ts";
+import { getRun, type NewRun } from "../../src/stores/runs/runs.ts";
+import { buildRun, buildTenant, ownDatabase, pauseOpening, update, type Tenant } from "./rows.ts";
 
 const own = ownDatabase();
 let tenant: Tenant;

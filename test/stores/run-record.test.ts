@@ -1,6 +1,5 @@
 import { uuidv7 } from "uuidv7";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { RunState } from "../../src/domain/runs/run.ts";
 import {
   COALESCED_TRANSITIONS,
   NODE_STATES,
@@ -9,6 +8,7 @@ import {
   TERMINAL_STATES,
   isNodeEnd,
   isTerminal,
+  type RunState,
 } from "../../src/domain/runs/run.ts";
 import { EVENT_TYPES, OVERSIZE } from "../../src/domain/webhooks/events.ts";
 import { listNodeRuns, outputsSoFar } from "../../src/stores/runs/node-runs.ts";
@@ -18,8 +18,7 @@ import { RUN_EVENT_TYPES, listRunEvents } from "../../src/stores/runs/run-events
 import { getRunBeyond, getSettledRun, listPausesOf, runPositions } from "../../src/stores/runs/run-reads.ts";
 import { lockRun, recordRun } from "../../src/stores/runs/run-record.ts";
 import { getRun, insertRun } from "../../src/stores/runs/runs.ts";
-import { buildRun, buildTenant, moveRun, ownDatabase, pauseOpening, update } from "./rows.ts";
-import type { Tenant } from "./rows.ts";
+import { buildRun, buildTenant, moveRun, ownDatabase, pauseOpening, update, type Tenant } from "./rows.ts";
 
 const own = ownDatabase();
 let tenant: Tenant;

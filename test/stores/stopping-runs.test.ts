@@ -3,8 +3,7 @@ import { hasToStop, isStopped } from "../../src/stores/around.ts";
 import { isStopping } from "../../src/stores/runs/node-runs.ts";
 import { getRun, requestCancel } from "../../src/stores/runs/runs.ts";
 import { recordRun } from "../../src/stores/runs/run-record.ts";
-import { buildRun, buildTenant, moveRun, ownDatabase, update } from "./rows.ts";
-import type { Tenant } from "./rows.ts";
+import { buildRun, buildTenant, moveRun, ownDatabase, update, type Tenant } from "./rows.ts";
 
 const own = ownDatabase();
 let tenant: Tenant;

@@ -1,11 +1,13 @@
 import { uuidv7 } from "uuidv7";
 import { expect, it } from "vitest";
-import { claimDeliveries, dueSubscriptions, recordAttempts } from "../../src/stores/webhooks/attempts.ts";
-import type {
-  AfterAttempt,
-  AttemptRecord,
-  ClaimedDeliveries,
-  DeliveryJob,
+import {
+  claimDeliveries,
+  dueSubscriptions,
+  recordAttempts,
+  type AfterAttempt,
+  type AttemptRecord,
+  type ClaimedDeliveries,
+  type DeliveryJob,
 } from "../../src/stores/webhooks/attempts.ts";
 import { insertDeliveries, requeueDeliveries, retryDelivery } from "../../src/stores/webhooks/deliveries.ts";
 import { insertEvent } from "../../src/stores/outbox.ts";

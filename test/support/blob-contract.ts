@@ -8,8 +8,8 @@ import {
   BlobNotFound,
   BlobRangeError,
   BlobTooLarge,
+  type BlobStore,
 } from "../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 
 const ORG = "018f0000-0000-7000-8000-000000000001";
 const OTHER_ORG = "018f0000-0000-7000-8000-000000000002";

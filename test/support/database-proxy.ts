@@ -1,5 +1,4 @@
-import { connect, createServer } from "node:net";
-import type { AddressInfo, Socket } from "node:net";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
 /** A TCP proxy in front of Postgres that records each round trip of its clients. */
 export interface DatabaseProxy {

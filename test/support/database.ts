@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Client } from "pg";
 import { inject } from "vitest";
-import { openDatabase } from "../../src/stores/db.ts";
-import type { Database } from "../../src/stores/db.ts";
+import { openDatabase, type Database } from "../../src/stores/db.ts";
 import type { SharedParts } from "./shared-parts.ts";
 
 /** Creates a separate database from the migrated template, which takes about 50 ms. `drop` ends its sessions and deletes it. */

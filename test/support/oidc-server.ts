@@ -1,9 +1,7 @@
 import { generateKeyPairSync, sign } from "node:crypto";
-import { createServer } from "node:http";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import Provider from "oidc-provider";
-import type { Configuration } from "oidc-provider";
+import Provider, { type Configuration } from "oidc-provider";
 
 /** A person who can sign in at the provider, with the claims about the person. */
 export interface Person {

@@ -2,8 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { startPostgres } from "../../src/dev/postgres.ts";
-import type { PostgresOptions } from "../../src/dev/postgres.ts";
+import { startPostgres, type PostgresOptions } from "../../src/dev/postgres.ts";
 import { administer } from "./database.ts";
 
 export const MIGRATIONS = fileURLToPath(new URL("../../migrations", import.meta.url));

@@ -1,6 +1,5 @@
 import { once } from "node:events";
-import { connect, createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { connect, createServer, type AddressInfo } from "node:net";
 import { createSecureContext, TLSSocket } from "node:tls";
 import { joinSockets } from "./join-sockets.ts";
 

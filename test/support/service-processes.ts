@@ -3,10 +3,9 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { claimPort } from "../../src/dev/ports.ts";
-import { identity, startChild, tail } from "../../src/dev/processes.ts";
+import { identity, startChild, tail, type Child } from "../../src/dev/processes.ts";
 import { PROCESS_ENVIRONMENT } from "../../src/dev/service-part.ts";
 import { METRICS_TOKEN } from "./metrics.ts";
-import type { Child } from "../../src/dev/processes.ts";
 
 const START_TIMEOUT_MS = 60_000;
 const built = fileURLToPath(new URL("../../dist", import.meta.url));

@@ -7,8 +7,7 @@ import { openDatabase } from "../../src/stores/db.ts";
 import { cloneDatabase } from "./database.ts";
 import { noteOrganisation } from "./made-organisations.ts";
 import { MASTER_KEY } from "./payloads.ts";
-import { startServiceProcess } from "./service-processes.ts";
-import type { ServiceProcess } from "./service-processes.ts";
+import { startServiceProcess, type ServiceProcess } from "./service-processes.ts";
 import type { SharedParts } from "./shared-parts.ts";
 
 export { client } from "./client.ts";

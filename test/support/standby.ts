@@ -2,8 +2,7 @@ import { spawnSync } from "node:child_process";
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
-import { startPostgres } from "../../src/dev/postgres.ts";
-import type { RunningPostgres } from "../../src/dev/postgres.ts";
+import { startPostgres, type RunningPostgres } from "../../src/dev/postgres.ts";
 
 /** Creates a streaming replica of the server in the folder `from`, in the folder `to`, and starts it on its own port. */
 export async function startStandby(primary: RunningPostgres, from: string, to: string): Promise<RunningPostgres> {

@@ -1,6 +1,5 @@
 import { createHash, createHmac, randomBytes } from "node:crypto";
-import { createServer, request as send } from "node:http";
-import type { IncomingMessage } from "node:http";
+import { createServer, request as send, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { AwsV4Signer } from "aws4fetch";
 import type { S3Server } from "./s3-server.ts";

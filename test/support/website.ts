@@ -1,6 +1,5 @@
 import { gzipSync } from "node:zlib";
-import { startHttpTarget } from "./http-target.ts";
-import type { HttpTarget, ReceivedRequest } from "./http-target.ts";
+import { startHttpTarget, type HttpTarget, type ReceivedRequest } from "./http-target.ts";
 
 /** A real website: pages with validators, a robots.txt, and a gzipped sitemap behind a sitemap index. */
 export interface Website {

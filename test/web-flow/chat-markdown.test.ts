@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { inlineOf, safeAddress } from "../../web/parts/markdown/inline.ts";
-import { blocksOf } from "../../web/parts/markdown/blocks.ts";
-import type { Block } from "../../web/parts/markdown/blocks.ts";
+import { blocksOf, type Block } from "../../web/parts/markdown/blocks.ts";
 import { piecesOf } from "../../web/parts/markdown/pieces.ts";
 
 const kindsOf = (text: string): string[] => blocksOf(text).map(({ kind }) => kind);

@@ -7,8 +7,7 @@ import { BUILTIN_PROVIDERS } from "../../src/domain/providers/builtin/index.ts";
 import { importOpenApi } from "../../src/domain/providers/openapi/import.ts";
 import { completed, initialData, setAt, startOf } from "../../web/parts/schema-form/data.ts";
 import { formState, isDirty, reduceForm } from "../../web/parts/schema-form/form-history.ts";
-import { controlOf, readSchema, typesOf } from "../../web/parts/schema-form/schema.ts";
-import type { Control } from "../../web/parts/schema-form/schema.ts";
+import { controlOf, readSchema, typesOf, type Control } from "../../web/parts/schema-form/schema.ts";
 import { matchingVariant, variantsOf } from "../../web/parts/schema-form/variants.ts";
 
 const MAX_DEPTH = 6;

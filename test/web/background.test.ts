@@ -4,8 +4,7 @@ import { create } from "../api/knowledge/bases.ts";
 import { settled } from "../api/knowledge/knowledge-bases.ts";
 import { openTenant } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { address, checkBothLooks, signedIn } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 

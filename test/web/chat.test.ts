@@ -4,8 +4,7 @@ import { echo } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
 import { checkBothLooks, signedIn, visit } from "./support/console.ts";
 import { indexedDocument } from "./support/handbook.ts";
-import { startHeldModel } from "./support/held-model.ts";
-import type { HeldModel } from "./support/held-model.ts";
+import { startHeldModel, type HeldModel } from "./support/held-model.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 useConsole();

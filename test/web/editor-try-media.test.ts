@@ -1,7 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
+import { startModelStub, type ModelStub } from "../../src/dev/model-stub.ts";
 import { flow } from "../engine/support.ts";
 import { checkBothLooks, signedIn } from "./support/console.ts";
 import { draftOf, saved } from "./support/editor.ts";

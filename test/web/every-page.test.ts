@@ -1,8 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
+import { startModelStub, type ModelStub } from "../../src/dev/model-stub.ts";
 import { doJob, makeDataset, makeEvaluator, makeExperiment, rowsPath } from "../api/evals/evals.ts";
 import { failing } from "../api/tenant.ts";
 import { flow, nested } from "../engine/support.ts";

@@ -1,8 +1,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { asking } from "../api/tenant.ts";
-import { address, overflow, signedIn, text, violations } from "./support/console.ts";
-import type { View } from "./support/console.ts";
+import { address, overflow, signedIn, text, violations, type View } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 useConsole();

@@ -3,10 +3,8 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { insertOrganisation } from "../../src/stores/accounts/organisations.ts";
 import { openDatabase } from "../../src/stores/db.ts";
-import { startOidcServer } from "../support/oidc-server.ts";
-import type { OidcServer } from "../support/oidc-server.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
+import { startOidcServer, type OidcServer } from "../support/oidc-server.ts";
+import { startService, type OwnService } from "../support/service.ts";
 import { openBrowser } from "./support/browser.ts";
 import { expectNoFaults, openWindow, violations } from "./support/console.ts";
 

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
+import { startModelStub, type ModelStub } from "../../src/dev/model-stub.ts";
 import type { Published } from "../api/pages/published.ts";
 import { asking } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startModelStub, type ModelStub } from "../../src/dev/model-stub.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { overflow } from "./support/console.ts";
 import { answering, lastAnswer, publishPage, say, urlOf, visit } from "./support/published-pages.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";

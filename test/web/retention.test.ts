@@ -1,10 +1,8 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { firstIdOf } from "../../src/domain/uuid.ts";
-import { echo, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService, Service } from "../support/service.ts";
+import { echo, openTenant, type ApiTenant } from "../api/tenant.ts";
+import { startService, type OwnService, type Service } from "../support/service.ts";
 import { address, checkBothLooks, signedIn, text, visit } from "./support/console.ts";
 import { browser, useConsole } from "./support/shared-console.ts";
 

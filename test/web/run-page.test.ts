@@ -1,7 +1,6 @@
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { failing } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { failing, type ApiTenant } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
 import { address, signedIn, violations } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";

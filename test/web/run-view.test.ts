@@ -1,12 +1,9 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startModelStub } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
-import { asking, echo } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { startModelStub, type ModelStub } from "../../src/dev/model-stub.ts";
+import { asking, echo, type ApiTenant } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { address, openStreams, overflow, signedIn, violations, visit } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 

@@ -3,14 +3,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { startModelStub } from "../../src/dev/model-stub.ts";
+import { startModelStub, type ModelStub } from "../../src/dev/model-stub.ts";
 import { openTenant } from "../api/tenant.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import { openBrowser } from "./support/browser.ts";
 import { expectNoFaults, signedIn, visit } from "./support/console.ts";
-import { playScene } from "./support/scene.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
-import type { Scene } from "./support/scene.ts";
+import { playScene, type Scene } from "./support/scene.ts";
 
 const FOLDER = fileURLToPath(new URL("../../docs/images", import.meta.url));
 const MAX_BYTES = 80_000;

@@ -3,8 +3,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { echo } from "../api/tenant.ts";
 import { subscribe } from "../api/webhooks/webhooks.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget, ReceivedRequest } from "../support/http-target.ts";
+import { startHttpTarget, type HttpTarget, type ReceivedRequest } from "../support/http-target.ts";
 import { address, signedIn, text, violations, visit } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 

@@ -2,10 +2,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { namesIn, withIds } from "../../src/cli/flow-file.ts";
-import type { FlowFile } from "../../src/cli/flow-file.ts";
-import { startModelStub, STUB_MODEL } from "../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../src/dev/model-stub.ts";
+import { namesIn, withIds, type FlowFile } from "../../src/cli/flow-file.ts";
+import { startModelStub, STUB_MODEL, type ModelStub } from "../../src/dev/model-stub.ts";
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 import {
   monitorScheduleId,
@@ -14,12 +12,16 @@ import {
   syncWorkflowId,
   triggerScheduleId,
 } from "../../src/temporal/ids.ts";
-import { openBench } from "../engine/support.ts";
-import type { Bench, Run } from "../engine/support.ts";
-import { decoded, historiesFrom, historiesOf, toJson, withTemporal } from "../support/histories.ts";
-import type { WorkflowHistory } from "../support/histories.ts";
-import { startHttpTarget } from "../support/http-target.ts";
-import type { HttpTarget } from "../support/http-target.ts";
+import { openBench, type Bench, type Run } from "../engine/support.ts";
+import {
+  decoded,
+  historiesFrom,
+  historiesOf,
+  toJson,
+  withTemporal,
+  type WorkflowHistory,
+} from "../support/histories.ts";
+import { startHttpTarget, type HttpTarget } from "../support/http-target.ts";
 import { startMcpServer } from "../support/mcp-server.ts";
 import { eventually } from "../support/scratch.ts";
 import { service } from "../support/service.ts";

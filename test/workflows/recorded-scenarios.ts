@@ -1,6 +1,5 @@
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
-import type { Bench } from "../engine/support.ts";
-import { flow, nested } from "../engine/support.ts";
+import { flow, nested, type Bench } from "../engine/support.ts";
 import { eventually } from "../support/scratch.ts";
 
 /** A run whose history is stored, for parts of the engine that no example uses. */

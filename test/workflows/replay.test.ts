@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import * as workflows from "../../workflows/index.ts";
-import { fromJson, replay } from "../support/histories.ts";
-import type { HistoryJson } from "../support/histories.ts";
+import { fromJson, replay, type HistoryJson } from "../support/histories.ts";
 
 // A run that began under older code continues under this code, from its history. If a change of the workflows breaks a
 // replay here, it breaks runs in progress: give it a patch (docs/operation.md, "Upgrade"), and record its histories

@@ -1,9 +1,6 @@
-import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type { QueryClient } from "@tanstack/react-query";
-import { api, unwrap } from "./client.ts";
-import type { Schemas } from "./client.ts";
-import { everyPage, keyOfOrder } from "./every-page.ts";
-import type { Direction } from "./every-page.ts";
+import { queryOptions, useMutation, useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
+import { api, unwrap, type Schemas } from "./client.ts";
+import { everyPage, keyOfOrder, type Direction } from "./every-page.ts";
 import { ApiProblem } from "./problem.ts";
 
 export type Me = Schemas["Me"];

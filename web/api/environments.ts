@@ -1,6 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { api, ifMatch, unwrap } from "./client.ts";
-import type { Schemas } from "./client.ts";
+import { api, ifMatch, unwrap, type Schemas } from "./client.ts";
 import { everyPage } from "./every-page.ts";
 
 export type Environment = Schemas["Environment"];

@@ -1,6 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { api, unwrap } from "./client.ts";
-import type { Schemas } from "./client.ts";
+import { api, unwrap, type Schemas } from "./client.ts";
 
 /** Inputs, outputs and examples of a version, -1 for the published one, of an environment's version, or of the draft. */
 export const readIo = (

@@ -1,7 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { api, unwrap } from "./client.ts";
-import type { Schemas } from "./client.ts";
+import { api, unwrap, type Schemas } from "./client.ts";
 import { everyPage } from "./every-page.ts";
 import { memberText } from "./member-text.ts";
 import { ApiProblem, problemOf, toProblem } from "./problem.ts";

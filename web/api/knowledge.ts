@@ -5,10 +5,8 @@ import {
   useMutation,
   useQueryClient,
 } from "@tanstack/react-query";
-import { api, unwrap } from "./client.ts";
-import type { Schemas } from "./client.ts";
-import { keyOfOrder } from "./every-page.ts";
-import type { Direction } from "./every-page.ts";
+import { api, unwrap, type Schemas } from "./client.ts";
+import { keyOfOrder, type Direction } from "./every-page.ts";
 
 export type Resource = Schemas["KnowledgeBaseResource"];
 export type Sync = Schemas["KnowledgeBaseSync"];

@@ -1,11 +1,8 @@
-import { useQueryClient } from "@tanstack/react-query";
-import type { QueryClient } from "@tanstack/react-query";
+import { useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { follow } from "./event-stream.ts";
-import { LiveTexts } from "./live-texts.ts";
-import type { Delta } from "./live-texts.ts";
-import { NODE_EVENTS, afterEvents } from "./node-events.ts";
-import type { NodeEvent } from "./node-events.ts";
+import { LiveTexts, type Delta } from "./live-texts.ts";
+import { NODE_EVENTS, afterEvents, type NodeEvent } from "./node-events.ts";
 import { readRun, runOptions } from "./runs.ts";
 
 /** How updates of a run arrive: by events, by polling if events are not available, or not at all because the run has finished. */

@@ -1,8 +1,6 @@
 import { infiniteQueryOptions } from "@tanstack/react-query";
-import { api, unwrap } from "./client.ts";
-import type { Schemas } from "./client.ts";
-import { readablePage } from "./json-pages.ts";
-import type { ReadablePage } from "./json-pages.ts";
+import { api, unwrap, type Schemas } from "./client.ts";
+import { readablePage, type ReadablePage } from "./json-pages.ts";
 import type { NodeDetail } from "./runs.ts";
 
 export type NodeValue = Schemas["NodeRunDetail"]["long_values"][number];

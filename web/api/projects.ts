@@ -1,6 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { api, ifMatch, unwrap, unwrapTagged } from "./client.ts";
-import type { Schemas, Tagged } from "./client.ts";
+import { api, ifMatch, unwrap, unwrapTagged, type Schemas, type Tagged } from "./client.ts";
 import { everyPage } from "./every-page.ts";
 import { readIo } from "./flow-io.ts";
 import type { Intent } from "./intent.ts";

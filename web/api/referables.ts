@@ -1,6 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { api, unwrap } from "./client.ts";
-import type { Schemas } from "./client.ts";
+import { api, unwrap, type Schemas } from "./client.ts";
 import { everyPage } from "./every-page.ts";
 import { connectionsOptions } from "./system.ts";
 import { projectsOptions } from "./runs.ts";

@@ -1,9 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { api, unwrap } from "./client.ts";
-import type { Schemas } from "./client.ts";
+import { api, unwrap, type Schemas } from "./client.ts";
 import type { Intent } from "./intent.ts";
-import { refreshRuns } from "./runs.ts";
-import type { RunFilters } from "./runs.ts";
+import { refreshRuns, type RunFilters } from "./runs.ts";
 
 export type RunJob = Schemas["RunJob"];
 export type RunJobAction = RunJob["action"];

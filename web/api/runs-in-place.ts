@@ -1,7 +1,6 @@
 import { useQueries, useQueryClient } from "@tanstack/react-query";
 import { api, unwrap } from "./client.ts";
-import { POLL_MS, isTerminal, runsOptions } from "./runs.ts";
-import type { Order, Run, RunFilters } from "./runs.ts";
+import { POLL_MS, isTerminal, runsOptions, type Order, type Run, type RunFilters } from "./runs.ts";
 
 /** Run IDs per request. */
 const NAMED = 100;

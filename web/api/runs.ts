@@ -1,7 +1,11 @@
-import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import type { QueryClient } from "@tanstack/react-query";
-import { api, unwrap } from "./client.ts";
-import type { Schemas } from "./client.ts";
+import {
+  infiniteQueryOptions,
+  queryOptions,
+  useMutation,
+  useQueryClient,
+  type QueryClient,
+} from "@tanstack/react-query";
+import { api, unwrap, type Schemas } from "./client.ts";
 import { everyPage } from "./every-page.ts";
 import { readIo } from "./flow-io.ts";
 import type { Intent } from "./intent.ts";

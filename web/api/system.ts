@@ -1,8 +1,6 @@
 import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { api, ifMatch, unwrap, unwrapTagged } from "./client.ts";
-import type { Schemas, Tagged } from "./client.ts";
-import { everyPage } from "./every-page.ts";
-import type { Direction } from "./every-page.ts";
+import { api, ifMatch, unwrap, unwrapTagged, type Schemas, type Tagged } from "./client.ts";
+import { everyPage, type Direction } from "./every-page.ts";
 
 const EVERY_MS = 10_000;
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,4 @@
-import { api, unwrap } from "./client.ts";
-import type { Schemas } from "./client.ts";
+import { api, unwrap, type Schemas } from "./client.ts";
 import { readIo } from "./flow-io.ts";
 import { newKey } from "./intent.ts";
 import { ApiProblem } from "./problem.ts";

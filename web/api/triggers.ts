@@ -1,6 +1,5 @@
 import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { api, ifMatch, unwrap, unwrapTagged } from "./client.ts";
-import type { Schemas, Tagged } from "./client.ts";
+import { api, ifMatch, unwrap, unwrapTagged, type Schemas, type Tagged } from "./client.ts";
 import { newKey } from "./intent.ts";
 import type { Direction } from "./every-page.ts";
 

@@ -1,10 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { meOptions } from "./accounts.ts";
-import type { ProjectRole, User } from "./accounts.ts";
-import { api, ifMatch, unwrap, unwrapTagged } from "./client.ts";
-import type { Schemas } from "./client.ts";
-import { everyPage, keyOfOrder } from "./every-page.ts";
-import type { Direction } from "./every-page.ts";
+import { meOptions, type ProjectRole, type User } from "./accounts.ts";
+import { api, ifMatch, unwrap, unwrapTagged, type Schemas } from "./client.ts";
+import { everyPage, keyOfOrder, type Direction } from "./every-page.ts";
 import { ApiProblem } from "./problem.ts";
 
 export const usersIn = (order: Direction) =>

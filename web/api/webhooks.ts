@@ -1,8 +1,6 @@
 import { infiniteQueryOptions, queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { api, ifMatch, unwrap, unwrapTagged } from "./client.ts";
-import type { Schemas, Tagged } from "./client.ts";
-import { everyPage, keyOfOrder } from "./every-page.ts";
-import type { Direction } from "./every-page.ts";
+import { api, ifMatch, unwrap, unwrapTagged, type Schemas, type Tagged } from "./client.ts";
+import { everyPage, keyOfOrder, type Direction } from "./every-page.ts";
 
 export type Subscription = Schemas["WebhookSubscription"];
 export type Delivery = Schemas["WebhookDelivery"];

@@ -1,5 +1,4 @@
-import { useId, useRef } from "react";
-import type { JSX, ReactNode } from "react";
+import { useId, useRef, type JSX, type ReactNode } from "react";
 import "./chat.css";
 
 /** Keyboards on a screen have no Shift and Enter, so Enter begins a new line there. */

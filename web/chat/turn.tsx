@@ -1,5 +1,4 @@
-import { useCallback, useDeferredValue, useId } from "react";
-import type { JSX, ReactNode } from "react";
+import { useCallback, useDeferredValue, useId, type JSX, type ReactNode } from "react";
 import { Formatted } from "../parts/markdown/formatted.tsx";
 import "./chat.css";
 

@@ -1,6 +1,5 @@
 import { chatEnds } from "../../src/domain/pages/chat-ends.ts";
-import { inputFields } from "./input-fields.ts";
-import type { InputField } from "./input-fields.ts";
+import { inputFields, type InputField } from "./input-fields.ts";
 
 /** How a flow is used as a chat. */
 export interface ChatFlow {

@@ -1,6 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { useIntent } from "../api/intent.ts";
 import { addDatasetRow, datasetsOptions } from "../api/datasets.ts";
 import type { Run } from "../api/runs.ts";

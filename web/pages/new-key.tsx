@@ -1,11 +1,9 @@
 import type { JSX, ReactNode } from "react";
 import { createKey, useAccountChange } from "../api/accounts.ts";
-import { toProblem } from "../api/problem.ts";
-import type { ApiProblem } from "../api/problem.ts";
+import { toProblem, type ApiProblem } from "../api/problem.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Field, errorsAt } from "../parts/field.tsx";
-import { onTexts } from "../parts/form-texts.ts";
-import type { FormTexts } from "../parts/form-texts.ts";
+import { onTexts, type FormTexts } from "../parts/form-texts.ts";
 import { ShownOnce } from "../parts/shown-once.tsx";
 import { Failure } from "../parts/states.tsx";
 import { Submit } from "../parts/submit.tsx";

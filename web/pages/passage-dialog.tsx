@@ -1,14 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
-import type { JSX } from "react";
-import { documentHref, documentTextOptions } from "../api/knowledge.ts";
-import type { Resource } from "../api/knowledge.ts";
+import { useEffect, useRef, useState, type JSX } from "react";
+import { documentHref, documentTextOptions, type Resource } from "../api/knowledge.ts";
 import { beginning } from "../../src/domain/marks.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Fetched } from "../parts/list/fetched.tsx";
 import { Empty, Notice } from "../parts/states.tsx";
-import { passageIn } from "./cited.ts";
-import type { Passage } from "./cited.ts";
+import { passageIn, type Passage } from "./cited.ts";
 import "./passage.css";
 
 /** Characters that are shown before and after the passage, and more on request. */

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
-import type { JSX } from "react";
+import { useEffect, useRef, useState, type JSX } from "react";
 import { useMay, useMe } from "../api/accounts.ts";
 import { usersOptions } from "../api/users.ts";
 import { useIntent } from "../api/intent.ts";
@@ -14,8 +13,7 @@ import { SchemaForm } from "../parts/schema-form/schema-form.tsx";
 import { unreadable } from "../parts/schema-form/controls.tsx";
 import { completed, initialData } from "../parts/schema-form/data.ts";
 import { useFormState } from "../parts/schema-form/form-state.ts";
-import { pathKey } from "../parts/schema-form/schema.ts";
-import type { FormErrors } from "../parts/schema-form/schema.ts";
+import { pathKey, type FormErrors } from "../parts/schema-form/schema.ts";
 import { Failure, Notice } from "../parts/states.tsx";
 import { Time } from "../parts/time.tsx";
 

@@ -1,5 +1,4 @@
-import { useState } from "react";
-import type { JSX, ReactNode } from "react";
+import { useState, type JSX, type ReactNode } from "react";
 import { toProblem } from "../api/problem.ts";
 import { publishDraft, useProjectAction } from "../api/projects.ts";
 import { Field, errorsAt } from "../parts/field.tsx";

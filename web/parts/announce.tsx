@@ -1,5 +1,4 @@
-import { useSyncExternalStore } from "react";
-import type { JSX } from "react";
+import { useSyncExternalStore, type JSX } from "react";
 
 let message = "";
 let listeners: Array<() => void> = [];

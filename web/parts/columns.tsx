@@ -1,5 +1,4 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { keep, readKept } from "./kept.ts";
 import { Menu } from "./menu.tsx";
 import type { Column } from "./table.tsx";

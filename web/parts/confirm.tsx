@@ -1,7 +1,6 @@
 import type { JSX, ReactNode } from "react";
 import { Dialog } from "./dialog.tsx";
-import { Failure } from "./states.tsx";
-import type { Fault } from "./states.tsx";
+import { Failure, type Fault } from "./states.tsx";
 
 /** Asks for confirmation of an action that cannot be undone. */
 export function Confirm({

@@ -1,5 +1,4 @@
-import { useEffect, useState } from "react";
-import type { JSX, ReactNode } from "react";
+import { useEffect, useState, type JSX, type ReactNode } from "react";
 import { Icon } from "./icons.tsx";
 import { announce } from "./announce.tsx";
 

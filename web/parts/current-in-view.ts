@@ -1,5 +1,4 @@
-import { useEffect, useRef } from "react";
-import type { RefObject } from "react";
+import { useEffect, useRef, type RefObject } from "react";
 
 /** For a list of links that scrolls sideways on a narrow screen: scrolls to the marked link whenever `at` changes. */
 export function useCurrentInView(at: string): RefObject<HTMLElement | null> {

@@ -1,5 +1,4 @@
-import { useId, useLayoutEffect, useRef } from "react";
-import type { JSX, ReactNode } from "react";
+import { useId, useLayoutEffect, useRef, type JSX, type ReactNode } from "react";
 import { Icon } from "./icons.tsx";
 import "./dialog.css";
 

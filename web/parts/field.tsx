@@ -1,5 +1,4 @@
-import { isValidElement, useId } from "react";
-import type { JSX, ReactNode } from "react";
+import { isValidElement, useId, type JSX, type ReactNode } from "react";
 import { marksIn } from "../../src/domain/marks.ts";
 import "./field.css";
 

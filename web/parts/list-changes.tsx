@@ -1,5 +1,4 @@
-import { useEffect, useRef, useState } from "react";
-import type { JSX } from "react";
+import { useEffect, useRef, useState, type JSX } from "react";
 import { announce } from "./announce.tsx";
 import "./list-changes.css";
 

@@ -1,5 +1,4 @@
-import { useEffect, useRef, useState } from "react";
-import type { JSX, ReactNode } from "react";
+import { useEffect, useRef, useState, type JSX, type ReactNode } from "react";
 import "./menu.css";
 
 /** A button that opens a panel of choices, until the user clicks elsewhere or presses Escape. */

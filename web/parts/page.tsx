@@ -1,5 +1,4 @@
-import { createContext, useContext, useEffect, useRef } from "react";
-import type { JSX, ReactNode } from "react";
+import { createContext, useContext, useEffect, useRef, type JSX, type ReactNode } from "react";
 import { announce } from "./announce.tsx";
 import "./page.css";
 

@@ -1,6 +1,5 @@
 import type { JSX } from "react";
-import { Icon } from "./icons.tsx";
-import type { IconName } from "./icons.tsx";
+import { Icon, type IconName } from "./icons.tsx";
 import "./status.css";
 
 export type Tone = "good" | "bad" | "warn" | "busy" | "wait" | "quiet";

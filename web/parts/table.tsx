@@ -1,5 +1,4 @@
-import { useEffect, useRef, useState } from "react";
-import type { JSX, ReactNode } from "react";
+import { useEffect, useRef, useState, type JSX, type ReactNode } from "react";
 import "./table.css";
 
 export interface Column<Row> {

@@ -1,5 +1,4 @@
-import { Fragment } from "react";
-import type { JSX } from "react";
+import { Fragment, type JSX } from "react";
 import { useCurrentInView } from "./current-in-view.ts";
 import "./tabs.css";
 

@@ -1,5 +1,4 @@
-import { useSyncExternalStore } from "react";
-import type { JSX } from "react";
+import { useSyncExternalStore, type JSX } from "react";
 
 // Formatters are expensive to create, and the user's language and time zone do not change.
 const EXACT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });

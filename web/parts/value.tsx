@@ -1,5 +1,4 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { beginning } from "../../src/domain/marks.ts";
 import { CopyButton } from "./copy.tsx";
 import "./value.css";

@@ -1,11 +1,9 @@
-import { useEffect, useState } from "react";
-import type { JSX } from "react";
+import { useEffect, useState, type JSX } from "react";
 import { announce } from "../parts/announce.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Field } from "../parts/field.tsx";
 import { onTexts } from "../parts/form-texts.ts";
-import { sayError } from "./api.ts";
-import type { PageApi } from "./api.ts";
+import { sayError, type PageApi } from "./api.ts";
 import type { Conversation, Paged } from "./shapes.ts";
 
 /** The conversations of this browser: open, rename, delete. */

@@ -1,12 +1,10 @@
-import { useRef } from "react";
-import type { JSX } from "react";
+import { useRef, type JSX } from "react";
 import { Field } from "../parts/field.tsx";
 import { Icon } from "../parts/icons.tsx";
 import type { UploadInput } from "./shapes.ts";
 import { useValue } from "./state.ts";
 import { acceptOf } from "./turn.ts";
-import { sizeOf } from "./uploads.ts";
-import type { Uploads } from "./uploads.ts";
+import { sizeOf, type Uploads } from "./uploads.ts";
 
 /** A field for the files of one input. */
 export function FileField({

@@ -1,6 +1,5 @@
 import { ApiProblem } from "../api/problem.ts";
-import { pathKey } from "../parts/schema-form/schema.ts";
-import type { FormErrors } from "../parts/schema-form/schema.ts";
+import { pathKey, type FormErrors } from "../parts/schema-form/schema.ts";
 
 export const NO_ERRORS: FormErrors = new Map();
 

@@ -1,13 +1,11 @@
-import { useEffect, useRef, useState } from "react";
-import type { JSX } from "react";
+import { useEffect, useRef, useState, type JSX } from "react";
 import { ApiProblem } from "../api/problem.ts";
 import { unreadable } from "../parts/schema-form/controls.tsx";
 import { completed, initialData } from "../parts/schema-form/data.ts";
 import { useFormState } from "../parts/schema-form/form-state.ts";
 import { SchemaForm } from "../parts/schema-form/schema-form.tsx";
 import { pathKey } from "../parts/schema-form/schema.ts";
-import { sayError } from "./api.ts";
-import type { PageApi } from "./api.ts";
+import { sayError, type PageApi } from "./api.ts";
 import { FileField } from "./file-field.tsx";
 import { isSettled } from "./follow-run.ts";
 import { errorsBelow } from "./form-errors.ts";

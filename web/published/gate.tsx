@@ -1,9 +1,7 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Field } from "../parts/field.tsx";
 import { onTexts } from "../parts/form-texts.ts";
-import { isRefused, sayError } from "./api.ts";
-import type { PageApi } from "./api.ts";
+import { isRefused, sayError, type PageApi } from "./api.ts";
 import type { Look } from "./shapes.ts";
 
 /** Asks for the page's password. */

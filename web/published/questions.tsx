@@ -1,5 +1,4 @@
-import { useRef, useState } from "react";
-import type { JSX } from "react";
+import { useRef, useState, type JSX } from "react";
 import { ApiProblem } from "../api/problem.ts";
 import { unreadable } from "../parts/schema-form/controls.tsx";
 import { completed, initialData } from "../parts/schema-form/data.ts";

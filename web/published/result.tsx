@@ -2,11 +2,9 @@ import type { JSX } from "react";
 import { Sources } from "../chat/turn.tsx";
 import { drawSourceOf, Output, sourcesOf } from "./answer.tsx";
 import { isSettled } from "./follow-run.ts";
-import { Questions } from "./questions.tsx";
-import type { Answering } from "./questions.tsx";
+import { Questions, type Answering } from "./questions.tsx";
 import type { InputsSchema } from "./shapes.ts";
-import { failureOf } from "./turn.ts";
-import type { Turn } from "./turn.ts";
+import { failureOf, type Turn } from "./turn.ts";
 
 /** The outputs of a run of a form as far as they are there, and how the run stands. */
 export function Result({

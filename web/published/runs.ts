@@ -1,14 +1,12 @@
 import { announce } from "../parts/announce.tsx";
 import { ApiProblem } from "../api/problem.ts";
-import { sayError } from "./api.ts";
-import type { PageApi } from "./api.ts";
+import { sayError, type PageApi } from "./api.ts";
 import { drawing } from "./drawing.ts";
 import { followRun, isSettled } from "./follow-run.ts";
 import { goTo } from "./place.ts";
 import type { PageRun, Vote } from "./shapes.ts";
 import { State } from "./state.ts";
-import { newTurn, turnOf, withFrame } from "./turn.ts";
-import type { Turn } from "./turn.ts";
+import { newTurn, turnOf, withFrame, type Turn } from "./turn.ts";
 
 const isAborted = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";
 

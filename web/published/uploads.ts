@@ -1,5 +1,4 @@
-import { sayError } from "./api.ts";
-import type { PageApi } from "./api.ts";
+import { sayError, type PageApi } from "./api.ts";
 import type { Runs } from "./runs.ts";
 import type { UploadInput, Uploaded } from "./shapes.ts";
 import { State } from "./state.ts";

@@ -1,5 +1,4 @@
-import { Suspense, lazy, useEffect, useRef, useState } from "react";
-import type { JSX } from "react";
+import { Suspense, lazy, useEffect, useRef, useState, type JSX } from "react";
 import { Link, Outlet, useLocation } from "react-router";
 import { useMe, useSignOut } from "../api/accounts.ts";
 import { toProblem } from "../api/problem.ts";
@@ -13,8 +12,7 @@ import { Mark } from "./brand.tsx";
 import { Navigation, WaitingCount } from "./navigation.tsx";
 import { Palette } from "./palette.tsx";
 import { useShortcuts } from "./shortcuts.ts";
-import { THEMES, applyTheme, readTheme } from "./theme.ts";
-import type { Theme } from "./theme.ts";
+import { THEMES, applyTheme, readTheme, type Theme } from "./theme.ts";
 import "./frame.css";
 import "./sign-in.css";
 

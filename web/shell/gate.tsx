@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Suspense, lazy, useState } from "react";
-import type { JSX } from "react";
+import { Suspense, lazy, useState, type JSX } from "react";
 import { meOptions } from "../api/accounts.ts";
 import { Announcer } from "../parts/announce.tsx";
 import { Failure } from "../parts/states.tsx";

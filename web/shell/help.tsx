@@ -1,5 +1,4 @@
-import { Fragment } from "react";
-import type { JSX } from "react";
+import { Fragment, type JSX } from "react";
 import { Dialog } from "../parts/dialog.tsx";
 import { EDITOR_KEYS, SHORTCUTS, TIMELINE_KEYS } from "./keys.ts";
 import "./help.css";

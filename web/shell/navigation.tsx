@@ -6,8 +6,7 @@ import { shownPausesOptions } from "../api/pauses.ts";
 import { links } from "../links.ts";
 import { Icon } from "../parts/icons.tsx";
 import { GROUPS } from "../page.ts";
-import { LISTED, listedAt } from "../routes.tsx";
-import type { ListedPage } from "../routes.tsx";
+import { LISTED, listedAt, type ListedPage } from "../routes.tsx";
 import "./navigation.css";
 
 /** The pages of the navigation that the signed-in person may open. */

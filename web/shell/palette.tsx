@@ -1,13 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { useId, useState } from "react";
-import type { JSX } from "react";
+import { useId, useState, type JSX } from "react";
 import { useNavigate } from "react-router";
 import { useMay } from "../api/accounts.ts";
 import { projectsOptions } from "../api/runs.ts";
 import { links } from "../links.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { Icon } from "../parts/icons.tsx";
-import type { IconName } from "../parts/icons.tsx";
+import { Icon, type IconName } from "../parts/icons.tsx";
 import { useListed } from "./navigation.tsx";
 import "./palette.css";
 

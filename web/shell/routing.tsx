@@ -1,5 +1,4 @@
-import { Suspense, useLayoutEffect } from "react";
-import type { JSX } from "react";
+import { Suspense, useLayoutEffect, type JSX } from "react";
 import { BrowserRouter, Route, Routes } from "react-router";
 import type { Page } from "../page.ts";
 import { PageTitle, titleDocument } from "../parts/page.tsx";

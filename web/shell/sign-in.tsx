@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
-import type { JSX } from "react";
+import { useEffect, useRef, type JSX } from "react";
 import { useSignIn, waysInOptions } from "../api/accounts.ts";
 import { toProblem } from "../api/problem.ts";
 import { Field } from "../parts/field.tsx";

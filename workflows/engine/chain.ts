@@ -3,8 +3,7 @@ import { DEFAULT_NODE_TIMEOUT_MS } from "../../src/domain/flow/plan/retry.ts";
 import { chainAfter } from "../../src/domain/flow/plan/planner.ts";
 import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
 import type { ExecuteInput, StoredScope } from "../../src/domain/runs/run-report.ts";
-import { storedScope } from "./frame.ts";
-import type { Frame } from "./frame.ts";
+import { storedScope, type Frame } from "./frame.ts";
 
 /** Longest values (characters) that an activity receives for the nodes of its chain, because its input stays in the history. */
 const MAX_SCOPE_CHARS = 256 * 1024;

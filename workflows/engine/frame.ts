@@ -1,6 +1,5 @@
 import type { Json, StoredValue } from "../../src/domain/json.ts";
-import { parseRedactPaths } from "../../src/domain/flow/redact.ts";
-import type { RedactPath } from "../../src/domain/flow/redact.ts";
+import { parseRedactPaths, type RedactPath } from "../../src/domain/flow/redact.ts";
 import { maskQuoted } from "../../src/domain/flow/redacted-texts.ts";
 import { hasTrait } from "../../src/domain/flow/plan/by-kind.ts";
 import { Walk } from "../../src/domain/flow/plan/planner.ts";

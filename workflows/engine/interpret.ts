@@ -1,16 +1,13 @@
 import { CancellationScope, isCancellation } from "@temporalio/workflow";
-import { INLINE_VALUE_BYTES, jsonLength } from "../../src/domain/json.ts";
-import type { StoredValue } from "../../src/domain/json.ts";
+import { INLINE_VALUE_BYTES, jsonLength, type StoredValue } from "../../src/domain/json.ts";
 import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
 import type { RunError } from "../../src/domain/runs/run.ts";
 import type { NodeReport } from "../../src/domain/runs/run-report.ts";
 import { errorValue, NodeFailed, toRunError } from "./failure.ts";
-import { address, inlineScope, storedScope, withoutRedacted } from "./frame.ts";
-import type { Frame, Settled } from "./frame.ts";
+import { address, inlineScope, storedScope, withoutRedacted, type Frame, type Settled } from "./frame.ts";
 import { executeNode } from "./nodes/index.ts";
 import { withinTimeLimit } from "./node-time-limit.ts";
-import { evaluate, evaluateHere, passThroughValue, isPassThrough } from "./values.ts";
-import type { Evaluated } from "./values.ts";
+import { evaluate, evaluateHere, passThroughValue, isPassThrough, type Evaluated } from "./values.ts";
 
 /** A node in progress, and when it started. */
 interface Timed {

@@ -1,5 +1,4 @@
-import { INLINE_VALUE_BYTES, jsonLength, memberOf } from "../../src/domain/json.ts";
-import type { StoredValue } from "../../src/domain/json.ts";
+import { INLINE_VALUE_BYTES, jsonLength, memberOf, type StoredValue } from "../../src/domain/json.ts";
 import { evaluatePart, sourcesOf } from "../../src/domain/flow/expressions/evaluate.ts";
 import { isForWorkflow } from "../../src/domain/flow/expressions/rules.ts";
 import { workOf } from "../../src/domain/flow/expressions/work.ts";
@@ -8,8 +7,7 @@ import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
 import type { NodeResult, Scope } from "../../src/domain/flow/scope.ts";
 import type { NodePart } from "../../src/domain/runs/run-report.ts";
 import { local } from "../activities.ts";
-import { address, inlineScope, storedScope } from "./frame.ts";
-import type { Frame } from "./frame.ts";
+import { address, inlineScope, storedScope, type Frame } from "./frame.ts";
 
 /** A value with its active handles, if the node type chooses them. */
 export interface Evaluated {

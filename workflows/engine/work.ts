@@ -1,6 +1,5 @@
 import { sleep } from "@temporalio/workflow";
-import { isHandedBack } from "../../src/domain/runs/handed-back.ts";
-import type { HandedBack } from "../../src/domain/runs/handed-back.ts";
+import { isHandedBack, type HandedBack } from "../../src/domain/runs/handed-back.ts";
 import type { Clock } from "./clock.ts";
 
 /** Most concurrent activities of one workflow; Temporal rejects more than 2000. */

@@ -1,21 +1,18 @@
 import { CancellationScope, isCancellation, setHandler, workflowInfo } from "@temporalio/workflow";
-import { RECORDED_CHARS, jsonLength } from "../../src/domain/json.ts";
+import { RECORDED_CHARS, jsonLength, type StoredValue } from "../../src/domain/json.ts";
 import type { Plan } from "../../src/domain/flow/plan/types.ts";
-import type { StoredValue } from "../../src/domain/json.ts";
-import { isTerminal } from "../../src/domain/runs/run.ts";
-import type {
-  CheckpointNode,
-  RunError,
-  RunOutcome,
-  RunWorkflowInput,
-  TerminalState,
+import {
+  isTerminal,
+  type CheckpointNode,
+  type RunError,
+  type RunOutcome,
+  type RunWorkflowInput,
+  type TerminalState,
 } from "../../src/domain/runs/run.ts";
 import { local } from "../activities.ts";
-import { closeRunContext, createRunContext } from "../engine/context.ts";
-import type { RunContext } from "../engine/context.ts";
+import { closeRunContext, createRunContext, type RunContext } from "../engine/context.ts";
 import { NodeFailed } from "../engine/failure.ts";
-import { topFrame } from "../engine/frame.ts";
-import type { Frame } from "../engine/frame.ts";
+import { topFrame, type Frame } from "../engine/frame.ts";
 import { runFrame } from "../engine/interpret.ts";
 import { outputsOf, outputsSoFar } from "../engine/values.ts";
 import { cancelSignal, positionQuery, resumeSignal, childIdleSignal } from "../messages.ts";

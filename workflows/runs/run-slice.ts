@@ -8,11 +8,9 @@ import {
 import { ofKind } from "../../src/domain/flow/plan/by-kind.ts";
 import type { Plan, PlanNode } from "../../src/domain/flow/plan/types.ts";
 import { local } from "../activities.ts";
-import { closeRunContext, createRunContext } from "../engine/context.ts";
-import type { RunContext } from "../engine/context.ts";
+import { closeRunContext, createRunContext, type RunContext } from "../engine/context.ts";
 import { NodeFailed } from "../engine/failure.ts";
-import { topFrame } from "../engine/frame.ts";
-import type { Frame } from "../engine/frame.ts";
+import { topFrame, type Frame } from "../engine/frame.ts";
 import { runFrame } from "../engine/interpret.ts";
 import { runRounds } from "../engine/nodes/loop.ts";
 import { mapItems } from "../engine/nodes/map.ts";

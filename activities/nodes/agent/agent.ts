@@ -2,10 +2,8 @@ import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
 import type { AgentPart } from "../../../src/domain/models/agent.ts";
 import { keepOutput } from "../../../src/services/models/earlier-answers.ts";
 import type { NodeExecution, NodeOutcome } from "../executor.ts";
-import { createToolCall } from "./call-tool.ts";
-import type { ToolCallDeps } from "./call-tool.ts";
-import { createAgentStep } from "./step.ts";
-import type { AgentStepDeps } from "./step.ts";
+import { createToolCall, type ToolCallDeps } from "./call-tool.ts";
+import { createAgentStep, type AgentStepDeps } from "./step.ts";
 
 /** Executes a part of an `llm` node that calls tools; the workflow combines the parts. */
 export type AgentExecutor = (execution: NodeExecution<LlmConfig>, part: AgentPart) => Promise<NodeOutcome>;

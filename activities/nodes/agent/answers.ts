@@ -1,8 +1,7 @@
 import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
 import type { Json } from "../../../src/domain/json.ts";
 import type { Citation } from "../../../src/domain/knowledge/citations.ts";
-import { CITE_SOURCES, numberedFrom } from "../../../src/domain/knowledge/sources.ts";
-import type { FoundSources } from "../../../src/domain/knowledge/sources.ts";
+import { CITE_SOURCES, numberedFrom, type FoundSources } from "../../../src/domain/knowledge/sources.ts";
 import type { ToolAnswer } from "../../../src/domain/models/agent.ts";
 import { forModel } from "../../../src/domain/providers/mcp/for-model.ts";
 import type { ChatMessage } from "../../../src/domain/models/chat.ts";

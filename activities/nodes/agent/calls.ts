@@ -1,5 +1,4 @@
-import { isObject } from "../../../src/domain/json.ts";
-import type { Json, StoredValue } from "../../../src/domain/json.ts";
+import { isObject, type Json, type StoredValue } from "../../../src/domain/json.ts";
 import type { AgentCall } from "../../../src/domain/models/agent.ts";
 import type { ChatAnswer } from "../../../src/domain/models/chat.ts";
 import { createInlineBudget, storeValue } from "../../../src/platform/blobs/blobs.ts";
@@ -7,8 +6,7 @@ import type { Evaluation } from "../../../src/platform/evaluation/evaluation.ts"
 import type { FoundTool } from "../../../src/services/models/find-tools.ts";
 import type { Parts } from "../../../src/services/parts.ts";
 import { lengthLimit } from "../llm-answer.ts";
-import { skillOf } from "./skills.ts";
-import type { PinnedSkill } from "./skills.ts";
+import { skillOf, type PinnedSkill } from "./skills.ts";
 
 /** Arguments of one step's calls that the workflow carries by value (characters of JSON). */
 const MAX_CARRIED = 128 * 1024;

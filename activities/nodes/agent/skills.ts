@@ -5,8 +5,7 @@ import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import { SKILL_FILE } from "../../../src/domain/skills/bundle.ts";
 import type { FoundTool } from "../../../src/services/models/find-tools.ts";
 import type { Parts } from "../../../src/services/parts.ts";
-import { loadSkill } from "../../../src/services/skills/load-skill.ts";
-import type { LoadedSkill } from "../../../src/services/skills/load-skill.ts";
+import { loadSkill, type LoadedSkill } from "../../../src/services/skills/load-skill.ts";
 
 /** A skill of a node, in the version that all its steps use. */
 export interface PinnedSkill {

@@ -1,8 +1,14 @@
 import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
-import { isObject } from "../../../src/domain/json.ts";
-import type { Json, JsonObject, StoredValue } from "../../../src/domain/json.ts";
-import { MAX_TOOL_CALLS, ownerOf, toolPath } from "../../../src/domain/models/agent.ts";
-import type { AgentCall, AgentStep, AgentStepPart, ReusedAnswer } from "../../../src/domain/models/agent.ts";
+import { isObject, type Json, type JsonObject, type StoredValue } from "../../../src/domain/json.ts";
+import {
+  MAX_TOOL_CALLS,
+  ownerOf,
+  toolPath,
+  type AgentCall,
+  type AgentStep,
+  type AgentStepPart,
+  type ReusedAnswer,
+} from "../../../src/domain/models/agent.ts";
 import type { ChatMessage } from "../../../src/domain/models/chat.ts";
 import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import { loadValue, storeReference, storeValue } from "../../../src/platform/blobs/blobs.ts";
@@ -11,12 +17,10 @@ import { earlierAnswers } from "../../../src/services/models/earlier-answers.ts"
 import { findTools } from "../../../src/services/models/find-tools.ts";
 import { answerOnce } from "../../../src/services/models/step-answers.ts";
 import type { Parts } from "../../../src/services/parts.ts";
-import { askModel } from "../ask-model.ts";
-import type { AskDeps } from "../ask-model.ts";
+import { askModel, type AskDeps } from "../ask-model.ts";
 import type { NodeExecution, NodeOutcome } from "../executor.ts";
 import { cutAnswer, invalidAnswer, outputOf, readAnswer, repairOf, requestOf } from "../llm-answer.ts";
-import { loadImages, withImages } from "../llm-images.ts";
-import type { ImagesDeps } from "../llm-images.ts";
+import { loadImages, withImages, type ImagesDeps } from "../llm-images.ts";
 import { citationsIn, closeConversation, openConversation, withSystemText } from "../open-conversation.ts";
 import { readAnswers } from "./answers.ts";
 import { readCalls } from "./calls.ts";

@@ -7,11 +7,10 @@ import { generateApiKey } from "../../platform/secrets/crypto.ts";
 import { holdAdmin } from "../../services/accounts/hold-admin.ts";
 import { unknownProjects } from "../../services/projects/projects.ts";
 import type { Database } from "../../stores/db.ts";
-import { API_KEY_KINDS, insertApiKey, listApiKeys, revokeApiKey } from "../../stores/accounts/api-keys.ts";
+import { API_KEY_KINDS, insertApiKey, listApiKeys, revokeApiKey, type ApiKey } from "../../stores/accounts/api-keys.ts";
 import { unauthorized } from "../auth/authenticate.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf, linkTo } from "../http/operation.ts";
-import type { ApiKey } from "../../stores/accounts/api-keys.ts";
 import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";
 
 const apiKeySchema = named("ApiKey", {

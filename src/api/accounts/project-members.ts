@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { emailAddress } from "../../domain/accounts/accounts.ts";
-import { PROJECT_ROLES } from "../../domain/accounts/principal.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
+import { PROJECT_ROLES, type Principal } from "../../domain/accounts/principal.ts";
 import { Problem, notFound } from "../../domain/errors.ts";
 import { holdProjectAdmin } from "../../services/accounts/hold-admin.ts";
 import { requireProject } from "../../services/projects/projects.ts";
@@ -11,10 +10,9 @@ import {
   listUserGrants,
   lockProjectGrant,
   setProjectGrant,
+  type ProjectGrant,
 } from "../../stores/accounts/project-roles.ts";
-import type { ProjectGrant } from "../../stores/accounts/project-roles.ts";
-import { findUser, findUsersByName } from "../../stores/accounts/users.ts";
-import type { NamedUser } from "../../stores/accounts/users.ts";
+import { findUser, findUsersByName, type NamedUser } from "../../stores/accounts/users.ts";
 import type { Db } from "../../stores/db.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";

@@ -7,12 +7,10 @@ import { createRateLimiter } from "../../services/rate-limiter.ts";
 import { browserCookie, secretIn, sessionCookie } from "../auth/session-cookie.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { baseUrl, clientAddress } from "../http/addresses.ts";
-import { operationsOf } from "../http/operation.ts";
-import type { ContentAnswer, RequestContext, Success } from "../http/operation.ts";
+import { operationsOf, type ContentAnswer, type RequestContext, type Success } from "../http/operation.ts";
 import { requestOf } from "../http/request-audit.ts";
 import { named } from "../http/schemas.ts";
-import { REFUSAL_STATUSES, consolePath, onwardPage, refusalPage } from "./sign-in-page.ts";
-import type { PageCode } from "./sign-in-page.ts";
+import { REFUSAL_STATUSES, consolePath, onwardPage, refusalPage, type PageCode } from "./sign-in-page.ts";
 
 const PATH = "/console/session/providers";
 /** Sign-ins that one network may start in the window, because a whole office may sign in within some minutes. */

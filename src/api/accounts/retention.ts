@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { changeRetention, retentionOf } from "../../services/accounts/retention.ts";
-import type { Retention, RetentionOf } from "../../services/accounts/retention.ts";
+import { changeRetention, retentionOf, type Retention, type RetentionOf } from "../../services/accounts/retention.ts";
 import type { Audit } from "../../services/audit/audit.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { ETAG, contentTag, ifMatchHeaders, requireMatch, tagged } from "../http/etag.ts";

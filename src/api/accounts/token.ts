@@ -1,14 +1,12 @@
 import { z } from "zod";
 import { isUuid } from "../../domain/uuid.ts";
 import { clientAddress } from "../http/addresses.ts";
-import { operationsOf } from "../http/operation.ts";
-import type { JsonAnswer } from "../http/operation.ts";
+import { operationsOf, type JsonAnswer } from "../http/operation.ts";
 import { requestOf } from "../http/request-audit.ts";
 import { readForm } from "../http/read-json.ts";
 import { named } from "../http/schemas.ts";
 import { noteRefusedSignIns, recordSignIn } from "../../services/accounts/record-sign-in.ts";
-import { createTokenService } from "../../services/accounts/tokens.ts";
-import type { TokenPair } from "../../services/accounts/tokens.ts";
+import { createTokenService, type TokenPair } from "../../services/accounts/tokens.ts";
 
 const MAX_FORM_BYTES = 64 * 1024;
 /** Far more fields than the grants have, because a hostile body can have tens of thousands. */

@@ -2,8 +2,7 @@ import { z } from "zod";
 import { emailAddress, userPassword } from "../../domain/accounts/accounts.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem, notFound, required } from "../../domain/errors.ts";
-import { isUniqueViolation } from "../../stores/db.ts";
-import type { Db } from "../../stores/db.ts";
+import { isUniqueViolation, type Db } from "../../stores/db.ts";
 import { revokeKeysOfUser } from "../../stores/accounts/api-keys.ts";
 import { endSignInsOfUser } from "../../services/accounts/sessions.ts";
 import {
@@ -15,8 +14,8 @@ import {
   listUsers,
   lockUsers,
   updateUser,
+  type User,
 } from "../../stores/accounts/users.ts";
-import type { User } from "../../stores/accounts/users.ts";
 import { changeLocked } from "../../services/change.ts";
 import { ETAG, asCreated, contentTag, ifMatchHeaders, requireMatch, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";

@@ -3,8 +3,7 @@ import { storedTarget, ACTOR_TYPES, AUDIT_OUTCOMES } from "../../domain/audit/au
 import { timeText } from "../../domain/timestamps.ts";
 import { textStream } from "../../platform/records.ts";
 import { hashUser } from "../../services/erasures/erasures.ts";
-import { listAuditEntries } from "../../stores/audit/audit-log.ts";
-import type { AuditEntry, AuditFilter } from "../../stores/audit/audit-log.ts";
+import { listAuditEntries, type AuditEntry, type AuditFilter } from "../../stores/audit/audit-log.ts";
 import { NDJSON } from "../http/event-stream.ts";
 import { fileNameHeader } from "../http/file-name-header.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";

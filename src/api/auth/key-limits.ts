@@ -1,6 +1,5 @@
 import type { Config } from "../../config.ts";
-import { missingScope } from "../../domain/accounts/key-limits.ts";
-import type { Scope } from "../../domain/accounts/key-limits.ts";
+import { missingScope, type Scope } from "../../domain/accounts/key-limits.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem } from "../../domain/errors.ts";
 import { clientAddress, isInRanges } from "../http/addresses.ts";

@@ -1,6 +1,5 @@
 import type { Capability, Scope } from "../../domain/accounts/key-limits.ts";
-import { roleAllows } from "../../domain/accounts/principal.ts";
-import type { Role } from "../../domain/accounts/principal.ts";
+import { roleAllows, type Role } from "../../domain/accounts/principal.ts";
 import type { Operation } from "../http/operation.ts";
 import { changesSomething } from "../http/request-audit.ts";
 

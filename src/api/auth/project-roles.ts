@@ -1,8 +1,6 @@
-import { ROLES, highestRole, roleAllows, roleIn } from "../../domain/accounts/principal.ts";
-import type { Principal, Role } from "../../domain/accounts/principal.ts";
+import { ROLES, highestRole, roleAllows, roleIn, type Principal, type Role } from "../../domain/accounts/principal.ts";
 import { Problem, notFound } from "../../domain/errors.ts";
-import { findOwningProject } from "../../services/projects/projects.ts";
-import type { ProjectOwned } from "../../services/projects/projects.ts";
+import { findOwningProject, type ProjectOwned } from "../../services/projects/projects.ts";
 import type { Database } from "../../stores/db.ts";
 import type { Operation } from "../http/operation.ts";
 import { restricted } from "./key-limits.ts";

@@ -1,7 +1,11 @@
 import { z } from "zod";
 import { notFound, invalid } from "../../domain/errors.ts";
-import { deleteDocuments, listDocuments } from "../../stores/documents/documents.ts";
-import type { DocumentHandle, DocumentRow } from "../../stores/documents/documents.ts";
+import {
+  deleteDocuments,
+  listDocuments,
+  type DocumentHandle,
+  type DocumentRow,
+} from "../../stores/documents/documents.ts";
 import { requireProject } from "../../services/projects/projects.ts";
 import { discardDocuments } from "../../services/documents/discard-documents.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
@@ -18,8 +22,7 @@ import {
   requireOneVersion,
   requirePublicEnvironment,
 } from "../http/run-request.ts";
-import { receiveUpload, uploadForm, uploadNodes } from "./receive-upload.ts";
-import type { UploadNode } from "./receive-upload.ts";
+import { receiveUpload, uploadForm, uploadNodes, type UploadNode } from "./receive-upload.ts";
 
 /** An uploaded document as the upload returns it. */
 const uploadedDocumentSchema = named("UploadedDocument", {

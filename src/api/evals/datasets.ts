@@ -8,8 +8,7 @@ import {
   restoreVersion,
 } from "../../services/evals/datasets.ts";
 import { auditAs } from "../../services/audit/audit.ts";
-import { listDatasets } from "../../stores/evals/datasets.ts";
-import type { DatasetRow } from "../../stores/evals/datasets.ts";
+import { listDatasets, type DatasetRow } from "../../stores/evals/datasets.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linksTo } from "../http/operation.ts";

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { asViewer, seesSecrets } from "../../domain/accounts/principal.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
+import { asViewer, seesSecrets, type Principal } from "../../domain/accounts/principal.ts";
 import { notFound } from "../../domain/errors.ts";
 import { definitionShape, evaluatorInputSchema } from "../../domain/evals/evaluator.ts";
 import { EVALUATOR_TYPES, TEMPLATES, defaultThreshold, kindOf } from "../../domain/evals/evaluators/index.ts";
@@ -12,8 +11,7 @@ import {
   deleteEvaluator,
   requireEvaluator,
 } from "../../services/evals/evaluators.ts";
-import { listEvaluators } from "../../stores/evals/evaluators.ts";
-import type { EvaluatorRow } from "../../stores/evals/evaluators.ts";
+import { listEvaluators, type EvaluatorRow } from "../../stores/evals/evaluators.ts";
 import { stated } from "../../services/change.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { maskLiterals } from "../../platform/logging/literal-secrets.ts";

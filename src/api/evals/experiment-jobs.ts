@@ -4,8 +4,7 @@ import { JOB_KINDS, SHOWN_STATES, publicState } from "../../domain/evals/experim
 import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import { requireExperiment, startJob } from "../../services/evals/experiments.ts";
 import type { Database } from "../../stores/db.ts";
-import { findJob } from "../../stores/evals/experiment-jobs.ts";
-import type { JobRow } from "../../stores/evals/experiment-jobs.ts";
+import { findJob, type JobRow } from "../../stores/evals/experiment-jobs.ts";
 import { fileNameHeader } from "../http/file-name-header.ts";
 import { created, linksTo } from "../http/operation.ts";
 import { asDeclared, givenId, named, pathId } from "../http/schemas.ts";

@@ -8,14 +8,14 @@ import {
   publicState,
   resultsSchema,
   unscoredCount,
+  type RowState,
+  type ExperimentStatus,
+  type GateResult,
 } from "../../domain/evals/experiment.ts";
-import type { RowState, ExperimentStatus, GateResult } from "../../domain/evals/experiment.ts";
 import { experimentStatus } from "../../services/evals/experiment-status.ts";
 import { gatesOf, requireExperiment } from "../../services/evals/experiments.ts";
-import { compareExperiments } from "../../services/evals/compare-experiments.ts";
-import type { ExperimentsCompared } from "../../services/evals/compare-experiments.ts";
-import { listExperimentRows } from "../../stores/evals/experiment-results.ts";
-import type { ScoredRow } from "../../stores/evals/experiment-results.ts";
+import { compareExperiments, type ExperimentsCompared } from "../../services/evals/compare-experiments.ts";
+import { listExperimentRows, type ScoredRow } from "../../stores/evals/experiment-results.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import type { Json } from "../../domain/json.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";

@@ -8,8 +8,7 @@ import {
 } from "../../services/evals/experiments.ts";
 import { patchOf } from "../../domain/patch.ts";
 import { auditAs } from "../../services/audit/audit.ts";
-import { listExperiments } from "../../stores/evals/experiments.ts";
-import type { ExperimentRow } from "../../stores/evals/experiments.ts";
+import { listExperiments, type ExperimentRow } from "../../stores/evals/experiments.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linksTo } from "../http/operation.ts";

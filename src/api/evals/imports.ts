@@ -8,18 +8,17 @@ import {
   mappingSchema,
   runFilterSchema,
   IMPORT_STATUSES,
+  type FileType,
+  type ImportSource,
 } from "../../domain/evals/import.ts";
-import type { FileType, ImportSource } from "../../domain/evals/import.ts";
 import { BlobTooLarge } from "../../platform/blobs/blobs.ts";
 import { discardBlob } from "../../services/documents/discard-documents.ts";
 import { requireDataset } from "../../services/evals/datasets.ts";
 import { requireProject } from "../../services/projects/projects.ts";
-import { findImport, insertImport } from "../../stores/evals/imports.ts";
-import type { NewImport, ImportRow } from "../../stores/evals/imports.ts";
+import { findImport, insertImport, type NewImport, type ImportRow } from "../../stores/evals/imports.ts";
 import { wantStarts } from "../../stores/starts/workflow-starts.ts";
 import type { HandlerDeps } from "../deps.ts";
-import { created, linksTo } from "../http/operation.ts";
-import type { JsonAnswer } from "../http/operation.ts";
+import { created, linksTo, type JsonAnswer } from "../http/operation.ts";
 import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";
 import { jsonField, readMultipart } from "../http/read-multipart.ts";
 import { DATASET, datasetParams, values, define } from "./datasets.ts";

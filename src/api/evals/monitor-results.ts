@@ -1,12 +1,10 @@
 import { z } from "zod";
 import { invalid } from "../../domain/errors.ts";
-import { GRANULARITIES, MAX_BUCKETS, previewOf } from "../../domain/evals/monitor.ts";
-import type { Granularity } from "../../domain/evals/monitor.ts";
+import { GRANULARITIES, MAX_BUCKETS, previewOf, type Granularity } from "../../domain/evals/monitor.ts";
 import { timeText } from "../../domain/timestamps.ts";
 import { requireMonitor } from "../../services/evals/monitors.ts";
 import { scoreStats } from "../../services/evals/monitor-stats.ts";
-import { SAMPLE_VERDICTS, STAT_GROUPS, listSampledRuns } from "../../stores/evals/monitor-stats.ts";
-import type { SampledRun } from "../../stores/evals/monitor-stats.ts";
+import { SAMPLE_VERDICTS, STAT_GROUPS, listSampledRuns, type SampledRun } from "../../stores/evals/monitor-stats.ts";
 import { RUN_STATES } from "../../domain/runs/run.ts";
 import type { Json, StoredValue } from "../../domain/json.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";

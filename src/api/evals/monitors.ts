@@ -4,8 +4,8 @@ import {
   monitorFilterSchema,
   monitorLimitsSchema,
   monitorStatsSchema,
+  type MonitorStatus,
 } from "../../domain/evals/monitor.ts";
-import type { MonitorStatus } from "../../domain/evals/monitor.ts";
 import { PRODUCTION } from "../../domain/projects/environments.ts";
 import { patchOf } from "../../domain/patch.ts";
 import {
@@ -17,8 +17,7 @@ import {
 } from "../../services/evals/monitors.ts";
 import { auditAs } from "../../services/audit/audit.ts";
 import { countOthers } from "../../stores/count-others.ts";
-import { listMonitors } from "../../stores/evals/monitors.ts";
-import type { MonitorDetail, MonitorRow } from "../../stores/evals/monitors.ts";
+import { listMonitors, type MonitorDetail, type MonitorRow } from "../../stores/evals/monitors.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, operationsOf, linksTo } from "../http/operation.ts";

@@ -12,8 +12,10 @@ import {
   releaseClaim,
   renewClaim,
   storeAnswer,
+  type ClaimResult,
+  type Lease,
+  type StoredAnswer,
 } from "../../stores/http/idempotency.ts";
-import type { ClaimResult, Lease, StoredAnswer } from "../../stores/http/idempotency.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Rendered } from "./render.ts";
 

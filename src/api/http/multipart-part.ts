@@ -1,6 +1,5 @@
 import contentDisposition from "content-disposition";
-import { invalid } from "../../domain/errors.ts";
-import type { Problem } from "../../domain/errors.ts";
+import { invalid, type Problem } from "../../domain/errors.ts";
 import { isStorable } from "./json-guard.ts";
 
 const MAX_FILENAME_CHARS = 255;

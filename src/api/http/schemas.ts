@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { distinct } from "../../domain/distinct.ts";
-import { noSuchVersion, notFound } from "../../domain/errors.ts";
-import type { Problem } from "../../domain/errors.ts";
+import { noSuchVersion, notFound, type Problem } from "../../domain/errors.ts";
 import { VERSION_PATTERN } from "../../domain/skills/reference.ts";
 
 /** An object that has a name in the API document. */

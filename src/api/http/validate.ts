@@ -1,9 +1,7 @@
 import { z } from "zod";
-import { ValidationProblem } from "../../domain/errors.ts";
-import type { ValidationIssue } from "../../domain/errors.ts";
+import { ValidationProblem, type ValidationIssue } from "../../domain/errors.ts";
 import { coerceTexts } from "./coerce.ts";
-import { toValidationIssues, valueAt } from "../../domain/issues.ts";
-import type { Location } from "../../domain/issues.ts";
+import { toValidationIssues, valueAt, type Location } from "../../domain/issues.ts";
 import type { Operation } from "./operation.ts";
 import { absenceOf } from "./schemas.ts";
 import { isObject } from "../../domain/json.ts";

@@ -1,30 +1,36 @@
 import { z } from "zod";
-import { ValidationProblem, notFound } from "../../domain/errors.ts";
-import type { ValidationIssue } from "../../domain/errors.ts";
+import { ValidationProblem, notFound, type ValidationIssue } from "../../domain/errors.ts";
 import { RESOURCE_STATUSES } from "../../domain/knowledge/knowledge-base.ts";
-import { mediaType, readMetadata } from "../../domain/knowledge/metadata.ts";
-import type { Metadata } from "../../domain/knowledge/metadata.ts";
+import { mediaType, readMetadata, type Metadata } from "../../domain/knowledge/metadata.ts";
 import { discardBlob } from "../../services/documents/discard-documents.ts";
-import { storeUpload } from "../../services/documents/store-upload.ts";
-import type { StoredUpload } from "../../services/documents/store-upload.ts";
+import { storeUpload, type StoredUpload } from "../../services/documents/store-upload.ts";
 import { loadExtractedText } from "../../services/knowledge/extracted-text.ts";
 import { changeResource } from "../../services/knowledge/change-resource.ts";
-import { addResources, idsOf, storeText } from "../../services/knowledge/ingest.ts";
-import type { AddedResource, ResourceToAdd } from "../../services/knowledge/ingest.ts";
+import {
+  addResources,
+  idsOf,
+  storeText,
+  type AddedResource,
+  type ResourceToAdd,
+} from "../../services/knowledge/ingest.ts";
 import { requireKnowledgeBase } from "../../services/knowledge/knowledge-bases.ts";
 import { deleteResource } from "../../services/knowledge/remove.ts";
 import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
-import { listResources } from "../../stores/knowledge/resources.ts";
-import type { NewResource, ResourceRow } from "../../stores/knowledge/resources.ts";
+import { listResources, type NewResource, type ResourceRow } from "../../stores/knowledge/resources.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { ETAG, contentTag, ifMatchHeaders, requireMatch, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { linksTo } from "../http/operation.ts";
-import type { JsonAnswer, RequestContext } from "../http/operation.ts";
+import { linksTo, type JsonAnswer, type RequestContext } from "../http/operation.ts";
 import { named, pathId } from "../http/schemas.ts";
 import { readMultipart } from "../http/read-multipart.ts";
-import { resourceChange, resourceForm, resourcesBody, presentResource, resourceSchema } from "./resource-schemas.ts";
-import type { ResourceInputBody } from "./resource-schemas.ts";
+import {
+  resourceChange,
+  resourceForm,
+  resourcesBody,
+  presentResource,
+  resourceSchema,
+  type ResourceInputBody,
+} from "./resource-schemas.ts";
 import {
   downloadOperation,
   ONE_RESOURCE as ONE,

@@ -4,10 +4,8 @@ import { SYNC_MODES, SYNC_OUTCOMES, SYNC_STATES } from "../../domain/knowledge/s
 import { requireKnowledgeBase } from "../../services/knowledge/knowledge-bases.ts";
 import { cancelSync, requestSync } from "../../services/knowledge/sync.ts";
 import type { Database } from "../../stores/db.ts";
-import { listSyncItems } from "../../stores/knowledge/sync-items.ts";
-import type { SyncItemRow } from "../../stores/knowledge/sync-items.ts";
-import { findSync, listSyncErrors, listSyncs } from "../../stores/knowledge/syncs.ts";
-import type { SyncRow, SyncItemError } from "../../stores/knowledge/syncs.ts";
+import { listSyncItems, type SyncItemRow } from "../../stores/knowledge/sync-items.ts";
+import { findSync, listSyncErrors, listSyncs, type SyncRow, type SyncItemError } from "../../stores/knowledge/syncs.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf, linksTo } from "../http/operation.ts";
 import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";

@@ -10,8 +10,9 @@ import {
   listConversations,
   listTurns,
   titleConversation,
+  type ConversationRow,
+  type TurnRow,
 } from "../../stores/models/conversations.ts";
-import type { ConversationRow, TurnRow } from "../../stores/models/conversations.ts";
 import type { Database } from "../../stores/db.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf } from "../http/operation.ts";

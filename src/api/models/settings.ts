@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { changeSettings } from "../../services/models/settings.ts";
-import { getSettings } from "../../stores/models/settings.ts";
-import type { OrganisationSettings } from "../../stores/models/settings.ts";
+import { getSettings, type OrganisationSettings } from "../../stores/models/settings.ts";
 import { ETAG, contentTag, ifMatchHeaders, requireMatch, tagged } from "../http/etag.ts";
 import { operationsOf } from "../http/operation.ts";
 import { givenId, named, namedStrict } from "../http/schemas.ts";

@@ -1,11 +1,9 @@
 import type { Middleware } from "koa";
 import { z } from "zod";
-import { Problem } from "../../domain/errors.ts";
-import type { ProblemCode } from "../../domain/errors.ts";
+import { Problem, type ProblemCode } from "../../domain/errors.ts";
 import type { AuditActor } from "../../domain/audit/audit.ts";
 import type { Config } from "../../config.ts";
-import { auditOf } from "../../services/audit/audit.ts";
-import type { Audit } from "../../services/audit/audit.ts";
+import { auditOf, type Audit } from "../../services/audit/audit.ts";
 import { networkOf } from "../../services/accounts/sign-in.ts";
 import type { PageDoor } from "../../services/pages/page-door.ts";
 import type { PageRow } from "../../stores/pages/pages.ts";

@@ -6,14 +6,13 @@ import {
   findVisitorConversation,
   listVisitorConversations,
   renameVisitorConversation,
+  type VisitorConversation,
 } from "../../stores/pages/visitor-conversations.ts";
-import type { VisitorConversation } from "../../stores/pages/visitor-conversations.ts";
 import { listRuns } from "../../stores/runs/run-lists.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { operationsOf } from "../http/operation.ts";
-import type { RequestContext } from "../http/operation.ts";
+import { operationsOf, type RequestContext } from "../http/operation.ts";
 import { asDeclared, named, namedStrict, pathId, visibleText } from "../http/schemas.ts";
 import { admitVisitors, visitOf, visitorAudit, PAGE_PROBLEMS, pageToken } from "./admission.ts";
 import { pageRunSchema, viewPageRuns } from "./page-run-views.ts";

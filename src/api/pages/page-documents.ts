@@ -6,15 +6,12 @@ import { DOCUMENT_STATUSES } from "../../domain/documents/document.ts";
 import { discardDocuments } from "../../services/documents/discard-documents.ts";
 import { flowForVisitor } from "../../services/pages/pages.ts";
 import { inConversation } from "../../services/pages/visitor-runs.ts";
-import { deleteDocuments, documentsOfHandle } from "../../stores/documents/documents.ts";
-import type { DocumentRow } from "../../stores/documents/documents.ts";
+import { deleteDocuments, documentsOfHandle, type DocumentRow } from "../../stores/documents/documents.ts";
 import { findVisitorConversation } from "../../stores/pages/visitor-conversations.ts";
-import { receiveUpload, uploadForm, uploadNodes } from "../documents/receive-upload.ts";
-import type { UploadNode } from "../documents/receive-upload.ts";
+import { receiveUpload, uploadForm, uploadNodes, type UploadNode } from "../documents/receive-upload.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { asDeclared, givenId, named } from "../http/schemas.ts";
-import { operationsOf } from "../http/operation.ts";
-import type { RequestContext } from "../http/operation.ts";
+import { operationsOf, type RequestContext } from "../http/operation.ts";
 import { admitVisitors, visitOf, visitorAudit, PAGE_PROBLEMS, pageToken } from "./admission.ts";
 
 const PATH = "/f/{token}/documents/{node_id}";

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { chatEnds } from "../../domain/pages/chat-ends.ts";
-import type { ChatEnds } from "../../domain/pages/chat-ends.ts";
+import { chatEnds, type ChatEnds } from "../../domain/pages/chat-ends.ts";
 import { PAGE_KINDS, TITLE_CHARS } from "../../domain/pages/page.ts";
 import { createPageFlows, flowForVisitor } from "../../services/pages/pages.ts";
 import type { PageRow } from "../../stores/pages/pages.ts";

@@ -9,14 +9,12 @@ import { hashPassword } from "../../platform/secrets/crypto.ts";
 import { stated } from "../../services/change.ts";
 import { changePage, createPage, createPageFlows, pagePath, revokePage } from "../../services/pages/pages.ts";
 import { requireProject } from "../../services/projects/projects.ts";
-import { findPage, listPages } from "../../stores/pages/pages.ts";
-import type { PageRow } from "../../stores/pages/pages.ts";
+import { findPage, listPages, type PageRow } from "../../stores/pages/pages.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { baseUrl } from "../http/addresses.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { created, operationsOf, linkTo } from "../http/operation.ts";
-import type { RequestContext } from "../http/operation.ts";
+import { created, operationsOf, linkTo, type RequestContext } from "../http/operation.ts";
 import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";
 
 const lookSchema = named("PageLook", {

@@ -6,8 +6,7 @@ import { networkOf } from "../../services/accounts/sign-in.ts";
 import type { PageDoor } from "../../services/pages/page-door.ts";
 import { clientAddress } from "../http/addresses.ts";
 import type { RequestContext, RequestState } from "../http/operation.ts";
-import { UNLIMITED, builtFiles, sendBuilt } from "../system/built-files.ts";
-import type { BuiltFile } from "../system/built-files.ts";
+import { UNLIMITED, builtFiles, sendBuilt, type BuiltFile } from "../system/built-files.ts";
 
 const FOLDER = "web-public";
 const ASSETS = "/f/assets/";

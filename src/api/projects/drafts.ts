@@ -1,20 +1,16 @@
 import { z } from "zod";
 import { notFound, required, ValidationProblem, Problem } from "../../domain/errors.ts";
-import { changeDraft, draftOf, requireDraft, TOO_LARGE } from "../../services/projects/drafts.ts";
+import { changeDraft, draftOf, requireDraft, TOO_LARGE, type Draft } from "../../services/projects/drafts.ts";
 import type { Db } from "../../stores/db.ts";
-import { findDraftStep, listDraftSteps } from "../../stores/projects/drafts.ts";
-import type { DraftStep, DraftStepHead } from "../../stores/projects/drafts.ts";
+import { findDraftStep, listDraftSteps, type DraftStep, type DraftStepHead } from "../../stores/projects/drafts.ts";
 import { findProject } from "../../stores/projects/projects.ts";
 import { ETAG, ifMatchHeaders, isCurrent, namesTag, revisionTag } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf } from "../http/operation.ts";
 import { EXAMPLE_FLOW } from "./flow-schemas.ts";
-import { seesSecrets } from "../../domain/accounts/principal.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
-import { flowValidationSchema } from "../../domain/flow/validate/validate.ts";
-import type { FlowValidation } from "../../domain/flow/validate/validate.ts";
+import { seesSecrets, type Principal } from "../../domain/accounts/principal.ts";
+import { flowValidationSchema, type FlowValidation } from "../../domain/flow/validate/validate.ts";
 import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
-import type { Draft } from "../../services/projects/drafts.ts";
 import { asDeclared, named, namedStrict, pathId } from "../http/schemas.ts";
 
 const head = z.object({

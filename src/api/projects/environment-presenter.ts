@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { EnvironmentDifference } from "../../services/projects/compare-environment.ts";
-import { REVIEW_STATES } from "../../stores/projects/environment-reviews.ts";
-import type { EnvironmentReview } from "../../stores/projects/environment-reviews.ts";
+import { REVIEW_STATES, type EnvironmentReview } from "../../stores/projects/environment-reviews.ts";
 import type { Environment, Promotion } from "../../stores/projects/environments.ts";
 import { asDeclared, givenId, named } from "../http/schemas.ts";
 

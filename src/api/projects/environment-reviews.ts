@@ -5,8 +5,12 @@ import { compareWithEnvironment } from "../../services/projects/compare-environm
 import { requireEnvironment } from "../../services/projects/promote.ts";
 import { DECISIONS, decidePromotion, proposePromotion } from "../../services/projects/review-promotion.ts";
 import type { Db } from "../../stores/db.ts";
-import { REVIEW_STATES, findReview, listReviews } from "../../stores/projects/environment-reviews.ts";
-import type { EnvironmentReview } from "../../stores/projects/environment-reviews.ts";
+import {
+  REVIEW_STATES,
+  findReview,
+  listReviews,
+  type EnvironmentReview,
+} from "../../stores/projects/environment-reviews.ts";
 import { findFlowVersion } from "../../stores/projects/flow-versions.ts";
 import { findProject } from "../../stores/projects/projects.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";

@@ -1,8 +1,13 @@
 import { z } from "zod";
 import { Problem, invalid, required } from "../../domain/errors.ts";
 import { PRODUCTION } from "../../domain/projects/environments.ts";
-import { checkedPromotion, promote, requireEnvironment, rollBack } from "../../services/projects/promote.ts";
-import type { Promoted } from "../../services/projects/promote.ts";
+import {
+  checkedPromotion,
+  promote,
+  requireEnvironment,
+  rollBack,
+  type Promoted,
+} from "../../services/projects/promote.ts";
 import { compareWithEnvironment } from "../../services/projects/compare-environment.ts";
 import { refuseWhileUsed } from "../../services/projects/flow-references.ts";
 import type { Db } from "../../stores/db.ts";

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { contentHash } from "../../domain/flow/definition/content-hash.ts";
 import { IO_FORMATS, presentFlowIo } from "../../domain/flow/io/io-formats.ts";
-import { describeFlow, flowIoSchema } from "../../domain/flow/io/io-schema.ts";
-import type { FlowIo } from "../../domain/flow/io/io-schema.ts";
+import { describeFlow, flowIoSchema, type FlowIo } from "../../domain/flow/io/io-schema.ts";
 import { flowSnippets, flowSnippetsSchema } from "../../domain/flow/io/snippets.ts";
 import { findProject } from "../../stores/projects/projects.ts";
 import { readyDraft } from "../../services/projects/drafts.ts";

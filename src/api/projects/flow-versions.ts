@@ -2,15 +2,19 @@ import { z } from "zod";
 import { ValidationProblem, invalid, noSuchVersion, notFound, required } from "../../domain/errors.ts";
 import { PRODUCTION } from "../../domain/projects/environments.ts";
 import type { Db } from "../../stores/db.ts";
-import { findFlowVersion, findFlowVersionByContent, listFlowVersions } from "../../stores/projects/flow-versions.ts";
-import type { FlowVersion, FlowVersionHead } from "../../stores/projects/flow-versions.ts";
+import {
+  findFlowVersion,
+  findFlowVersionByContent,
+  listFlowVersions,
+  type FlowVersion,
+  type FlowVersionHead,
+} from "../../stores/projects/flow-versions.ts";
 import { findProject, findProjectInEnvironments } from "../../stores/projects/projects.ts";
 import { deployFlow, requireValidFlow } from "../../services/projects/deploy-flow.ts";
 import { changeDraft, readyDraft } from "../../services/projects/drafts.ts";
 import { versionIn } from "../../services/projects/environment-pointers.ts";
 import { promote } from "../../services/projects/promote.ts";
-import { seesSecrets } from "../../domain/accounts/principal.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
+import { seesSecrets, type Principal } from "../../domain/accounts/principal.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
 import { ifMatchHeaders, revisionTag } from "../http/etag.ts";

@@ -8,10 +8,9 @@ import {
   listProjects,
   lockProject,
   updateProject,
+  type Project,
 } from "../../stores/projects/projects.ts";
-import type { Project } from "../../stores/projects/projects.ts";
-import { projectActivity } from "../../stores/projects/project-activity.ts";
-import type { Period, ProjectActivity } from "../../stores/projects/project-activity.ts";
+import { projectActivity, type Period, type ProjectActivity } from "../../stores/projects/project-activity.ts";
 import { changeLocked } from "../../services/change.ts";
 import { deleteProject } from "../../services/projects/delete-project.ts";
 import { deployFlow, requireValidFlow } from "../../services/projects/deploy-flow.ts";

@@ -7,8 +7,7 @@ import { createActionRun, requireActionRun } from "../../services/providers/acti
 import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { admitNested } from "../../services/triggers/chain.ts";
 import type { ActionRunRow } from "../../stores/providers/action-runs.ts";
-import { loadValue } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { loadValue, type BlobStore } from "../../platform/blobs/blobs.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { operationsOf, linkTo } from "../http/operation.ts";
 import { asDeclared, givenId, named, namedStrict, pathId } from "../http/schemas.ts";

@@ -8,8 +8,7 @@ import {
   deleteConnection,
   requireConnection,
 } from "../../services/providers/connections.ts";
-import { listConnections } from "../../stores/providers/connections.ts";
-import type { ConnectionRow } from "../../stores/providers/connections.ts";
+import { listConnections, type ConnectionRow } from "../../stores/providers/connections.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";

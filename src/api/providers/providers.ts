@@ -1,9 +1,7 @@
 import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
-import { actionSchema, triggerSchema } from "../../domain/providers/action.ts";
-import type { Action, Trigger } from "../../domain/providers/action.ts";
-import { credentialSchema, PROVIDER_SOURCES } from "../../domain/providers/provider.ts";
-import type { Provider } from "../../domain/providers/provider.ts";
+import { actionSchema, triggerSchema, type Action, type Trigger } from "../../domain/providers/action.ts";
+import { credentialSchema, PROVIDER_SOURCES, type Provider } from "../../domain/providers/provider.ts";
 import {
   listActions,
   listProviders,
@@ -15,10 +13,8 @@ import {
 import type { Database } from "../../stores/db.ts";
 import type { Keyset } from "../../stores/keyset.ts";
 import { jsonObjectSchema } from "../../domain/json-schema.ts";
-import { CONNECTION_SCHEMES } from "../../domain/providers/connection.ts";
-import type { ConnectionScheme } from "../../domain/providers/connection.ts";
-import { listPage, listQuery, pageOf } from "../http/list.ts";
-import type { ListQuery } from "../http/list.ts";
+import { CONNECTION_SCHEMES, type ConnectionScheme } from "../../domain/providers/connection.ts";
+import { listPage, listQuery, pageOf, type ListQuery } from "../http/list.ts";
 import { operationsOf, linkTo } from "../http/operation.ts";
 import { asDeclared, named } from "../http/schemas.ts";
 

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { noSuchVersion, notFound } from "../../domain/errors.ts";
 import { jsonValueSchema } from "../../domain/json-schema.ts";
-import { getRun } from "../../stores/runs/runs.ts";
-import type { RunRow } from "../../stores/runs/runs.ts";
+import { getRun, type RunRow } from "../../stores/runs/runs.ts";
 import type { HandlerDeps } from "../deps.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { StartedBy } from "../../services/triggers/chain.ts";

@@ -1,10 +1,8 @@
 import { isTerminal } from "../../domain/runs/run.ts";
-import { getRun } from "../../stores/runs/runs.ts";
-import type { RunRow } from "../../stores/runs/runs.ts";
+import { getRun, type RunRow } from "../../stores/runs/runs.ts";
 import { getRunBeyond } from "../../stores/runs/run-reads.ts";
 import type { Texts } from "../../services/runs/live-texts.ts";
-import { endedBefore, listRunEvents } from "../../stores/runs/run-events.ts";
-import type { RunEventRow } from "../../stores/runs/run-events.ts";
+import { endedBefore, listRunEvents, type RunEventRow } from "../../stores/runs/run-events.ts";
 import type { RunService } from "../../services/runs/run-service.ts";
 import type { Database } from "../../stores/db.ts";
 

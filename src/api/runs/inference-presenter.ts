@@ -1,11 +1,9 @@
 import { z } from "zod";
 import type { Json } from "../../domain/json.ts";
-import { RUN_STATES } from "../../domain/runs/run.ts";
-import type { RunError, RunState } from "../../domain/runs/run.ts";
+import { RUN_STATES, type RunError, type RunState } from "../../domain/runs/run.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import { Problem } from "../../domain/errors.ts";
-import type { ProblemCode } from "../../domain/errors.ts";
+import { Problem, type ProblemCode } from "../../domain/errors.ts";
 import { named } from "../http/schemas.ts";
 import type { JsonAnswer } from "../http/operation.ts";
 import { presentRunError, presentUsage, runErrorSchema, usageSchema } from "./node-run-presenter.ts";

@@ -1,10 +1,15 @@
 import { z } from "zod";
 import { NODE_KINDS } from "../../domain/flow/kinds.ts";
 import { hintOf } from "../../domain/runs/error-hints.ts";
-import { NODE_STATES } from "../../domain/runs/run.ts";
-import type { RunError } from "../../domain/runs/run.ts";
-import { childRunIds, listAttempts, listNodeRuns, outlineNodeRuns } from "../../stores/runs/node-runs.ts";
-import type { AttemptRow, NodeRunRow } from "../../stores/runs/node-runs.ts";
+import { NODE_STATES, type RunError } from "../../domain/runs/run.ts";
+import {
+  childRunIds,
+  listAttempts,
+  listNodeRuns,
+  outlineNodeRuns,
+  type AttemptRow,
+  type NodeRunRow,
+} from "../../stores/runs/node-runs.ts";
 import { childRunEnd } from "../../services/runs/child-run-id.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { resumesAnother } from "../../stores/runs/run-reads.ts";

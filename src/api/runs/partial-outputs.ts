@@ -1,6 +1,5 @@
 import type { Plan } from "../../domain/flow/plan/types.ts";
-import { streamedOutputs } from "../../domain/flow/plan/streamed-outputs.ts";
-import type { Before, StreamedSource } from "../../domain/flow/plan/streamed-outputs.ts";
+import { streamedOutputs, type Before, type StreamedSource } from "../../domain/flow/plan/streamed-outputs.ts";
 import { mayMask, parseRedactPaths } from "../../domain/flow/redact.ts";
 import type { Json } from "../../domain/json.ts";
 import type { Texts } from "../../services/runs/live-texts.ts";

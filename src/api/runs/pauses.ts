@@ -1,15 +1,12 @@
 import { z } from "zod";
-import { asIn, highestRole, projectsWith, roleAllows } from "../../domain/accounts/principal.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
+import { asIn, highestRole, projectsWith, roleAllows, type Principal } from "../../domain/accounts/principal.ts";
 import { invalid, notFound } from "../../domain/errors.ts";
-import { answererOf } from "../../domain/runs/assignees.ts";
-import type { Person } from "../../domain/runs/assignees.ts";
+import { answererOf, type Person } from "../../domain/runs/assignees.ts";
 import { findPerson, personOf } from "../../services/accounts/people.ts";
 import { mayAnswer } from "../../services/runs/assignees.ts";
 import type { Db } from "../../stores/db.ts";
 import { readNodeNames } from "../../stores/runs/node-names.ts";
-import { findPause, listOrganisationPauses } from "../../stores/runs/pause-lists.ts";
-import type { ListedPauseRow } from "../../stores/runs/pause-lists.ts";
+import { findPause, listOrganisationPauses, type ListedPauseRow } from "../../stores/runs/pause-lists.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf } from "../http/operation.ts";
 import { asDeclared, givenId, named, pathId } from "../http/schemas.ts";

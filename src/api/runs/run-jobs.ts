@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { MAX_JOB_ERRORS, MAX_JOB_RUNS, RUN_JOB_ACTIONS, RUN_JOB_STATES } from "../../domain/runs/run-job.ts";
 import { abortRunJob, countRunsOf, createRunJob, requireRunJob } from "../../services/runs/run-jobs.ts";
-import { listRunJobs } from "../../stores/runs/run-jobs.ts";
-import type { RunJobRow } from "../../stores/runs/run-jobs.ts";
+import { listRunJobs, type RunJobRow } from "../../stores/runs/run-jobs.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { created, linkTo } from "../http/operation.ts";
 import { asDeclared, named, pathId } from "../http/schemas.ts";

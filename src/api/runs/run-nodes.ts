@@ -1,12 +1,10 @@
 import { z } from "zod";
 import { required } from "../../domain/errors.ts";
-import { NODE_VALUES } from "../../domain/runs/run.ts";
-import type { NodeValue } from "../../domain/runs/run.ts";
+import { NODE_VALUES, type NodeValue } from "../../domain/runs/run.ts";
 import { readPage, valueOf } from "../../services/runs/value-pages.ts";
 import { requireRun } from "../../services/runs/require-run.ts";
 import { listModelCalls } from "../../stores/runs/node-model-calls.ts";
-import { citationsAt, getNodeRun } from "../../stores/runs/node-runs.ts";
-import type { NodeRunDetailRow } from "../../stores/runs/node-runs.ts";
+import { citationsAt, getNodeRun, type NodeRunDetailRow } from "../../stores/runs/node-runs.ts";
 import { named } from "../http/schemas.ts";
 import { nodeRunSchema, viewNodeRows } from "./node-run-presenter.ts";
 import { runParams, define } from "./runs.ts";

@@ -1,8 +1,6 @@
 import { z } from "zod";
-import { isObject } from "../../domain/json.ts";
-import type { Json, JsonObject } from "../../domain/json.ts";
-import { RAN_BY_TYPES, RUN_STATES, RUN_TYPES } from "../../domain/runs/run.ts";
-import type { RunError } from "../../domain/runs/run.ts";
+import { isObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { RAN_BY_TYPES, RUN_STATES, RUN_TYPES, type RunError } from "../../domain/runs/run.ts";
 import type { NodeNameOf } from "../../stores/runs/node-names.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
 import type { RetryingNode } from "../../stores/runs/node-runs.ts";

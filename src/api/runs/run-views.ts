@@ -1,23 +1,16 @@
-import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
-import type { Json, StoredValue } from "../../domain/json.ts";
+import { INLINE_VALUE_BYTES, type Json, type StoredValue } from "../../domain/json.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
-import { BlobNotFound, loadValue, readPart } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { BlobNotFound, loadValue, readPart, type BlobStore } from "../../platform/blobs/blobs.ts";
 import type { PlanCache } from "../../services/projects/plans.ts";
 import type { Database } from "../../stores/db.ts";
-import { readNodeNames } from "../../stores/runs/node-names.ts";
-import type { NodeNameOf } from "../../stores/runs/node-names.ts";
-import { outputsSoFar, longestRetrying } from "../../stores/runs/node-runs.ts";
-import type { RetryingNode } from "../../stores/runs/node-runs.ts";
-import { listPauses } from "../../stores/runs/pauses.ts";
-import type { PauseRow } from "../../stores/runs/pauses.ts";
+import { readNodeNames, type NodeNameOf } from "../../stores/runs/node-names.ts";
+import { outputsSoFar, longestRetrying, type RetryingNode } from "../../stores/runs/node-runs.ts";
+import { listPauses, type PauseRow } from "../../stores/runs/pauses.ts";
 import { listPausesOf } from "../../stores/runs/run-reads.ts";
 import type { RunListRow, ListedValue } from "../../stores/runs/run-lists.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import { presentInference } from "./inference-presenter.ts";
-import type { InferenceView } from "./inference-presenter.ts";
-import { presentRun } from "./run-presenter.ts";
-import type { RunView } from "./run-presenter.ts";
+import { presentInference, type InferenceView } from "./inference-presenter.ts";
+import { presentRun, type RunView } from "./run-presenter.ts";
 
 /** Most pauses of one run that a list shows. */
 const LISTED_PAUSES = 20;

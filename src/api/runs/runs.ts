@@ -1,15 +1,13 @@
 import { z } from "zod";
 import type { Config } from "../../config.ts";
 import { isWithin } from "../../domain/accounts/kept-rights.ts";
-import { visibleProjects } from "../../domain/accounts/principal.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
+import { visibleProjects, type Principal } from "../../domain/accounts/principal.ts";
 import { notFound } from "../../domain/errors.ts";
 import { writesText } from "../../domain/flow/plan/streamed-outputs.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import { isTerminal, RUN_STATES, RUN_TYPES } from "../../domain/runs/run.ts";
 import { listRuns } from "../../stores/runs/run-lists.ts";
-import { getRun, projectsOfRuns } from "../../stores/runs/runs.ts";
-import type { RunRow } from "../../stores/runs/runs.ts";
+import { getRun, projectsOfRuns, type RunRow } from "../../stores/runs/runs.ts";
 import type { NewRunIdentity } from "../../services/runs/resume-run.ts";
 import { partOfRun } from "../../services/runs/part-of-run.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
@@ -28,8 +26,7 @@ import { followEvents } from "./follow-run.ts";
 import { outputsByNode } from "./partial-outputs.ts";
 import { viewNodes } from "./node-run-presenter.ts";
 import { presentEventData, runEventSchema, runSchema, runWithNodesSchema } from "./run-presenter.ts";
-import { createRunBody, flowOf, requireFuture } from "./run-create-body.ts";
-import type { RunCreate } from "./run-create-body.ts";
+import { createRunBody, flowOf, requireFuture, type RunCreate } from "./run-create-body.ts";
 import { viewListedRuns, viewRun } from "./run-views.ts";
 
 /** Filters of runs, shared by the list and by run jobs. */

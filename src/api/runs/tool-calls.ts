@@ -3,8 +3,7 @@ import { Problem, ValidationProblem } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { GET_RUN } from "../../domain/flow/io/tool-names.ts";
 import type { JsonObject, Json } from "../../domain/json.ts";
-import { INVALID_PARAMS, rpcResult, RpcRefused } from "../../domain/runs/tool-protocol.ts";
-import type { RpcId } from "../../domain/runs/tool-protocol.ts";
+import { INVALID_PARAMS, rpcResult, RpcRefused, type RpcId } from "../../domain/runs/tool-protocol.ts";
 import { isSettled } from "../../domain/runs/run.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import type { FlowTools, WantedTools } from "../../services/projects/flow-tools.ts";
@@ -13,13 +12,11 @@ import { requireRun, requireRunFor } from "../../services/runs/require-run.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { SSE_COMMENT } from "../http/event-stream.ts";
 import { limitedSignal } from "../../platform/linked-abort.ts";
-import { callFlow, flowBody } from "./flow-call.ts";
-import type { CalledRun } from "./flow-call.ts";
+import { callFlow, flowBody, type CalledRun } from "./flow-call.ts";
 import { followRun } from "./follow-run.ts";
 import { viewInference } from "./run-views.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import { metadataAddress } from "./inference-presenter.ts";
-import type { InferenceView } from "./inference-presenter.ts";
+import { metadataAddress, type InferenceView } from "./inference-presenter.ts";
 
 /** The result of an invalid tool call: text only. */
 function refusedResult(text: string): JsonObject {

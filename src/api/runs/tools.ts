@@ -7,8 +7,7 @@ import { asText } from "../../domain/providers/action.ts";
 import { GET_RUN } from "../../domain/flow/io/tool-names.ts";
 import { jsonObjectSchema, jsonValueSchema } from "../../domain/json-schema.ts";
 import { PRODUCTION } from "../../domain/projects/environments.ts";
-import { isObject } from "../../domain/json.ts";
-import type { Json, JsonObject } from "../../domain/json.ts";
+import { isObject, type Json, type JsonObject } from "../../domain/json.ts";
 import {
   agreedVersion,
   DEPTH,
@@ -20,17 +19,14 @@ import {
   RpcRefused,
 } from "../../domain/runs/tool-protocol.ts";
 import { isUuid } from "../../domain/uuid.ts";
-import { createFlowTools } from "../../services/projects/flow-tools.ts";
-import type { FlowTools, WantedTools } from "../../services/projects/flow-tools.ts";
+import { createFlowTools, type FlowTools, type WantedTools } from "../../services/projects/flow-tools.ts";
 import { VERSION } from "../../version.ts";
 import { answerStream, EVENT_STREAM } from "../http/event-stream.ts";
-import { operationsOf } from "../http/operation.ts";
-import type { RequestContext } from "../http/operation.ts";
+import { operationsOf, type RequestContext } from "../http/operation.ts";
 import { requireOrigin } from "../http/addresses.ts";
 import { environmentName, requirePublicEnvironment } from "../http/run-request.ts";
 import { givenId } from "../http/schemas.ts";
-import { beginCall, callEvents, settledCall } from "./tool-calls.ts";
-import type { ToolCall } from "./tool-calls.ts";
+import { beginCall, callEvents, settledCall, type ToolCall } from "./tool-calls.ts";
 
 const MAX_FLOWS = 100;
 const rpcId = z.union([z.string().max(200), z.int()]);

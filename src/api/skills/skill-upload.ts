@@ -6,8 +6,9 @@ import {
   MAX_SKILL_FILES,
   readBundle,
   requireWithinLimits,
+  type BundleFile,
+  type SkillBundle,
 } from "../../domain/skills/bundle.ts";
-import type { BundleFile, SkillBundle } from "../../domain/skills/bundle.ts";
 import { skillDescription, skillName, writeSkillFile } from "../../domain/skills/front-matter.ts";
 import { unpackSkill } from "../../services/skills/unpack-skill.ts";
 import type { RequestContext } from "../http/operation.ts";

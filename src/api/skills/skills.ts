@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { auditAs } from "../../services/audit/audit.ts";
 import { changeDefaultVersion, createSkill, deleteSkill, requireSkill } from "../../services/skills/skills.ts";
-import { listSkills } from "../../stores/skills/skills.ts";
-import type { SkillRow } from "../../stores/skills/skills.ts";
+import { listSkills, type SkillRow } from "../../stores/skills/skills.ts";
 import { listUsers } from "../../services/projects/flow-references.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";

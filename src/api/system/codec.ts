@@ -4,13 +4,16 @@ import { invalid, Problem } from "../../domain/errors.ts";
 import { roleAllows } from "../../domain/accounts/principal.ts";
 import type { Config } from "../../config.ts";
 import { carriesToken } from "../../platform/metrics-token.ts";
-import { createPayloadReader, UnreadablePayloadAt } from "../../services/system/read-payloads.ts";
-import type { PayloadCaller, RawPayload } from "../../services/system/read-payloads.ts";
+import {
+  createPayloadReader,
+  UnreadablePayloadAt,
+  type PayloadCaller,
+  type RawPayload,
+} from "../../services/system/read-payloads.ts";
 import { unauthorized } from "../auth/authenticate.ts";
 import { secretIn } from "../auth/session-cookie.ts";
 import type { HandlerDeps } from "../deps.ts";
-import { operationsOf } from "../http/operation.ts";
-import type { RequestContext, RequestState } from "../http/operation.ts";
+import { operationsOf, type RequestContext, type RequestState } from "../http/operation.ts";
 import { requestOf } from "../http/request-audit.ts";
 
 const PATH = "/temporal/codec";

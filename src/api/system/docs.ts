@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { z } from "zod";
-import { operationsOf } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import { operationsOf, type Operation } from "../http/operation.ts";
 import { consolePage } from "./console.ts";
 
 const NOT_BUILT = `<!doctype html>

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { keyOf, seesSecrets } from "../../domain/accounts/principal.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
+import { keyOf, seesSecrets, type Principal } from "../../domain/accounts/principal.ts";
 import { required } from "../../domain/errors.ts";
 import { jsonObjectSchema } from "../../domain/json-schema.ts";
 import { RUN_STATES } from "../../domain/runs/run.ts";
@@ -9,8 +8,7 @@ import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
 import { repeatFiring } from "../../services/triggers/receive.ts";
 import { requireTrigger } from "../../services/triggers/triggers.ts";
-import { findFiring, listFirings } from "../../stores/triggers/firings.ts";
-import type { FiringRow } from "../../stores/triggers/firings.ts";
+import { findFiring, listFirings, type FiringRow } from "../../stores/triggers/firings.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { operationsOf, linkTo } from "../http/operation.ts";
 import { asDeclared, named, pathId } from "../http/schemas.ts";

@@ -1,12 +1,10 @@
 import { z } from "zod";
 import { notFound, Problem, invalid, ValidationProblem } from "../../domain/errors.ts";
-import { challengeOf } from "../../domain/triggers/handshake.ts";
-import type { HandshakeRequest } from "../../domain/triggers/handshake.ts";
+import { challengeOf, type HandshakeRequest } from "../../domain/triggers/handshake.ts";
 import { receiveWebhook } from "../../services/triggers/receive.ts";
 import { hashAddress } from "../../services/triggers/triggers.ts";
 import { secretContext } from "../../stores/secrets/sealed.ts";
-import { findTriggerByAddress } from "../../stores/triggers/triggers.ts";
-import type { TriggerOf } from "../../stores/triggers/triggers.ts";
+import { findTriggerByAddress, type TriggerOf } from "../../stores/triggers/triggers.ts";
 import { operationsOf } from "../http/operation.ts";
 import { createRateLimiter } from "../../services/rate-limiter.ts";
 import { START_PROBLEMS } from "../http/run-request.ts";

@@ -1,13 +1,18 @@
 import { z } from "zod";
-import { asIn, asViewer, keyOf, visibleProjects, seesSecrets } from "../../domain/accounts/principal.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
+import {
+  asIn,
+  asViewer,
+  keyOf,
+  visibleProjects,
+  seesSecrets,
+  type Principal,
+} from "../../domain/accounts/principal.ts";
 import { ValidationProblem, invalid } from "../../domain/errors.ts";
 import { checkCel } from "../../domain/flow/expressions/cel/cel.ts";
 import { jsonObjectSchema } from "../../domain/json-schema.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { patchOf } from "../../domain/patch.ts";
-import { TRIGGER_TYPES, findTriggerType, TRIGGER_KINDS } from "../../domain/triggers/trigger.ts";
-import type { TriggerType } from "../../domain/triggers/trigger.ts";
+import { TRIGGER_TYPES, findTriggerType, TRIGGER_KINDS, type TriggerType } from "../../domain/triggers/trigger.ts";
 import { testTrigger } from "../../services/triggers/start-run.ts";
 import {
   changeTrigger,
@@ -16,8 +21,7 @@ import {
   outlookOf,
   requireTrigger,
 } from "../../services/triggers/triggers.ts";
-import { listTriggers } from "../../stores/triggers/triggers.ts";
-import type { TriggerDetail, TriggerRow } from "../../stores/triggers/triggers.ts";
+import { listTriggers, type TriggerDetail, type TriggerRow } from "../../stores/triggers/triggers.ts";
 import { toValidationIssues } from "../../domain/issues.ts";
 import { PRODUCTION } from "../../domain/projects/environments.ts";
 import type { Audit, RowAudit } from "../../services/audit/audit.ts";

@@ -13,20 +13,19 @@ import { UUID_PATTERN } from "../../domain/uuid.ts";
 import { DELIVERY_STATUSES, FAILURE_REASONS } from "../../domain/webhooks/webhook.ts";
 import type { Db } from "../../stores/db.ts";
 import { insertEvent } from "../../stores/outbox.ts";
-import { findEvent } from "../../stores/webhooks/outbox.ts";
-import type { OutboxEvent } from "../../stores/webhooks/outbox.ts";
+import { findEvent, type OutboxEvent } from "../../stores/webhooks/outbox.ts";
 import {
   findDelivery,
   insertDeliveries,
   listAttempts,
   listDeliveries,
   retryDelivery,
+  type DeliveryFilter,
+  type WebhookDelivery,
+  type WebhookAttempt,
 } from "../../stores/webhooks/deliveries.ts";
-import type { DeliveryFilter, WebhookDelivery, WebhookAttempt } from "../../stores/webhooks/deliveries.ts";
-import { insertReplay } from "../../stores/webhooks/replays.ts";
-import type { WebhookReplay } from "../../stores/webhooks/replays.ts";
-import { seesSecrets } from "../../domain/accounts/principal.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
+import { insertReplay, type WebhookReplay } from "../../stores/webhooks/replays.ts";
+import { seesSecrets, type Principal } from "../../domain/accounts/principal.ts";
 import { maskAddress, secretsOfAddress } from "../../platform/logging/literal-secrets.ts";
 import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { DISABLED_REASONS, SUBSCRIPTION_STATUSES } from "../../domain/webhooks/webhook.ts";
-import { asViewer, seesSecrets } from "../../domain/accounts/principal.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
+import { asViewer, seesSecrets, type Principal } from "../../domain/accounts/principal.ts";
 import { maskAddress } from "../../platform/logging/literal-secrets.ts";
 import { MASK } from "../../platform/logging/redaction.ts";
 import type { WebhookSubscription } from "../../stores/webhooks/subscriptions.ts";

@@ -23,8 +23,9 @@ import {
   rotatedSecret,
   sealedHeaders,
   updateSubscription,
+  type SubscriptionChange,
+  type WebhookSubscription,
 } from "../../stores/webhooks/subscriptions.ts";
-import type { SubscriptionChange, WebhookSubscription } from "../../stores/webhooks/subscriptions.ts";
 import { openHeaders, openSecret, sealHeaders, sealSecret } from "../../services/webhooks/subscription-secrets.ts";
 import type { HandlerDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, matchesRevision, revisionTag, tagged } from "../http/etag.ts";

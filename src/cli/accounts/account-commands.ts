@@ -1,5 +1,4 @@
-import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
-import type { Command, OptionValues } from "@commander-js/extra-typings";
+import { InvalidArgumentError, Option, type Command, type OptionValues } from "@commander-js/extra-typings";
 import { secretKeyDays } from "../../config.ts";
 import {
   apiKeyName,
@@ -9,13 +8,11 @@ import {
   organisationName,
   userPassword,
 } from "../../domain/accounts/accounts.ts";
-import { API_KEY_KINDS, listApiKeys } from "../../stores/accounts/api-keys.ts";
-import type { ApiKey, ApiKeyKind } from "../../stores/accounts/api-keys.ts";
+import { API_KEY_KINDS, listApiKeys, type ApiKey, type ApiKeyKind } from "../../stores/accounts/api-keys.ts";
 import type { Database } from "../../stores/db.ts";
 import { findOrganisation, listOrganisations } from "../../stores/accounts/organisations.ts";
 import { USER_ROLES } from "../../stores/accounts/users.ts";
-import { keyLimits } from "../../domain/accounts/key-limits.ts";
-import type { KeyLimits } from "../../domain/accounts/key-limits.ts";
+import { keyLimits, type KeyLimits } from "../../domain/accounts/key-limits.ts";
 import { unknownProjects } from "../../services/projects/projects.ts";
 import { createKey, createOrganisation, createUser, revokeKey } from "../accounts.ts";
 import { CommandFailure } from "../failure.ts";

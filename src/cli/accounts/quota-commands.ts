@@ -1,7 +1,5 @@
-import { InvalidArgumentError } from "@commander-js/extra-typings";
-import type { Command } from "@commander-js/extra-typings";
-import { QUOTAS } from "../../domain/accounts/quotas.ts";
-import type { Quota } from "../../domain/accounts/quotas.ts";
+import { InvalidArgumentError, type Command } from "@commander-js/extra-typings";
+import { QUOTAS, type Quota } from "../../domain/accounts/quotas.ts";
 import { limitsOf, listQuotas, lockQuotas, setQuotas } from "../../stores/quotas/quotas.ts";
 import { quotaStatus } from "../../services/accounts/quotas.ts";
 import type { Database } from "../../stores/db.ts";

@@ -6,8 +6,7 @@ import { requireProject } from "../flow-file.ts";
 import { untilInterrupted, createProgress } from "../terminal.ts";
 import { addList } from "../listing.ts";
 import type { ApiClient } from "../api-client.ts";
-import { apiCommand, openApi, show, table } from "../options.ts";
-import type { ApiOptions } from "../options.ts";
+import { apiCommand, openApi, show, table, type ApiOptions } from "../options.ts";
 import { invocation } from "../shell.ts";
 import { readId } from "../values.ts";
 

@@ -1,7 +1,5 @@
-import { Option } from "@commander-js/extra-typings";
-import type { Command } from "@commander-js/extra-typings";
-import { QUERY_STRATEGIES } from "../../domain/knowledge/query.ts";
-import type { KnowledgeAnswer, KnowledgeResult } from "../../domain/knowledge/query.ts";
+import { Option, type Command } from "@commander-js/extra-typings";
+import { QUERY_STRATEGIES, type KnowledgeAnswer, type KnowledgeResult } from "../../domain/knowledge/query.ts";
 import type { presentKnowledgeBase } from "../../api/knowledge/knowledge-base-presenter.ts";
 import { addDelete, addList } from "../listing.ts";
 import { apiCommand, openApi, show } from "../options.ts";

@@ -1,13 +1,11 @@
 import { readdir, stat } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { Option } from "@commander-js/extra-typings";
-import type { Command } from "@commander-js/extra-typings";
+import { Option, type Command } from "@commander-js/extra-typings";
 import { eachAtOnce } from "../../platform/at-once.ts";
 import type { ResourceView } from "../../api/knowledge/resource-schemas.ts";
 import type { presentSync } from "../../api/knowledge/syncs.ts";
-import { ApiRefusal } from "../api-client.ts";
-import type { ApiClient } from "../api-client.ts";
+import { ApiRefusal, type ApiClient } from "../api-client.ts";
 import { CommandFailure } from "../failure.ts";
 import { newest, showTable } from "../listing.ts";
 import { apiCommand, openApi, show } from "../options.ts";

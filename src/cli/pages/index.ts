@@ -1,8 +1,6 @@
 import { readFileSync } from "node:fs";
-import { Argument, InvalidArgumentError, Option } from "@commander-js/extra-typings";
-import type { Command, OptionValues } from "@commander-js/extra-typings";
-import { PAGE_KINDS, PAGE_STATUSES, pageRates } from "../../domain/pages/page.ts";
-import type { PageRates } from "../../domain/pages/page.ts";
+import { Argument, InvalidArgumentError, Option, type Command, type OptionValues } from "@commander-js/extra-typings";
+import { PAGE_KINDS, PAGE_STATUSES, pageRates, type PageRates } from "../../domain/pages/page.ts";
 import type { PageView } from "../../api/pages/pages.ts";
 import { CommandFailure } from "../failure.ts";
 import { requireProject } from "../flow-file.ts";

@@ -1,5 +1,4 @@
-import { Argument, InvalidArgumentError } from "@commander-js/extra-typings";
-import type { Command } from "@commander-js/extra-typings";
+import { Argument, InvalidArgumentError, type Command } from "@commander-js/extra-typings";
 import { emailAddress } from "../../domain/accounts/accounts.ts";
 import { PROJECT_ROLES } from "../../domain/accounts/principal.ts";
 import { isUuid } from "../../domain/uuid.ts";

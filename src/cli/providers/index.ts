@@ -1,7 +1,6 @@
 import { parseExactJson } from "../../domain/exact-json.ts";
 import { readFileSync } from "node:fs";
-import { Option } from "@commander-js/extra-typings";
-import type { Command } from "@commander-js/extra-typings";
+import { Option, type Command } from "@commander-js/extra-typings";
 import type { z } from "zod";
 import type { JsonObject } from "../../domain/json.ts";
 import { CONNECTION_SCHEMES } from "../../domain/providers/connection.ts";
@@ -12,8 +11,7 @@ import type { ImportPreview } from "../../domain/providers/jobs.ts";
 import type { presentProvider } from "../../api/providers/providers.ts";
 import { CommandFailure } from "../failure.ts";
 import { addDelete, addList } from "../listing.ts";
-import { apiCommand, openApi, show } from "../options.ts";
-import type { ApiOptions } from "../options.ts";
+import { apiCommand, openApi, show, type ApiOptions } from "../options.ts";
 import { plainText } from "../terminal.ts";
 import { readId } from "../values.ts";
 

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { InvalidArgumentError } from "@commander-js/extra-typings";
-import type { Command } from "@commander-js/extra-typings";
+import { InvalidArgumentError, type Command } from "@commander-js/extra-typings";
 import type { RunView } from "../../api/runs/run-presenter.ts";
 import type { ApiClient } from "../api-client.ts";
 import { CommandFailure } from "../failure.ts";

@@ -1,16 +1,13 @@
 import { parseExactJson } from "../../domain/exact-json.ts";
-import { Option } from "@commander-js/extra-typings";
-import type { Command } from "@commander-js/extra-typings";
+import { Option, type Command } from "@commander-js/extra-typings";
 import type { RunView } from "../../api/runs/run-presenter.ts";
 import { RUN_STATES } from "../../domain/runs/run.ts";
-import { ApiRefusal } from "../api-client.ts";
-import type { ApiClient } from "../api-client.ts";
+import { ApiRefusal, type ApiClient } from "../api-client.ts";
 import { CommandFailure } from "../failure.ts";
 import { requireProject } from "../flow-file.ts";
 import { showTable } from "../listing.ts";
 import { apiCommand, openApi, show } from "../options.ts";
-import { describeNodes, describeRun, describeTimes } from "../run-view.ts";
-import type { RunWithNodes } from "../run-view.ts";
+import { describeNodes, describeRun, describeTimes, type RunWithNodes } from "../run-view.ts";
 import { readId, readNumber } from "../values.ts";
 
 const RUN = ["<run_id>", "run ID", readId("a run", "runs list")] as const;

@@ -1,23 +1,18 @@
 import { join } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
-import { loadBackupConfig, loadSealingConfig } from "../../config.ts";
-import type { BackupConfig } from "../../config.ts";
+import { loadBackupConfig, loadSealingConfig, type BackupConfig } from "../../config.ts";
 import { PACKAGE_ROOT } from "../../dev/package-root.ts";
-import { directoryOf, parseBlobPlace } from "../../platform/blobs/blob-place.ts";
-import type { BlobPlace } from "../../platform/blobs/blob-place.ts";
+import { directoryOf, parseBlobPlace, type BlobPlace } from "../../platform/blobs/blob-place.ts";
 import { DirectoryUnusable, openBlobStore } from "../../platform/blobs/blobs.ts";
 import { existingMasterKeys } from "../../platform/secrets/master-key.ts";
 import { masterKeyId } from "../../platform/secrets/seal.ts";
-import { openBackupFiles } from "../../services/backup/files.ts";
-import type { BackupFiles } from "../../services/backup/files.ts";
-import { BackupRefused } from "../../services/backup/manifest.ts";
-import type { Manifest } from "../../services/backup/manifest.ts";
+import { openBackupFiles, type BackupFiles } from "../../services/backup/files.ts";
+import { BackupRefused, type Manifest } from "../../services/backup/manifest.ts";
 import { checkBackup, restoreBackup } from "../../services/backup/restore-backup.ts";
 import { takeBackup } from "../../services/backup/take-backup.ts";
 import { VERSION } from "../../version.ts";
 import { CommandFailure } from "../failure.ts";
-import type { DatabaseOptions } from "../options.ts";
-import { databaseUrlOf, show, warnOfMistakes } from "../options.ts";
+import { databaseUrlOf, show, warnOfMistakes, type DatabaseOptions } from "../options.ts";
 import { namingPostgres } from "../unreachable.ts";
 
 const PLACE = "a directory, or s3://bucket/prefix?endpoint=https://host:port&region=name";

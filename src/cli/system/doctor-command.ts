@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
-import { loadConfig, mistakenSettings } from "../../config.ts";
-import type { Config } from "../../config.ts";
+import { loadConfig, mistakenSettings, type Config } from "../../config.ts";
 import { PACKAGE_ROOT } from "../../dev/package-root.ts";
 import type { Finding } from "../../services/system/checks/finding.ts";
 import { VERSION } from "../../version.ts";

@@ -3,8 +3,7 @@ import { loadSealingConfig } from "../../config.ts";
 import { directoryOf } from "../../platform/blobs/blob-place.ts";
 import { existingMasterKeys } from "../../platform/secrets/master-key.ts";
 import { createSecretBox } from "../../platform/secrets/seal.ts";
-import { resealSecrets } from "../../services/secrets/reseal.ts";
-import type { ResealReport } from "../../services/secrets/reseal.ts";
+import { resealSecrets, type ResealReport } from "../../services/secrets/reseal.ts";
 import { CommandFailure } from "../failure.ts";
 import { show, warnOfMistakes, withDatabase } from "../options.ts";
 

@@ -1,5 +1,4 @@
-import { Option } from "@commander-js/extra-typings";
-import type { Command } from "@commander-js/extra-typings";
+import { Option, type Command } from "@commander-js/extra-typings";
 import { FIRING_STATES } from "../../domain/triggers/firing.ts";
 import { VERIFICATIONS } from "../../domain/triggers/trigger.ts";
 import type { z } from "zod";

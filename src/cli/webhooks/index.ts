@@ -1,19 +1,15 @@
 import { isUuid } from "../../domain/uuid.ts";
-import { Option } from "@commander-js/extra-typings";
-import type { Command } from "@commander-js/extra-typings";
+import { Option, type Command } from "@commander-js/extra-typings";
 import { EVENT_TYPES, TEST_EVENT_TYPE, typesOfPattern } from "../../domain/webhooks/events.ts";
 import { DELIVERY_STATUSES } from "../../domain/webhooks/webhook.ts";
 import type { presentDelivery } from "../../api/webhooks/deliveries.ts";
 import type { presentSubscription } from "../../api/webhooks/subscription-presenter.ts";
-import { ApiRefusal } from "../api-client.ts";
-import type { ApiClient } from "../api-client.ts";
+import { ApiRefusal, type ApiClient } from "../api-client.ts";
 import { CommandFailure } from "../failure.ts";
 import { addDelete, newest, showTable } from "../listing.ts";
-import { apiCommand, openApi, show } from "../options.ts";
-import type { ApiOptions } from "../options.ts";
+import { apiCommand, openApi, show, type ApiOptions } from "../options.ts";
 import { readId, readNumber, readPastTime, requireAddress } from "../values.ts";
-import { startListener } from "./webhook-listener.ts";
-import type { ReceivedDelivery } from "./webhook-listener.ts";
+import { startListener, type ReceivedDelivery } from "./webhook-listener.ts";
 import { invocation } from "../shell.ts";
 import { readable } from "../terminal.ts";
 

@@ -1,5 +1,4 @@
-import { createServer } from "node:http";
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { webhookProblem } from "../../domain/webhooks/webhook-signature.ts";
 import { CommandFailure } from "../failure.ts";
 

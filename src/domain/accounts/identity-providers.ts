@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { fieldOf } from "../json.ts";
 import { emailAddress } from "./accounts.ts";
-import { ROLES } from "./principal.ts";
-import type { Role } from "./principal.ts";
+import { ROLES, type Role } from "./principal.ts";
 
 const PROVIDERS = 20;
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;

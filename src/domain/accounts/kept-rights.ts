@@ -1,5 +1,4 @@
-import { organisationRole, projectsWith } from "./principal.ts";
-import type { Principal, ProjectRole, Role } from "./principal.ts";
+import { organisationRole, projectsWith, type Principal, type ProjectRole, type Role } from "./principal.ts";
 
 /** The roles that decide what a caller may do in which projects. */
 interface Rights {

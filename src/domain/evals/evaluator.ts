@@ -1,12 +1,25 @@
 import { z } from "zod";
 import { textUpTo } from "../schema-parts.ts";
 import { jsonOrText } from "../exact-json.ts";
-import { ownMember } from "../json.ts";
-import type { Immutable, Json, JsonObject } from "../json.ts";
-import { EVALUATOR_TYPES, defaultThreshold, kindOf } from "./evaluators/index.ts";
-import type { EvaluatorType, ParsedConfigs } from "./evaluators/index.ts";
-import { DATA_TYPES, DIRECTIONS, EvaluatorError } from "./evaluators/kind.ts";
-import type { DefaultThreshold, EvalSample, EvaluatorFault, Finding, Scale, Subject } from "./evaluators/kind.ts";
+import { ownMember, type Immutable, type Json, type JsonObject } from "../json.ts";
+import {
+  EVALUATOR_TYPES,
+  defaultThreshold,
+  kindOf,
+  type EvaluatorType,
+  type ParsedConfigs,
+} from "./evaluators/index.ts";
+import {
+  DATA_TYPES,
+  DIRECTIONS,
+  EvaluatorError,
+  type DefaultThreshold,
+  type EvalSample,
+  type EvaluatorFault,
+  type Finding,
+  type Scale,
+  type Subject,
+} from "./evaluators/kind.ts";
 import { parseJsonPath, valueAt } from "../json-path.ts";
 
 const target = z

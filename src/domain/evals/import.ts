@@ -1,11 +1,9 @@
 import { z } from "zod";
-import { fieldOf, isObject } from "../json.ts";
-import type { Json, JsonObject } from "../json.ts";
+import { fieldOf, isObject, type Json, type JsonObject } from "../json.ts";
 import { TERMINAL_STATES } from "../runs/run.ts";
 import { unstorableText } from "../storable.ts";
 import { timeText } from "../timestamps.ts";
-import { rowContent, rowContentSchema, tooLong } from "./dataset.ts";
-import type { RowContent } from "./dataset.ts";
+import { rowContent, rowContentSchema, tooLong, type RowContent } from "./dataset.ts";
 
 export const FILE_TYPES = ["csv", "jsonl", "json"] as const;
 export type FileType = (typeof FILE_TYPES)[number];

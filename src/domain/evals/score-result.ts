@@ -1,9 +1,7 @@
 import { z } from "zod";
 import { jsonLength, type Immutable } from "../json.ts";
-import { EvaluatorError } from "./evaluators/kind.ts";
-import type { DataType, Finding } from "./evaluators/kind.ts";
-import { labelNumber } from "./evaluators/llm-judge.ts";
-import type { JudgeLabel } from "./evaluators/llm-judge.ts";
+import { EvaluatorError, type DataType, type Finding } from "./evaluators/kind.ts";
+import { labelNumber, type JudgeLabel } from "./evaluators/llm-judge.ts";
 import { beginning } from "../marks.ts";
 import type { EvaluatorDefinition, Outcome } from "./evaluator.ts";
 

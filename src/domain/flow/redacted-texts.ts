@@ -1,8 +1,6 @@
-import { createMarks, findAll } from "../find-text.ts";
-import type { Budget } from "../find-text.ts";
+import { createMarks, findAll, type Budget } from "../find-text.ts";
 import type { Json } from "../json.ts";
-import { redact, REDACTED } from "./redact.ts";
-import type { RedactPath } from "./redact.ts";
+import { redact, REDACTED, type RedactPath } from "./redact.ts";
 
 /** Most texts to look for in one message, and how much of each to look for (characters), because errors are no longer than that. */
 const MAX_TEXTS = 10_000;

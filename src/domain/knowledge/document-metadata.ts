@@ -1,6 +1,12 @@
 import { ownMember } from "../json.ts";
-import { isOption, readMetadataValue } from "./metadata.ts";
-import type { Metadata, MetadataSchema, MetadataType, MetadataValue } from "./metadata.ts";
+import {
+  isOption,
+  readMetadataValue,
+  type Metadata,
+  type MetadataSchema,
+  type MetadataType,
+  type MetadataValue,
+} from "./metadata.ts";
 
 const MAX_STRING = 1000;
 const MAX_LIST = 100;

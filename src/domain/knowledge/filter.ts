@@ -1,7 +1,13 @@
 import { distinct } from "../distinct.ts";
 import type { ValidationIssue } from "../errors.ts";
-import { BUILTIN_FIELDS, mediaType, readMetadataValue } from "./metadata.ts";
-import type { MetadataSchema, MetadataType, MetadataValue } from "./metadata.ts";
+import {
+  BUILTIN_FIELDS,
+  mediaType,
+  readMetadataValue,
+  type MetadataSchema,
+  type MetadataType,
+  type MetadataValue,
+} from "./metadata.ts";
 import { isObject, ownMember } from "../json.ts";
 
 export const FILTER_OPERATORS = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "exists"] as const;

@@ -1,6 +1,5 @@
 import { words } from "../distinct.ts";
-import { isObject } from "../json.ts";
-import type { Json, JsonObject } from "../json.ts";
+import { isObject, type Json, type JsonObject } from "../json.ts";
 
 /** Strict mode's limits: levels of a schema, and fields of all objects together. */
 const MAX_LEVELS = 10;

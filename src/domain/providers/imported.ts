@@ -1,6 +1,5 @@
 import type { Action } from "./action.ts";
-import { operationRequest } from "./openapi/operation.ts";
-import type { OperationCall } from "./openapi/operation.ts";
+import { operationRequest, type OperationCall } from "./openapi/operation.ts";
 import type { Provider } from "./provider.ts";
 
 /** An imported action as it is stored, with its call as data. */

@@ -1,7 +1,6 @@
 import type { Json, JsonObject } from "../json.ts";
 import { INVISIBLE, signsOf } from "../marks.ts";
-import { MAX_DESCRIPTION } from "./imported.ts";
-import type { ImportedAction, ImportedProvider } from "./imported.ts";
+import { MAX_DESCRIPTION, type ImportedAction, type ImportedProvider } from "./imported.ts";
 
 /** The variation selector that shows a character as an emoji. */
 const AS_EMOJI = "\uFE0F";

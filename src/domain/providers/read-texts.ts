@@ -1,6 +1,5 @@
 import { isLongNumber, jsonOrText } from "../exact-json.ts";
-import { isObject, listOf } from "../json.ts";
-import type { Json, JsonObject } from "../json.ts";
+import { isObject, listOf, type Json, type JsonObject } from "../json.ts";
 
 /** Deepest nesting of alternatives that is examined. */
 const MAX_DEPTH = 20;

@@ -1,5 +1,4 @@
-import { roleAllows } from "../accounts/principal.ts";
-import type { Principal, Role } from "../accounts/principal.ts";
+import { roleAllows, type Principal, type Role } from "../accounts/principal.ts";
 
 /** Roles that can answer a pause. */
 export const ASSIGNEE_ROLES = ["editor", "admin"] as const satisfies readonly Role[];

@@ -1,5 +1,4 @@
-import { TERMINAL_STATES } from "./run.ts";
-import type { RunState, RunType } from "./run.ts";
+import { TERMINAL_STATES, type RunState, type RunType } from "./run.ts";
 
 export const RUN_JOB_ACTIONS = ["cancel", "resume", "replay"] as const;
 export type RunJobAction = (typeof RUN_JOB_ACTIONS)[number];

@@ -1,9 +1,7 @@
 import { sha256 } from "../derived-id.ts";
-import { ValidationProblem, invalid } from "../errors.ts";
-import type { ValidationIssue } from "../errors.ts";
+import { ValidationProblem, invalid, type ValidationIssue } from "../errors.ts";
 import { canonicalJson } from "../flow/definition/content-hash.ts";
-import { readFrontMatter } from "./front-matter.ts";
-import type { FrontMatter } from "./front-matter.ts";
+import { readFrontMatter, type FrontMatter } from "./front-matter.ts";
 
 /** The required file of a skill, which refers to its other files. */
 export const SKILL_FILE = "SKILL.md";

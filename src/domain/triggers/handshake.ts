@@ -1,6 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { isObject } from "../json.ts";
-import type { Json } from "../json.ts";
+import { isObject, type Json } from "../json.ts";
 import type { WebhookConfig } from "./trigger.ts";
 
 /** The only challenges that are echoed: short, and of characters that no browser interprets as anything but text. */

@@ -1,15 +1,12 @@
 import { NodeFailure } from "../../domain/runs/failure.ts";
-import type { BlobRef, Json, StoredValue } from "../../domain/json.ts";
-import { INLINE_VALUE_BYTES, MAX_VALUE_BYTES } from "../../domain/json.ts";
+import { INLINE_VALUE_BYTES, MAX_VALUE_BYTES, type BlobRef, type Json, type StoredValue } from "../../domain/json.ts";
 import { FetchFailed } from "../fetch/guarded-fetch-errors.ts";
-import { credentialsOf } from "../s3/credentials.ts";
-import type { CredentialConfig } from "../s3/credentials.ts";
+import { credentialsOf, type CredentialConfig } from "../s3/credentials.ts";
 import { NoCredentials } from "../s3/role-credentials.ts";
 import type { BlobPlace } from "./blob-place.ts";
 import { createFileBlobStore } from "./file-store.ts";
 import { createS3BlobStore } from "./s3-store.ts";
-import type { BlobRange, BlobStore, ObjectStore } from "./types.ts";
-import { BlobsUnavailable, BlobTooLarge } from "./types.ts";
+import { BlobsUnavailable, BlobTooLarge, type BlobRange, type BlobStore, type ObjectStore } from "./types.ts";
 import { jsonText } from "../json/json-text.ts";
 import { parseJson } from "../json/parse-json.ts";
 import { isLong, jsonBytes } from "../json/write-json.ts";

@@ -1,11 +1,16 @@
-import type { FileHandle } from "node:fs/promises";
-import { mkdir, open, readdir, rename, stat, unlink } from "node:fs/promises";
+import { mkdir, open, readdir, rename, stat, unlink, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { uuidv7 } from "uuidv7";
 import { isBlobKey, partsOfKey, withKeys } from "./keys.ts";
 import { measuring } from "./measuring.ts";
-import type { BlobStore, ObjectStore, StoredBlob } from "./types.ts";
-import { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
+import {
+  BlobNotFound,
+  BlobRangeError,
+  BlobTooLarge,
+  type BlobStore,
+  type ObjectStore,
+  type StoredBlob,
+} from "./types.ts";
 
 const TEMPORARY = "tmp";
 /** A temporary file without a write for this long belongs to a process that died. */

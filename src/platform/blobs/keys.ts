@@ -1,7 +1,6 @@
 import { uuidv7 } from "uuidv7";
 import { UUID_PATTERN } from "../../domain/uuid.ts";
-import { BlobNotFound } from "./types.ts";
-import type { BlobStore, ObjectStore } from "./types.ts";
+import { BlobNotFound, type BlobStore, type ObjectStore } from "./types.ts";
 
 const ORG_PATTERN = new RegExp(`^${UUID_PATTERN}$`);
 const KEY_PATTERN = new RegExp(`^(${UUID_PATTERN})/(${UUID_PATTERN})$`);

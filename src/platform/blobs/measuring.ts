@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import type { StoredBlob } from "./types.ts";
-import { BlobTooLarge } from "./types.ts";
+import { BlobTooLarge, type StoredBlob } from "./types.ts";
 
 /** Content that is counted and hashed while it passes through. It throws BlobTooLarge. */
 export function measuring(

@@ -1,20 +1,31 @@
 import { createHash } from "node:crypto";
 import { plainHost } from "../fetch/address-policy.ts";
 import { FetchFailed } from "../fetch/guarded-fetch-errors.ts";
-import { createGuardedFetch } from "../fetch/guarded-fetch.ts";
-import type { FetchLimits, GuardedResponse, GuardedStream, StreamRequest } from "../fetch/guarded-fetch.ts";
+import {
+  createGuardedFetch,
+  type FetchLimits,
+  type GuardedResponse,
+  type GuardedStream,
+  type StreamRequest,
+} from "../fetch/guarded-fetch.ts";
 import { elementsOf, textOf } from "../s3/answers.ts";
 import { portOf } from "../fetch/guarded-fetch-connect.ts";
 import type { CredentialSource } from "../s3/credentials.ts";
-import { bucketAddress, signed } from "../s3/signed-request.ts";
-import type { S3Request } from "../s3/signed-request.ts";
+import { bucketAddress, signed, type S3Request } from "../s3/signed-request.ts";
 import { waitAfter } from "../s3/try-again.ts";
 import { wholeOf } from "../whole.ts";
 import type { BlobPlace } from "./blob-place.ts";
 import { blobExists, isBlobKey, withKeys } from "./keys.ts";
 import { measuring } from "./measuring.ts";
-import type { BlobRange, BlobStore, ObjectStore } from "./types.ts";
-import { BlobNotFound, BlobRangeError, BlobsUnavailable, BlobTooLarge } from "./types.ts";
+import {
+  BlobNotFound,
+  BlobRangeError,
+  BlobsUnavailable,
+  BlobTooLarge,
+  type BlobRange,
+  type BlobStore,
+  type ObjectStore,
+} from "./types.ts";
 
 const MIB = 1024 * 1024;
 /** Longer uploads are sent in parts of this length (bytes), which is also the most that an upload buffers. */

@@ -1,13 +1,11 @@
 import { hkdfSync, randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { AES_GCM_OVERHEAD, decrypt, encrypt } from "../secrets/aes-gcm.ts";
-import type { DataKeys } from "../secrets/payload-cipher.ts";
-import { PayloadUnreadable } from "../secrets/payload-cipher.ts";
+import { PayloadUnreadable, type DataKeys } from "../secrets/payload-cipher.ts";
 import { wholeOf } from "../whole.ts";
 import { partsOfKey } from "./keys.ts";
 import { measuring } from "./measuring.ts";
-import type { BlobRange, BlobStore } from "./types.ts";
-import { BlobRangeError, BlobTooLarge } from "./types.ts";
+import { BlobRangeError, BlobTooLarge, type BlobRange, type BlobStore } from "./types.ts";
 
 /** The first bytes of an encrypted blob; a plain blob has them only on purpose. The id of the data key and a salt follow. */
 const MAGIC = Buffer.from("c9e1f0a43b7d52864d52424c4f423101", "hex");

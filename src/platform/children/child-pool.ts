@@ -1,9 +1,15 @@
-import { createShares } from "../../domain/shares.ts";
-import type { Asked } from "../../domain/shares.ts";
+import { createShares, type Asked } from "../../domain/shares.ts";
 import { whileWaiting } from "../time-limit.ts";
 import type { Frame } from "./frames.ts";
-import type { Child, ChildEnd, ChildOptions, ChildRequest } from "./spawn.ts";
-import { ChildEnded, measureIdleMib, spawnChild } from "./spawn.ts";
+import {
+  ChildEnded,
+  measureIdleMib,
+  spawnChild,
+  type Child,
+  type ChildEnd,
+  type ChildOptions,
+  type ChildRequest,
+} from "./spawn.ts";
 
 /** How a pool runs its children; ChildOptions limits one child. */
 export interface ChildPoolOptions extends Omit<ChildOptions, "cpuSeconds" | "idleMib"> {

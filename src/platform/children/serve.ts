@@ -1,6 +1,5 @@
 import { Socket } from "node:net";
-import type { Frame } from "./frames.ts";
-import { createFrameReader, frameStart } from "./frames.ts";
+import { createFrameReader, frameStart, type Frame } from "./frames.ts";
 
 /** File descriptor of the socket between a child and the process that started it. */
 export const CHANNEL_FD = 3;

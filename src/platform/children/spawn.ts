@@ -1,11 +1,9 @@
-import type { ChildProcess } from "node:child_process";
-import { spawn, spawnSync } from "node:child_process";
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { setPriority, tmpdir } from "node:os";
 import type { Duplex } from "node:stream";
-import type { Frame } from "./frames.ts";
-import { createFrameReader, frameStart, FrameTooLarge } from "./frames.ts";
+import { createFrameReader, frameStart, FrameTooLarge, type Frame } from "./frames.ts";
 import type { JsonObject } from "../../domain/json.ts";
 
 /** How a child is started and what it may use. */

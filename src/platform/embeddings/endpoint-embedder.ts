@@ -2,8 +2,7 @@ import { z } from "zod";
 import { normalizeVector } from "../../domain/knowledge/halves.ts";
 import { createLimit } from "../at-once.ts";
 import type { GuardedFetch } from "../fetch/guarded-fetch.ts";
-import { callModel, inOrder } from "./model-call.ts";
-import type { ModelEndpoint } from "./model-call.ts";
+import { callModel, inOrder, type ModelEndpoint } from "./model-call.ts";
 import type { Embedder } from "./types.ts";
 
 /** Texts and characters per request, unless a single text is longer. */

@@ -2,12 +2,9 @@ import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
 import { createPlaces } from "../../domain/places.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
-import type { Child } from "../children/spawn.ts";
-import { ChildEnded, spawnChild } from "../children/spawn.ts";
-import { findModel, LOCAL_MODEL } from "./model-files.ts";
-import type { ModelPlace } from "./model-files.ts";
-import type { EmbedOptions, Embedder, EmbeddingKind } from "./types.ts";
-import { EmbeddingError } from "./types.ts";
+import { ChildEnded, spawnChild, type Child } from "../children/spawn.ts";
+import { findModel, LOCAL_MODEL, type ModelPlace } from "./model-files.ts";
+import { EmbeddingError, type EmbedOptions, type Embedder, type EmbeddingKind } from "./types.ts";
 
 /** Longest text in characters: some 5000 tokens, which take seconds. */
 const MAX_TEXT = 40_000;

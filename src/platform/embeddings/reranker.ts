@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { GuardedFetch } from "../fetch/guarded-fetch.ts";
-import { callModel, inOrder } from "./model-call.ts";
-import type { ModelEndpoint } from "./model-call.ts";
+import { callModel, inOrder, type ModelEndpoint } from "./model-call.ts";
 
 /** Orders texts by their relevance to a query. */
 export interface Reranker {

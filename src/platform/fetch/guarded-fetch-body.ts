@@ -1,5 +1,4 @@
-import { pipeline } from "node:stream";
-import type { Duplex } from "node:stream";
+import { pipeline, type Duplex } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
 import { holdAnswer, SHORT_ANSWER_BYTES } from "./held-answers.ts";
 import { FetchFailed } from "./guarded-fetch-errors.ts";

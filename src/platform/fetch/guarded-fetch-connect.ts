@@ -1,9 +1,7 @@
 import { lookup as dnsLookup } from "node:dns/promises";
-import { isIP } from "node:net";
-import type { LookupFunction, Socket } from "node:net";
+import { isIP, type LookupFunction, type Socket } from "node:net";
 import { buildConnector } from "undici";
-import { plainHost } from "./address-policy.ts";
-import type { AddressPolicy } from "./address-policy.ts";
+import { plainHost, type AddressPolicy } from "./address-policy.ts";
 import { FetchFailed, FetchRefused } from "./guarded-fetch-errors.ts";
 import { within } from "../within.ts";
 import { finishPausedAnswers } from "./ended-connection.ts";

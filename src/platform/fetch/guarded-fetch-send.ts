@@ -1,10 +1,8 @@
 import { Readable } from "node:stream";
 import type { Agent, Dispatcher } from "undici";
-import { limitedSignal, unlessAborted } from "../linked-abort.ts";
-import type { LinkedAbort } from "../linked-abort.ts";
+import { limitedSignal, unlessAborted, type LinkedAbort } from "../linked-abort.ts";
 import { FetchFailed, FetchRefused } from "./guarded-fetch-errors.ts";
-import { isStream } from "./guarded-fetch-request.ts";
-import type { Hop } from "./guarded-fetch-request.ts";
+import { isStream, type Hop } from "./guarded-fetch-request.ts";
 
 /** Limits of one hop. */
 export interface HopLimits {

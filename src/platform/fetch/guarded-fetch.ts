@@ -1,17 +1,26 @@
 import { Readable } from "node:stream";
-import { Agent } from "undici";
-import type { Dispatcher } from "undici";
+import { Agent, type Dispatcher } from "undici";
 import { createAddressPolicy, plainHost } from "./address-policy.ts";
 import { ACCEPTED_ENCODINGS, plainBody, readBody, tooLarge } from "./guarded-fetch-body.ts";
-import { checkedAddresses, createGuardedConnector, portOf, systemResolver } from "./guarded-fetch-connect.ts";
-import type { Resolver } from "./guarded-fetch-connect.ts";
+import {
+  checkedAddresses,
+  createGuardedConnector,
+  portOf,
+  systemResolver,
+  type Resolver,
+} from "./guarded-fetch-connect.ts";
 import { FetchFailed, FetchRefused, toFetchError } from "./guarded-fetch-errors.ts";
-import { isStream, outboundHeaders, outboundMethod, outboundUrl, redirectHop } from "./guarded-fetch-request.ts";
-import type { Hop, RequestBody } from "./guarded-fetch-request.ts";
-import { readableOf, sendHop, startDeadline } from "./guarded-fetch-send.ts";
-import { traceCall } from "../tracing/outbound.ts";
-import type { TracedCall } from "../tracing/outbound.ts";
-import type { HopLimits } from "./guarded-fetch-send.ts";
+import {
+  isStream,
+  outboundHeaders,
+  outboundMethod,
+  outboundUrl,
+  redirectHop,
+  type Hop,
+  type RequestBody,
+} from "./guarded-fetch-request.ts";
+import { readableOf, sendHop, startDeadline, type HopLimits } from "./guarded-fetch-send.ts";
+import { traceCall, type TracedCall } from "../tracing/outbound.ts";
 
 const MIB = 1024 * 1024;
 const MAX_REDIRECTS = 5;

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { IncomingHttpHeaders } from "node:http";
-import { unlessBroken } from "../secrets/seal.ts";
-import type { SecretBox } from "../secrets/seal.ts";
+import { unlessBroken, type SecretBox } from "../secrets/seal.ts";
 
 /** Headers that requests of runs carry, so that our own API recognises them. */
 export const CALL_HEADER = "millrace-call";

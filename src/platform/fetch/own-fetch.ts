@@ -1,6 +1,5 @@
 import { portOf } from "./guarded-fetch-connect.ts";
-import { createGuardedFetch } from "./guarded-fetch.ts";
-import type { GuardedFetch } from "./guarded-fetch.ts";
+import { createGuardedFetch, type GuardedFetch } from "./guarded-fetch.ts";
 
 /**
  * A guarded fetch for servers whose addresses are configured rather than chosen by a user, so they may be private. It can also reach what

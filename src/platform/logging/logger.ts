@@ -1,5 +1,11 @@
-import { pino, stdSerializers, stdTimeFunctions } from "pino";
-import type { DestinationStream, Level, Logger as PinoLogger } from "pino";
+import {
+  pino,
+  stdSerializers,
+  stdTimeFunctions,
+  type DestinationStream,
+  type Level,
+  type Logger as PinoLogger,
+} from "pino";
 import { traceFields } from "../tracing/current.ts";
 import { MASK, redactSecrets } from "./redaction.ts";
 

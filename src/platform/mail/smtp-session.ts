@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
-import SMTPConnection from "nodemailer/lib/smtp-connection";
-import type { SMTPConnectionSendInfo } from "nodemailer/lib/smtp-connection";
+import SMTPConnection, { type SMTPConnectionSendInfo } from "nodemailer/lib/smtp-connection";
 import type { GuardedSockets } from "../fetch/guarded-sockets.ts";
 import { plainHost } from "../fetch/address-policy.ts";
 

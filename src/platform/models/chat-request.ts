@@ -7,8 +7,13 @@ import type {
   LanguageModelV3ToolChoice,
 } from "@ai-sdk/provider";
 import type { JsonObject } from "../../domain/json.ts";
-import { OWN_MEMBERS } from "../../domain/models/chat.ts";
-import type { ChatImage, ChatMessage, ChatRequest, ToolChoice } from "../../domain/models/chat.ts";
+import {
+  OWN_MEMBERS,
+  type ChatImage,
+  type ChatMessage,
+  type ChatRequest,
+  type ToolChoice,
+} from "../../domain/models/chat.ts";
 import { strictSchema } from "../../domain/models/strict-schema.ts";
 
 /** Where a model is, and which protocol and credentials it uses. */

@@ -4,8 +4,7 @@ import { retryAfterMs } from "../../domain/retry-after.ts";
 import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
 import { linkAbort } from "../linked-abort.ts";
 import { createAnswer } from "./chat-answer.ts";
-import { firstForm, nextForm } from "./chat-request.ts";
-import type { ChatEndpoint, RequestForm } from "./chat-request.ts";
+import { firstForm, nextForm, type ChatEndpoint, type RequestForm } from "./chat-request.ts";
 import { openAnswer } from "./whole-answer.ts";
 
 /** Why a call returned no complete response. */

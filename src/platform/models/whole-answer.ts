@@ -1,8 +1,7 @@
 import type { LanguageModelV3Content, LanguageModelV3StreamPart } from "@ai-sdk/provider";
 import { exactJsonText } from "../../domain/exact-json.ts";
 import type { ChatRequest } from "../../domain/models/chat.ts";
-import { callOptions, openModel } from "./chat-request.ts";
-import type { ChatEndpoint, RequestForm } from "./chat-request.ts";
+import { callOptions, openModel, type ChatEndpoint, type RequestForm } from "./chat-request.ts";
 
 /** The parts of a response as they arrive; a whole response yields all of them together. */
 export interface OpenAnswer {

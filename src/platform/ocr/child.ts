@@ -4,8 +4,7 @@ import { serveAnswers } from "../parsing/serve-parser.ts";
 import { drawPages } from "./draw-pages.ts";
 import { readOcrData } from "./ocr-data.ts";
 import type { OcrReply, OcrRequest } from "./protocol.ts";
-import { startTesseract } from "./tesseract.ts";
-import type { Tesseract } from "./tesseract.ts";
+import { startTesseract, type Tesseract } from "./tesseract.ts";
 
 /** A picture and the engine together take some 300 MiB. */
 const WORN_AT_MIB = 500;

@@ -1,6 +1,5 @@
 import { availableParallelism } from "node:os";
-import type { ChildPool } from "../children/child-pool.ts";
-import { createChildPool } from "../children/child-pool.ts";
+import { createChildPool, type ChildPool } from "../children/child-pool.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
 import type { ChildRequest } from "../children/spawn.ts";
 import { DocumentError } from "../parsing/errors.ts";

@@ -1,8 +1,7 @@
 import { LRUCache } from "lru-cache";
 import * as oidc from "openid-client";
 import { fieldOf } from "../../domain/json.ts";
-import { mergeClaims } from "../../domain/accounts/identity-providers.ts";
-import type { IdentityProvider } from "../../domain/accounts/identity-providers.ts";
+import { mergeClaims, type IdentityProvider } from "../../domain/accounts/identity-providers.ts";
 import { fetchAdapter } from "../fetch/fetch-adapter.ts";
 import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
 import { createOwnFetch } from "../fetch/own-fetch.ts";

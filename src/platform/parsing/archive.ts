@@ -1,5 +1,4 @@
-import { fromBufferPromise } from "yauzl";
-import type { Entry } from "yauzl";
+import { fromBufferPromise, type Entry } from "yauzl";
 import { SaxesParser } from "saxes";
 import { wholeOf } from "../whole.ts";
 import { DocumentError, tooLarge } from "./errors.ts";

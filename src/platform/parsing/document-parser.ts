@@ -1,17 +1,22 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import type { ChildPool } from "../children/child-pool.ts";
-import { createChildPool } from "../children/child-pool.ts";
+import { createChildPool, type ChildPool } from "../children/child-pool.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
 import type { ChildRequest } from "../children/spawn.ts";
-import { createRecognizer, PAGES_AT_ONCE } from "../ocr/recognizer.ts";
-import type { Recognized } from "../ocr/recognizer.ts";
+import { createRecognizer, PAGES_AT_ONCE, type Recognized } from "../ocr/recognizer.ts";
 import { charsetIn } from "./decode-text.ts";
 import { wholeOf } from "../whole.ts";
 import { DocumentError, tooLarge } from "./errors.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
-import type { ImageMimeType, SupportedMimeType } from "./mime.ts";
-import { detectMime, isImageMime, isSupportedMime, MIME_PROBE_BYTES, SUPPORTED_MIME_TYPES } from "./mime.ts";
+import {
+  detectMime,
+  isImageMime,
+  isSupportedMime,
+  MIME_PROBE_BYTES,
+  SUPPORTED_MIME_TYPES,
+  type ImageMimeType,
+  type SupportedMimeType,
+} from "./mime.ts";
 import type { DocumentPage, ParseReply, ParseRequest, ReadDocument } from "./protocol.ts";
 import { readInChild } from "./read-in-child.ts";
 import { joinPages } from "./text-parts.ts";

@@ -1,8 +1,7 @@
 import { hex } from "dingbat-to-unicode";
 import type { XmlHandlers } from "./archive.ts";
 import { CHECKED, Fields, UNCHECKED } from "./docx-fields.ts";
-import { headingLevel, isOn } from "./docx-styles.ts";
-import type { WordStyle } from "./docx-styles.ts";
+import { headingLevel, isOn, type WordStyle } from "./docx-styles.ts";
 import { createTableReader } from "./docx-table.ts";
 import { takeDrawing } from "./office-drawings.ts";
 import { officeHandlers, onOneLine } from "./office-xml.ts";

@@ -1,8 +1,6 @@
-import { readRelations, readXml } from "./archive.ts";
-import type { Archive } from "./archive.ts";
+import { readRelations, readXml, type Archive } from "./archive.ts";
 import { readStyles } from "./docx-styles.ts";
-import { createStoryReader } from "./docx-story.ts";
-import type { AddNote, AddText } from "./docx-story.ts";
+import { createStoryReader, type AddNote, type AddText } from "./docx-story.ts";
 import { readDrawings } from "./office-drawings.ts";
 import type { DocumentHeading } from "./protocol.ts";
 import { createTextParts } from "./text-parts.ts";

@@ -1,5 +1,4 @@
-import { openArchive, readXml } from "./archive.ts";
-import type { Archive } from "./archive.ts";
+import { openArchive, readXml, type Archive } from "./archive.ts";
 import { DocumentError, tooLarge } from "./errors.ts";
 import { scanHtml } from "./html-scan.ts";
 import { DOCUMENT_LIMITS } from "./limits.ts";

@@ -1,5 +1,4 @@
-import { tooLarge } from "./errors.ts";
-import type { DocumentError } from "./errors.ts";
+import { tooLarge, type DocumentError } from "./errors.ts";
 
 /** Limits on what reading a document may cost. */
 export const DOCUMENT_LIMITS = {

@@ -1,6 +1,5 @@
 import iconv from "iconv-lite";
-import PostalMime from "postal-mime";
-import type { Address, Email } from "postal-mime";
+import PostalMime, { type Address, type Email } from "postal-mime";
 import { DocumentError } from "./errors.ts";
 import { htmlToText } from "./html-text.ts";
 import { withoutControls } from "./decode-text.ts";

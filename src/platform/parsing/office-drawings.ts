@@ -1,5 +1,4 @@
-import { readRelations, readXml } from "./archive.ts";
-import type { Archive } from "./archive.ts";
+import { readRelations, readXml, type Archive } from "./archive.ts";
 import { onOneLine } from "./office-xml.ts";
 
 /** Types of parts that a drawing in a document shows, and whose text is in a separate file. */

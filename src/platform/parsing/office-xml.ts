@@ -1,7 +1,5 @@
-import { readXml } from "./archive.ts";
-import type { XmlHandlers } from "./archive.ts";
-import { createMathReader } from "./office-math.ts";
-import type { MathReader } from "./office-math.ts";
+import { readXml, type XmlHandlers } from "./archive.ts";
+import { createMathReader, type MathReader } from "./office-math.ts";
 
 type Attributes = Readonly<Record<string, string>>;
 

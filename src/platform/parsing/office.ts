@@ -1,5 +1,4 @@
-import { openArchive, readRelations, readXml } from "./archive.ts";
-import type { Archive } from "./archive.ts";
+import { openArchive, readRelations, readXml, type Archive } from "./archive.ts";
 import { DocumentError, tooLarge } from "./errors.ts";
 import { readWordText } from "./docx.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";

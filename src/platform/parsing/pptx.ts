@@ -1,5 +1,4 @@
-import { readRelations, readXml } from "./archive.ts";
-import type { Archive } from "./archive.ts";
+import { readRelations, readXml, type Archive } from "./archive.ts";
 import { readDrawings, takeDrawing } from "./office-drawings.ts";
 import { officeHandlers, onOneLine, readTexts } from "./office-xml.ts";
 

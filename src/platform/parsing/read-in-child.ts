@@ -1,7 +1,5 @@
-import type { ChildPool, PoolCall, PoolFailure } from "../children/child-pool.ts";
-import { ChildPoolError, withRetry } from "../children/child-pool.ts";
-import { DocumentError } from "./errors.ts";
-import type { DocumentErrorCode } from "./errors.ts";
+import { ChildPoolError, withRetry, type ChildPool, type PoolCall, type PoolFailure } from "../children/child-pool.ts";
+import { DocumentError, type DocumentErrorCode } from "./errors.ts";
 import type { ReadFailure } from "./protocol.ts";
 
 /**

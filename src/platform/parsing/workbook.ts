@@ -1,13 +1,10 @@
-import { readRelations, readXml } from "./archive.ts";
-import type { Archive } from "./archive.ts";
-import { readFormats } from "./cell-formats.ts";
-import type { CellFormats } from "./cell-formats.ts";
+import { readRelations, readXml, type Archive } from "./archive.ts";
+import { readFormats, type CellFormats } from "./cell-formats.ts";
 import { DocumentError } from "./errors.ts";
 import { readDrawing } from "./office-drawings.ts";
 import { onOneLine, readTexts } from "./office-xml.ts";
 import type { DocumentHeading } from "./protocol.ts";
-import { createTextParts } from "./text-parts.ts";
-import type { TextParts } from "./text-parts.ts";
+import { createTextParts, type TextParts } from "./text-parts.ts";
 
 /** Most consecutive empty cells in a row that are written; longer gaps are shortened. */
 const MAX_GAP = 64;

@@ -1,7 +1,6 @@
 import type { FetchLimits, GuardedFetch, GuardedResponse } from "../fetch/guarded-fetch.ts";
 import { elementsOf, textOf } from "./answers.ts";
-import { bucketAddress, objectPath, signed } from "./signed-request.ts";
-import type { S3Access, S3Request } from "./signed-request.ts";
+import { bucketAddress, objectPath, signed, type S3Access, type S3Request } from "./signed-request.ts";
 
 /** A refusal by S3. The message may be shown: it contains no credential and no name of an object. */
 export class S3Refused extends Error {

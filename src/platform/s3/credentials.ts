@@ -1,5 +1,10 @@
-import { containerCredentials, webIdentityCredentials } from "./role-credentials.ts";
-import type { CredentialFetch, EndingCredentials, S3Credentials } from "./role-credentials.ts";
+import {
+  containerCredentials,
+  webIdentityCredentials,
+  type CredentialFetch,
+  type EndingCredentials,
+  type S3Credentials,
+} from "./role-credentials.ts";
 
 /** Where the credentials of a request come from. */
 export interface CredentialSource {

@@ -1,9 +1,14 @@
-import { newQuickJSWASMModuleFromVariant, RELEASE_SYNC } from "quickjs-emscripten";
-import type { QuickJSContext, QuickJSHandle, QuickJSRuntime, QuickJSWASMModule } from "quickjs-emscripten";
+import {
+  newQuickJSWASMModuleFromVariant,
+  RELEASE_SYNC,
+  type QuickJSContext,
+  type QuickJSHandle,
+  type QuickJSRuntime,
+  type QuickJSWASMModule,
+} from "quickjs-emscripten";
 import { MAX_VALUE_BYTES } from "../../domain/json.ts";
 import { BOOTSTRAP, SCRIPT_NAME } from "./bootstrap.ts";
-import type { ScriptError, ScriptReply } from "./protocol.ts";
-import { SCRIPT_LIMITS } from "./protocol.ts";
+import { SCRIPT_LIMITS, type ScriptError, type ScriptReply } from "./protocol.ts";
 
 /** Thrown within this file to abort a script with an error. */
 class ScriptStop extends Error {

@@ -1,8 +1,7 @@
 import { currentSpan } from "./current.ts";
 import { portOf } from "../fetch/guarded-fetch-connect.ts";
 import { formatTraceparent, randomSpanId } from "./trace-context.ts";
-import { beginSpan } from "./tracer.ts";
-import type { SpanRecord } from "./tracer.ts";
+import { beginSpan, type SpanRecord } from "./tracer.ts";
 
 /** An outgoing request, as a part of the span in which it is made. */
 export interface TracedCall {

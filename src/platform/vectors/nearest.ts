@@ -1,8 +1,7 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import { compiledEntry } from "../children/entry.ts";
-import { allocateWasm } from "./dots.ts";
-import type { WasmMemory } from "./dots.ts";
+import { allocateWasm, type WasmMemory } from "./dots.ts";
 
 const MAX_THREADS = 4;
 

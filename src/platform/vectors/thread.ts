@@ -2,8 +2,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { createBest } from "./best.ts";
 import { dotsOf } from "./dots.ts";
-import { BLOCK, numbersOf, scratchNumbers, strideOf } from "./nearest.ts";
-import type { NearestReply, NearestRequest } from "./nearest.ts";
+import { BLOCK, numbersOf, scratchNumbers, strideOf, type NearestReply, type NearestRequest } from "./nearest.ts";
 
 const { place } = workerData as { readonly place: number };
 

@@ -3,10 +3,8 @@ import { completeLimits, isLimited } from "../../domain/accounts/key-limits.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { hashSecret, parseApiKey, parseToken } from "../../platform/secrets/crypto.ts";
 import { findApiKeyByHash } from "../../stores/accounts/api-keys.ts";
-import { findTokenByHash } from "../../stores/accounts/oauth-tokens.ts";
-import type { Token } from "../../stores/accounts/oauth-tokens.ts";
-import { findSessionByHash, touchSession } from "../../stores/accounts/sessions.ts";
-import type { AuthenticatedSession } from "../../stores/accounts/sessions.ts";
+import { findTokenByHash, type Token } from "../../stores/accounts/oauth-tokens.ts";
+import { findSessionByHash, touchSession, type AuthenticatedSession } from "../../stores/accounts/sessions.ts";
 import type { Database } from "../../stores/db.ts";
 
 /** A process that has cached a revoked credential accepts it for at most this long. The contract allows 5 s. */

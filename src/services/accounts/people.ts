@@ -1,6 +1,5 @@
 import type { Answerer, Person } from "../../domain/runs/assignees.ts";
-import { findUser, findUsersByName } from "../../stores/accounts/users.ts";
-import type { NamedUser } from "../../stores/accounts/users.ts";
+import { findUser, findUsersByName, type NamedUser } from "../../stores/accounts/users.ts";
 import type { Db } from "../../stores/db.ts";
 
 /** A user of the organisation; null if there is none with this ID. */

@@ -1,10 +1,8 @@
 import { uuidv7 } from "uuidv7";
-import { admit } from "../../domain/accounts/identity-providers.ts";
-import type { AdmissionRefusal, IdentityProvider } from "../../domain/accounts/identity-providers.ts";
+import { admit, type AdmissionRefusal, type IdentityProvider } from "../../domain/accounts/identity-providers.ts";
 import type { Role } from "../../domain/accounts/principal.ts";
 import type { AuditActor } from "../../domain/audit/audit.ts";
-import { ProviderFailed } from "../../platform/oidc/oidc-client.ts";
-import type { Claims, OidcClient } from "../../platform/oidc/oidc-client.ts";
+import { ProviderFailed, type Claims, type OidcClient } from "../../platform/oidc/oidc-client.ts";
 import { hashSecret } from "../../platform/secrets/crypto.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import { revokeKeysOfUser } from "../../stores/accounts/api-keys.ts";
@@ -15,16 +13,19 @@ import {
   hasIdentityOf,
   insertIdentity,
   touchIdentity,
+  type Identity,
 } from "../../stores/accounts/user-identities.ts";
-import type { Identity } from "../../stores/accounts/user-identities.ts";
-import { USERS_EMAIL_KEY, findUser, findUsersByName, insertUser, updateUser } from "../../stores/accounts/users.ts";
-import type { User } from "../../stores/accounts/users.ts";
-import { isUniqueViolation } from "../../stores/db.ts";
-import type { Database, Db } from "../../stores/db.ts";
-import { recordAudit } from "../audit/audit.ts";
-import type { AuditedChange } from "../audit/audit.ts";
-import { recordSignIn } from "./record-sign-in.ts";
-import type { SignInPlace } from "./record-sign-in.ts";
+import {
+  USERS_EMAIL_KEY,
+  findUser,
+  findUsersByName,
+  insertUser,
+  updateUser,
+  type User,
+} from "../../stores/accounts/users.ts";
+import { isUniqueViolation, type Database, type Db } from "../../stores/db.ts";
+import { recordAudit, type AuditedChange } from "../audit/audit.ts";
+import { recordSignIn, type SignInPlace } from "./record-sign-in.ts";
 import { sealIdToken, endSignInsOfUser, openSession } from "./sessions.ts";
 
 /** How long a sign-in at the provider may take. */

@@ -1,6 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { QUOTAS, KEY_QUOTAS, periodOf } from "../../domain/accounts/quotas.ts";
-import type { Quota, QuotaLimits } from "../../domain/accounts/quotas.ts";
+import { QUOTAS, KEY_QUOTAS, periodOf, type Quota, type QuotaLimits } from "../../domain/accounts/quotas.ts";
 import type { Config } from "../../config.ts";
 import { Problem, ValidationProblem, notFound } from "../../domain/errors.ts";
 import type { Database, Db } from "../../stores/db.ts";

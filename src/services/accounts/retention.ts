@@ -1,7 +1,6 @@
 import { invalid } from "../../domain/errors.ts";
 import type { Database, Db } from "../../stores/db.ts";
-import { getRetention, lockRetention, setRetention } from "../../stores/system/retention.ts";
-import type { RetentionDays } from "../../stores/system/retention.ts";
+import { getRetention, lockRetention, setRetention, type RetentionDays } from "../../stores/system/retention.ts";
 import type { RowAudit } from "../audit/audit.ts";
 import { changeLocked } from "../change.ts";
 import { requireProject } from "../projects/projects.ts";

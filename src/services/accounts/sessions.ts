@@ -3,8 +3,7 @@ import { generateToken, hashSecret, parseToken } from "../../platform/secrets/cr
 import { revokeTokensOfUser } from "../../stores/accounts/oauth-tokens.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { endSessionsOfUser, insertSession, insertSignInLink, takeSignInLink } from "../../stores/accounts/sessions.ts";
-import type { SecretBox } from "../../platform/secrets/seal.ts";
-import { SealBroken } from "../../platform/secrets/seal.ts";
+import { SealBroken, type SecretBox } from "../../platform/secrets/seal.ts";
 import { secretContext } from "../../stores/secrets/sealed.ts";
 
 /** How long a one-time sign-in link is valid. */

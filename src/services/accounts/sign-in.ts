@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import ipaddr from "ipaddr.js";
 import { hashPassword, matchPassword, needsRehash } from "../../platform/secrets/crypto.ts";
-import { findUsersByAddress, replaceHash } from "../../stores/accounts/users.ts";
-import type { User, UserSigningIn } from "../../stores/accounts/users.ts";
+import { findUsersByAddress, replaceHash, type User, type UserSigningIn } from "../../stores/accounts/users.ts";
 import type { Database } from "../../stores/db.ts";
 import { createRateLimiter } from "../rate-limiter.ts";
 import type { PasswordQueue } from "./password-queue.ts";

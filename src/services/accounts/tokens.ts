@@ -1,8 +1,13 @@
 import { uuidv7 } from "uuidv7";
 import { generateToken, hashSecret, parseToken } from "../../platform/secrets/crypto.ts";
 import type { Database, Db } from "../../stores/db.ts";
-import { consumeToken, findTokenByHash, insertToken, revokeTokensOfUser } from "../../stores/accounts/oauth-tokens.ts";
-import type { TokenSession } from "../../stores/accounts/oauth-tokens.ts";
+import {
+  consumeToken,
+  findTokenByHash,
+  insertToken,
+  revokeTokensOfUser,
+  type TokenSession,
+} from "../../stores/accounts/oauth-tokens.ts";
 import type { Who } from "./sessions.ts";
 
 const ACCESS_SECONDS = 3600;

@@ -1,6 +1,12 @@
 import { uuidv7 } from "uuidv7";
-import { changesBetween, storedTarget } from "../../domain/audit/audit.ts";
-import type { AuditActor, AuditedRequest, AuditOutcome, AuditTarget } from "../../domain/audit/audit.ts";
+import {
+  changesBetween,
+  storedTarget,
+  type AuditActor,
+  type AuditedRequest,
+  type AuditOutcome,
+  type AuditTarget,
+} from "../../domain/audit/audit.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
 import { MASK } from "../../platform/logging/redaction.ts";

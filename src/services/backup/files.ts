@@ -1,11 +1,9 @@
 import { createHash } from "node:crypto";
 import type { BlobPlace } from "../../platform/blobs/blob-place.ts";
-import { ANY_LENGTH } from "../../platform/blobs/blobs.ts";
-import type { ObjectStore } from "../../platform/blobs/blobs.ts";
+import { ANY_LENGTH, type ObjectStore } from "../../platform/blobs/blobs.ts";
 import { createFileObjects, pathOfKey } from "../../platform/blobs/file-store.ts";
 import { createS3Objects } from "../../platform/blobs/s3-store.ts";
-import { credentialsOf } from "../../platform/s3/credentials.ts";
-import type { CredentialConfig } from "../../platform/s3/credentials.ts";
+import { credentialsOf, type CredentialConfig } from "../../platform/s3/credentials.ts";
 import { isBlobKey } from "../../platform/blobs/keys.ts";
 
 export type BackupFiles = ObjectStore;

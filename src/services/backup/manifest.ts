@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { BlobNotFound } from "../../platform/blobs/blobs.ts";
-import type { BackupFiles } from "./files.ts";
-import { MANIFEST } from "./files.ts";
+import { MANIFEST, type BackupFiles } from "./files.ts";
 
 /** The format of a backup. A program reads only the formats that it knows. */
 export const FORMAT = 1;

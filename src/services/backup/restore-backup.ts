@@ -1,15 +1,22 @@
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { createLimit } from "../../platform/at-once.ts";
-import { BlobNotFound } from "../../platform/blobs/blobs.ts";
-import type { ObjectStore } from "../../platform/blobs/blobs.ts";
+import { BlobNotFound, type ObjectStore } from "../../platform/blobs/blobs.ts";
 import { fillTables, findOccupied, MADE_ANEW } from "../../stores/backup/backup.ts";
 import { withBaseline } from "../../stores/baseline.ts";
 import { migrate, migrationsIn } from "../../stores/migrate.ts";
-import type { BackupFiles, FileSum } from "./files.ts";
-import { BLOB_INDEX, blobFile, linesOf, store, counted, summed, tableFile } from "./files.ts";
-import { BackupRefused, readManifest } from "./manifest.ts";
-import type { BackupBlob, Manifest } from "./manifest.ts";
+import {
+  BLOB_INDEX,
+  blobFile,
+  linesOf,
+  store,
+  counted,
+  summed,
+  tableFile,
+  type BackupFiles,
+  type FileSum,
+} from "./files.ts";
+import { BackupRefused, readManifest, type BackupBlob, type Manifest } from "./manifest.ts";
 
 const AT_ONCE = 16;
 

@@ -1,15 +1,21 @@
 import { once } from "node:events";
 import { pipeline } from "node:stream";
 import { constants, createGzip } from "node:zlib";
-import { blobExists, BlobNotFound } from "../../platform/blobs/blobs.ts";
-import type { ObjectStore } from "../../platform/blobs/blobs.ts";
+import { blobExists, BlobNotFound, type ObjectStore } from "../../platform/blobs/blobs.ts";
 import { createLimit } from "../../platform/at-once.ts";
-import { withSnapshot } from "../../stores/backup/backup.ts";
-import type { Snapshot } from "../../stores/backup/backup.ts";
-import type { BackupFiles, FileSum } from "./files.ts";
-import { BLOB_INDEX, blobFile, counted, linesOf, MANIFEST, store, tableFile } from "./files.ts";
-import { BackupRefused, FORMAT } from "./manifest.ts";
-import type { Manifest } from "./manifest.ts";
+import { withSnapshot, type Snapshot } from "../../stores/backup/backup.ts";
+import {
+  BLOB_INDEX,
+  blobFile,
+  counted,
+  linesOf,
+  MANIFEST,
+  store,
+  tableFile,
+  type BackupFiles,
+  type FileSum,
+} from "./files.ts";
+import { BackupRefused, FORMAT, type Manifest } from "./manifest.ts";
 
 /** Blobs copied concurrently, since each copy mostly waits for the disk or S3. */
 const AT_ONCE = 16;

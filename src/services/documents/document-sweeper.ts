@@ -1,5 +1,4 @@
-import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
-import type { Periodic } from "../../platform/periodically.ts";
+import { eachRoundRobin, periodically, type Periodic } from "../../platform/periodically.ts";
 import { pendingDocuments } from "../../stores/documents/documents.ts";
 import type { Parts } from "../parts.ts";
 

@@ -1,8 +1,6 @@
 import { Problem, invalid, tooLarge } from "../../domain/errors.ts";
-import { mediaType } from "../../domain/media/media.ts";
-import type { MediaKind } from "../../domain/media/media.ts";
-import { BlobTooLarge } from "../../platform/blobs/blobs.ts";
-import type { BlobStore, StoredBlob } from "../../platform/blobs/blobs.ts";
+import { mediaType, type MediaKind } from "../../domain/media/media.ts";
+import { BlobTooLarge, type BlobStore, type StoredBlob } from "../../platform/blobs/blobs.ts";
 import { charsetIn } from "../../platform/parsing/decode-text.ts";
 import {
   MIME_PROBE_BYTES,

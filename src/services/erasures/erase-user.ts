@@ -2,8 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ErasureStep } from "../../domain/erasures/erasure.ts";
 import { continueErasure, endErasure, ErasureMoved, moveErasure } from "../../stores/erasures/erasures.ts";
 import { pace } from "../../stores/org-places.ts";
-import { eraseNext, remainingOf } from "./erase.ts";
-import type { EraseDeps } from "./erase.ts";
+import { eraseNext, remainingOf, type EraseDeps } from "./erase.ts";
 
 /** How long a process works on one erasure before it turns to the next (ms). */
 const TURN_MS = 2000;

@@ -1,5 +1,9 @@
-import { nextProgress } from "../../domain/erasures/erasure.ts";
-import type { ErasureProgress, ErasureRest, ErasureSlice } from "../../domain/erasures/erasure.ts";
+import {
+  nextProgress,
+  type ErasureProgress,
+  type ErasureRest,
+  type ErasureSlice,
+} from "../../domain/erasures/erasure.ts";
 import { UUID_PATTERN } from "../../domain/uuid.ts";
 import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import type { Database, Db } from "../../stores/db.ts";
@@ -11,8 +15,8 @@ import {
   eraseSettings,
   namesErased,
   removeAnswers,
+  type LongAnswer,
 } from "../../stores/erasures/erase-mentions.ts";
-import type { LongAnswer } from "../../stores/erasures/erase-mentions.ts";
 import {
   eraseDatasetRows,
   eraseExports,
@@ -31,12 +35,10 @@ import {
   noteExecutions,
   placesOfUser,
 } from "../../stores/erasures/erasure-items.ts";
-import { addRemoved, lockErasure } from "../../stores/erasures/erasures.ts";
-import type { OpenErasure } from "../../stores/erasures/erasures.ts";
+import { addRemoved, lockErasure, type OpenErasure } from "../../stores/erasures/erasures.ts";
 import { deleteConversations } from "../../stores/models/conversations.ts";
 import type { HistoryEraser, HistoryOf } from "../../temporal/erase-histories.ts";
-import { forceCancel } from "../runs/settle-run.ts";
-import type { ForceCancelDeps } from "../runs/settle-run.ts";
+import { forceCancel, type ForceCancelDeps } from "../runs/settle-run.ts";
 import { removeUnreferenced } from "../system/sweep-blobs.ts";
 import type { Parts } from "../parts.ts";
 

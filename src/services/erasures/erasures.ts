@@ -1,11 +1,15 @@
 import { createHash } from "node:crypto";
 import { required } from "../../domain/errors.ts";
 import type { Database } from "../../stores/db.ts";
-import { findErasure, findOpenErasure, insertErasure } from "../../stores/erasures/erasures.ts";
-import type { ErasureRow, NewErasure } from "../../stores/erasures/erasures.ts";
+import {
+  findErasure,
+  findOpenErasure,
+  insertErasure,
+  type ErasureRow,
+  type NewErasure,
+} from "../../stores/erasures/erasures.ts";
 import { wantStarts } from "../../stores/starts/workflow-starts.ts";
-import { recordCreated } from "../audit/audit.ts";
-import type { RowAudit } from "../audit/audit.ts";
+import { recordCreated, type RowAudit } from "../audit/audit.ts";
 import { requireProject } from "../projects/projects.ts";
 
 /** The hash that replaces the ID of an erased user, so that only a person who knows the ID recognises it. */

@@ -1,12 +1,15 @@
-import { errorRateOf } from "../../domain/evals/experiment.ts";
-import type { BaselineComparison, EvaluatorStatus, ExperimentStatus, Gate } from "../../domain/evals/experiment.ts";
+import {
+  errorRateOf,
+  type BaselineComparison,
+  type EvaluatorStatus,
+  type ExperimentStatus,
+  type Gate,
+} from "../../domain/evals/experiment.ts";
 import type { Db } from "../../stores/db.ts";
 import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
-import { changedScores, compareRows, countPairs } from "../../stores/evals/experiment-results.ts";
-import type { ChangedScore } from "../../stores/evals/experiment-results.ts";
-import type { ExperimentRow, CompletedExperiment } from "../../stores/evals/experiments.ts";
+import { changedScores, compareRows, countPairs, type ChangedScore } from "../../stores/evals/experiment-results.ts";
+import { comparableExperiments, type ExperimentRow, type CompletedExperiment } from "../../stores/evals/experiments.ts";
 import { comparison, experimentStatus } from "./experiment-status.ts";
-import { comparableExperiments } from "../../stores/evals/experiments.ts";
 
 /** Most differing scores that are listed individually. */
 const NAMED = 100;

@@ -2,22 +2,19 @@ import type { z } from "zod";
 import { conflict, invalid } from "../../domain/errors.ts";
 import { VALUE_TYPES, numberOf, verdictOf, scoreMetadataSchema } from "../../domain/evals/score-result.ts";
 import { isActive, verdictOf as verdictOfGates } from "../../domain/evals/experiment.ts";
-import { patched } from "../../domain/patch.ts";
-import type { Patch } from "../../domain/patch.ts";
+import { patched, type Patch } from "../../domain/patch.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
 import { findExperiment, reviseResult } from "../../stores/evals/experiments.ts";
-import { correctScore, deleteScore as remove } from "../../stores/evals/scores.ts";
-import type { ScoreRow } from "../../stores/evals/scores.ts";
+import { correctScore, deleteScore as remove, type ScoreRow } from "../../stores/evals/scores.ts";
 import { changeLocked } from "../change.ts";
 import { changesNothing } from "./datasets.ts";
 import { statusOf } from "./experiment-status.ts";
 import { gatesOf } from "./experiments.ts";
 import { requireScore } from "./give-score.ts";
 import { findRunMetadata } from "../../stores/evals/run-values.ts";
-import { recordDeleted } from "../audit/audit.ts";
-import type { RowAudit } from "../audit/audit.ts";
+import { recordDeleted, type RowAudit } from "../audit/audit.ts";
 
 /** The changed fields of a score; absent fields are unchanged. */
 export interface ScoreCorrection {

@@ -1,14 +1,19 @@
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
-import { Problem, conflict, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
-import type { ValidationIssue } from "../../domain/errors.ts";
+import {
+  Problem,
+  conflict,
+  ValidationProblem,
+  invalid,
+  notFound,
+  required,
+  type ValidationIssue,
+} from "../../domain/errors.ts";
 import { distinct } from "../../domain/distinct.ts";
-import { tooLong } from "../../domain/evals/dataset.ts";
-import type { NewRow, RowContent, RowStatus } from "../../domain/evals/dataset.ts";
+import { tooLong, type NewRow, type RowContent, type RowStatus } from "../../domain/evals/dataset.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { mergePatch } from "../../domain/patch.ts";
-import { isUniqueViolation } from "../../stores/db.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import { isUniqueViolation, type Database, type Db } from "../../stores/db.ts";
 import {
   findDataset,
   insertDataset,
@@ -16,8 +21,10 @@ import {
   nextVersion,
   setRowCount,
   updateDataset,
+  type DatasetChange,
+  type DatasetRow,
+  type NewDataset,
 } from "../../stores/evals/datasets.ts";
-import type { DatasetChange, DatasetRow, NewDataset } from "../../stores/evals/datasets.ts";
 import { experimentsUsing } from "../../stores/evals/experiments.ts";
 import {
   closeRow,
@@ -26,13 +33,11 @@ import {
   lockRunsOfRows,
   restoreRows,
   reviseRow,
+  type DatasetRowRow,
 } from "../../stores/evals/dataset-rows.ts";
-import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
-import { changeChecked, stated } from "../change.ts";
-import type { Given } from "../change.ts";
+import { changeChecked, stated, type Given } from "../change.ts";
 import { requireProject } from "../projects/projects.ts";
-import { recordCreated, recordDeleted } from "../audit/audit.ts";
-import type { Audit, RowAudit } from "../audit/audit.ts";
+import { recordCreated, recordDeleted, type Audit, type RowAudit } from "../audit/audit.ts";
 import type { Parts } from "../parts.ts";
 
 export type DatasetDeps = Parts<"db" | "evaluation">;

@@ -1,20 +1,17 @@
-import { verdictOf } from "../../domain/evals/experiment.ts";
-import type {
-  ExperimentEndInput,
-  ExperimentJobInput,
-  ExperimentState,
-  RowState,
-  Verdict,
+import {
+  verdictOf,
+  type ExperimentEndInput,
+  type ExperimentJobInput,
+  type ExperimentState,
+  type RowState,
+  type Verdict,
 } from "../../domain/evals/experiment.ts";
 import { derivedId } from "../../domain/derived-id.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { Db } from "../../stores/db.ts";
-import { endJob, findJob } from "../../stores/evals/experiment-jobs.ts";
-import type { JobRow } from "../../stores/evals/experiment-jobs.ts";
-import { cancelRows, endRows, ranRows } from "../../stores/evals/experiment-rows.ts";
-import type { RanRow, RowEnd } from "../../stores/evals/experiment-rows.ts";
-import { addCost, findExperiment, moveExperiment } from "../../stores/evals/experiments.ts";
-import type { ExperimentRow } from "../../stores/evals/experiments.ts";
+import { endJob, findJob, type JobRow } from "../../stores/evals/experiment-jobs.ts";
+import { cancelRows, endRows, ranRows, type RanRow, type RowEnd } from "../../stores/evals/experiment-rows.ts";
+import { addCost, findExperiment, moveExperiment, type ExperimentRow } from "../../stores/evals/experiments.ts";
 import { insertEvent } from "../../stores/outbox.ts";
 import { requestBatchCancel } from "../runs/batch-runs.ts";
 import { statusOf } from "./experiment-status.ts";

@@ -1,7 +1,12 @@
 import type { z } from "zod";
 import { invalid, invalidParts, notFound, required } from "../../domain/errors.ts";
-import { checkDefinition, evaluatorInputSchema, partsOf, scaleOf } from "../../domain/evals/evaluator.ts";
-import type { EvaluatorDefinition } from "../../domain/evals/evaluator.ts";
+import {
+  checkDefinition,
+  evaluatorInputSchema,
+  partsOf,
+  scaleOf,
+  type EvaluatorDefinition,
+} from "../../domain/evals/evaluator.ts";
 import { defaultThreshold, kindOf } from "../../domain/evals/evaluators/index.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { mergePatch } from "../../domain/patch.ts";
@@ -12,8 +17,8 @@ import {
   insertEvaluator,
   markEvaluatorDeleted,
   reviseEvaluator,
+  type EvaluatorRow,
 } from "../../stores/evals/evaluators.ts";
-import type { EvaluatorRow } from "../../stores/evals/evaluators.ts";
 import { experimentsUsing } from "../../stores/evals/experiments.ts";
 import { monitorsUsing } from "../../stores/evals/monitors.ts";
 import { changeChecked } from "../change.ts";
@@ -21,8 +26,7 @@ import { requireConnection } from "../providers/connections.ts";
 import { changesNothing, refuseUsed } from "./datasets.ts";
 import type { EvaluatorPin } from "./score-runs.ts";
 import { secretContext } from "../../stores/secrets/sealed.ts";
-import { recordCreated, recordDeleted } from "../audit/audit.ts";
-import type { RowAudit } from "../audit/audit.ts";
+import { recordCreated, recordDeleted, type RowAudit } from "../audit/audit.ts";
 import type { Parts } from "../parts.ts";
 
 export type EvaluatorDeps = Parts<"db" | "secrets" | "evaluation">;

@@ -1,10 +1,21 @@
 import { confidenceInterval } from "../../domain/evals/statistics.ts";
-import type { BaselineComparison, EvaluatorStatus, ExperimentStatus, RowState } from "../../domain/evals/experiment.ts";
-import { ROW_STATES, isActive } from "../../domain/evals/experiment.ts";
+import {
+  ROW_STATES,
+  isActive,
+  type BaselineComparison,
+  type EvaluatorStatus,
+  type ExperimentStatus,
+  type RowState,
+} from "../../domain/evals/experiment.ts";
 import type { Db } from "../../stores/db.ts";
 import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
-import { compareRows, countRows, countStates, summarise } from "../../stores/evals/experiment-results.ts";
-import type { Difference } from "../../stores/evals/experiment-results.ts";
+import {
+  compareRows,
+  countRows,
+  countStates,
+  summarise,
+  type Difference,
+} from "../../stores/evals/experiment-results.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 
 /** The status of an experiment. Scores of a running one are a few seconds old. */

@@ -1,11 +1,9 @@
 import { conflict, invalid, required } from "../../domain/errors.ts";
-import { checkGates, isActive, verdictOf } from "../../domain/evals/experiment.ts";
-import type { Gate, GateResult } from "../../domain/evals/experiment.ts";
+import { checkGates, isActive, verdictOf, type Gate, type GateResult } from "../../domain/evals/experiment.ts";
 import type { Db } from "../../stores/db.ts";
 import { findDataset } from "../../stores/evals/datasets.ts";
 import { refuseUsed } from "./datasets.ts";
-import { activeJob, askToCancel, insertJob } from "../../stores/evals/experiment-jobs.ts";
-import type { JobOptions, JobRow } from "../../stores/evals/experiment-jobs.ts";
+import { activeJob, askToCancel, insertJob, type JobOptions, type JobRow } from "../../stores/evals/experiment-jobs.ts";
 import {
   experimentsUsing,
   findExperiment,
@@ -13,16 +11,15 @@ import {
   markExperimentDeleted,
   moveExperiment,
   updateExperiment,
+  type ExperimentPlan,
+  type ExperimentRow,
 } from "../../stores/evals/experiments.ts";
-import type { ExperimentPlan, ExperimentRow } from "../../stores/evals/experiments.ts";
 import { wantStarts } from "../../stores/starts/workflow-starts.ts";
-import { changeChecked, stated } from "../change.ts";
-import type { Given } from "../change.ts";
+import { changeChecked, stated, type Given } from "../change.ts";
 import { requireProject } from "../projects/projects.ts";
 import { pinEvaluators } from "./evaluators.ts";
 import { statusOf } from "./experiment-status.ts";
-import { recordCreated, recordDeleted } from "../audit/audit.ts";
-import type { RowAudit } from "../audit/audit.ts";
+import { recordCreated, recordDeleted, type RowAudit } from "../audit/audit.ts";
 import type { Parts } from "../parts.ts";
 
 export type ExperimentDeps = Parts<"db" | "plans">;

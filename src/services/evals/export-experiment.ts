@@ -1,13 +1,10 @@
-import { publicState } from "../../domain/evals/experiment.ts";
-import type { ExperimentJobInput } from "../../domain/evals/experiment.ts";
+import { publicState, type ExperimentJobInput } from "../../domain/evals/experiment.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { ANY_LENGTH } from "../../platform/blobs/blobs.ts";
-import { csvHeader, csvLine, textStream } from "../../platform/records.ts";
-import type { Cell } from "../../platform/records.ts";
+import { csvHeader, csvLine, textStream, type Cell } from "../../platform/records.ts";
 import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
 import { endJob, findJob } from "../../stores/evals/experiment-jobs.ts";
-import { listExperimentRows } from "../../stores/evals/experiment-results.ts";
-import type { ScoredRow } from "../../stores/evals/experiment-results.ts";
+import { listExperimentRows, type ScoredRow } from "../../stores/evals/experiment-results.ts";
 import { findExperiment } from "../../stores/evals/experiments.ts";
 import { inPortions } from "../../stores/in-portions.ts";
 import type { Keyset } from "../../stores/keyset.ts";

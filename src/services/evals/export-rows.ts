@@ -1,13 +1,11 @@
 import type { Readable } from "node:stream";
 import { invalid } from "../../domain/errors.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
-import { MAX_COLUMNS, csvHeader, csvLine, textStream } from "../../platform/records.ts";
-import type { Cell } from "../../platform/records.ts";
+import { MAX_COLUMNS, csvHeader, csvLine, textStream, type Cell } from "../../platform/records.ts";
 import type { Reads } from "../system/reads.ts";
 import { inPortions } from "../../stores/in-portions.ts";
 import type { Keyset } from "../../stores/keyset.ts";
-import { listRows, rowColumns } from "../../stores/evals/dataset-rows.ts";
-import type { DatasetRowRow, RowSearch } from "../../stores/evals/dataset-rows.ts";
+import { listRows, rowColumns, type DatasetRowRow, type RowSearch } from "../../stores/evals/dataset-rows.ts";
 import { requireDataset } from "./datasets.ts";
 
 /** The first columns of an exported table, by which an import recognises it. */

@@ -6,11 +6,11 @@ import {
   requireExpected,
   requireOutput,
   textOf,
+  type EvalSample,
+  type Subject,
 } from "../../domain/evals/evaluators/kind.ts";
-import type { EvalSample, Subject } from "../../domain/evals/evaluators/kind.ts";
-import { failureOf, subjectOf } from "../../domain/evals/evaluator.ts";
+import { failureOf, subjectOf, type EvaluatorDefinition, type Outcome } from "../../domain/evals/evaluator.ts";
 import { requireFinding } from "../../domain/evals/score-result.ts";
-import type { EvaluatorDefinition, Outcome } from "../../domain/evals/evaluator.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { signWebhook } from "../../domain/webhooks/webhook-signature.ts";

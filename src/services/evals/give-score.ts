@@ -1,10 +1,15 @@
 import { required } from "../../domain/errors.ts";
 import { numberOf } from "../../domain/evals/score-result.ts";
-import { recordCreated } from "../audit/audit.ts";
-import type { RowAudit } from "../audit/audit.ts";
+import { recordCreated, type RowAudit } from "../audit/audit.ts";
 import type { Database, Db } from "../../stores/db.ts";
-import { findScore, insertScores, deleteScore, labelsOfScores } from "../../stores/evals/scores.ts";
-import type { NewScore, ScoreRow } from "../../stores/evals/scores.ts";
+import {
+  findScore,
+  insertScores,
+  deleteScore,
+  labelsOfScores,
+  type NewScore,
+  type ScoreRow,
+} from "../../stores/evals/scores.ts";
 
 /** A score that a program or a person gives a run. */
 interface GivenScore extends Pick<

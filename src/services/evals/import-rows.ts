@@ -6,19 +6,25 @@ import {
   PREVIEW_ROWS,
   mapRecord,
   neededFields,
+  type ImportCounts,
+  type ImportInput,
+  type ImportIssue,
 } from "../../domain/evals/import.ts";
-import type { ImportCounts, ImportInput, ImportIssue } from "../../domain/evals/import.ts";
-import { fieldOf } from "../../domain/json.ts";
-import type { JsonObject } from "../../domain/json.ts";
+import { fieldOf, type JsonObject } from "../../domain/json.ts";
 import { RecordsUnreadable } from "../../platform/records.ts";
-import { findDataset, nextVersion, setRowCount } from "../../stores/evals/datasets.ts";
-import type { DatasetRow } from "../../stores/evals/datasets.ts";
-import { applyImport, endImport, findImport, forgetStaged, noteImport, stageRows } from "../../stores/evals/imports.ts";
-import type { ImportRow, StagedRow } from "../../stores/evals/imports.ts";
-import { brokenInputs } from "./datasets.ts";
-import type { DatasetDeps } from "./datasets.ts";
-import { SourceUnreadable, recordsOf } from "./import-source.ts";
-import type { SourceDeps, SourceRecord } from "./import-source.ts";
+import { findDataset, nextVersion, setRowCount, type DatasetRow } from "../../stores/evals/datasets.ts";
+import {
+  applyImport,
+  endImport,
+  findImport,
+  forgetStaged,
+  noteImport,
+  stageRows,
+  type ImportRow,
+  type StagedRow,
+} from "../../stores/evals/imports.ts";
+import { brokenInputs, type DatasetDeps } from "./datasets.ts";
+import { SourceUnreadable, recordsOf, type SourceDeps, type SourceRecord } from "./import-source.ts";
 
 export type ImportDeps = SourceDeps & DatasetDeps;
 

@@ -1,13 +1,10 @@
 import { Readable } from "node:stream";
 import type { ImportSource, RunSourceFilter } from "../../domain/evals/import.ts";
-import { BlobNotFound } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { BlobNotFound, type BlobStore } from "../../platform/blobs/blobs.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
-import { readRecords } from "../../platform/records.ts";
-import type { FileRecord } from "../../platform/records.ts";
+import { readRecords, type FileRecord } from "../../platform/records.ts";
 import { HIGHEST_ID } from "../../stores/keyset.ts";
-import { listRunsToImport } from "../../stores/evals/run-values.ts";
-import type { RunValues } from "../../stores/evals/run-values.ts";
+import { listRunsToImport, type RunValues } from "../../stores/evals/run-values.ts";
 import { ROW_COLUMNS } from "./export-rows.ts";
 import { loadValues } from "./samples.ts";
 import type { Parts } from "../parts.ts";

@@ -1,7 +1,5 @@
-import { EvaluatorError } from "../../domain/evals/evaluators/kind.ts";
-import type { Finding } from "../../domain/evals/evaluators/kind.ts";
-import { DEFAULT_SCALE, labelNumber } from "../../domain/evals/evaluators/llm-judge.ts";
-import type { JudgeConfig } from "../../domain/evals/evaluators/llm-judge.ts";
+import { EvaluatorError, type Finding } from "../../domain/evals/evaluators/kind.ts";
+import { DEFAULT_SCALE, labelNumber, type JudgeConfig } from "../../domain/evals/evaluators/llm-judge.ts";
 import type { EvaluatorDefinition } from "../../domain/evals/evaluator.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 

@@ -3,8 +3,8 @@ import {
   findMonitorSchedule,
   monitorRevisions,
   monitorSchedules as listMonitorSchedules,
+  type MonitorSchedule,
 } from "../../stores/evals/monitors.ts";
-import type { MonitorSchedule } from "../../stores/evals/monitors.ts";
 import { MONITOR_SCHEDULES, monitorScheduleId, taskQueues } from "../../temporal/ids.ts";
 import type { Schedule } from "../../temporal/schedules.ts";
 import type { ScheduleKind } from "../schedules/apply.ts";

@@ -1,9 +1,15 @@
-import { GRANULARITIES, bucketsOf } from "../../domain/evals/monitor.ts";
-import type { Granularity } from "../../domain/evals/monitor.ts";
+import { GRANULARITIES, bucketsOf, type Granularity } from "../../domain/evals/monitor.ts";
 import { timestampAt } from "../../domain/timestamps.ts";
 import type { Db } from "../../stores/db.ts";
-import { countSeen, summariseScores } from "../../stores/evals/monitor-stats.ts";
-import type { ScoreSummary, SeenRuns, StatGroup, StatsRange, SummaryRow } from "../../stores/evals/monitor-stats.ts";
+import {
+  countSeen,
+  summariseScores,
+  type ScoreSummary,
+  type SeenRuns,
+  type StatGroup,
+  type StatsRange,
+  type SummaryRow,
+} from "../../stores/evals/monitor-stats.ts";
 
 /** Statistics of a period. */
 interface Figures extends Omit<ScoreSummary, "passes" | "judged"> {

@@ -1,10 +1,7 @@
-import { NO_ALERT, UNKNOWN_ALERT } from "../../domain/evals/alert.ts";
-import type { AlertSettings } from "../../domain/evals/alert.ts";
+import { NO_ALERT, UNKNOWN_ALERT, type AlertSettings } from "../../domain/evals/alert.ts";
 import { conflict, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
-import { monitorFilterSchema } from "../../domain/evals/monitor.ts";
-import type { MonitorFilter, MonitorLimits } from "../../domain/evals/monitor.ts";
-import { patched } from "../../domain/patch.ts";
-import type { Patch } from "../../domain/patch.ts";
+import { monitorFilterSchema, type MonitorFilter, type MonitorLimits } from "../../domain/evals/monitor.ts";
+import { patched, type Patch } from "../../domain/patch.ts";
 import type { Db } from "../../stores/db.ts";
 import {
   findMonitor,
@@ -14,18 +11,18 @@ import {
   markMonitorsOfProjectDeleted,
   updateAlert,
   updateMonitor,
+  type MonitorPlan,
+  type MonitorRow,
+  type MonitorDetail,
 } from "../../stores/evals/monitors.ts";
-import type { MonitorPlan, MonitorRow, MonitorDetail } from "../../stores/evals/monitors.ts";
-import { changeChecked, changeLocked, stated } from "../change.ts";
-import type { Given } from "../change.ts";
+import { changeChecked, changeLocked, stated, type Given } from "../change.ts";
 import { followSchedule } from "../schedules/apply.ts";
 import { requireNamedEnvironment } from "../projects/environment-pointers.ts";
 import { requireProject, unknownFlowVersions } from "../projects/projects.ts";
 import { pinEvaluators } from "./evaluators.ts";
 import { monitorSchedules } from "./monitor-schedules.ts";
 import { requireRoom } from "../require-room.ts";
-import { recordCreated, recordDeleted } from "../audit/audit.ts";
-import type { RowAudit } from "../audit/audit.ts";
+import { recordCreated, recordDeleted, type RowAudit } from "../audit/audit.ts";
 import type { Parts } from "../parts.ts";
 
 export type MonitorDeps = Parts<"logger" | "db" | "schedules" | "config">;

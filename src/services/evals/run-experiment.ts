@@ -3,20 +3,26 @@ import type { ExperimentJobInput, ExperimentLanes, LaneInput, LaneRow } from "..
 import { digestId } from "../../domain/derived-id.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { Database } from "../../stores/db.ts";
-import { findJob, noteJob } from "../../stores/evals/experiment-jobs.ts";
-import type { JobRow } from "../../stores/evals/experiment-jobs.ts";
-import { assignRuns, endRows, makeRows, openRows, ranRows, resetRows } from "../../stores/evals/experiment-rows.ts";
-import type { OpenRow, RowEnd } from "../../stores/evals/experiment-rows.ts";
+import { findJob, noteJob, type JobRow } from "../../stores/evals/experiment-jobs.ts";
+import {
+  assignRuns,
+  endRows,
+  makeRows,
+  openRows,
+  ranRows,
+  resetRows,
+  type OpenRow,
+  type RowEnd,
+} from "../../stores/evals/experiment-rows.ts";
 import {
   addCost,
   findExperiment,
   moveExperiment,
   noteProgress,
   claimProgressUpdate,
+  type ExperimentRow,
 } from "../../stores/evals/experiments.ts";
-import type { ExperimentRow } from "../../stores/evals/experiments.ts";
-import { batchRunInput, insertBatchRuns, prepareBatchRun } from "../runs/batch-runs.ts";
-import type { NewBatchRun } from "../runs/batch-runs.ts";
+import { batchRunInput, insertBatchRuns, prepareBatchRun, type NewBatchRun } from "../runs/batch-runs.ts";
 import type { RunLimits } from "../runs/create-run.ts";
 import { endOf, isOpen, stateOf } from "./end-experiment.ts";
 import { statusOf } from "./experiment-status.ts";

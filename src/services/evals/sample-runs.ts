@@ -1,11 +1,16 @@
-import { hasLabels, isEligible, isInEnvironment, isSampled } from "../../domain/evals/monitor.ts";
-import type { EndedRun } from "../../domain/evals/monitor.ts";
-import { isTerminal } from "../../domain/runs/run.ts";
-import type { RunState } from "../../domain/runs/run.ts";
+import { hasLabels, isEligible, isInEnvironment, isSampled, type EndedRun } from "../../domain/evals/monitor.ts";
+import { isTerminal, type RunState } from "../../domain/runs/run.ts";
 import type { DomainEvent } from "../../domain/webhooks/events.ts";
 import type { Db } from "../../stores/db.ts";
-import { countHours, enabledMonitors, labelsOf, takeRuns } from "../../stores/evals/monitor-runs.ts";
-import type { HourCount, SamplingMonitor, TakenRun } from "../../stores/evals/monitor-runs.ts";
+import {
+  countHours,
+  enabledMonitors,
+  labelsOf,
+  takeRuns,
+  type HourCount,
+  type SamplingMonitor,
+  type TakenRun,
+} from "../../stores/evals/monitor-runs.ts";
 
 /**
  * Stores which finished runs monitors sample, in the transaction that relays their events; scoring happens later. For

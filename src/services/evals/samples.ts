@@ -1,13 +1,10 @@
 import type { EvalSample, NodeDetail, Passage, SampleDetail } from "../../domain/evals/evaluators/kind.ts";
-import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
-import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import { sampleNodes, sampleRuns } from "../../stores/evals/samples.ts";
-import type { RecordedNode } from "../../stores/evals/samples.ts";
+import { isObject, jsonLength, type Json, type JsonObject, type StoredValue } from "../../domain/json.ts";
+import { BlobNotFound, loadValue, type BlobStore } from "../../platform/blobs/blobs.ts";
+import { sampleNodes, sampleRuns, type RecordedNode } from "../../stores/evals/samples.ts";
 import type { Parts } from "../parts.ts";
 import type { Citation } from "../../domain/knowledge/citations.ts";
 import type { KnowledgeResult } from "../../domain/knowledge/query.ts";
-import { isObject, jsonLength } from "../../domain/json.ts";
 
 export type SampleDeps = Parts<"db" | "blobs">;
 

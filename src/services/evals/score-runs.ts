@@ -1,15 +1,11 @@
 import { uuidv7 } from "uuidv7";
 import { numberOf } from "../../domain/evals/score-result.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
-import type { PinnedEvaluator } from "../../stores/evals/evaluators.ts";
+import { pinnedEvaluators, type PinnedEvaluator } from "../../stores/evals/evaluators.ts";
 import { addCost } from "../../stores/evals/experiments.ts";
-import { insertScores, scoredBefore } from "../../stores/evals/scores.ts";
-import type { NewScore } from "../../stores/evals/scores.ts";
-import { samplesOf } from "./samples.ts";
-import type { SampleDeps } from "./samples.ts";
-import { readsWholeSample } from "./scorer.ts";
-import type { Scorer } from "./scorer.ts";
+import { insertScores, scoredBefore, type NewScore } from "../../stores/evals/scores.ts";
+import { samplesOf, type SampleDeps } from "./samples.ts";
+import { readsWholeSample, type Scorer } from "./scorer.ts";
 
 export interface ScoreRunsDeps extends SampleDeps {
   readonly scorer: Scorer;

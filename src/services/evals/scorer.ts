@@ -1,10 +1,14 @@
 import { randomBytes } from "node:crypto";
-import type { EvalSample } from "../../domain/evals/evaluators/kind.ts";
-import { EvaluatorError, requireOutput, textOf } from "../../domain/evals/evaluators/kind.ts";
-import { failureOf, isLocal, partsOf, subjectOf } from "../../domain/evals/evaluator.ts";
-import { numberOf, requireFinding, resultOf } from "../../domain/evals/score-result.ts";
-import type { EvaluatorDefinition, Outcome } from "../../domain/evals/evaluator.ts";
-import type { ScoreResult } from "../../domain/evals/score-result.ts";
+import { EvaluatorError, requireOutput, textOf, type EvalSample } from "../../domain/evals/evaluators/kind.ts";
+import {
+  failureOf,
+  isLocal,
+  partsOf,
+  subjectOf,
+  type EvaluatorDefinition,
+  type Outcome,
+} from "../../domain/evals/evaluator.ts";
+import { numberOf, requireFinding, resultOf, type ScoreResult } from "../../domain/evals/score-result.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import type { Scope } from "../../domain/flow/scope.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
@@ -14,8 +18,7 @@ import { SealBroken } from "../../platform/secrets/seal.ts";
 import { secretContext } from "../../stores/secrets/sealed.ts";
 import type { EmbedderSource } from "../knowledge/deps.ts";
 import { scoreByCode, scoreByWebhook, similarities, tellable } from "./external.ts";
-import { NotJudged, addedUp, judge } from "./judge.ts";
-import type { JudgeModel } from "./judge.ts";
+import { NotJudged, addedUp, judge, type JudgeModel } from "./judge.ts";
 import type { Parts } from "../parts.ts";
 
 export interface ScorerDeps extends Parts<"guardedFetch" | "secrets" | "version" | "evaluation"> {

@@ -1,16 +1,18 @@
 import { uuidv7 } from "uuidv7";
-import { isBelow, nextAlert } from "../../domain/evals/alert.ts";
-import type { AlertCondition, AlertState, Observation } from "../../domain/evals/alert.ts";
+import {
+  isBelow,
+  nextAlert,
+  type AlertCondition,
+  type AlertState,
+  type Observation,
+} from "../../domain/evals/alert.ts";
 import type { WatchInput } from "../../domain/evals/monitor.ts";
 import type { Db } from "../../stores/db.ts";
 import { insertEvent } from "../../stores/outbox.ts";
 import { beginScoring, endScoring } from "../../stores/evals/monitor-runs.ts";
-import { blamedRuns, summariseWindows } from "../../stores/evals/monitor-stats.ts";
-import type { Blame, WindowSummary } from "../../stores/evals/monitor-stats.ts";
-import { findMonitor, lockMonitor, noteAlert, noteMonitorError } from "../../stores/evals/monitors.ts";
-import type { MonitorRow } from "../../stores/evals/monitors.ts";
-import { scoreRuns } from "./score-runs.ts";
-import type { ScoreRunsDeps } from "./score-runs.ts";
+import { blamedRuns, summariseWindows, type Blame, type WindowSummary } from "../../stores/evals/monitor-stats.ts";
+import { findMonitor, lockMonitor, noteAlert, noteMonitorError, type MonitorRow } from "../../stores/evals/monitors.ts";
+import { scoreRuns, type ScoreRunsDeps } from "./score-runs.ts";
 
 /** Runs that are scored together. */
 const BATCH = 50;

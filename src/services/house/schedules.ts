@@ -1,6 +1,5 @@
 import type { Config } from "../../config.ts";
-import { ROUNDS } from "../../domain/house.ts";
-import type { HouseInput, Round } from "../../domain/house.ts";
+import { ROUNDS, type HouseInput, type Round } from "../../domain/house.ts";
 import { LOWEST_ID } from "../../stores/keyset.ts";
 import { houseSchedules as prefixOf, taskQueues } from "../../temporal/ids.ts";
 import type { Schedule } from "../../temporal/schedules.ts";

@@ -7,8 +7,8 @@ import {
   listMissingVectors,
   markHnsw,
   withBuildLock,
+  type HnswCandidate,
 } from "../../stores/knowledge/hnsw.ts";
-import type { HnswCandidate } from "../../stores/knowledge/hnsw.ts";
 import { toNumbers } from "./index-resource.ts";
 
 /** Number of chunks from which an index is searched by HNSW. Below it, an exact comparison is as fast. */

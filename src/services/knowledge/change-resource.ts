@@ -3,8 +3,7 @@ import { readMetadata } from "../../domain/knowledge/metadata.ts";
 import type { Database } from "../../stores/db.ts";
 import { lockResource, updateMetadata } from "../../stores/knowledge/resource-ingest.ts";
 import { holdMetadataSchema } from "../../stores/knowledge/resource-metadata.ts";
-import { findResource } from "../../stores/knowledge/resources.ts";
-import type { ResourceRow } from "../../stores/knowledge/resources.ts";
+import { findResource, type ResourceRow } from "../../stores/knowledge/resources.ts";
 import { changeLocked } from "../change.ts";
 import type { RowAudit } from "../audit/audit.ts";
 

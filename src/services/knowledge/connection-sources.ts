@@ -1,8 +1,7 @@
 import { invalid, Problem } from "../../domain/errors.ts";
 import { bucketSourceProblem } from "../../domain/knowledge/bucket-source.ts";
 import type { Db } from "../../stores/db.ts";
-import { basesOfConnection } from "../../stores/knowledge/knowledge-bases.ts";
-import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
+import { basesOfConnection, type KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
 import { holdConnection } from "../providers/hold-connections.ts";
 
 /** Most knowledge bases that the 409 lists. */

@@ -5,8 +5,7 @@ import { encodeHalves, decodeHalves } from "../../domain/knowledge/halves.ts";
 import type { NewChunk } from "../../domain/knowledge/knowledge-base.ts";
 import type { TextConfiguration } from "../../domain/knowledge/languages.ts";
 import { detectLanguage } from "../../platform/detect-language.ts";
-import { EmbeddingError } from "../../platform/embeddings/types.ts";
-import type { Embedder } from "../../platform/embeddings/types.ts";
+import { EmbeddingError, type Embedder } from "../../platform/embeddings/types.ts";
 import {
   findEmbeddings,
   insertChunks,
@@ -16,11 +15,11 @@ import {
   markResourceIndexed,
   publishRevision,
   reserveChunkNumbers,
+  type ChunkOwner,
+  type ChunkRow,
 } from "../../stores/knowledge/chunks.ts";
-import type { ChunkOwner, ChunkRow } from "../../stores/knowledge/chunks.ts";
 import { insertVectors } from "../../stores/knowledge/hnsw.ts";
-import { settleDimensions } from "../../stores/knowledge/indexes.ts";
-import type { IndexRow } from "../../stores/knowledge/indexes.ts";
+import { settleDimensions, type IndexRow } from "../../stores/knowledge/indexes.ts";
 import { removeDeadChunks } from "../../stores/knowledge/remove-chunks.ts";
 import type { Db } from "../../stores/db.ts";
 import type { IndexDeps } from "./deps.ts";

@@ -15,8 +15,7 @@ import {
   updateMetadata,
 } from "../../stores/knowledge/resource-ingest.ts";
 import { holdMetadataSchema } from "../../stores/knowledge/resource-metadata.ts";
-import { findResource, insertResource, replaceResource } from "../../stores/knowledge/resources.ts";
-import type { NewResource } from "../../stores/knowledge/resources.ts";
+import { findResource, insertResource, replaceResource, type NewResource } from "../../stores/knowledge/resources.ts";
 import { wantStarts } from "../../stores/starts/workflow-starts.ts";
 import { storageOf } from "../accounts/quotas.ts";
 import { discardBlob } from "../documents/discard-documents.ts";

@@ -1,10 +1,16 @@
-import { invalid, notFound, required, ValidationProblem } from "../../domain/errors.ts";
-import { indexingParamsSchema } from "../../domain/knowledge/knowledge-base.ts";
-import type { IndexingParams, IndexingParamsInput } from "../../domain/knowledge/knowledge-base.ts";
-import { metadataSchemaSchema, convertMetadataValue } from "../../domain/knowledge/metadata.ts";
-import type { MetadataSchema, MetadataValue } from "../../domain/knowledge/metadata.ts";
-import { patched } from "../../domain/patch.ts";
-import type { Patch } from "../../domain/patch.ts";
+import { invalid, notFound, required, ValidationProblem, type ValidationIssue } from "../../domain/errors.ts";
+import {
+  indexingParamsSchema,
+  type IndexingParams,
+  type IndexingParamsInput,
+} from "../../domain/knowledge/knowledge-base.ts";
+import {
+  metadataSchemaSchema,
+  convertMetadataValue,
+  type MetadataSchema,
+  type MetadataValue,
+} from "../../domain/knowledge/metadata.ts";
+import { patched, type Patch } from "../../domain/patch.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { insertIndex, listIndexes, retireActiveIndex } from "../../stores/knowledge/indexes.ts";
 import {
@@ -12,18 +18,14 @@ import {
   insertKnowledgeBase,
   lockKnowledgeBase,
   updateKnowledgeBase,
-} from "../../stores/knowledge/knowledge-bases.ts";
-import type {
-  KnowledgeBaseChange,
-  KnowledgeBaseRow,
-  NewKnowledgeBase,
+  type KnowledgeBaseChange,
+  type KnowledgeBaseRow,
+  type NewKnowledgeBase,
 } from "../../stores/knowledge/knowledge-bases.ts";
 import { changeChecked } from "../change.ts";
 import { requireConnectionSources } from "./connection-sources.ts";
 import type { Knowledge } from "./open-knowledge.ts";
-import { recordCreated } from "../audit/audit.ts";
-import type { RowAudit } from "../audit/audit.ts";
-import type { ValidationIssue } from "../../domain/errors.ts";
+import { recordCreated, type RowAudit } from "../audit/audit.ts";
 import { pageWithFields, setMetadata } from "../../stores/knowledge/resource-metadata.ts";
 
 const KNOWLEDGE_BASE = "knowledge base";

@@ -4,12 +4,16 @@ import type { QueryStrategy } from "../../domain/knowledge/query.ts";
 import type { SearchTerms } from "../../domain/knowledge/search-terms.ts";
 import { FUSED_DEPTH } from "../../domain/knowledge/fuse.ts";
 import { searchKeywords } from "../../stores/knowledge/search-keywords.ts";
-import { restrictChunks } from "../../stores/knowledge/search-limits.ts";
-import type { SearchLimits } from "../../stores/knowledge/search-limits.ts";
+import { restrictChunks, type SearchLimits } from "../../stores/knowledge/search-limits.ts";
 import { searchAmong, searchNearest } from "../../stores/knowledge/search-vectors.ts";
-import { readResourcesOf } from "../../stores/knowledge/search.ts";
+import {
+  readResourcesOf,
+  type Hit,
+  type KeywordHit,
+  type Matched,
+  type QueryTerm,
+} from "../../stores/knowledge/search.ts";
 import { prefixQuery } from "../../stores/knowledge/text-search.ts";
-import type { Hit, KeywordHit, Matched, QueryTerm } from "../../stores/knowledge/search.ts";
 import type { Search } from "./deps.ts";
 import type { Lexer } from "./lexer.ts";
 import type { PlainTerm } from "./posting-cache.ts";

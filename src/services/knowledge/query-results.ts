@@ -4,12 +4,10 @@ import { fuseRankings, fuseScores } from "../../domain/knowledge/fuse.ts";
 import type { KnowledgeQuery, KnowledgeResult, Neighbor, QueryStrategy } from "../../domain/knowledge/query.ts";
 import { EmbeddingError } from "../../platform/embeddings/types.ts";
 import type { Db } from "../../stores/db.ts";
-import { readChunks, readPositions } from "../../stores/knowledge/search.ts";
-import type { FoundChunk, Hit } from "../../stores/knowledge/search.ts";
+import { readChunks, readPositions, type FoundChunk, type Hit } from "../../stores/knowledge/search.ts";
 import type { QueryDeps, Search } from "./deps.ts";
 import { findHighlights } from "./highlights.ts";
-import { limitResources } from "./query-rankings.ts";
-import type { Rankings, ResourceLimit } from "./query-rankings.ts";
+import { limitResources, type Rankings, type ResourceLimit } from "./query-rankings.ts";
 
 /** Most results that a reranker reads. */
 const RERANKED = 50;

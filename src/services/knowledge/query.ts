@@ -1,19 +1,14 @@
 import { invalid, ValidationProblem } from "../../domain/errors.ts";
 import { dataloaderFields } from "../../domain/knowledge/document-metadata.ts";
-import { resolveFilter } from "../../domain/knowledge/filter.ts";
-import type { FilterSchemas, ResolvedFilter } from "../../domain/knowledge/filter.ts";
+import { resolveFilter, type FilterSchemas, type ResolvedFilter } from "../../domain/knowledge/filter.ts";
 import { KEYWORD_WEIGHT } from "../../domain/knowledge/fuse.ts";
 import type { KnowledgeAnswer, KnowledgeQuery, KnowledgeResult, QueryStrategy } from "../../domain/knowledge/query.ts";
-import { parseSearch } from "../../domain/knowledge/search-terms.ts";
-import type { SearchTerms } from "../../domain/knowledge/search-terms.ts";
-import type { Embedder } from "../../platform/embeddings/types.ts";
-import { EmbeddingError } from "../../platform/embeddings/types.ts";
+import { parseSearch, type SearchTerms } from "../../domain/knowledge/search-terms.ts";
+import { EmbeddingError, type Embedder } from "../../platform/embeddings/types.ts";
 import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
-import { countMatched, findActiveIndex } from "../../stores/knowledge/search.ts";
-import type { SearchedIndex } from "../../stores/knowledge/search.ts";
+import { countMatched, findActiveIndex, type SearchedIndex } from "../../stores/knowledge/search.ts";
 import type { QueryDeps, Search } from "./deps.ts";
-import { rank } from "./query-rankings.ts";
-import type { ResourceLimit } from "./query-rankings.ts";
+import { rank, type ResourceLimit } from "./query-rankings.ts";
 import { candidatesRead, choose, combine, present, readCandidates, rerank, upstreamFailed } from "./query-results.ts";
 
 /** The parts of a knowledge base that a query needs. */

@@ -13,18 +13,20 @@ import {
 } from "../../stores/knowledge/remove-chunks.ts";
 import { dropHnsw } from "../../stores/knowledge/hnsw.ts";
 import { retireIndexes } from "../../stores/knowledge/indexes.ts";
-import { lockKnowledgeBase, markKnowledgeBaseDeleted } from "../../stores/knowledge/knowledge-bases.ts";
-import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
-import { recordDeleted } from "../audit/audit.ts";
-import type { RowAudit } from "../audit/audit.ts";
+import {
+  lockKnowledgeBase,
+  markKnowledgeBaseDeleted,
+  type KnowledgeBaseRow,
+} from "../../stores/knowledge/knowledge-bases.ts";
+import { recordDeleted, type RowAudit } from "../audit/audit.ts";
 import { lockResource } from "../../stores/knowledge/resource-ingest.ts";
 import {
   findResource,
   listDeletedResources,
   markResourceDeleted,
   removeResource,
+  type ResourceRow,
 } from "../../stores/knowledge/resources.ts";
-import type { ResourceRow } from "../../stores/knowledge/resources.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
 import { findActiveSync } from "../../stores/knowledge/syncs.ts";
 import { recordSyncEnd } from "./sync.ts";

@@ -5,13 +5,12 @@ import {
   listWantedSchedules,
   markScheduleApplied,
   markScheduleRefused,
+  type KnowledgeBaseRow,
 } from "../../stores/knowledge/knowledge-bases.ts";
 import { SYNC_SCHEDULES, scheduledSyncWorkflowId, syncScheduleId, taskQueues } from "../../temporal/ids.ts";
 import type { Schedule } from "../../temporal/schedules.ts";
-import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
 import type { ScheduleKind } from "../schedules/apply.ts";
-import { outlookOfSchedule } from "../schedules/outlook.ts";
-import type { Outlook, OutlookDeps } from "../schedules/outlook.ts";
+import { outlookOfSchedule, type Outlook, type OutlookDeps } from "../schedules/outlook.ts";
 
 type Settings = Pick<Config, "MILLRACE_TASK_QUEUE">;
 

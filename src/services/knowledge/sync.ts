@@ -1,12 +1,17 @@
 import { Problem, notFound, required } from "../../domain/errors.ts";
-import { syncEvent } from "../../domain/knowledge/sync.ts";
-import type { SyncError, SyncInput } from "../../domain/knowledge/sync.ts";
+import { syncEvent, type SyncError, type SyncInput } from "../../domain/knowledge/sync.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { listIndexes, retireIndex } from "../../stores/knowledge/indexes.ts";
 import { lockKnowledgeBase } from "../../stores/knowledge/knowledge-bases.ts";
 import { insertEvent } from "../../stores/outbox.ts";
-import { endSync, findActiveSync, findSync, insertSync, requestSyncCancel } from "../../stores/knowledge/syncs.ts";
-import type { SyncRow } from "../../stores/knowledge/syncs.ts";
+import {
+  endSync,
+  findActiveSync,
+  findSync,
+  insertSync,
+  requestSyncCancel,
+  type SyncRow,
+} from "../../stores/knowledge/syncs.ts";
 import { wantStarts } from "../../stores/starts/workflow-starts.ts";
 import type { Starts } from "../../temporal/starts.ts";
 

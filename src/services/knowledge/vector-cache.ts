@@ -1,7 +1,12 @@
 import { LRUCache } from "lru-cache";
 import { decodeHalves } from "../../domain/knowledge/halves.ts";
-import { allocateVectors, numbersOf, strideOf } from "../../platform/vectors/nearest.ts";
-import type { NearestSearch, VectorMemory } from "../../platform/vectors/nearest.ts";
+import {
+  allocateVectors,
+  numbersOf,
+  strideOf,
+  type NearestSearch,
+  type VectorMemory,
+} from "../../platform/vectors/nearest.ts";
 import type { Database } from "../../stores/db.ts";
 import { listLiveChunks } from "../../stores/knowledge/search-limits.ts";
 import { readVectors } from "../../stores/knowledge/search-vectors.ts";

@@ -1,22 +1,19 @@
 import { uuidv7 } from "uuidv7";
 import type { ModelChoice } from "../../domain/models/choose.ts";
 import type { ChatAnswer, ChatRequest, Recording } from "../../domain/models/chat.ts";
-import { costOf } from "../../domain/models/prices.ts";
-import type { PriceTable } from "../../domain/models/prices.ts";
+import { costOf, type PriceTable } from "../../domain/models/prices.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import { redactSecrets } from "../../platform/logging/redaction.ts";
 import { ChatError, streamChat } from "../../platform/models/stream-chat.ts";
 import { transcribe } from "../../platform/models/transcribe.ts";
 import type { Database } from "../../stores/db.ts";
-import type { ModelCallRow } from "../../stores/models/model-calls.ts";
-import { hasModelCall } from "../../stores/models/model-calls.ts";
+import { hasModelCall, type ModelCallRow } from "../../stores/models/model-calls.ts";
 import { deleteReservationsOf, spendingLimits } from "../../stores/models/spending.ts";
 import { asChat } from "./chat-span.ts";
 import { recountUsage } from "../runs/require-run.ts";
 import type { ModelResolver, ResolvedModel } from "./resolve-model.ts";
-import { createSpending } from "./spending.ts";
-import type { AdmittedCall, KeepAnswer } from "./spending.ts";
+import { createSpending, type AdmittedCall, type KeepAnswer } from "./spending.ts";
 
 /** A call of a model, and the account that pays for it. */
 export interface ModelCall extends Pick<

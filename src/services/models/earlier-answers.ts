@@ -1,14 +1,11 @@
-import { RECORDED_CHARS } from "../../domain/json.ts";
-import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
-import { isToolPath } from "../../domain/models/agent.ts";
-import type { ReusedAnswer } from "../../domain/models/agent.ts";
+import { RECORDED_CHARS, type Json, type JsonObject, type StoredValue } from "../../domain/json.ts";
+import { isToolPath, type ReusedAnswer } from "../../domain/models/agent.ts";
 import { statusIn } from "../../domain/runs/failure.ts";
 import type { NodeReport } from "../../domain/runs/run-report.ts";
 import { createInlineBudget, storeReference } from "../../platform/blobs/blobs.ts";
 import type { Db } from "../../stores/db.ts";
 import { findStepAnswer, keepStepAnswer } from "../../stores/models/agent-steps.ts";
-import { getNodeRun } from "../runs/require-run.ts";
-import type { NodeRunRow } from "../runs/require-run.ts";
+import { getNodeRun, type NodeRunRow } from "../runs/require-run.ts";
 import type { Parts } from "../parts.ts";
 
 type ReuseDeps = Parts<"db" | "blobs">;

@@ -2,8 +2,7 @@ import type { Config } from "../../config.ts";
 import type { FlowModel } from "../../domain/flow/references.ts";
 import type { FlowProblem } from "../../domain/flow/validate/problems.ts";
 import { chooseModel, MODEL_WAY_OUT } from "../../domain/models/choose.ts";
-import { PRICE_WAY_OUT, priceOf } from "../../domain/models/prices.ts";
-import type { PriceTable } from "../../domain/models/prices.ts";
+import { PRICE_WAY_OUT, priceOf, type PriceTable } from "../../domain/models/prices.ts";
 import type { Db } from "../../stores/db.ts";
 import { getSettings } from "../../stores/models/settings.ts";
 

@@ -1,8 +1,7 @@
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import { createOwnFetch } from "../../platform/fetch/own-fetch.ts";
 import type { ConnectionResolver } from "../providers/resolve-connection.ts";
-import { createModelCaller } from "./call-model.ts";
-import type { ModelCaller } from "./call-model.ts";
+import { createModelCaller, type ModelCaller } from "./call-model.ts";
 import { readPrices } from "./read-prices.ts";
 import { createModelResolver } from "./resolve-model.ts";
 import type { Parts } from "../parts.ts";

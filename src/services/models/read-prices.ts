@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { MODEL_PRICES } from "../../domain/models/prices.ts";
-import type { PriceTable } from "../../domain/models/prices.ts";
+import { MODEL_PRICES, type PriceTable } from "../../domain/models/prices.ts";
 
 const price = z.number().min(0);
 const pricesFile = z.record(

@@ -1,5 +1,4 @@
-import { chooseModel, MODEL_WAY_OUT } from "../../domain/models/choose.ts";
-import type { ModelChoice } from "../../domain/models/choose.ts";
+import { chooseModel, MODEL_WAY_OUT, type ModelChoice } from "../../domain/models/choose.ts";
 import type { Config } from "../../config.ts";
 import { textOf } from "../../domain/providers/connection.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";

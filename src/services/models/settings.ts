@@ -1,9 +1,7 @@
 import { invalid } from "../../domain/errors.ts";
 import type { Database } from "../../stores/db.ts";
-import { lockSettings, updateSettings } from "../../stores/models/settings.ts";
-import type { OrganisationSettings } from "../../stores/models/settings.ts";
-import { changeLocked } from "../change.ts";
-import type { Given } from "../change.ts";
+import { lockSettings, updateSettings, type OrganisationSettings } from "../../stores/models/settings.ts";
+import { changeLocked, type Given } from "../change.ts";
 import { requireConnection } from "../providers/connections.ts";
 import type { RowAudit } from "../audit/audit.ts";
 

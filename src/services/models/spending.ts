@@ -1,13 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { uuidv7 } from "uuidv7";
-import { admitCost } from "../../domain/accounts/quotas.ts";
-import type { Spending } from "../../domain/accounts/quotas.ts";
+import { admitCost, type Spending } from "../../domain/accounts/quotas.ts";
 import { PRICE_WAY_OUT } from "../../domain/models/prices.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
-import { isConnectionError } from "../../stores/db.ts";
-import type { Database, Db } from "../../stores/db.ts";
-import { insertModelCall } from "../../stores/models/model-calls.ts";
-import type { ModelCallRow } from "../../stores/models/model-calls.ts";
+import { isConnectionError, type Database, type Db } from "../../stores/db.ts";
+import { insertModelCall, type ModelCallRow } from "../../stores/models/model-calls.ts";
 import { whileDatabaseIsAway } from "../../stores/patience.ts";
 import { addToMonth, countMonth, holdMonths, lockMonth } from "../../stores/quotas/quotas.ts";
 import {
@@ -17,8 +14,8 @@ import {
   insertReservation,
   lockCosts,
   spendingLimits,
+  type SpendingLimits,
 } from "../../stores/models/spending.ts";
-import type { SpendingLimits } from "../../stores/models/spending.ts";
 
 /** How long a reservation remains after its process last extended it. */
 const RESERVED_SECONDS = 300;

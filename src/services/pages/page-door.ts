@@ -6,13 +6,10 @@ import { Problem, notFound } from "../../domain/errors.ts";
 import { VISITOR_DAYS, pageStatus } from "../../domain/pages/page.ts";
 import { matchPassword } from "../../platform/secrets/crypto.ts";
 import type { Database } from "../../stores/db.ts";
-import { findPageByToken } from "../../stores/pages/pages.ts";
-import type { PageRow } from "../../stores/pages/pages.ts";
-import { findVisitor, insertVisitor, touchVisitor } from "../../stores/pages/visitors.ts";
-import type { VisitorRow } from "../../stores/pages/visitors.ts";
+import { findPageByToken, type PageRow } from "../../stores/pages/pages.ts";
+import { findVisitor, insertVisitor, touchVisitor, type VisitorRow } from "../../stores/pages/visitors.ts";
 import type { PasswordQueue } from "../accounts/password-queue.ts";
-import { createRateLimiter } from "../rate-limiter.ts";
-import type { RateLimiter } from "../rate-limiter.ts";
+import { createRateLimiter, type RateLimiter } from "../rate-limiter.ts";
 
 const SECRET_BYTES = 32;
 const TOKEN = /^[\w-]{43}$/;

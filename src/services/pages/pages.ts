@@ -1,22 +1,18 @@
 import { LRUCache } from "lru-cache";
 import { Problem, conflict, invalid, notFound, required } from "../../domain/errors.ts";
-import { describeFlow } from "../../domain/flow/io/io-schema.ts";
-import type { FlowIo } from "../../domain/flow/io/io-schema.ts";
+import { describeFlow, type FlowIo } from "../../domain/flow/io/io-schema.ts";
 import { chatEnds } from "../../domain/pages/chat-ends.ts";
 import type { PageKind } from "../../domain/pages/page.ts";
-import { unlessBroken } from "../../platform/secrets/seal.ts";
-import type { SecretBox } from "../../platform/secrets/seal.ts";
+import { unlessBroken, type SecretBox } from "../../platform/secrets/seal.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import * as pages from "../../stores/pages/pages.ts";
 import type { PageFields, PageRow } from "../../stores/pages/pages.ts";
 import { findFlowVersion } from "../../stores/projects/flow-versions.ts";
-import { recordCreated, recordDeleted } from "../audit/audit.ts";
-import type { RowAudit } from "../audit/audit.ts";
+import { recordCreated, recordDeleted, type RowAudit } from "../audit/audit.ts";
 import { changeChecked } from "../change.ts";
 import type { DeployedFlow, FlowCache } from "../projects/flow-cache.ts";
 import { existsProject } from "../projects/projects.ts";
-import { newPageToken } from "./page-door.ts";
-import type { PageDoor } from "./page-door.ts";
+import { newPageToken, type PageDoor } from "./page-door.ts";
 import type { Parts } from "../parts.ts";
 
 /** Most pages of a project that are not revoked. */

@@ -12,8 +12,7 @@ import {
   touchVisitorConversation,
 } from "../../stores/pages/visitor-conversations.ts";
 import type { VisitorRow } from "../../stores/pages/visitors.ts";
-import { getRun } from "../../stores/runs/runs.ts";
-import type { RunRow } from "../../stores/runs/runs.ts";
+import { getRun, type RunRow } from "../../stores/runs/runs.ts";
 import { flowForVisitor } from "./pages.ts";
 import { requireInputs } from "../runs/run-inputs.ts";
 import type { RunService } from "../runs/run-service.ts";

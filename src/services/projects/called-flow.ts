@@ -1,10 +1,8 @@
-import { describeFlow } from "../../domain/flow/io/io-schema.ts";
-import type { FlowIo } from "../../domain/flow/io/io-schema.ts";
+import { describeFlow, type FlowIo } from "../../domain/flow/io/io-schema.ts";
 import type { CalledFlow } from "../../domain/flow/nodes/called-flow.ts";
 import type { Db } from "../../stores/db.ts";
 import { findCalledVersions } from "../../stores/projects/flow-versions.ts";
-import { findProject } from "../../stores/projects/projects.ts";
-import type { Project } from "../../stores/projects/projects.ts";
+import { findProject, type Project } from "../../stores/projects/projects.ts";
 import { definitionsIn } from "../../stores/projects/published-flows.ts";
 
 type Limits = { readonly max_input_bytes: number };

@@ -1,14 +1,11 @@
-import { compareVersions } from "../../domain/flow/compare-versions.ts";
-import type { ComparedFlow, Differences } from "../../domain/flow/compare-versions.ts";
+import { compareVersions, type ComparedFlow, type Differences } from "../../domain/flow/compare-versions.ts";
 import { describeFlow } from "../../domain/flow/io/io-schema.ts";
 import { flowReferences } from "../../domain/flow/references.ts";
 import type { Bindings } from "../../domain/projects/environments.ts";
 import type { Db } from "../../stores/db.ts";
-import { measuredVersions } from "../evals/compare-experiments.ts";
-import type { Measured } from "../evals/compare-experiments.ts";
+import { measuredVersions, type Measured } from "../evals/compare-experiments.ts";
 import type { Environment } from "../../stores/projects/environments.ts";
-import { findFlowVersion } from "../../stores/projects/flow-versions.ts";
-import type { FlowVersion } from "../../stores/projects/flow-versions.ts";
+import { findFlowVersion, type FlowVersion } from "../../stores/projects/flow-versions.ts";
 
 /** A connection of the flow that would be replaced differently; null if the flow does not use it. */
 interface ConnectionChange {

@@ -1,9 +1,12 @@
 import { Problem, required } from "../../domain/errors.ts";
 import { deleteDraftSteps } from "../../stores/projects/drafts.ts";
-import { deleteProject as hideProject, findProject, lockProjectToDelete } from "../../stores/projects/projects.ts";
-import type { Project } from "../../stores/projects/projects.ts";
-import { recordDeleted } from "../audit/audit.ts";
-import type { RowAudit } from "../audit/audit.ts";
+import {
+  deleteProject as hideProject,
+  findProject,
+  lockProjectToDelete,
+  type Project,
+} from "../../stores/projects/projects.ts";
+import { recordDeleted, type RowAudit } from "../audit/audit.ts";
 import { deleteMonitorsOf } from "../evals/monitors.ts";
 import type { RunControlDeps } from "../runs/answer-pause.ts";
 import { forgetProject } from "../models/memory.ts";

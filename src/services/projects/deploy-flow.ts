@@ -1,12 +1,10 @@
 import type { Config } from "../../config.ts";
 import { keptRights } from "../../domain/accounts/kept-rights.ts";
-import { runnableProjects } from "../../domain/accounts/principal.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
+import { runnableProjects, type Principal } from "../../domain/accounts/principal.ts";
 import { ValidationProblem, required } from "../../domain/errors.ts";
 import { contentHash } from "../../domain/flow/definition/content-hash.ts";
 import type { FlowDefinition } from "../../domain/flow/definition/definition.ts";
-import { DEFAULT_FLOW_LIMITS, MAX_SUBFLOW_DEPTH } from "../../domain/flow/definition/limits.ts";
-import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
+import { DEFAULT_FLOW_LIMITS, MAX_SUBFLOW_DEPTH, type FlowLimits } from "../../domain/flow/definition/limits.ts";
 import type { FlowProblem } from "../../domain/flow/validate/problems.ts";
 import { PRODUCTION } from "../../domain/projects/environments.ts";
 import { flowAsks, flowReferences } from "../../domain/flow/references.ts";
@@ -19,8 +17,8 @@ import {
   insertFlowVersion,
   keepVersionRights,
   redrawVersion,
+  type FlowVersionHead,
 } from "../../stores/projects/flow-versions.ts";
-import type { FlowVersionHead } from "../../stores/projects/flow-versions.ts";
 import { lockProject, takeNextVersion } from "../../stores/projects/projects.ts";
 import { actionProblems, assigneeProblems } from "./action-problems.ts";
 import { promote } from "./promote.ts";

@@ -1,10 +1,12 @@
 import type { CalledFlow } from "../../domain/flow/nodes/called-flow.ts";
 import { Problem, noSuchVersion, invalid, required } from "../../domain/errors.ts";
-import { DEFAULT_ENVIRONMENTS, PRODUCTION } from "../../domain/projects/environments.ts";
-import type { RunEnvironment } from "../../domain/projects/environments.ts";
-import type { EnvironmentPointer, ProjectInEnvironments } from "../../stores/projects/projects.ts";
+import { DEFAULT_ENVIRONMENTS, PRODUCTION, type RunEnvironment } from "../../domain/projects/environments.ts";
+import {
+  findProjectInEnvironments,
+  type EnvironmentPointer,
+  type ProjectInEnvironments,
+} from "../../stores/projects/projects.ts";
 import type { Db } from "../../stores/db.ts";
-import { findProjectInEnvironments } from "../../stores/projects/projects.ts";
 
 /** A version to run, and the environment whose connections it uses; null for an explicit version. */
 export interface VersionInEnvironment {

@@ -4,10 +4,8 @@ import type { Plan } from "../../domain/flow/plan/types.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import type { Database } from "../../stores/db.ts";
 import { wasPublished } from "../../stores/projects/flow-versions.ts";
-import { findProjectInEnvironments } from "../../stores/projects/projects.ts";
-import type { Project, ProjectInEnvironments } from "../../stores/projects/projects.ts";
-import { versionIn } from "./environment-pointers.ts";
-import type { VersionInEnvironment } from "./environment-pointers.ts";
+import { findProjectInEnvironments, type Project, type ProjectInEnvironments } from "../../stores/projects/projects.ts";
+import { versionIn, type VersionInEnvironment } from "./environment-pointers.ts";
 import type { PlanCache, VersionKey } from "./plans.ts";
 
 /**

@@ -2,8 +2,7 @@ import { notFound } from "../../domain/errors.ts";
 import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
 import { toMcpTool } from "../../domain/flow/io/io-formats.ts";
 import { describeFlow } from "../../domain/flow/io/io-schema.ts";
-import { flowOfTool, namedTools } from "../../domain/flow/io/tool-names.ts";
-import type { NamedFlow } from "../../domain/flow/io/tool-names.ts";
+import { flowOfTool, namedTools, type NamedFlow } from "../../domain/flow/io/tool-names.ts";
 import type { Database } from "../../stores/db.ts";
 import { definitionsIn, flowsIn } from "../../stores/projects/published-flows.ts";
 

@@ -1,13 +1,16 @@
 import { isWithin } from "../../domain/accounts/kept-rights.ts";
-import { visibleProjects } from "../../domain/accounts/principal.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
+import { visibleProjects, type Principal } from "../../domain/accounts/principal.ts";
 import { notFound, required } from "../../domain/errors.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { missingFlowVersions } from "../../stores/projects/flow-versions.ts";
-import { existingProjects, findProject, findProjectInEnvironments } from "../../stores/projects/projects.ts";
-import { projectOf } from "../../stores/projects/project-of.ts";
-import type { ProjectOwned } from "../../stores/projects/project-of.ts";
-import type { Project, ProjectInEnvironments } from "../../stores/projects/projects.ts";
+import {
+  existingProjects,
+  findProject,
+  findProjectInEnvironments,
+  type Project,
+  type ProjectInEnvironments,
+} from "../../stores/projects/projects.ts";
+import { projectOf, type ProjectOwned } from "../../stores/projects/project-of.ts";
 
 /** A project of the organisation; null if there is none, or it was deleted. */
 export function getProject(db: Database, orgId: string, projectId: string): Promise<Project | null> {

@@ -1,12 +1,17 @@
 import { uuidv7 } from "uuidv7";
-import { organisationRole, roleAllows } from "../../domain/accounts/principal.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
-import { Problem, conflict, ValidationProblem, invalid, noSuchVersion, required } from "../../domain/errors.ts";
-import type { ValidationIssue } from "../../domain/errors.ts";
+import { organisationRole, roleAllows, type Principal } from "../../domain/accounts/principal.ts";
+import {
+  Problem,
+  conflict,
+  ValidationProblem,
+  invalid,
+  noSuchVersion,
+  required,
+  type ValidationIssue,
+} from "../../domain/errors.ts";
 import { canonicalJson } from "../../domain/flow/definition/content-hash.ts";
 import { flowReferences } from "../../domain/flow/references.ts";
-import { MAX_ENVIRONMENTS, PRODUCTION } from "../../domain/projects/environments.ts";
-import type { Bindings } from "../../domain/projects/environments.ts";
+import { MAX_ENVIRONMENTS, PRODUCTION, type Bindings } from "../../domain/projects/environments.ts";
 import type { Db } from "../../stores/db.ts";
 import {
   findEarlierPromotion,
@@ -15,12 +20,12 @@ import {
   insertPromotion,
   keepEnvironments,
   listEnvironments,
+  type Environment,
+  type Promotion,
+  type PromotionKind,
 } from "../../stores/projects/environments.ts";
-import type { Environment, Promotion, PromotionKind } from "../../stores/projects/environments.ts";
-import { findFlowVersion } from "../../stores/projects/flow-versions.ts";
-import type { FlowVersion } from "../../stores/projects/flow-versions.ts";
-import { lockProject, publishVersion } from "../../stores/projects/projects.ts";
-import type { Project } from "../../stores/projects/projects.ts";
+import { findFlowVersion, type FlowVersion } from "../../stores/projects/flow-versions.ts";
+import { lockProject, publishVersion, type Project } from "../../stores/projects/projects.ts";
 import { missingConnections, whyNotInPlaceOf } from "../providers/hold-connections.ts";
 import { noSuchEnvironment } from "./environment-pointers.ts";
 import { requireReferences } from "./flow-references.ts";

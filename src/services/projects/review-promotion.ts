@@ -7,12 +7,11 @@ import {
   findReview,
   insertReview,
   personBehind,
+  type EnvironmentReview,
 } from "../../stores/projects/environment-reviews.ts";
-import type { EnvironmentReview } from "../../stores/projects/environment-reviews.ts";
 import { keepEnvironments } from "../../stores/projects/environments.ts";
 import { lockProject } from "../../stores/projects/projects.ts";
-import { checkedPromotion, promote, requireEnvironment } from "./promote.ts";
-import type { Promoted, WantedPromotion } from "./promote.ts";
+import { checkedPromotion, promote, requireEnvironment, type Promoted, type WantedPromotion } from "./promote.ts";
 
 /** Freezes a version with its connections for the decision of a second person. Throws as `promote`, and 409 if it is already proposed. */
 export async function proposePromotion(db: Db, reviewId: string, wanted: WantedPromotion): Promise<EnvironmentReview> {

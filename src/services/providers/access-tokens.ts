@@ -1,7 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { isObject } from "../../domain/json.ts";
-import { textOf } from "../../domain/providers/connection.ts";
-import type { Credential } from "../../domain/providers/connection.ts";
+import { textOf, type Credential } from "../../domain/providers/connection.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import type { GuardedFetch, GuardedResponse } from "../../platform/fetch/guarded-fetch.ts";

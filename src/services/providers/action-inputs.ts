@@ -1,5 +1,4 @@
-import { createFormCompiler } from "../../domain/flow/forms/form.ts";
-import type { CheckedForm, FormIssue } from "../../domain/flow/forms/form.ts";
+import { createFormCompiler, type CheckedForm, type FormIssue } from "../../domain/flow/forms/form.ts";
 import type { Json } from "../../domain/json.ts";
 import { withRoundedIntegers } from "../../domain/providers/read-texts.ts";
 import type { Action } from "../../domain/providers/action.ts";

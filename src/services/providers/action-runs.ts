@@ -3,8 +3,12 @@ import type { Json } from "../../domain/json.ts";
 import { MAX_ACTION_SECONDS } from "../../domain/providers/action-run.ts";
 import { storeValue } from "../../platform/blobs/blobs.ts";
 import type { Db } from "../../stores/db.ts";
-import { findActionRun, insertActionRun } from "../../stores/providers/action-runs.ts";
-import type { ActionRunRow, NewActionRun } from "../../stores/providers/action-runs.ts";
+import {
+  findActionRun,
+  insertActionRun,
+  type ActionRunRow,
+  type NewActionRun,
+} from "../../stores/providers/action-runs.ts";
 import { findConnection } from "../../stores/providers/connections.ts";
 import type { ProviderJobs } from "../../temporal/providers.ts";
 import type { CheckInputs } from "./action-inputs.ts";

@@ -10,8 +10,12 @@ import { findConnection, recordFinding } from "../../stores/providers/connection
 import { checkBuckets } from "./remote-buckets.ts";
 import { checkMail } from "./remote-mail.ts";
 import { checkRemoteSql } from "./remote-postgres.ts";
-import type { ConnectionResolver, Finding, ResolvedConnection } from "./resolve-connection.ts";
-import { sendAuthorized } from "./resolve-connection.ts";
+import {
+  sendAuthorized,
+  type ConnectionResolver,
+  type Finding,
+  type ResolvedConnection,
+} from "./resolve-connection.ts";
 import type { Parts } from "../parts.ts";
 
 /** Longest check (ms), because a person may be waiting for it. */

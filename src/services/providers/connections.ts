@@ -1,8 +1,7 @@
 import { invalid, notFound, required } from "../../domain/errors.ts";
 import type { ConnectionScheme, Credential } from "../../domain/providers/connection.ts";
 import type { Provider } from "../../domain/providers/provider.ts";
-import { unlessBroken } from "../../platform/secrets/seal.ts";
-import type { SecretBox } from "../../platform/secrets/seal.ts";
+import { unlessBroken, type SecretBox } from "../../platform/secrets/seal.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import {
   deleteConnection as removeConnection,
@@ -11,16 +10,16 @@ import {
   insertConnection,
   lockConnection,
   updateConnection,
+  type ConnectionRow,
+  type NewConnection,
 } from "../../stores/providers/connections.ts";
-import type { ConnectionRow, NewConnection } from "../../stores/providers/connections.ts";
 import { changeLocked } from "../change.ts";
 import { refuseWhileSource } from "../knowledge/connection-sources.ts";
 import { refuseWhileTriggering } from "../triggers/triggers.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
 import { mergedCredential, openCredential, requireCredential, requireScheme, sealCredential } from "./credentials.ts";
 import { findProvider } from "./providers.ts";
-import { recordDeleted } from "../audit/audit.ts";
-import type { RowAudit } from "../audit/audit.ts";
+import { recordDeleted, type RowAudit } from "../audit/audit.ts";
 import type { Parts } from "../parts.ts";
 
 const CONNECTION = "connection";

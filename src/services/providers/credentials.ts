@@ -4,8 +4,12 @@ import { invalid, ValidationProblem } from "../../domain/errors.ts";
 import { createFormCompiler } from "../../domain/flow/forms/form.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { mergePatch } from "../../domain/patch.ts";
-import { withDefaults } from "../../domain/providers/connection.ts";
-import type { AuthScheme, ConnectionScheme, Credential } from "../../domain/providers/connection.ts";
+import {
+  withDefaults,
+  type AuthScheme,
+  type ConnectionScheme,
+  type Credential,
+} from "../../domain/providers/connection.ts";
 import type { Provider } from "../../domain/providers/provider.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import { secretContext } from "../../stores/secrets/sealed.ts";

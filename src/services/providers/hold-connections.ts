@@ -1,7 +1,6 @@
 import { isUuid } from "../../domain/uuid.ts";
 import type { Db } from "../../stores/db.ts";
-import { findConnection, holdConnections } from "../../stores/providers/connections.ts";
-import type { ConnectionRow } from "../../stores/providers/connections.ts";
+import { findConnection, holdConnections, type ConnectionRow } from "../../stores/providers/connections.ts";
 
 /** Which of these connections do not exist. The others cannot be deleted until the transaction ends. */
 export async function missingConnections(db: Db, connectionIds: readonly string[]): Promise<ReadonlySet<string>> {

@@ -3,8 +3,7 @@ import type { Json, JsonObject } from "../../domain/json.ts";
 import { textOf } from "../../domain/providers/connection.ts";
 import { MAX_ACTIONS } from "../../domain/providers/imported.ts";
 import type { ToolsImportInput, ToolsImportResult } from "../../domain/providers/jobs.ts";
-import { mcpSchemes } from "../../domain/providers/mcp/tools.ts";
-import type { McpListing } from "../../domain/providers/mcp/tools.ts";
+import { mcpSchemes, type McpListing } from "../../domain/providers/mcp/tools.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import { limitedSignal } from "../../platform/linked-abort.ts";
@@ -15,8 +14,12 @@ import type { Database } from "../../stores/db.ts";
 import { deleteConnection } from "../../stores/providers/connections.ts";
 import { findImportedProvider } from "../../stores/providers/imports.ts";
 import { auditOf } from "../audit/audit.ts";
-import type { ConnectedProvider, ConnectionResolver, ResolvedConnection } from "./resolve-connection.ts";
-import { sendAuthorized } from "./resolve-connection.ts";
+import {
+  sendAuthorized,
+  type ConnectedProvider,
+  type ConnectionResolver,
+  type ResolvedConnection,
+} from "./resolve-connection.ts";
 import { storeProvider } from "./store-provider.ts";
 import type { Parts } from "../parts.ts";
 

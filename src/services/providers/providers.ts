@@ -15,8 +15,9 @@ import {
   importedActionTexts,
   listImportedActions,
   listImportedProviders,
+  type ActionTexts,
+  type ImportedProviderRow,
 } from "../../stores/providers/imports.ts";
-import type { ActionTexts, ImportedProviderRow } from "../../stores/providers/imports.ts";
 
 /** Finds a provider that the organisation can use, by its id. The actions of an imported provider are omitted: see findAction. */
 export async function findProvider(db: Db, providerId: string): Promise<Provider | null> {

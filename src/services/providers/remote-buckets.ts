@@ -1,6 +1,5 @@
 import { textOf } from "../../domain/providers/connection.ts";
-import { openBuckets, S3Refused } from "../../platform/s3/buckets.ts";
-import type { Buckets, BucketsDeps } from "../../platform/s3/buckets.ts";
+import { openBuckets, S3Refused, type Buckets, type BucketsDeps } from "../../platform/s3/buckets.ts";
 import type { Finding, ResolvedConnection } from "./resolve-connection.ts";
 
 /** The buckets that a connection gives access to. */

@@ -1,7 +1,6 @@
 import { textOf } from "../../domain/providers/connection.ts";
 import type { GuardedSockets } from "../../platform/fetch/guarded-sockets.ts";
-import { MailFailed, openMailSession } from "../../platform/mail/smtp-session.ts";
-import type { MailServer, MailSession } from "../../platform/mail/smtp-session.ts";
+import { MailFailed, openMailSession, type MailServer, type MailSession } from "../../platform/mail/smtp-session.ts";
 import type { Finding, ResolvedConnection } from "./resolve-connection.ts";
 
 /** Opens a session with a connection's mail server. Throws MailFailed, and the errors of the guarded connections. */

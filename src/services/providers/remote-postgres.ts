@@ -1,14 +1,11 @@
-import type { Json, JsonObject } from "../../domain/json.ts";
-import { MAX_VALUE_BYTES } from "../../domain/json.ts";
+import { MAX_VALUE_BYTES, type Json, type JsonObject } from "../../domain/json.ts";
 import { ActionFailed, ActionRefused } from "../../domain/providers/action.ts";
 import { textOf } from "../../domain/providers/connection.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { toFetchError } from "../../platform/fetch/guarded-fetch-errors.ts";
 import type { GuardedSockets } from "../../platform/fetch/guarded-sockets.ts";
-import { beginRemote } from "../../stores/providers/remote-postgres.ts";
-import type { RemoteTarget } from "../../stores/providers/remote-postgres.ts";
-import { RemoteError, RemoteTooLarge } from "../../stores/providers/remote-statement.ts";
-import type { RemoteRows } from "../../stores/providers/remote-statement.ts";
+import { beginRemote, type RemoteTarget } from "../../stores/providers/remote-postgres.ts";
+import { RemoteError, RemoteTooLarge, type RemoteRows } from "../../stores/providers/remote-statement.ts";
 import type { Finding, ResolvedConnection } from "./resolve-connection.ts";
 
 /** Longest result of a statement on the wire (bytes). */

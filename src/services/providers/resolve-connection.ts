@@ -1,13 +1,16 @@
 import { uuidv7 } from "uuidv7";
-import { authorizationOf, secretsOfCredential } from "../../domain/providers/connection.ts";
-import type { Authorization, ConnectionScheme, Credential } from "../../domain/providers/connection.ts";
+import {
+  authorizationOf,
+  secretsOfCredential,
+  type Authorization,
+  type ConnectionScheme,
+  type Credential,
+} from "../../domain/providers/connection.ts";
 import type { Provider } from "../../domain/providers/provider.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { isUuid } from "../../domain/uuid.ts";
-import { SealBroken } from "../../platform/secrets/seal.ts";
-import type { SecretBox } from "../../platform/secrets/seal.ts";
-import { findSealedConnection, recordFinding } from "../../stores/providers/connections.ts";
-import type { CredentialFinding } from "../../stores/providers/connections.ts";
+import { SealBroken, type SecretBox } from "../../platform/secrets/seal.ts";
+import { findSealedConnection, recordFinding, type CredentialFinding } from "../../stores/providers/connections.ts";
 import { createAccessTokens, TokenRefused } from "./access-tokens.ts";
 import { openCredential } from "./credentials.ts";
 import { findProvider } from "./providers.ts";

@@ -10,8 +10,8 @@ import {
   lockImportedProvider,
   putImportedProvider,
   replaceImportedActions,
+  type ImportChanges,
 } from "../../stores/providers/imports.ts";
-import type { ImportChanges } from "../../stores/providers/imports.ts";
 import type { Audit } from "../audit/audit.ts";
 import { listActionUsers } from "../projects/flow-references.ts";
 

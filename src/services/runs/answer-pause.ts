@@ -1,21 +1,22 @@
 import { Problem, invalid, invalidParts } from "../../domain/errors.ts";
-import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
-import type { Json, JsonObject } from "../../domain/json.ts";
-import { answererOf } from "../../domain/runs/assignees.ts";
-import type { Answerer } from "../../domain/runs/assignees.ts";
-import type { PauseResolution } from "../../domain/runs/run.ts";
+import { INLINE_VALUE_BYTES, type Json, type JsonObject } from "../../domain/json.ts";
+import { answererOf, type Answerer } from "../../domain/runs/assignees.ts";
+import { isTerminal, type PauseResolution } from "../../domain/runs/run.ts";
 import { isToolPath } from "../../domain/models/agent.ts";
-import { isTerminal } from "../../domain/runs/run.ts";
 import type { Db } from "../../stores/db.ts";
-import { addApproval, closePause, listPauses, lockPause, runsShowing } from "../../stores/runs/pauses.ts";
-import type { PauseRow } from "../../stores/runs/pauses.ts";
+import {
+  addApproval,
+  closePause,
+  listPauses,
+  lockPause,
+  runsShowing,
+  type PauseRow,
+} from "../../stores/runs/pauses.ts";
 import { lockRun, recordRun } from "../../stores/runs/run-record.ts";
-import { getRun } from "../../stores/runs/runs.ts";
-import type { RunRow } from "../../stores/runs/runs.ts";
+import { getRun, type RunRow } from "../../stores/runs/runs.ts";
 import { requireAssignee } from "./assignees.ts";
 import { unchanged } from "./settle-run.ts";
-import { checkEditedCall, editedArguments } from "./check-edited-call.ts";
-import type { EditedCallDeps } from "./check-edited-call.ts";
+import { checkEditedCall, editedArguments, type EditedCallDeps } from "./check-edited-call.ts";
 import type { Parts } from "../parts.ts";
 
 /** The action that decides a pause alone, even if a majority is required. */

@@ -1,8 +1,6 @@
-import { roleAllows } from "../../domain/accounts/principal.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
+import { roleAllows, type Principal } from "../../domain/accounts/principal.ts";
 import { Problem } from "../../domain/errors.ts";
-import { answererOf, assigneesText, isAssignee } from "../../domain/runs/assignees.ts";
-import type { Answerer, Person } from "../../domain/runs/assignees.ts";
+import { answererOf, assigneesText, isAssignee, type Answerer, type Person } from "../../domain/runs/assignees.ts";
 import { personOf } from "../accounts/people.ts";
 import type { Db } from "../../stores/db.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";

@@ -1,14 +1,10 @@
 import { validateRunInputs } from "../../domain/flow/io/run-inputs.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import { isTerminal } from "../../domain/runs/run.ts";
-import type { RunInput } from "../../domain/runs/run.ts";
+import { isTerminal, type RunInput } from "../../domain/runs/run.ts";
 import type { Db } from "../../stores/db.ts";
-import { getRun, insertRuns, requestCancelOfPending } from "../../stores/runs/runs.ts";
-import type { NewRun } from "../../stores/runs/runs.ts";
-import { newRunRow, storeInputs } from "./create-run.ts";
-import type { RunLimits, RunRequest } from "./create-run.ts";
-import { startInput } from "./start-inputs.ts";
-import type { StartInputs } from "./start-inputs.ts";
+import { getRun, insertRuns, requestCancelOfPending, type NewRun } from "../../stores/runs/runs.ts";
+import { newRunRow, storeInputs, type RunLimits, type RunRequest } from "./create-run.ts";
+import { startInput, type StartInputs } from "./start-inputs.ts";
 import type { Parts } from "../parts.ts";
 
 /** The row of a run before its insertion. */

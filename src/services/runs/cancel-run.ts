@@ -1,8 +1,7 @@
 import { Problem, required } from "../../domain/errors.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import { forceCancel } from "./settle-run.ts";
-import { requestCancel } from "../../stores/runs/runs.ts";
-import type { RunRow } from "../../stores/runs/runs.ts";
+import { requestCancel, type RunRow } from "../../stores/runs/runs.ts";
 import type { RunControlDeps } from "./answer-pause.ts";
 import { requireRun } from "./require-run.ts";
 import { LOWEST_ID } from "../../stores/keyset.ts";

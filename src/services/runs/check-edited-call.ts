@@ -1,6 +1,5 @@
 import { invalid, invalidParts } from "../../domain/errors.ts";
-import { isObject } from "../../domain/json.ts";
-import type { Json, JsonObject } from "../../domain/json.ts";
+import { isObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { ownerOf } from "../../domain/models/agent.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";

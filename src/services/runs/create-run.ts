@@ -5,17 +5,21 @@ import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { Json, StoredValue } from "../../domain/json.ts";
 import type { RunEnvironment } from "../../domain/projects/environments.ts";
 import { isUuid } from "../../domain/uuid.ts";
-import { ANY_LENGTH, createInlineBudget, storeValue } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { ANY_LENGTH, createInlineBudget, storeValue, type BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database, Db } from "../../stores/db.ts";
-import { getRun, insertRun, insertRunPins } from "../../stores/runs/runs.ts";
-import type { NewRun, ResumedFrom, RunRow, StartInput } from "../../stores/runs/runs.ts";
+import {
+  getRun,
+  insertRun,
+  insertRunPins,
+  type NewRun,
+  type ResumedFrom,
+  type RunRow,
+  type StartInput,
+} from "../../stores/runs/runs.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 import type { StartedBy } from "../triggers/chain.ts";
-import { createQuotaReader, defaultQuotas } from "../accounts/quotas.ts";
-import type { QuotaReader } from "../accounts/quotas.ts";
-import { capsOf, findFull, insertWithin } from "./run-caps.ts";
-import type { RunCaps } from "./run-caps.ts";
+import { createQuotaReader, defaultQuotas, type QuotaReader } from "../accounts/quotas.ts";
+import { capsOf, findFull, insertWithin, type RunCaps } from "./run-caps.ts";
 import { delayUntil, startInput } from "./start-inputs.ts";
 import { traceOfNew } from "./run-traces.ts";
 import type { Parts } from "../parts.ts";

@@ -1,5 +1,4 @@
-import { listDeltas } from "../../stores/runs/run-deltas.ts";
-import type { DeltaRow } from "../../stores/runs/run-deltas.ts";
+import { listDeltas, type DeltaRow } from "../../stores/runs/run-deltas.ts";
 import type { Parts } from "../parts.ts";
 
 /** The part of a node's latest text that has been written so far. */

@@ -1,9 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { uuidv7 } from "uuidv7";
-import type { Database } from "../../stores/db.ts";
-import { isConnectionError } from "../../stores/db.ts";
-import { keepNodePlaces, listNodeQuotas, releaseNodePlace, takeNodePlace } from "../../stores/runs/node-places.ts";
-import type { WantedPlace } from "../../stores/runs/node-places.ts";
+import { isConnectionError, type Database } from "../../stores/db.ts";
+import {
+  keepNodePlaces,
+  listNodeQuotas,
+  releaseNodePlace,
+  takeNodePlace,
+  type WantedPlace,
+} from "../../stores/runs/node-places.ts";
 
 /** How long a process uses its cached list of organisations with a quota of nodes (ms). */
 const READ_FOR_MS = 5000;

@@ -1,5 +1,4 @@
-import { ValidationProblem, invalid } from "../../domain/errors.ts";
-import type { ValidationIssue } from "../../domain/errors.ts";
+import { ValidationProblem, invalid, type ValidationIssue } from "../../domain/errors.ts";
 import { hasTrait } from "../../domain/flow/plan/by-kind.ts";
 import { planNodeAt } from "../../domain/flow/plan/places.ts";
 import { nodesFor } from "../../domain/flow/plan/rerun.ts";
@@ -8,8 +7,7 @@ import { NODE_SPECS, nodeHandles } from "../../domain/flow/nodes/index.ts";
 import type { Json, StoredValue } from "../../domain/json.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { CheckpointNode } from "../../domain/runs/run.ts";
-import { storeValue } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { storeValue, type BlobStore } from "../../platform/blobs/blobs.ts";
 import { handlesOf } from "./recorded-nodes.ts";
 import { carry } from "./resume-run.ts";
 

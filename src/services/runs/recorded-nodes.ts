@@ -1,7 +1,6 @@
 import { NODE_SPECS, nodeHandles } from "../../domain/flow/nodes/index.ts";
 import type { Plan, PlanNode } from "../../domain/flow/plan/types.ts";
-import { isObject } from "../../domain/json.ts";
-import type { Json, StoredValue } from "../../domain/json.ts";
+import { isObject, type Json, type StoredValue } from "../../domain/json.ts";
 import type { CheckpointNode } from "../../domain/runs/run.ts";
 import type { Database } from "../../stores/db.ts";
 import { recordedValues } from "../../stores/runs/node-runs.ts";

@@ -1,7 +1,5 @@
-import { RECORDED_CHARS } from "../../domain/json.ts";
-import type { BlobRef, Json, StoredValue } from "../../domain/json.ts";
-import { loadValue, storeReference } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { RECORDED_CHARS, type BlobRef, type Json, type StoredValue } from "../../domain/json.ts";
+import { loadValue, storeReference, type BlobStore } from "../../platform/blobs/blobs.ts";
 
 /** Length of the preview of a long value in the record (characters). */
 const PREVIEW_CHARS = 2000;

@@ -1,10 +1,8 @@
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { notFound, required } from "../../domain/errors.ts";
 import type { Database } from "../../stores/db.ts";
-import { getNodeRun } from "../../stores/runs/node-runs.ts";
-import type { NodeRunRow } from "../../stores/runs/node-runs.ts";
-import { getRun } from "../../stores/runs/runs.ts";
-import type { RunRow } from "../../stores/runs/runs.ts";
+import { getNodeRun, type NodeRunRow } from "../../stores/runs/node-runs.ts";
+import { getRun, type RunRow } from "../../stores/runs/runs.ts";
 import type { Parts } from "../parts.ts";
 
 export { getNodeRun };

@@ -1,12 +1,10 @@
-import { Problem, invalid, ValidationProblem } from "../../domain/errors.ts";
+import { Problem, invalid, ValidationProblem, type ValidationIssue } from "../../domain/errors.ts";
 import { reuseFor } from "../../domain/flow/plan/rerun.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { CheckpointNode } from "../../domain/runs/run.ts";
-import { createInlineBudget, loadValue } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { createInlineBudget, loadValue, type BlobStore } from "../../platform/blobs/blobs.ts";
 import { cancelledPath } from "../../stores/runs/node-runs.ts";
-import { getCheckpoint } from "../../stores/runs/runs.ts";
-import type { RunRow } from "../../stores/runs/runs.ts";
+import { getCheckpoint, type RunRow } from "../../stores/runs/runs.ts";
 import type { Database } from "../../stores/db.ts";
 import type { DeployedFlow } from "../projects/flow-cache.ts";
 import type { RunRequest } from "./create-run.ts";
@@ -16,7 +14,6 @@ import type { StartedBy } from "../triggers/chain.ts";
 import { recordedNodes } from "./recorded-nodes.ts";
 import { outsideOfOthers, ranBy, requireInputs } from "./run-inputs.ts";
 import type { Parts } from "../parts.ts";
-import type { ValidationIssue } from "../../domain/errors.ts";
 import { REDACTED } from "../../domain/flow/redact.ts";
 import type { Json } from "../../domain/json.ts";
 

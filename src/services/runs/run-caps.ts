@@ -1,10 +1,8 @@
 import { Problem } from "../../domain/errors.ts";
 import type { Db } from "../../stores/db.ts";
 import { quotaUsage, useQuota } from "../../stores/quotas/quotas.ts";
-import { countLiveRuns, insertRun, lockRunCounts } from "../../stores/runs/runs.ts";
-import type { NewRun, RunsOf } from "../../stores/runs/runs.ts";
-import { ANY_NUMBER, quotaExceeded } from "../accounts/quotas.ts";
-import type { QuotaReader } from "../accounts/quotas.ts";
+import { countLiveRuns, insertRun, lockRunCounts, type NewRun, type RunsOf } from "../../stores/runs/runs.ts";
+import { ANY_NUMBER, quotaExceeded, type QuotaReader } from "../accounts/quotas.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 
 /** The limits for an additional run. */

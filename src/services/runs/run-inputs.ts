@@ -1,14 +1,12 @@
 import type { Principal } from "../../domain/accounts/principal.ts";
-import { ValidationProblem } from "../../domain/errors.ts";
-import type { ValidationIssue } from "../../domain/errors.ts";
+import { ValidationProblem, type ValidationIssue } from "../../domain/errors.ts";
 import { validateRunInputs } from "../../domain/flow/io/run-inputs.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { Json } from "../../domain/json.ts";
 import { uploadedFile } from "../../domain/media/media.ts";
 import type { RanByType, RunType } from "../../domain/runs/run.ts";
 import type { Database } from "../../stores/db.ts";
-import { findUpload, noUpload } from "../documents/find-upload.ts";
-import type { UploadReader } from "../documents/find-upload.ts";
+import { findUpload, noUpload, type UploadReader } from "../documents/find-upload.ts";
 import type { Parts } from "../parts.ts";
 
 export type RunInputsDeps = Parts<"db" | "maxInputBytes">;

@@ -1,11 +1,15 @@
 import { conflict, invalid, required } from "../../domain/errors.ts";
-import type { RunJobAction, RunJobFilter } from "../../domain/runs/run-job.ts";
-import { MAX_JOB_RUNS, statesOf } from "../../domain/runs/run-job.ts";
+import { MAX_JOB_RUNS, statesOf, type RunJobAction, type RunJobFilter } from "../../domain/runs/run-job.ts";
 import type { Database } from "../../stores/db.ts";
-import { countRuns, keepRunsOf } from "../../stores/runs/run-lists.ts";
-import type { RunFilter } from "../../stores/runs/run-lists.ts";
-import { askToAbort, findRunJob, insertRunJob, setMatched } from "../../stores/runs/run-jobs.ts";
-import type { NewRunJob, RunJobRow } from "../../stores/runs/run-jobs.ts";
+import { countRuns, keepRunsOf, type RunFilter } from "../../stores/runs/run-lists.ts";
+import {
+  askToAbort,
+  findRunJob,
+  insertRunJob,
+  setMatched,
+  type NewRunJob,
+  type RunJobRow,
+} from "../../stores/runs/run-jobs.ts";
 import { wantStarts } from "../../stores/starts/workflow-starts.ts";
 
 export interface RunJobDeps {

@@ -1,10 +1,8 @@
-import { isNodeEnd, isTerminal } from "../../domain/runs/run.ts";
-import type { NodeRecord, RunUpdate } from "../../domain/runs/run.ts";
+import { isNodeEnd, isTerminal, type NodeRecord, type RunUpdate } from "../../domain/runs/run.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { Metrics } from "../../platform/metrics.ts";
 import type { RunWriteResult } from "../../stores/runs/run-record.ts";
-import { NO_TRACES } from "./run-traces.ts";
-import type { RunTraces } from "./run-traces.ts";
+import { NO_TRACES, type RunTraces } from "./run-traces.ts";
 
 export type RunObserver = ReturnType<typeof createRunObserver>;
 

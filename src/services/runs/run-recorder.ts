@@ -1,26 +1,23 @@
-import { redact } from "../../domain/flow/redact.ts";
-import type { RedactPath } from "../../domain/flow/redact.ts";
+import { redact, type RedactPath } from "../../domain/flow/redact.ts";
 import type { Json, StoredValue } from "../../domain/json.ts";
-import { isNodeEnd, isSettled } from "../../domain/runs/run.ts";
-import type {
-  CheckpointNode,
-  LongValues,
-  NodeRecord,
-  PauseOpening,
-  Progress,
-  RunError,
-  RunUpdate,
+import {
+  isNodeEnd,
+  isSettled,
+  type CheckpointNode,
+  type LongValues,
+  type NodeRecord,
+  type PauseOpening,
+  type Progress,
+  type RunError,
+  type RunUpdate,
 } from "../../domain/runs/run.ts";
 import type { NodeReport, RunIdentity, RunReport } from "../../domain/runs/run-report.ts";
-import { ANY_LENGTH, loadValue, storeValue } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import { isConnectionError } from "../../stores/db.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import { ANY_LENGTH, loadValue, storeValue, type BlobStore } from "../../platform/blobs/blobs.ts";
+import { isConnectionError, type Database, type Db } from "../../stores/db.ts";
 import { getNodeRun } from "../../stores/runs/node-runs.ts";
 import { listPauses, replaceResolution } from "../../stores/runs/pauses.ts";
-import { keepsCheckpoint, recordRun } from "../../stores/runs/run-record.ts";
+import { keepsCheckpoint, recordRun, type RunEventDraft, type RunWriteResult } from "../../stores/runs/run-record.ts";
 import { forgetCancelled } from "../../stores/runs/run-restarts.ts";
-import type { RunEventDraft, RunWriteResult } from "../../stores/runs/run-record.ts";
 import { keepFlowOutputs } from "../models/earlier-answers.ts";
 import type { LoadedPlan } from "../projects/plans.ts";
 import { endOpenNodes } from "./settle-run.ts";

@@ -1,11 +1,8 @@
 import { Problem } from "../../domain/errors.ts";
-import { createRun } from "./create-run.ts";
-import type { CreateRunDeps, Later, RunRequest } from "./create-run.ts";
+import { createRun, type CreateRunDeps, type Later, type RunRequest } from "./create-run.ts";
 import { isSettled } from "../../domain/runs/run.ts";
-import { isConnectionError } from "../../stores/db.ts";
-import type { Database } from "../../stores/db.ts";
-import { getRun, insertRuns } from "../../stores/runs/runs.ts";
-import type { NewRun, RunRow } from "../../stores/runs/runs.ts";
+import { isConnectionError, type Database } from "../../stores/db.ts";
+import { getRun, insertRuns, type NewRun, type RunRow } from "../../stores/runs/runs.ts";
 import { getSettledRun } from "../../stores/runs/run-reads.ts";
 import { admitNested } from "../triggers/chain.ts";
 import { areLong, createInputTurns } from "./long-inputs.ts";

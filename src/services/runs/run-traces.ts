@@ -1,16 +1,13 @@
 import { LRUCache } from "lru-cache";
 import { isToolPath, stepPath } from "../../domain/models/agent.ts";
-import { isNodeEnd, isTerminal } from "../../domain/runs/run.ts";
-import type { NodeRecord, RunUpdate } from "../../domain/runs/run.ts";
+import { isNodeEnd, isTerminal, type NodeRecord, type RunUpdate } from "../../domain/runs/run.ts";
 import { currentSpan, withinSpan } from "../../platform/tracing/current.ts";
 import { isSampled, spanIdOf, traceIdOf } from "../../platform/tracing/trace-context.ts";
-import { beginSpan } from "../../platform/tracing/tracer.ts";
-import type { Tracer } from "../../platform/tracing/tracer.ts";
+import { beginSpan, type Tracer } from "../../platform/tracing/tracer.ts";
 import type { Database } from "../../stores/db.ts";
 import { getNodeRun } from "../../stores/runs/node-runs.ts";
 import type { RunWriteResult } from "../../stores/runs/run-record.ts";
-import { getRunTrace } from "../../stores/runs/run-traces.ts";
-import type { RunTraceRow } from "../../stores/runs/run-traces.ts";
+import { getRunTrace, type RunTraceRow } from "../../stores/runs/run-traces.ts";
 
 interface RunOf {
   readonly org_id: string;

@@ -1,9 +1,7 @@
-import { isTerminal } from "../../domain/runs/run.ts";
-import type { RunError, RunUpdate, TerminalState } from "../../domain/runs/run.ts";
+import { isTerminal, type RunError, type RunUpdate, type TerminalState } from "../../domain/runs/run.ts";
 import type { Db } from "../../stores/db.ts";
 import { lockRun, recordRun } from "../../stores/runs/run-record.ts";
-import { getRun, liveChildren } from "../../stores/runs/runs.ts";
-import type { RunRow } from "../../stores/runs/runs.ts";
+import { getRun, liveChildren, type RunRow } from "../../stores/runs/runs.ts";
 import { nodeEvents } from "./node-events.ts";
 import type { NodeReport } from "../../domain/runs/run-report.ts";
 import { unfinishedNodes } from "../../stores/runs/node-runs.ts";

@@ -3,14 +3,20 @@ import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem, ValidationProblem } from "../../domain/errors.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { RunJobError, RunJobInput, RunJobStep } from "../../domain/runs/run-job.ts";
-import { endRunJob, findRunJob, nextRunsOf, noteRunJob, takeInHand } from "../../stores/runs/run-jobs.ts";
-import type { RunInHand, RunJobRow } from "../../stores/runs/run-jobs.ts";
+import {
+  endRunJob,
+  findRunJob,
+  nextRunsOf,
+  noteRunJob,
+  takeInHand,
+  type RunInHand,
+  type RunJobRow,
+} from "../../stores/runs/run-jobs.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import { isNoPlace } from "../accounts/quotas.ts";
 import type { RunControlDeps } from "./answer-pause.ts";
 import { cancelRun } from "./cancel-run.ts";
-import { replayRun, resumeRun } from "./resume-run.ts";
-import type { ResumeDeps } from "./resume-run.ts";
+import { replayRun, resumeRun, type ResumeDeps } from "./resume-run.ts";
 
 export type StepRunJobDeps = RunControlDeps & ResumeDeps;
 

@@ -1,14 +1,11 @@
-import { isTerminal } from "../../domain/runs/run.ts";
-import type { RunError, TerminalState } from "../../domain/runs/run.ts";
+import { isTerminal, type RunError, type TerminalState } from "../../domain/runs/run.ts";
 import { undeliveredPauses } from "../../stores/runs/pauses.ts";
-import { getRun, takeRunsToCheck } from "../../stores/runs/runs.ts";
-import type { RunRow } from "../../stores/runs/runs.ts";
+import { getRun, takeRunsToCheck, type RunRow } from "../../stores/runs/runs.ts";
 import { markStuck, STUCK } from "../../stores/runs/stuck-runs.ts";
 import { noteRestart, sinceRestart } from "../../stores/runs/run-restarts.ts";
 import type { TaskTrouble } from "../../temporal/trouble.ts";
 import type { RunLimits } from "./create-run.ts";
-import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
-import type { Periodic } from "../../platform/periodically.ts";
+import { eachRoundRobin, periodically, type Periodic } from "../../platform/periodically.ts";
 import type { RunRecorder } from "./run-recorder.ts";
 import { startsBatchRun } from "../evals/starts-batch-run.ts";
 import { endOpenNodes, cancelledEnd, settleRun } from "./settle-run.ts";

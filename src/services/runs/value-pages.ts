@@ -1,8 +1,7 @@
 import { invalid, notFound } from "../../domain/errors.ts";
 import type { BlobRef } from "../../domain/json.ts";
 import type { NodeValue } from "../../domain/runs/run.ts";
-import { BlobNotFound, readPart } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { BlobNotFound, readPart, type BlobStore } from "../../platform/blobs/blobs.ts";
 import type { NodeRunDetailRow } from "../../stores/runs/node-runs.ts";
 
 /** The JSON text of a value: its bytes, or the blob that contains them. */

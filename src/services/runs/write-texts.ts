@@ -1,6 +1,5 @@
 import { isConnectionError } from "../../stores/db.ts";
-import { appendDeltas, beginText } from "../../stores/runs/run-deltas.ts";
-import type { DeltaRow, TextPlace } from "../../stores/runs/run-deltas.ts";
+import { appendDeltas, beginText, type DeltaRow, type TextPlace } from "../../stores/runs/run-deltas.ts";
 import { shareWrites } from "../shared-writes.ts";
 import type { Parts } from "../parts.ts";
 

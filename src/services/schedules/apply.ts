@@ -1,7 +1,6 @@
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { Db } from "../../stores/db.ts";
-import { ScheduleRefused } from "../../temporal/schedules.ts";
-import type { Schedule } from "../../temporal/schedules.ts";
+import { ScheduleRefused, type Schedule } from "../../temporal/schedules.ts";
 import type { Parts } from "../parts.ts";
 
 /** A row that has a schedule in Temporal. */

@@ -1,8 +1,7 @@
 import { isUuid } from "../../domain/uuid.ts";
 import type { Database } from "../../stores/db.ts";
 import { LOWEST_ID } from "../../stores/keyset.ts";
-import { ageOfMark } from "../../temporal/schedules.ts";
-import type { ListedSchedule, Schedules } from "../../temporal/schedules.ts";
+import { ageOfMark, type ListedSchedule, type Schedules } from "../../temporal/schedules.ts";
 import type { ScheduleKind, ScheduleOwner } from "./apply.ts";
 
 const PAGE = 500;

@@ -1,7 +1,5 @@
-import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
-import type { Periodic } from "../../platform/periodically.ts";
-import { applySchedule } from "./apply.ts";
-import type { ApplyDeps, ScheduleKind } from "./apply.ts";
+import { eachRoundRobin, periodically, type Periodic } from "../../platform/periodically.ts";
+import { applySchedule, type ApplyDeps, type ScheduleKind } from "./apply.ts";
 import { compareSchedules } from "./compare.ts";
 
 const BATCH = 100;

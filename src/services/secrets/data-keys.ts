@@ -4,8 +4,13 @@ import type { DataKey, DataKeys } from "../../platform/secrets/payload-cipher.ts
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import type { Database } from "../../stores/db.ts";
-import { currentDataKey, findDataKey, insertDataKey } from "../../stores/secrets/data-keys.ts";
-import type { DataKeyPurpose, DataKeyRow } from "../../stores/secrets/data-keys.ts";
+import {
+  currentDataKey,
+  findDataKey,
+  insertDataKey,
+  type DataKeyPurpose,
+  type DataKeyRow,
+} from "../../stores/secrets/data-keys.ts";
 import { secretContext } from "../../stores/secrets/sealed.ts";
 
 const KEY_BYTES = 32;

@@ -1,7 +1,6 @@
 import type { Config } from "../../config.ts";
 import { createPayloadCipher } from "../../platform/secrets/payload-cipher.ts";
-import { SealBroken } from "../../platform/secrets/seal.ts";
-import type { SecretBox } from "../../platform/secrets/seal.ts";
+import { SealBroken, type SecretBox } from "../../platform/secrets/seal.ts";
 import { createDataKeys } from "./data-keys.ts";
 import type { Database } from "../../stores/db.ts";
 import { createPayloadCodec, temporalDataConverter } from "../../temporal/payloads.ts";

@@ -1,8 +1,13 @@
-import { SealBroken } from "../../platform/secrets/seal.ts";
-import type { SecretBox } from "../../platform/secrets/seal.ts";
+import { SealBroken, type SecretBox } from "../../platform/secrets/seal.ts";
 import type { Database } from "../../stores/db.ts";
-import { expireSealed, lockSealed, replaceSealed, SEALED_TABLES } from "../../stores/secrets/sealed.ts";
-import type { SealedRow, SealedTable } from "../../stores/secrets/sealed.ts";
+import {
+  expireSealed,
+  lockSealed,
+  replaceSealed,
+  SEALED_TABLES,
+  type SealedRow,
+  type SealedTable,
+} from "../../stores/secrets/sealed.ts";
 
 /** Rows per transaction; few, because changes of these rows wait for its end. */
 const PAGE = 100;

@@ -1,11 +1,8 @@
-import { SKILL_FILE, readSkillFile } from "../../domain/skills/bundle.ts";
-import type { ListedFile } from "../../domain/skills/bundle.ts";
+import { SKILL_FILE, readSkillFile, type ListedFile } from "../../domain/skills/bundle.ts";
 import { readSkillReference } from "../../domain/skills/reference.ts";
-import { readPart } from "../../platform/blobs/blobs.ts";
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { readPart, type BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database } from "../../stores/db.ts";
-import { findSkillVersion } from "../../stores/skills/skills.ts";
-import type { SkillVersionRow, StoredFile } from "../../stores/skills/skills.ts";
+import { findSkillVersion, type SkillVersionRow, type StoredFile } from "../../stores/skills/skills.ts";
 
 /** A version of a skill. Its description is loaded immediately, its instructions and files on demand. */
 export interface LoadedSkill extends Pick<

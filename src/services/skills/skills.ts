@@ -1,19 +1,15 @@
 import { uuidv7 } from "uuidv7";
 import { Problem, invalid, notFound, required } from "../../domain/errors.ts";
-import { MAX_SKILL_BYTES, SKILL_FILE, fileAt } from "../../domain/skills/bundle.ts";
-import type { SkillBundle } from "../../domain/skills/bundle.ts";
+import { MAX_SKILL_BYTES, SKILL_FILE, fileAt, type SkillBundle } from "../../domain/skills/bundle.ts";
 import { zipOf } from "../../platform/zip.ts";
-import { isUniqueViolation } from "../../stores/db.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import { isUniqueViolation, type Database, type Db } from "../../stores/db.ts";
 import * as skills from "../../stores/skills/skills.ts";
 import type { SkillRow, SkillVersionRow, StoredFile } from "../../stores/skills/skills.ts";
-import { storageOf } from "../accounts/quotas.ts";
-import type { CountStored } from "../accounts/quotas.ts";
+import { storageOf, type CountStored } from "../accounts/quotas.ts";
 import { changeLocked } from "../change.ts";
 import { discardBlob } from "../documents/discard-documents.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
-import { recordCreated, recordDeleted } from "../audit/audit.ts";
-import type { RowAudit } from "../audit/audit.ts";
+import { recordCreated, recordDeleted, type RowAudit } from "../audit/audit.ts";
 import type { Parts } from "../parts.ts";
 
 export type SkillDeps = Parts<"db" | "blobs" | "logger" | "quotas">;

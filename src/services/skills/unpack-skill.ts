@@ -1,8 +1,6 @@
 import { ValidationProblem, invalid } from "../../domain/errors.ts";
-import { fileAt, requireWithinLimits } from "../../domain/skills/bundle.ts";
-import type { BundleFile } from "../../domain/skills/bundle.ts";
-import { ZipError, zipEntries } from "../../platform/zip.ts";
-import type { ZipEntry } from "../../platform/zip.ts";
+import { fileAt, requireWithinLimits, type BundleFile } from "../../domain/skills/bundle.ts";
+import { ZipError, zipEntries, type ZipEntry } from "../../platform/zip.ts";
 
 /** Files and folders that an archive may list. */
 const MAX_ENTRIES = 2000;

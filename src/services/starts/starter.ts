@@ -1,7 +1,6 @@
 import type { StartKind, WantedStart, WorkflowStarts } from "../../domain/starts.ts";
 import { eachAtOnce } from "../../platform/at-once.ts";
-import { periodically } from "../../platform/periodically.ts";
-import type { Periodic } from "../../platform/periodically.ts";
+import { periodically, type Periodic } from "../../platform/periodically.ts";
 import type { Database } from "../../stores/db.ts";
 import {
   deleteStarts,

@@ -1,6 +1,5 @@
 import { NotReady } from "../../platform/readiness.ts";
-import { findAccessGaps } from "../../stores/access.ts";
-import type { AccessGap } from "../../stores/access.ts";
+import { findAccessGaps, type AccessGap } from "../../stores/access.ts";
 import type { Database } from "../../stores/db.ts";
 import { compareMigrations } from "../../stores/migrate.ts";
 

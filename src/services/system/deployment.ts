@@ -1,6 +1,5 @@
 import type { Config } from "../../config.ts";
-import { createDeployment } from "../../temporal/deployments.ts";
-import type { Deployment } from "../../temporal/deployments.ts";
+import { createDeployment, type Deployment } from "../../temporal/deployments.ts";
 import { TemporalDenied, withClient } from "../../temporal/examine.ts";
 import { denied } from "./checks/temporal.ts";
 import type { Finding } from "./checks/finding.ts";

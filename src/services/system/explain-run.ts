@@ -1,13 +1,10 @@
 import type { Config } from "../../config.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { Database } from "../../stores/db.ts";
-import { dueTimes, unfinishedNodes } from "../../stores/runs/node-runs.ts";
-import type { NodeRunRow } from "../../stores/runs/node-runs.ts";
+import { dueTimes, unfinishedNodes, type NodeRunRow } from "../../stores/runs/node-runs.ts";
 import { listPauses } from "../../stores/runs/pauses.ts";
-import { getRun, liveChildren } from "../../stores/runs/runs.ts";
-import type { RunRow } from "../../stores/runs/runs.ts";
-import { examineRun } from "../../temporal/examine-run.ts";
-import type { RunExamined } from "../../temporal/examine-run.ts";
+import { getRun, liveChildren, type RunRow } from "../../stores/runs/runs.ts";
+import { examineRun, type RunExamined } from "../../temporal/examine-run.ts";
 import { openDoctorDatabase } from "./doctor-database.ts";
 
 /** One reason why a run waits or has finished. */

@@ -2,8 +2,7 @@ import { deleteBlobs } from "../../platform/blobs/delete-blobs.ts";
 import { purgeIdempotencyKeys } from "../../stores/http/idempotency.ts";
 import { purgeRateLimits } from "../../stores/http/rate-limits.ts";
 import { isNewDatabase } from "../../stores/system/blob-sweep.ts";
-import { purgeOf } from "../house/purge.ts";
-import type { Purge } from "../house/purge.ts";
+import { purgeOf, type Purge } from "../house/purge.ts";
 import { MIN_BLOB_AGE_MS, sweepBlobs } from "./sweep-blobs.ts";
 
 export const systemPurges: readonly Purge[] = [

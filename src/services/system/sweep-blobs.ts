@@ -1,8 +1,5 @@
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import { deleteBlobs } from "../../platform/blobs/delete-blobs.ts";
-import type { BlobColumn } from "../../stores/system/blob-sweep.ts";
-import type { Database, Db } from "../../stores/db.ts";
-import { LOWEST_ID } from "../../stores/keyset.ts";
 import {
   addBlobs,
   BLOB_COLUMNS,
@@ -15,7 +12,10 @@ import {
   TABLES_OF_RUNS,
   takeUnreferenced,
   withComparison,
+  type BlobColumn,
 } from "../../stores/system/blob-sweep.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import { LOWEST_ID } from "../../stores/keyset.ts";
 
 /** Younger blobs are kept, because an upload or activity in progress may insert their row later (ms). */
 export const MIN_BLOB_AGE_MS = 86_400_000;

@@ -1,16 +1,13 @@
 import { Problem } from "../../domain/errors.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
-import { failFiring, takeDueFirings } from "../../stores/triggers/firings.ts";
-import type { DueFiring } from "../../stores/triggers/firings.ts";
+import { failFiring, takeDueFirings, type DueFiring } from "../../stores/triggers/firings.ts";
 import { findTrigger } from "../../stores/triggers/triggers.ts";
 import { isNoPlace } from "../accounts/quotas.ts";
 import type { StartInBackground } from "../runs/background-starts.ts";
 import { requireRun } from "../runs/require-run.ts";
-import { noteFailed, noteWaits, startFiring, TriggerFault } from "./start-run.ts";
-import type { StartRunDeps } from "./start-run.ts";
-import { periodically } from "../../platform/periodically.ts";
-import type { Periodic } from "../../platform/periodically.ts";
+import { noteFailed, noteWaits, startFiring, TriggerFault, type StartRunDeps } from "./start-run.ts";
+import { periodically, type Periodic } from "../../platform/periodically.ts";
 
 const BATCH = 50;
 /** Most organisations whose firings one process starts concurrently. */

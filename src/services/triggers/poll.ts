@@ -10,10 +10,14 @@ import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-er
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import { redactSecrets } from "../../platform/logging/redaction.ts";
 import { queueFirings } from "../../stores/triggers/firings.ts";
-import { findTrigger, lockTrigger, noteSeen, noteTriggerError } from "../../stores/triggers/triggers.ts";
-import type { TriggerOf } from "../../stores/triggers/triggers.ts";
-import { pollRows } from "./poll-rows.ts";
-import type { PollRowsDeps } from "./poll-rows.ts";
+import {
+  findTrigger,
+  lockTrigger,
+  noteSeen,
+  noteTriggerError,
+  type TriggerOf,
+} from "../../stores/triggers/triggers.ts";
+import { pollRows, type PollRowsDeps } from "./poll-rows.ts";
 import { TriggerFault } from "./start-run.ts";
 
 /** Longest watched value (characters of JSON). */

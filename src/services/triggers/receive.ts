@@ -9,9 +9,8 @@ import { recordFiring, findFiring } from "../../stores/triggers/firings.ts";
 import type { TriggerOf, TriggerRow } from "../../stores/triggers/triggers.ts";
 import { CALL_HEADER, callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { findRun } from "../runs/require-run.ts";
-import { keepFailed, startFiring } from "./start-run.ts";
+import { keepFailed, startFiring, type StartableFiring, type StartRunDeps } from "./start-run.ts";
 import { placeOfFiring } from "./chain.ts";
-import type { StartableFiring, StartRunDeps } from "./start-run.ts";
 import { secretContext } from "../../stores/secrets/sealed.ts";
 
 /** A request to a trigger's URL. */

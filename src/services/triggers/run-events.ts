@@ -2,12 +2,10 @@ import { isWithin, reachOf } from "../../domain/accounts/kept-rights.ts";
 import { digestId } from "../../domain/derived-id.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { MAX_TRIGGER_DEPTH } from "../../domain/triggers/trigger.ts";
-import { OVERSIZE } from "../../domain/webhooks/events.ts";
-import type { DomainEvent, EventType } from "../../domain/webhooks/events.ts";
+import { OVERSIZE, type DomainEvent, type EventType } from "../../domain/webhooks/events.ts";
 import type { Db } from "../../stores/db.ts";
 import { depthsOf, queueFirings } from "../../stores/triggers/firings.ts";
-import { noteTriggerError, runEventTriggers } from "../../stores/triggers/triggers.ts";
-import type { RunEventTrigger } from "../../stores/triggers/triggers.ts";
+import { noteTriggerError, runEventTriggers, type RunEventTrigger } from "../../stores/triggers/triggers.ts";
 
 const ENDS: readonly string[] = ["run.completed", "run.failed", "run.cancelled"] satisfies EventType[];
 const TOO_DEEP = `Not started: more than ${MAX_TRIGGER_DEPTH} nested runs. Check whether a trigger fires for the runs that it starts.`;

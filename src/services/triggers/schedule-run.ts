@@ -7,8 +7,7 @@ import { firstIdOf } from "../../domain/uuid.ts";
 import { recordFiring } from "../../stores/triggers/firings.ts";
 import { findTrigger } from "../../stores/triggers/triggers.ts";
 import { isNoPlace } from "../accounts/quotas.ts";
-import { noteWaits, startFiring } from "./start-run.ts";
-import type { StartRunDeps } from "./start-run.ts";
+import { noteWaits, startFiring, type StartRunDeps } from "./start-run.ts";
 
 /**
  * Inserts the run for one firing of a schedule. Its ID is derived from the trigger and the time, so repeated calls

@@ -1,7 +1,11 @@
 import type { Config } from "../../config.ts";
 import { shortestInterval, timeZoneOf } from "../../domain/cron.ts";
-import { findAnyTrigger, scheduledTriggers, triggerRevisions } from "../../stores/triggers/triggers.ts";
-import type { TriggerRow } from "../../stores/triggers/triggers.ts";
+import {
+  findAnyTrigger,
+  scheduledTriggers,
+  triggerRevisions,
+  type TriggerRow,
+} from "../../stores/triggers/triggers.ts";
 import { TRIGGER_SCHEDULES, taskQueues, triggerScheduleId } from "../../temporal/ids.ts";
 import type { Schedule } from "../../temporal/schedules.ts";
 import type { ScheduleKind } from "../schedules/apply.ts";

@@ -3,11 +3,15 @@ import { shardOf } from "../../domain/webhooks/shards.ts";
 import { periodically } from "../../platform/periodically.ts";
 import type { Database } from "../../stores/db.ts";
 import { roundRobin } from "../../domain/shares.ts";
-import { claimDeliveries, dueSubscriptions, organisationsOf } from "../../stores/webhooks/attempts.ts";
-import type { DeliveryJob, DueSubscription } from "../../stores/webhooks/attempts.ts";
+import {
+  claimDeliveries,
+  dueSubscriptions,
+  organisationsOf,
+  type DeliveryJob,
+  type DueSubscription,
+} from "../../stores/webhooks/attempts.ts";
 import type { AttemptDelivery } from "./record-attempts.ts";
-import { reserve } from "./slots.ts";
-import type { DeliverySlot, DeliverySlots, Reservation } from "./slots.ts";
+import { reserve, type DeliverySlot, type DeliverySlots, type Reservation } from "./slots.ts";
 
 /** Most subscriptions whose deliveries one statement claims. */
 const MAX_SUBSCRIPTIONS = 500;

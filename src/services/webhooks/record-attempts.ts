@@ -1,13 +1,15 @@
 import { uuidv7 } from "uuidv7";
-import type { DisabledReason, AttemptResult } from "../../domain/webhooks/webhook.ts";
-import type { Database } from "../../stores/db.ts";
-import { isConnectionError } from "../../stores/db.ts";
-import { recordAttempts } from "../../stores/webhooks/attempts.ts";
-import type { AfterAttempt, AttemptRecord, DeliveryJob } from "../../stores/webhooks/attempts.ts";
+import { verdictOf, type DisabledReason, type AttemptResult } from "../../domain/webhooks/webhook.ts";
+import { isConnectionError, type Database } from "../../stores/db.ts";
+import {
+  recordAttempts,
+  type AfterAttempt,
+  type AttemptRecord,
+  type DeliveryJob,
+} from "../../stores/webhooks/attempts.ts";
 import { disableSubscription } from "../../stores/webhooks/subscriptions.ts";
 import { shareWrites } from "../shared-writes.ts";
 import { setTimeout as delay } from "node:timers/promises";
-import { verdictOf } from "../../domain/webhooks/webhook.ts";
 import { whileDatabaseIsAway } from "../../stores/patience.ts";
 import type { SendDelivery } from "./send.ts";
 

@@ -1,10 +1,8 @@
 import { uuidv7 } from "uuidv7";
-import { selects } from "../../domain/webhooks/events.ts";
-import type { DomainEvent } from "../../domain/webhooks/events.ts";
+import { selects, type DomainEvent } from "../../domain/webhooks/events.ts";
 import type { Database } from "../../stores/db.ts";
 import { eventsBetween, takeUnrelayed, relayWork } from "../../stores/webhooks/outbox.ts";
-import { insertDeliveries, requeueDeliveries } from "../../stores/webhooks/deliveries.ts";
-import type { NewDelivery } from "../../stores/webhooks/deliveries.ts";
+import { insertDeliveries, requeueDeliveries, type NewDelivery } from "../../stores/webhooks/deliveries.ts";
 import { advanceReplay, takeReplay } from "../../stores/webhooks/replays.ts";
 import { enabledSubscriptions, findEnabledSubscription } from "../../stores/webhooks/subscriptions.ts";
 import { sampleRuns } from "../evals/sample-runs.ts";
@@ -12,10 +10,8 @@ import { queueRunEvents } from "../triggers/run-events.ts";
 import { periodically } from "../../platform/periodically.ts";
 import { listenToWebhooks } from "../../stores/webhooks/channel.ts";
 import type { StartShard } from "../../temporal/deliveries.ts";
-import { createAttemptDelivery, createRecordAttempt } from "./record-attempts.ts";
-import type { AttemptDeps, RecordDeps } from "./record-attempts.ts";
-import { createDeliverer } from "./deliverer.ts";
-import type { DelivererDeps } from "./deliverer.ts";
+import { createAttemptDelivery, createRecordAttempt, type AttemptDeps, type RecordDeps } from "./record-attempts.ts";
+import { createDeliverer, type DelivererDeps } from "./deliverer.ts";
 import { createDeliverySlots } from "./slots.ts";
 
 const BATCH = 500;

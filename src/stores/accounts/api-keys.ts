@@ -1,9 +1,7 @@
 import type { KeyLimits } from "../../domain/accounts/key-limits.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 export const API_KEY_KINDS = ["public", "secret"] as const;
 export type ApiKeyKind = (typeof API_KEY_KINDS)[number];

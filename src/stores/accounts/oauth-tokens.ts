@@ -1,5 +1,4 @@
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { removeSome } from "../remove-some.ts";
 import { GRANTS_OF_USER } from "../rights.ts";

@@ -1,5 +1,4 @@
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 
 const ROW = columns("org_id uuid, name text, created_at timestamptz");

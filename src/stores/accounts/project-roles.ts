@@ -1,8 +1,7 @@
 import type { ProjectRole } from "../../domain/accounts/principal.ts";
 import { columns } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 const NEW = columns("project_id uuid, user_id uuid, org_id uuid, role text");
 

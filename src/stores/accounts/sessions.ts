@@ -1,8 +1,6 @@
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 import { GRANTS_OF_USER } from "../rights.ts";
 import type { Grants } from "./project-roles.ts";
 import type { User } from "./users.ts";

@@ -1,9 +1,7 @@
 import type { ProjectRole } from "../../domain/accounts/principal.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 export const USER_ROLES = ["member", "viewer", "editor", "admin"] as const;
 export type UserRole = (typeof USER_ROLES)[number];

@@ -1,12 +1,9 @@
 import type { AuditActor, AuditOutcome, FieldChanges } from "../../domain/audit/audit.ts";
 import { firstIdOf, timeOf } from "../../domain/uuid.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
-import { plannedAnew } from "../db.ts";
-import type { Db } from "../db.ts";
+import { columns, type RowOf } from "../columns.ts";
+import { plannedAnew, type Db } from "../db.ts";
 import { removeSome } from "../remove-some.ts";
-import { keysetSql } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { keysetSql, type Keyset } from "../keyset.ts";
 
 const ROW = columns(`entry_id uuid, org_id uuid, at timestamptz, actor_type text, actor_id uuid null,
   session_id uuid null, address text null, user_agent text null, request_id text null, operation text,

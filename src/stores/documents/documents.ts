@@ -1,11 +1,9 @@
 import type { DocumentStatus } from "../../domain/documents/document.ts";
 import type { StoredValue } from "../../domain/json.ts";
-import { columns } from "../columns.ts";
-import type { NameOf, RowOf } from "../columns.ts";
+import { columns, type NameOf, type RowOf } from "../columns.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 /** The owner of documents: one document node of one flow, for one `<user>-<conversation>` ID, which must match exactly. */
 export interface DocumentHandle {

@@ -1,11 +1,9 @@
 import { storedTarget } from "../../domain/audit/audit.ts";
-import { ERASED } from "../../domain/erasures/erasure.ts";
-import type { ErasureSlice } from "../../domain/erasures/erasure.ts";
+import { ERASED, type ErasureSlice } from "../../domain/erasures/erasure.ts";
 import { UUID_PATTERN } from "../../domain/uuid.ts";
 import type { Db } from "../db.ts";
 import { LOWEST_ID } from "../keyset.ts";
-import { addRemoved } from "./erasures.ts";
-import type { ErasureId, OpenErasure } from "./erasures.ts";
+import { addRemoved, type ErasureId, type OpenErasure } from "./erasures.ts";
 
 /** Whether a text names something erased, ignoring case. $1 is the erasure. */
 const names = (text: string): string => `exists (select from regexp_matches(${text}, '${UUID_PATTERN}', 'gi') as m

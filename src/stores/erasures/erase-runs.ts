@@ -2,8 +2,7 @@ import { ERASED } from "../../domain/erasures/erasure.ts";
 import { BLOB_COLUMNS, BLOB_KEY_PATTERN, TABLES_OF_RUNS } from "../system/blob-sweep.ts";
 import type { Db } from "../db.ts";
 import { OPEN } from "../states.ts";
-import { addRemoved } from "./erasures.ts";
-import type { ErasureId, OpenErasure } from "./erasures.ts";
+import { addRemoved, type ErasureId, type OpenErasure } from "./erasures.ts";
 
 type ErasureOf = Pick<OpenErasure, "erasure_id" | "org_id" | "project_id" | "user_id" | "user_hash">;
 

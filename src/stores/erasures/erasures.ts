@@ -1,11 +1,14 @@
-import type { ErasureCounts, ErasureProgress, ErasureRest, ErasureState } from "../../domain/erasures/erasure.ts";
-import { FIRST_PROGRESS } from "../../domain/erasures/erasure.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import {
+  FIRST_PROGRESS,
+  type ErasureCounts,
+  type ErasureProgress,
+  type ErasureRest,
+  type ErasureState,
+} from "../../domain/erasures/erasure.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 const ROW = columns(`erasure_id uuid, org_id uuid, project_id uuid null, user_id text null, user_hash text, state text,
   progress jsonb, removed jsonb, remaining jsonb, problem text null, created_by_type text, created_by_id uuid,

@@ -2,8 +2,7 @@ import type { NewRow, RowContent, RowStatus } from "../../domain/evals/dataset.t
 import { columns } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 /** The state of a row from one version of its dataset on. */
 export interface DatasetRowRow extends NewRow {

@@ -1,9 +1,7 @@
 import type { JsonObject } from "../../domain/json.ts";
-import { columns } from "../columns.ts";
-import type { Changes, NameOf, RowOf } from "../columns.ts";
+import { columns, type Changes, type NameOf, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 const ROW = columns(`dataset_id uuid, org_id uuid, name text, description text, project_id uuid null,
   input_schema jsonb null, metadata jsonb, tags text[], version int, row_count int, revision int,

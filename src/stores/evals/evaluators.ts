@@ -1,10 +1,8 @@
 import type { EvaluatorDefinition } from "../../domain/evals/evaluator.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 const ROW = columns(`evaluator_id uuid, org_id uuid, name text, description text, template_id text null, version int,
   secret bytea null, created_at timestamptz, updated_at timestamptz`);

@@ -1,6 +1,5 @@
 import type { JobKind, JobState } from "../../domain/evals/experiment.ts";
-import { columns } from "../columns.ts";
-import type { NameOf, RowOf } from "../columns.ts";
+import { columns, type NameOf, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 

@@ -1,11 +1,8 @@
 import type { EvaluatorStatus, RowState } from "../../domain/evals/experiment.ts";
 import type { JsonObject, StoredValue } from "../../domain/json.ts";
-import { plannedAnew } from "../db.ts";
-import type { Db } from "../db.ts";
-import { numberKeysetSql } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
-import { WITH_DATASET_ROW } from "./experiment-rows.ts";
-import type { OpenRow, RowEnd } from "./experiment-rows.ts";
+import { plannedAnew, type Db } from "../db.ts";
+import { numberKeysetSql, type Keyset } from "../keyset.ts";
+import { WITH_DATASET_ROW, type OpenRow, type RowEnd } from "./experiment-rows.ts";
 import type { ScoreRow } from "./scores.ts";
 
 // Pages and batches of an experiment are selected before anything is joined to them, so their cost does not grow with its rows, whatever

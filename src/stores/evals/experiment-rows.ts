@@ -1,8 +1,7 @@
 import type { RowState } from "../../domain/evals/experiment.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { RunError, RunState } from "../../domain/runs/run.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 

@@ -1,10 +1,8 @@
 import type { ExperimentState, Gate, ExperimentStatus, Verdict } from "../../domain/evals/experiment.ts";
-import { columns } from "../columns.ts";
-import type { NameOf, RowOf } from "../columns.ts";
+import { columns, type NameOf, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 const ROW = columns(`experiment_id uuid, org_id uuid, name text, description text, project_id uuid, flow_version int,
   dataset_id uuid, dataset_version int, splits text[] null, evaluators jsonb, repetitions int, max_concurrency int,

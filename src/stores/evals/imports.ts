@@ -1,18 +1,17 @@
 import type { RowContent } from "../../domain/evals/dataset.ts";
-import type {
-  ImportCounts,
-  ImportInput,
-  ImportIssue,
-  ImportMode,
-  ImportSource,
-  ImportStatus,
-  Mapping,
-  RowPart,
+import {
+  ROW_PARTS,
+  type ImportCounts,
+  type ImportInput,
+  type ImportIssue,
+  type ImportMode,
+  type ImportSource,
+  type ImportStatus,
+  type Mapping,
+  type RowPart,
 } from "../../domain/evals/import.ts";
-import { ROW_PARTS } from "../../domain/evals/import.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import { columns } from "../columns.ts";
-import type { NameOf, RowOf } from "../columns.ts";
+import { columns, type NameOf, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 

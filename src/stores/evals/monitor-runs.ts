@@ -1,6 +1,5 @@
 import type { RunLabels, RunSelection } from "../../domain/evals/monitor.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import type { MonitorRow } from "./monitors.ts";

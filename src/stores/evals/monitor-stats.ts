@@ -4,8 +4,7 @@ import type { StoredValue } from "../../domain/json.ts";
 import type { RunState } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { keysetSql } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { keysetSql, type Keyset } from "../keyset.ts";
 import type { RowScore } from "./experiment-results.ts";
 import type { TakenRun } from "./monitor-runs.ts";
 

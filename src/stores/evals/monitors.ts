@@ -1,11 +1,9 @@
 import type { AlertSettings, AlertState } from "../../domain/evals/alert.ts";
 import type { MonitorFilter, MonitorStats } from "../../domain/evals/monitor.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { keysetSql } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { keysetSql, type Keyset } from "../keyset.ts";
 import { scheduleRevisions } from "../schedule-revisions.ts";
 
 const PLANNED = `name text, description text, project_id uuid, flow_versions int[] null, evaluators jsonb, sampling_rate float8,

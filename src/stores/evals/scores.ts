@@ -1,12 +1,9 @@
 import type { DataType } from "../../domain/evals/evaluators/kind.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import { columns } from "../columns.ts";
-import type { NameOf, RowOf } from "../columns.ts";
-import { plannedAnew } from "../db.ts";
-import type { Db } from "../db.ts";
+import { columns, type NameOf, type RowOf } from "../columns.ts";
+import { plannedAnew, type Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { keysetSql } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { keysetSql, type Keyset } from "../keyset.ts";
 
 export const SCORE_SOURCES = ["api", "human", "evaluator"] as const;
 

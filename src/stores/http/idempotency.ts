@@ -1,5 +1,4 @@
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 
 /** How long a claim lasts without renewal: after this time the request of a crashed process may be retried. */

@@ -1,8 +1,7 @@
 import type { NewChunk } from "../../domain/knowledge/knowledge-base.ts";
 import type { TextConfiguration } from "../../domain/knowledge/languages.ts";
 import { WORD_RULES } from "../../domain/knowledge/words.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 
 /** The revision of a resource that chunks belong to, and their index. */

@@ -1,6 +1,5 @@
 import type { FilterCondition, FilterSource, ResolvedFilter } from "../../domain/knowledge/filter.ts";
-import { BUILTIN_FIELDS } from "../../domain/knowledge/metadata.ts";
-import type { BuiltinField } from "../../domain/knowledge/metadata.ts";
+import { BUILTIN_FIELDS, type BuiltinField } from "../../domain/knowledge/metadata.ts";
 import { timeText } from "../time-text.ts";
 
 const METADATA_COLUMNS: Readonly<Record<Exclude<FilterSource, "builtin">, string>> = {

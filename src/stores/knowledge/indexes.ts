@@ -1,6 +1,5 @@
 import type { IndexingParams } from "../../domain/knowledge/knowledge-base.ts";
-import { columns } from "../columns.ts";
-import type { NameOf, RowOf } from "../columns.ts";
+import { columns, type NameOf, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 
 export const INDEX_STATES = ["building", "active", "retired"] as const;

@@ -1,11 +1,9 @@
 import type { IndexingParams } from "../../domain/knowledge/knowledge-base.ts";
 import type { SyncState } from "../../domain/knowledge/sync.ts";
 import type { MetadataSchema } from "../../domain/knowledge/metadata.ts";
-import { columns } from "../columns.ts";
-import type { Changes, NameOf, RowOf } from "../columns.ts";
+import { columns, type Changes, type NameOf, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { keysetSql } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { keysetSql, type Keyset } from "../keyset.ts";
 import { selectUnapplied } from "../schedule-revisions.ts";
 
 /** Pages of a website that a person selected. */

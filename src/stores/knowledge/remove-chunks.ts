@@ -1,5 +1,4 @@
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 
 /** Removes a resource from every index: no search after the commit finds it. removeDeadChunks removes its chunks. */

@@ -1,6 +1,5 @@
 import type { Metadata } from "../../domain/knowledge/metadata.ts";
-import { columns } from "../columns.ts";
-import type { NameOf } from "../columns.ts";
+import { columns, type NameOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import type { NewResource, ResourceRow } from "./resources.ts";

@@ -1,11 +1,9 @@
 import type { ResourceSource, ResourceStatus } from "../../domain/knowledge/knowledge-base.ts";
 import type { Metadata } from "../../domain/knowledge/metadata.ts";
-import { columns } from "../columns.ts";
-import type { NameOf, RowOf } from "../columns.ts";
+import { columns, type NameOf, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 /** Why a resource could not be read or indexed. */
 export interface ResourceError {

@@ -1,7 +1,5 @@
-import { plannedAnew } from "../db.ts";
-import type { Db } from "../db.ts";
-import { liveChunkSql } from "./search-limits.ts";
-import type { SearchLimits } from "./search-limits.ts";
+import { plannedAnew, type Db } from "../db.ts";
+import { liveChunkSql, type SearchLimits } from "./search-limits.ts";
 import type { KeywordHit, QueryTerm, SearchedIndex } from "./search.ts";
 
 // Every function here runs on Database.search, whose role sees the rows of all organisations. So each statement names

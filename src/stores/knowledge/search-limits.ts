@@ -1,6 +1,5 @@
 import type { ResolvedFilter } from "../../domain/knowledge/filter.ts";
-import { plannedAnew } from "../db.ts";
-import type { Db } from "../db.ts";
+import { plannedAnew, type Db } from "../db.ts";
 import { filterSql } from "./filter-sql.ts";
 import type { SearchedIndex } from "./search.ts";
 

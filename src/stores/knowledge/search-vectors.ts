@@ -1,8 +1,6 @@
 import { encodeHalves } from "../../domain/knowledge/halves.ts";
-import { plannedAnew } from "../db.ts";
-import type { Db } from "../db.ts";
-import { liveChunkSql } from "./search-limits.ts";
-import type { SearchLimits } from "./search-limits.ts";
+import { plannedAnew, type Db } from "../db.ts";
+import { liveChunkSql, type SearchLimits } from "./search-limits.ts";
 import type { Hit, SearchedIndex } from "./search.ts";
 
 // Every function here runs on Database.search, whose role sees the rows of all organisations. So each statement names

@@ -1,8 +1,6 @@
 import type { ResolvedFilter } from "../../domain/knowledge/filter.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
-import { plannedAnew } from "../db.ts";
-import type { Db } from "../db.ts";
+import { columns, type RowOf } from "../columns.ts";
+import { plannedAnew, type Db } from "../db.ts";
 import { filterSql } from "./filter-sql.ts";
 
 // Every function here runs on Database.search, whose role sees the rows of all organisations. So each statement names

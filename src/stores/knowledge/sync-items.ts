@@ -1,12 +1,10 @@
 import { uuidv7 } from "uuidv7";
 import { distinct } from "../../domain/distinct.ts";
 import type { SyncError, SyncMode, SyncOutcome } from "../../domain/knowledge/sync.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 /**
  * What a sync does with a document: fetch it and index changes, index the stored bytes again, or delete it. `list` marks a part of a source

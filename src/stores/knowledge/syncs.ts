@@ -1,11 +1,9 @@
 import type { SyncCounts, SyncError, SyncInput, SyncMode, SyncState } from "../../domain/knowledge/sync.ts";
 import type { Json } from "../../domain/json.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 import type { KnowledgeBaseRow } from "./knowledge-bases.ts";
 
 export interface SyncItemError extends SyncError {

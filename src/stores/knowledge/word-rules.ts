@@ -1,6 +1,5 @@
 import { WORD_RULES } from "../../domain/knowledge/words.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 
 // These functions run as the login role, because they renew the chunks of every organisation.

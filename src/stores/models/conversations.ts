@@ -1,9 +1,7 @@
 import { KEPT_FOR } from "../system/retention.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 const ROW = columns(`conversation_id uuid, user_id text, title text null, page_id uuid null, created_at timestamptz,
   updated_at timestamptz`);

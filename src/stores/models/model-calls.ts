@@ -1,5 +1,4 @@
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 
 const CALL = columns(`call_id uuid, org_id uuid, project_id uuid null, run_id uuid null, path text, attempt int,

@@ -1,7 +1,6 @@
 import type { Spending } from "../../domain/accounts/quotas.ts";
 import { aroundRun } from "../around.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { removeSome } from "../remove-some.ts";
 

@@ -1,8 +1,6 @@
 import type { PageKind, PageLook, PageRates, PageStatus } from "../../domain/pages/page.ts";
-import { columns } from "../columns.ts";
-import type { NameOf, RowOf } from "../columns.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { columns, type NameOf, type RowOf } from "../columns.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 import type { Db } from "../db.ts";
 
 const ROW = columns(`page_id uuid, org_id uuid, project_id uuid, kind text, environment text, token bytea, look jsonb,

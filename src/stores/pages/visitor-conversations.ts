@@ -1,8 +1,6 @@
-import { columns } from "../columns.ts";
-import type { NameOf, RowOf } from "../columns.ts";
+import { columns, type NameOf, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 const ROW = columns(`conversation_id uuid, user_id text, title text null, created_at timestamptz,
   updated_at timestamptz`);

@@ -1,11 +1,9 @@
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { nameOf } from "./author-names.ts";
-import { numberKeysetSql, selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { numberKeysetSql, selectPage, type Keyset } from "../keyset.ts";
 
 const NEW = columns(`project_id uuid, revision int, org_id uuid, flow json, published_as int null, changed_by_type text,
   changed_by uuid`);

@@ -1,10 +1,8 @@
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { Bindings } from "../../domain/projects/environments.ts";
-import { columns } from "../columns.ts";
-import type { NameOf, RowOf } from "../columns.ts";
+import { columns, type NameOf, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 import { nameOf } from "./author-names.ts";
 
 export const REVIEW_STATES = ["open", "approved", "rejected", "withdrawn"] as const;

@@ -1,11 +1,8 @@
 import type { Principal } from "../../domain/accounts/principal.ts";
-import { DEFAULT_ENVIRONMENTS, PRODUCTION } from "../../domain/projects/environments.ts";
-import type { Bindings } from "../../domain/projects/environments.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { DEFAULT_ENVIRONMENTS, PRODUCTION, type Bindings } from "../../domain/projects/environments.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 import { nameOf } from "./author-names.ts";
 import type { Project } from "./projects.ts";
 

@@ -3,11 +3,9 @@ import type { CalledFlow } from "../../domain/flow/nodes/called-flow.ts";
 import type { KeptRights, RightsThenAndNow } from "../../domain/accounts/kept-rights.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import { PRODUCTION } from "../../domain/projects/environments.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { numberKeysetSql, selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { numberKeysetSql, selectPage, type Keyset } from "../keyset.ts";
 import { nameOf } from "./author-names.ts";
 import { ownerOfRights, PRESENT_RIGHTS } from "../rights.ts";
 

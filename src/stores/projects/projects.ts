@@ -1,8 +1,6 @@
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 const ROW = columns(`project_id uuid, org_id uuid, name text, description text, published_version int null,
   latest_version int, revision int, created_at timestamptz, updated_at timestamptz`);

@@ -1,8 +1,7 @@
 import type { NamedFlow } from "../../domain/flow/io/tool-names.ts";
 import { PRODUCTION } from "../../domain/projects/environments.ts";
 import type { Db } from "../db.ts";
-import { DEFINITION } from "./flow-versions.ts";
-import type { FlowVersion } from "./flow-versions.ts";
+import { DEFINITION, type FlowVersion } from "./flow-versions.ts";
 
 /** SQL: the version of project `p` in the environment named by a parameter; null if it has none there. */
 const versionIn = (name: `$${number}`): string => `case when ${name}::text = '${PRODUCTION}' then p.published_version

@@ -1,7 +1,6 @@
 import type { Json, StoredValue } from "../../domain/json.ts";
 import type { ActionError, ActionRunState } from "../../domain/providers/action-run.ts";
-import { columns } from "../columns.ts";
-import type { NameOf, RowOf } from "../columns.ts";
+import { columns, type NameOf, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 

@@ -1,10 +1,8 @@
 import type { ConnectionScheme, ConnectionStatus } from "../../domain/providers/connection.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { eventType } from "../outbox.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 const ROW = columns(`connection_id uuid, org_id uuid, name text, provider_id text, scheme text, credential_revision int,
   status text, status_reason text null, last_checked_at timestamptz null, revision int, created_at timestamptz,

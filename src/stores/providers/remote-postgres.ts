@@ -1,8 +1,7 @@
 import type { Duplex } from "node:stream";
 import { Client, DatabaseError } from "pg";
 import type { Json } from "../../domain/json.ts";
-import { RemoteError, RemoteStatement } from "./remote-statement.ts";
-import type { RemoteRows } from "./remote-statement.ts";
+import { RemoteError, RemoteStatement, type RemoteRows } from "./remote-statement.ts";
 
 /** A session with a user's own database. Every setting is explicit: none comes from the environment or a file. */
 export interface RemoteTarget {

@@ -1,6 +1,5 @@
 import { uuidv7 } from "uuidv7";
-import { periodOf } from "../../domain/accounts/quotas.ts";
-import type { Quota, QuotaLimits, Spending } from "../../domain/accounts/quotas.ts";
+import { periodOf, type Quota, type QuotaLimits, type Spending } from "../../domain/accounts/quotas.ts";
 import type { Db } from "../db.ts";
 
 export interface QuotaRow {

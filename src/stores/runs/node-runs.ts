@@ -1,8 +1,7 @@
 import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
 import type { NodeKind } from "../../domain/flow/kinds.ts";
 import type { LongValues, NodeState, RunError } from "../../domain/runs/run.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 
 const ROW = columns(`node_id text, type text, path text, state text, attempts int, truncated boolean, error jsonb null,

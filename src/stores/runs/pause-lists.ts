@@ -1,12 +1,8 @@
-import { namesOf } from "../../domain/runs/assignees.ts";
-import type { Assignees, Person } from "../../domain/runs/assignees.ts";
+import { namesOf, type Assignees, type Person } from "../../domain/runs/assignees.ts";
 import { jsonb } from "../jsonb.ts";
-import { plannedAnew } from "../db.ts";
-import type { Db } from "../db.ts";
-import { keysetSql } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
-import { PAUSE, PAUSES } from "./pauses.ts";
-import type { PauseRow } from "./pauses.ts";
+import { plannedAnew, type Db } from "../db.ts";
+import { keysetSql, type Keyset } from "../keyset.ts";
+import { PAUSE, PAUSES, type PauseRow } from "./pauses.ts";
 import { OPEN } from "../states.ts";
 
 export interface PauseFilter {

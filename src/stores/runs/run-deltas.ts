@@ -1,6 +1,5 @@
 import { columns } from "../columns.ts";
-import { isUniqueViolation } from "../db.ts";
-import type { Db } from "../db.ts";
+import { isUniqueViolation, type Db } from "../db.ts";
 import { TERMINAL } from "../states.ts";
 
 /** The owner of a text: the node, its attempt, and the step of its conversation. */

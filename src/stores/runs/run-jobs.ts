@@ -1,19 +1,17 @@
-import type {
-  RunJobAction,
-  RunJobCounts,
-  RunJobError,
-  RunJobFilter,
-  RunJobInput,
-  RunJobState,
+import {
+  MAX_JOB_ERRORS,
+  type RunJobAction,
+  type RunJobCounts,
+  type RunJobError,
+  type RunJobFilter,
+  type RunJobInput,
+  type RunJobState,
 } from "../../domain/runs/run-job.ts";
-import { MAX_JOB_ERRORS } from "../../domain/runs/run-job.ts";
-import { columns } from "../columns.ts";
-import type { NameOf, RowOf } from "../columns.ts";
+import { columns, type NameOf, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
 import { removeSome } from "../remove-some.ts";
 import { jsonb } from "../jsonb.ts";
-import { LOWEST_ID, selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { LOWEST_ID, selectPage, type Keyset } from "../keyset.ts";
 
 /** A run in the job's current page, and the ID of the run made from it. */
 export interface RunInHand {

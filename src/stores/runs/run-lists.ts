@@ -2,10 +2,8 @@ import type { Json } from "../../domain/json.ts";
 import type { RunJobInput } from "../../domain/runs/run-job.ts";
 import type { RunState, RunType } from "../../domain/runs/run.ts";
 import { firstIdOf } from "../../domain/uuid.ts";
-import { plannedAnew } from "../db.ts";
-import type { Db } from "../db.ts";
-import { keysetSql } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { plannedAnew, type Db } from "../db.ts";
+import { keysetSql, type Keyset } from "../keyset.ts";
 import type { RunRow } from "./runs.ts";
 
 /** Which runs to list; undefined fields restrict nothing, and a run must match all others. */

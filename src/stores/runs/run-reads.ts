@@ -1,7 +1,6 @@
 import type { Db } from "../db.ts";
 import { OPEN, TERMINAL } from "../states.ts";
-import { atShownPath, shownPauses } from "./pauses.ts";
-import type { PauseRow } from "./pauses.ts";
+import { atShownPath, shownPauses, type PauseRow } from "./pauses.ts";
 import type { RunRow } from "./runs.ts";
 
 /** One run if it is terminal or paused, so that a waiter checks and reads it in one query. */

@@ -1,6 +1,5 @@
 import { uuidv7 } from "uuidv7";
-import type { PauseOpening, RunState, RunUpdate } from "../../domain/runs/run.ts";
-import { isTerminal } from "../../domain/runs/run.ts";
+import { isTerminal, type PauseOpening, type RunState, type RunUpdate } from "../../domain/runs/run.ts";
 import { MAX_EVENT_DATA_BYTES } from "../../domain/webhooks/events.ts";
 import { jsonb } from "../jsonb.ts";
 import { aroundRun, STOPPED_AROUND } from "../around.ts";

@@ -9,8 +9,7 @@ import type {
   RunState,
   RunType,
 } from "../../domain/runs/run.ts";
-import { columns } from "../columns.ts";
-import type { NameOf, RowOf } from "../columns.ts";
+import { columns, type NameOf, type RowOf } from "../columns.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
 import { lockRoundRobin } from "../round-robin.ts";

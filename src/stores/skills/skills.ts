@@ -1,7 +1,5 @@
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
-import { numberKeysetSql, selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { columns, type RowOf } from "../columns.ts";
+import { numberKeysetSql, selectPage, type Keyset } from "../keyset.ts";
 import type { Db } from "../db.ts";
 import { eventType } from "../outbox.ts";
 import type { ListedFile } from "../../domain/skills/bundle.ts";

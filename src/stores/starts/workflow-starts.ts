@@ -1,5 +1,4 @@
-import { START_URGENCY } from "../../domain/starts.ts";
-import type { StartInputs, StartKind, WantedStart } from "../../domain/starts.ts";
+import { START_URGENCY, type StartInputs, type StartKind, type WantedStart } from "../../domain/starts.ts";
 import { PRIORITY_KEYS } from "../../domain/urgency.ts";
 import type { Database, Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";

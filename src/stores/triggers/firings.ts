@@ -1,12 +1,10 @@
 import type { JsonObject } from "../../domain/json.ts";
 import type { RunState } from "../../domain/runs/run.ts";
 import type { FiringState } from "../../domain/triggers/firing.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
-import { keysetSql } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { keysetSql, type Keyset } from "../keyset.ts";
 import { lockRoundRobin } from "../round-robin.ts";
 import { OPEN } from "../states.ts";
 

@@ -1,11 +1,9 @@
 import type { KeptRights, RightsThenAndNow } from "../../domain/accounts/kept-rights.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import type { TypedTrigger } from "../../domain/triggers/trigger.ts";
-import { columns } from "../columns.ts";
-import type { NameOf, RowOf } from "../columns.ts";
+import { columns, type NameOf, type RowOf } from "../columns.ts";
 import { jsonb } from "../jsonb.ts";
-import { keysetSql } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { keysetSql, type Keyset } from "../keyset.ts";
 import { ownerOfRights, PRESENT_RIGHTS } from "../rights.ts";
 import { scheduleRevisions } from "../schedule-revisions.ts";
 import type { Db } from "../db.ts";

@@ -1,9 +1,7 @@
 import type { DeliveryStatus, FailureReason } from "../../domain/webhooks/webhook.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import type { Db } from "../db.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 import { WEBHOOKS_CHANNEL } from "./channel.ts";
 
 const ROW = columns(`delivery_id uuid, subscription_id uuid, event_id uuid, event_type text, status text,

@@ -1,12 +1,10 @@
 import type { DisabledReason, SubscriptionStatus } from "../../domain/webhooks/webhook.ts";
-import { columns } from "../columns.ts";
-import type { RowOf } from "../columns.ts";
+import { columns, type RowOf } from "../columns.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
 import { eventType } from "../outbox.ts";
 import { timeText } from "../time-text.ts";
-import { selectPage } from "../keyset.ts";
-import type { Keyset } from "../keyset.ts";
+import { selectPage, type Keyset } from "../keyset.ts";
 
 const ROW = columns(`subscription_id uuid, org_id uuid, url text, events text[], project_ids uuid[] null,
   description text, header_names text[], status text, disabled_reason text null, disabled_at timestamptz null,

@@ -4,8 +4,7 @@ import type { NodeExecution, NodeOutcome } from "../../../activities/nodes/execu
 import type { CodeConfig } from "../../../src/domain/flow/nodes/code.ts";
 import type { Scope } from "../../../src/domain/flow/scope.ts";
 import { createEvaluation } from "../../../src/platform/evaluation/evaluation.ts";
-import type { Sandbox } from "../../../src/platform/sandbox/sandbox.ts";
-import { createSandbox } from "../../../src/platform/sandbox/sandbox.ts";
+import { createSandbox, type Sandbox } from "../../../src/platform/sandbox/sandbox.ts";
 
 const scope: Scope = {
   nodes: { "in-0": "Ada", "http-0": { status: 200, body: [{ n: 1 }, { n: 2 }] } },

@@ -7,11 +7,9 @@ import { createHttpExecutor } from "../../../activities/nodes/http.ts";
 import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import { httpSpec } from "../../../src/domain/flow/nodes/http.ts";
 import type { Json } from "../../../src/domain/json.ts";
-import { createGuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
+import { createGuardedFetch, type GuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
 import { createEvaluation } from "../../../src/platform/evaluation/evaluation.ts";
-import type { GuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
 import { startRawTarget } from "../../support/raw-target.ts";
 
 let target: HttpTarget;

@@ -1,13 +1,10 @@
 import { CHARSET_ROWS } from "../../support/charsets.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { htmlToText } from "../../../src/platform/parsing/html-text.ts";
-import { createUrlExecutor } from "../../../activities/nodes/url.ts";
-import type { UrlDeps } from "../../../activities/nodes/url.ts";
+import { createUrlExecutor, type UrlDeps } from "../../../activities/nodes/url.ts";
 import { NodeFailure } from "../../../src/domain/runs/failure.ts";
-import { createGuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
-import type { GuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
+import { createGuardedFetch, type GuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
 
 let target: HttpTarget;
 let guardedFetch: GuardedFetch;

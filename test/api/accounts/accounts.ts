@@ -1,11 +1,9 @@
 import { randomBytes, scryptSync } from "node:crypto";
 import { uuidv7 } from "uuidv7";
 import { createTokenService } from "../../../src/services/accounts/tokens.ts";
-import { insertUser } from "../../../src/stores/accounts/users.ts";
-import type { User, UserRole } from "../../../src/stores/accounts/users.ts";
+import { insertUser, type User, type UserRole } from "../../../src/stores/accounts/users.ts";
 import type { Database } from "../../../src/stores/db.ts";
-import { client } from "../../support/client.ts";
-import type { Answer } from "../../support/client.ts";
+import { client, type Answer } from "../../support/client.ts";
 import type { InProcessApi } from "../in-process.ts";
 
 let made = 0;

@@ -4,13 +4,11 @@ import { scopeOf } from "../../../src/api/auth/operation-scope.ts";
 import { namesProject } from "../../../src/api/auth/project-roles.ts";
 import { SCOPES } from "../../../src/domain/accounts/key-limits.ts";
 import type { Operation } from "../../../src/api/http/operation.ts";
-import { createOrganisation } from "../../support/service.ts";
-import type { TestOrganisation } from "../../support/service.ts";
+import { createOrganisation, type TestOrganisation } from "../../support/service.ts";
 import type { RequestOptions, TestClient } from "../../support/client.ts";
 import { checkedClient, operations } from "../http/conformance.ts";
 import { echoFlow } from "../echo-flow.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 
 let api: InProcessApi;
 let org: TestOrganisation;

@@ -1,13 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { uuidv7 } from "uuidv7";
-import { createOrganisation } from "../../support/service.ts";
-import type { TestOrganisation } from "../../support/service.ts";
+import { createOrganisation, type TestOrganisation } from "../../support/service.ts";
 import type { Answer, TestClient } from "../../support/client.ts";
 import { checkedClient } from "../http/conformance.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
-import { signedInUser } from "./accounts.ts";
-import type { SignedIn } from "./accounts.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
+import { signedInUser, type SignedIn } from "./accounts.ts";
 
 // The creator of a key knows its value, so the key must not outlive the creator's rights.
 

@@ -5,10 +5,8 @@ import type { TestClient } from "../../support/client.ts";
 import { service } from "../../support/service.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { newUser } from "./accounts.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
-import { asking, echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
+import { asking, echo, openTenant, type ApiTenant } from "../tenant.ts";
 
 let api: InProcessApi;
 /** A second process on the same database, which has to learn of changes made by the first. */

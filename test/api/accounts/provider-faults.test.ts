@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { cookieBrowser, startOidcServer } from "../../support/oidc-server.ts";
-import type { OidcServer, Person } from "../../support/oidc-server.ts";
+import { cookieBrowser, startOidcServer, type OidcServer, type Person } from "../../support/oidc-server.ts";
 import { createOrganisation } from "../../support/service.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { newUser } from "./accounts.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 
 const PATH = "/console/session/providers";
 const WRONG = "not the secret of millrace";

@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { cookieBrowser, startOidcServer } from "../../support/oidc-server.ts";
-import type { OidcServer, Person } from "../../support/oidc-server.ts";
-import { createOrganisation } from "../../support/service.ts";
-import type { TestOrganisation } from "../../support/service.ts";
+import { cookieBrowser, startOidcServer, type OidcServer, type Person } from "../../support/oidc-server.ts";
+import { createOrganisation, type TestOrganisation } from "../../support/service.ts";
 import type { Answer } from "../../support/client.ts";
 import { checkedClient, expectDocumented } from "../http/conformance.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 import { newUser } from "./accounts.ts";
 
 const PATH = "/console/session/providers";

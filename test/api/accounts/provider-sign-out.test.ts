@@ -4,15 +4,12 @@ import { createSecretBox } from "../../../src/platform/secrets/seal.ts";
 import { createSignInLink } from "../../../src/services/accounts/sessions.ts";
 import { resealSecrets } from "../../../src/services/secrets/reseal.ts";
 import { purgeSessions } from "../../../src/stores/accounts/sessions.ts";
-import { cookieBrowser, startOidcServer } from "../../support/oidc-server.ts";
-import type { OidcServer } from "../../support/oidc-server.ts";
+import { cookieBrowser, startOidcServer, type OidcServer } from "../../support/oidc-server.ts";
 import { MASTER_KEY } from "../../support/payloads.ts";
-import { createOrganisation } from "../../support/service.ts";
-import type { TestOrganisation } from "../../support/service.ts";
+import { createOrganisation, type TestOrganisation } from "../../support/service.ts";
 import type { Answer } from "../../support/client.ts";
 import { checkedClient } from "../http/conformance.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 import { newUser } from "./accounts.ts";
 
 const PATH = "/console/session/providers";

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createOrganisation } from "../../support/service.ts";
 import { checkedClient } from "../http/conformance.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
-import { echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
+import { echo, openTenant, type ApiTenant } from "../tenant.ts";
 
 const PATH = "/v2/retention";
 let mine: ApiTenant;

@@ -4,10 +4,8 @@ import type { TestClient } from "../../support/client.ts";
 import { publish } from "../pages/published.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { newUser } from "./accounts.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
-import { echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
+import { echo, openTenant, type ApiTenant } from "../tenant.ts";
 import { service } from "../../support/service.ts";
 
 /** Requests that a network may send to pages in a minute. */

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSignInLink } from "../../../src/services/accounts/sessions.ts";
-import { createOrganisation } from "../../support/service.ts";
-import type { TestOrganisation } from "../../support/service.ts";
+import { createOrganisation, type TestOrganisation } from "../../support/service.ts";
 import type { Answer } from "../../support/client.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { newUser } from "./accounts.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 
 let api: InProcessApi;
 let org: TestOrganisation;

@@ -1,13 +1,10 @@
 import { createHook } from "node:async_hooks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { newUser as putUser } from "./accounts.ts";
-import { client } from "../../support/client.ts";
-import type { Answer } from "../../support/client.ts";
-import { createOrganisation } from "../../support/service.ts";
-import type { TestOrganisation } from "../../support/service.ts";
+import { client, type Answer } from "../../support/client.ts";
+import { createOrganisation, type TestOrganisation } from "../../support/service.ts";
 import { checkedClient, expectDocumented } from "../http/conformance.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 
 let api: InProcessApi;
 let org: TestOrganisation;

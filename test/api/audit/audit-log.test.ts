@@ -2,15 +2,17 @@ import { randomUUID } from "node:crypto";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createUser, revokeKey } from "../../../src/cli/accounts.ts";
-import { insertAuditEntry, listAuditEntries, purgeAuditEntries } from "../../../src/stores/audit/audit-log.ts";
-import type { NewAuditEntry } from "../../../src/stores/audit/audit-log.ts";
+import {
+  insertAuditEntry,
+  listAuditEntries,
+  purgeAuditEntries,
+  type NewAuditEntry,
+} from "../../../src/stores/audit/audit-log.ts";
 import { firstIdOf } from "../../../src/domain/uuid.ts";
-import { createOrganisation } from "../../support/service.ts";
-import type { TestOrganisation } from "../../support/service.ts";
+import { createOrganisation, type TestOrganisation } from "../../support/service.ts";
 import { askToken } from "../accounts/accounts.ts";
 import { checkedClient } from "../http/conformance.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 
 const LOG = "/v2/audit-log";
 let api: InProcessApi;

@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { flow } from "../../engine/support.ts";
 import type { Answer, TestClient } from "../../support/client.ts";
-import { openTenant, problemText } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, problemText, type ApiTenant } from "../tenant.ts";
 
 const UNKNOWN = "0197f0a0-0000-7000-8000-000000000000";
 let tenant: ApiTenant;

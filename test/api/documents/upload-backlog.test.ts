@@ -4,12 +4,9 @@ import { ingestWorkflowId } from "../../../src/temporal/ids.ts";
 import { flow } from "../../engine/support.ts";
 import { withTemporal } from "../../support/histories.ts";
 import { eventually } from "../../support/scratch.ts";
-import { startServiceProcess } from "../../support/service-processes.ts";
-import type { ServiceProcess } from "../../support/service-processes.ts";
-import { startService } from "../../support/service.ts";
-import type { OwnService } from "../../support/service.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { startServiceProcess, type ServiceProcess } from "../../support/service-processes.ts";
+import { startService, type OwnService } from "../../support/service.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 
 let own: OwnService;
 let worker: ServiceProcess | undefined;

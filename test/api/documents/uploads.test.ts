@@ -6,10 +6,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flow } from "../../engine/support.ts";
 import type { Answer, TestClient } from "../../support/client.ts";
-import { startService } from "../../support/service.ts";
-import type { OwnService } from "../../support/service.ts";
-import { echo, openTenant, problemText } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { startService, type OwnService } from "../../support/service.ts";
+import { echo, openTenant, problemText, type ApiTenant } from "../tenant.ts";
 
 const LIMIT = 256 * 1024;
 const UNKNOWN = "0197f0a0-0000-7000-8000-000000000000";

@@ -12,8 +12,7 @@ import {
   makeExperiment,
   rowsPath,
 } from "../evals/evals.ts";
-import { echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { echo, openTenant, type ApiTenant } from "../tenant.ts";
 import { eraseUser, runOfUser } from "./users.ts";
 
 let mine: ApiTenant;

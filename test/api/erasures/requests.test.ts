@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, expect, it } from "vitest";
 import { checkedClient } from "../http/conformance.ts";
-import { echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { echo, openTenant, type ApiTenant } from "../tenant.ts";
 import { eventually } from "../../support/scratch.ts";
 
 const PATH = "/v2/erasures";

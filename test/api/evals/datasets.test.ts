@@ -1,9 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
-import { echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
+import { echo, openTenant, type ApiTenant } from "../tenant.ts";
 import { contentOf, importEnd, importInto, makeDataset, rowsPath } from "./evals.ts";
 
 let tenant: ApiTenant;

@@ -4,10 +4,8 @@ import { Webhook } from "standardwebhooks";
 import { findModel } from "../../../src/platform/embeddings/model-files.ts";
 import { startModelStub } from "../../../src/dev/model-stub.ts";
 import { edges, flow, node } from "../../support/flows.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
-import { failing, echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
+import { failing, echo, openTenant, type ApiTenant } from "../tenant.ts";
 import { makeDataset, rowsPath } from "./evals.ts";
 
 const model = await findModel();

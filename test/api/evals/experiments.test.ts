@@ -6,8 +6,7 @@ import { purgeExperiments } from "../../../src/stores/evals/eval-purge.ts";
 import type { Answer } from "../../support/client.ts";
 import { buildRun } from "../../stores/rows.ts";
 import { edges, flow, node } from "../../support/flows.ts";
-import { openTenant, slow } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, slow, type ApiTenant } from "../tenant.ts";
 import {
   doJob,
   experimentPath,

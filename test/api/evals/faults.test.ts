@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { administer } from "../../support/database.ts";
-import { startService } from "../../support/service.ts";
-import type { OwnService } from "../../support/service.ts";
+import { startService, type OwnService } from "../../support/service.ts";
 import { create } from "../knowledge/bases.ts";
 import { settled } from "../knowledge/knowledge-bases.ts";
-import { openTenant, slow } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, slow, type ApiTenant } from "../tenant.ts";
 import {
   doJob,
   experimentPath,

@@ -3,8 +3,7 @@ import { isSampled } from "../../../src/domain/evals/monitor.ts";
 import { purgeMonitoredRuns } from "../../../src/stores/evals/eval-purge.ts";
 import { purgeMonitors } from "../../../src/stores/evals/monitors.ts";
 import type { Answer } from "../../support/client.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 import { doJob, makeDataset, makeEvaluator, makeExperiment, rowsPath, shouting } from "./evals.ts";
 
 const MONITORS = "/v2/evals/monitors";

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { checkedClient } from "../http/conformance.ts";
-import { openTenant, problemText } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, problemText, type ApiTenant } from "../tenant.ts";
 import { doJob, makeDataset, makeEvaluator, makeExperiment, rowsPath, shouting } from "./evals.ts";
 
 let mine: ApiTenant;

@@ -1,7 +1,6 @@
 import { KEY_QUOTAS } from "../../../src/domain/accounts/quotas.ts";
 import { expect } from "vitest";
-import { echo } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { echo, type ApiTenant } from "../tenant.ts";
 import { publish } from "../pages/published.ts";
 import { makeDataset, makeEvaluator, makeExperiment, rowsPath, shouting } from "../evals/evals.ts";
 

@@ -1,12 +1,10 @@
 import { readFileSync } from "node:fs";
-import { Ajv2020 } from "ajv/dist/2020.js";
-import type { ValidateFunction } from "ajv/dist/2020.js";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { expect } from "vitest";
 import { describeOperations } from "../../../src/api/operations.ts";
 import { loadConfig } from "../../../src/config.ts";
-import { client } from "../../support/client.ts";
-import type { Answer, RequestOptions, TestClient } from "../../support/client.ts";
+import { client, type Answer, type RequestOptions, type TestClient } from "../../support/client.ts";
 
 type Media = Readonly<Record<string, { readonly schema?: unknown }>>;
 type Response = { readonly $ref?: string; readonly content?: Media };

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { asking, echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { asking, echo, openTenant, type ApiTenant } from "../tenant.ts";
 import { importInto } from "../evals/evals.ts";
 import type { Answer } from "../../support/client.ts";
 

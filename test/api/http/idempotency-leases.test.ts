@@ -2,18 +2,19 @@ import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { createIdempotency, requireHeld } from "../../../src/api/http/idempotency.ts";
-import type { IdempotentRequest, KeyHold } from "../../../src/api/http/idempotency.ts";
-import { createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
+import {
+  createIdempotency,
+  requireHeld,
+  type IdempotentRequest,
+  type KeyHold,
+} from "../../../src/api/http/idempotency.ts";
+import { createFileBlobStore, type BlobStore } from "../../../src/platform/blobs/blobs.ts";
 import { createLogger } from "../../../src/platform/logging/logger.ts";
 import type { Db } from "../../../src/stores/db.ts";
 import { renewClaim } from "../../../src/stores/http/idempotency.ts";
-import { createOrganisation } from "../../support/service.ts";
-import type { TestOrganisation } from "../../support/service.ts";
+import { createOrganisation, type TestOrganisation } from "../../support/service.ts";
 import { checkedClient } from "./conformance.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 
 // A request that outlasts its lease has lost its key, so it must not change what the next request stores under it.
 

@@ -7,8 +7,7 @@ import { createOrganisation } from "../../support/service.ts";
 import type { TestClient } from "../../support/client.ts";
 import { checkedClient } from "./conformance.ts";
 import { echoFlow } from "../echo-flow.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 
 type Query = Record<string, string | number | undefined>;
 

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { flow, openBench } from "../../engine/support.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
-import { startService } from "../../support/service.ts";
-import type { OwnService } from "../../support/service.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
+import { startService, type OwnService } from "../../support/service.ts";
 
 let service: OwnService;
 let target: HttpTarget;

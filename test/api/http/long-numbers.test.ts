@@ -1,8 +1,7 @@
 import { uuidv7 } from "uuidv7";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/domain/json.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 import { document } from "./conformance.ts";
 
 const NUMBERS = ["9007199254740993", "1e400", "9007199254740993.0"];

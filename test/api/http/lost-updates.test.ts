@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 import { CHANGES } from "./changes.ts";
 import { operations } from "./conformance.ts";
 

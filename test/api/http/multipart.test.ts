@@ -7,14 +7,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { problems } from "../../../src/api/http/middleware.ts";
 import { openApiDocument } from "../../../src/api/http/openapi/document.ts";
-import { operationsOf } from "../../../src/api/http/operation.ts";
-import type { Operation, RequestState } from "../../../src/api/http/operation.ts";
+import { operationsOf, type Operation, type RequestState } from "../../../src/api/http/operation.ts";
 import { jsonField, readMultipart } from "../../../src/api/http/read-multipart.ts";
-import { serveOperation } from "../../../src/api/http/serve-operation.ts";
-import type { ServeDeps } from "../../../src/api/http/serve-operation.ts";
+import { serveOperation, type ServeDeps } from "../../../src/api/http/serve-operation.ts";
 import { loadConfig } from "../../../src/config.ts";
-import { client } from "../../support/client.ts";
-import type { Answer } from "../../support/client.ts";
+import { client, type Answer } from "../../support/client.ts";
 
 const undone: string[] = [];
 const common = {

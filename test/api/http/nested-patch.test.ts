@@ -2,8 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { flow } from "../../engine/support.ts";
 import { makeEvaluator } from "../evals/evals.ts";
 import { publish } from "../pages/published.ts";
-import { echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { echo, openTenant, type ApiTenant } from "../tenant.ts";
 import { CHANGES } from "./changes.ts";
 import { document } from "./conformance.ts";
 

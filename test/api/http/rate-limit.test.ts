@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { purgeRateLimits } from "../../../src/stores/http/rate-limits.ts";
 import { createOrganisation } from "../../support/service.ts";
 import { checkedClient } from "./conformance.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 
 describe("the rate limit", () => {
   let first: InProcessApi;

@@ -4,8 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { JsonFault, parseJson } from "../../../src/platform/json/parse-json.ts";
 import { findForbidden } from "../../../src/api/http/json-guard.ts";
-import { readJson } from "../../../src/api/http/read-json.ts";
-import type { JsonBody } from "../../../src/api/http/read-json.ts";
+import { readJson, type JsonBody } from "../../../src/api/http/read-json.ts";
 
 /** An object with every name as its own property, including `__proto__`. */
 function record(members: ReadonlyArray<readonly [string, unknown]>): object {

@@ -1,9 +1,7 @@
-import { request } from "node:http";
-import type { IncomingMessage } from "node:http";
+import { request, type IncomingMessage } from "node:http";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { claimPort } from "../../../src/dev/ports.ts";
-import { createOrganisation, startService } from "../../support/service.ts";
-import type { OwnService } from "../../support/service.ts";
+import { createOrganisation, startService, type OwnService } from "../../support/service.ts";
 import { eventually } from "../../support/scratch.ts";
 
 let own: OwnService;

@@ -3,10 +3,8 @@ import type { AddressInfo } from "node:net";
 import Koa from "koa";
 import { expect, it, onTestFinished } from "vitest";
 import { answerStream, EVENT_STREAM, serverSentEvent } from "../../../src/api/http/event-stream.ts";
-import { operationsOf } from "../../../src/api/http/operation.ts";
-import type { RequestState } from "../../../src/api/http/operation.ts";
-import { serveOperation } from "../../../src/api/http/serve-operation.ts";
-import type { ServeDeps } from "../../../src/api/http/serve-operation.ts";
+import { operationsOf, type RequestState } from "../../../src/api/http/operation.ts";
+import { serveOperation, type ServeDeps } from "../../../src/api/http/serve-operation.ts";
 import { loadConfig } from "../../../src/config.ts";
 
 it("a waiting stream is notified when its client disconnects", async () => {

@@ -2,8 +2,7 @@ import { expect } from "vitest";
 import { loadConfig } from "../../../src/config.ts";
 import { openKnowledge } from "../../../src/services/knowledge/open-knowledge.ts";
 import { listIndexes } from "../../../src/stores/knowledge/indexes.ts";
-import { addResource } from "../../services/knowledge/knowledge.ts";
-import type { ResourceOptions } from "../../services/knowledge/knowledge.ts";
+import { addResource, type ResourceOptions } from "../../services/knowledge/knowledge.ts";
 import type { Answer } from "../../support/client.ts";
 import type { ApiTenant } from "../tenant.ts";
 

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startModelStub } from "../../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../../src/dev/model-stub.ts";
+import { startModelStub, type ModelStub } from "../../../src/dev/model-stub.ts";
 import { flow } from "../../engine/support.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 import { create, index } from "./bases.ts";
 
 let stub: ModelStub;

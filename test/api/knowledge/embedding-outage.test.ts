@@ -1,10 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startModelServer } from "../../support/model-server.ts";
-import type { ModelServer } from "../../support/model-server.ts";
-import { startService } from "../../support/service.ts";
-import type { OwnService } from "../../support/service.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { startModelServer, type ModelServer } from "../../support/model-server.ts";
+import { startService, type OwnService } from "../../support/service.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 import { create } from "./bases.ts";
 import { settled } from "./knowledge-bases.ts";
 

@@ -2,8 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Answer, TestClient } from "../../support/client.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { startInProcess } from "../in-process.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 import { places } from "../webhooks/webhooks.ts";
 import { create, index, KEYWORDS, PATH } from "./bases.ts";
 

@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { FlowDefinition } from "../../../src/domain/flow/definition/definition.ts";
 import { flow } from "../../engine/support.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 import { create, index, PATH } from "./bases.ts";
 
 const UNKNOWN = "0197f0a0-0000-7000-8000-000000000000";

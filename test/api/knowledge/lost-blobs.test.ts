@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { readCurrent } from "../../../src/api/knowledge/resource-download.ts";
 import { BlobNotFound } from "../../../src/platform/blobs/blobs.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 import { create } from "./bases.ts";
 import { settled } from "./knowledge-bases.ts";
 

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 import type { Answer } from "../../support/client.ts";
 import type { Metadata } from "../../../src/domain/knowledge/metadata.ts";
 import { resourceIdentity } from "../../../src/services/knowledge/ingest.ts";

@@ -4,10 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { restartResource } from "../../../src/stores/knowledge/resource-ingest.ts";
 import { buildPdf } from "../../fixtures/documents/pdf.ts";
 import { buildScan, drawText } from "../../fixtures/documents/scan.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
-import { openTenant, problemText } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
+import { openTenant, problemText, type ApiTenant } from "../tenant.ts";
 import { create, KEYWORDS } from "./bases.ts";
 import { makeBase, resourcesPath, settled, upload } from "./knowledge-bases.ts";
 

@@ -1,11 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Answer } from "../../support/client.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
 import { eventually } from "../../support/scratch.ts";
 import { startWebsite } from "../../support/website.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 import { create } from "./bases.ts";
 import { settled } from "./knowledge-bases.ts";
 import { begin, counts, ended, resources, run } from "./syncs.ts";

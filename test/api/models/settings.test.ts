@@ -1,7 +1,6 @@
 import { beforeAll, expect, it } from "vitest";
 import { edges, flow, node } from "../../support/flows.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 
 const NOTHING = { default_connection_id: null, default_model: null };
 let mine: ApiTenant;

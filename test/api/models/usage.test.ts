@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { COUNTED, startModelStub } from "../../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../../src/dev/model-stub.ts";
+import { COUNTED, startModelStub, type ModelStub } from "../../../src/dev/model-stub.ts";
 import { edges, flow, node } from "../../support/flows.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 
 const PRICED = "gpt-4o-mini";
 const COST = ((COUNTED.input - COUNTED.cached) * 0.15 + COUNTED.cached * 0.075 + COUNTED.output * 0.6) / 1_000_000;

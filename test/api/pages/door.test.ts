@@ -1,12 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Operation } from "../../../src/api/http/operation.ts";
-import { client } from "../../support/client.ts";
-import type { TestClient } from "../../support/client.ts";
+import { client, type TestClient } from "../../support/client.ts";
 import { expectDocumented, operations } from "../http/conformance.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
-import { consulting, publish } from "./published.ts";
-import type { Published, Visitor } from "./published.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
+import { consulting, publish, type Published, type Visitor } from "./published.ts";
 
 const ORIGIN = "https://shop.example";
 const FOREIGN = "https://elsewhere.example";

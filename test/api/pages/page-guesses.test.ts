@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { client } from "../../support/client.ts";
 import { createOrganisation } from "../../support/service.ts";
 import { echoFlow } from "../echo-flow.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 
 const PASSWORD = "tulip-and-harbour";
 let api: InProcessApi;

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { flow } from "../../engine/support.ts";
-import { asking, echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { asking, echo, openTenant, type ApiTenant } from "../tenant.ts";
 import { consulting, publish } from "./published.ts";
 
 let tenant: ApiTenant;

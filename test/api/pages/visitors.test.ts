@@ -1,12 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startModelStub } from "../../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../../src/dev/model-stub.ts";
+import { startModelStub, type ModelStub } from "../../../src/dev/model-stub.ts";
 import { flow } from "../../engine/support.ts";
 import { client } from "../../support/client.ts";
 import { eventsOf } from "../runs/streams.ts";
-import { echo, failing, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { echo, failing, openTenant, type ApiTenant } from "../tenant.ts";
 import { EVENTS, consulting, publish, settled } from "./published.ts";
 
 let tenant: ApiTenant;

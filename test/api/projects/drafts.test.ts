@@ -6,8 +6,7 @@ import type { TestClient } from "../../support/client.ts";
 import { eventually } from "../../support/scratch.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { echoFlow } from "../echo-flow.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 
 let tenant: ApiTenant;
 let stranger: ApiTenant;

@@ -2,12 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FlowDefinition } from "../../../src/domain/flow/definition/definition.ts";
 import type { Answer, TestClient } from "../../support/client.ts";
 import { edges, flow as flowOf, node } from "../../support/flows.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
 import { echoFlow } from "../echo-flow.ts";
 import { checkedClient } from "../http/conformance.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 
 let tenant: ApiTenant;
 let editor: TestClient;

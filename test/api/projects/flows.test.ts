@@ -1,13 +1,11 @@
 import { createPlanCache } from "../../../src/services/projects/plans.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createFlowCache } from "../../../src/services/projects/flow-cache.ts";
-import { createOrganisation } from "../../support/service.ts";
-import type { TestOrganisation } from "../../support/service.ts";
+import { createOrganisation, type TestOrganisation } from "../../support/service.ts";
 import type { TestClient } from "../../support/client.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { echoFlow } from "../echo-flow.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 
 let api: InProcessApi;
 let org: TestOrganisation;

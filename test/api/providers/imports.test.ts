@@ -3,10 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/domain/json.ts";
 import type { Answer } from "../../support/client.ts";
 import { edges, flow, node } from "../../support/flows.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 import { places } from "../webhooks/webhooks.ts";
 
 const PATH = "/v2/providers";

@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Answer } from "../../support/client.ts";
 import { edges, flow, node } from "../../support/flows.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
-import { startMcpServer } from "../../support/mcp-server.ts";
-import type { McpTestServer } from "../../support/mcp-server.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
+import { startMcpServer, type McpTestServer } from "../../support/mcp-server.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 import { places } from "../webhooks/webhooks.ts";
 
 const PATH = "/v2/providers";

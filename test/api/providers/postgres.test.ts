@@ -1,12 +1,10 @@
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { createServer, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Answer } from "../../support/client.ts";
 import { hasOpenssl, makeCertificate } from "../../support/certificate.ts";
 import { administer, cloneDatabase } from "../../support/database.ts";
 import { startTlsPostgres } from "../../support/postgres-tls.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 
 let mine: ApiTenant;
 let database: Awaited<ReturnType<typeof cloneDatabase>>;

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Answer } from "../../support/client.ts";
 import { findS3Program, startS3Server, type S3Server } from "../../support/s3-server.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 import { places } from "../webhooks/webhooks.ts";
 
 const program = await findS3Program();

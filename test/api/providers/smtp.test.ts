@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { hasOpenssl, makeCertificate } from "../../support/certificate.ts";
 import type { Answer } from "../../support/client.ts";
-import { startMailServer } from "../../support/mail-server.ts";
-import type { MailTarget } from "../../support/mail-server.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { startMailServer, type MailTarget } from "../../support/mail-server.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 import { places } from "../webhooks/webhooks.ts";
 
 const LOGIN = { user: "millrace", pass: "planted-pass-93ab" };

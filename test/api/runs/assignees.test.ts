@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startModelStub } from "../../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../../src/dev/model-stub.ts";
+import { startModelStub, type ModelStub } from "../../../src/dev/model-stub.ts";
 import { flow } from "../../engine/support.ts";
 import type { Answer, TestClient } from "../../support/client.ts";
-import { asking, echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { asking, echo, openTenant, type ApiTenant } from "../tenant.ts";
 
 interface Person {
   readonly api: TestClient;

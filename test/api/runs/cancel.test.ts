@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { asking, echo, failing, openTenant, slow } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { asking, echo, failing, openTenant, slow, type ApiTenant } from "../tenant.ts";
 
 let tenant: ApiTenant;
 beforeAll(async () => {

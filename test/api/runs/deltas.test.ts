@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startModelStub } from "../../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../../src/dev/model-stub.ts";
+import { startModelStub, type ModelStub } from "../../../src/dev/model-stub.ts";
 import { flow } from "../../engine/support.ts";
-import { echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { echo, openTenant, type ApiTenant } from "../tenant.ts";
 import { eventsOf, framesOf } from "./streams.ts";
 
 let tenant: ApiTenant;

@@ -4,8 +4,7 @@ import { purgeFrozenDrafts } from "../../../src/stores/projects/flow-versions.ts
 import type { TestClient } from "../../support/client.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { echoFlow } from "../echo-flow.ts";
-import { asking, failing, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { asking, failing, openTenant, type ApiTenant } from "../tenant.ts";
 
 let tenant: ApiTenant;
 let editor: TestClient;

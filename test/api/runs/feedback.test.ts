@@ -1,6 +1,5 @@
 import { beforeAll, expect, it } from "vitest";
-import { echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { echo, openTenant, type ApiTenant } from "../tenant.ts";
 
 let mine: ApiTenant;
 let path: string;

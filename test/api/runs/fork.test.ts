@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { flow } from "../../engine/support.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
 import type { Answer } from "../../support/client.ts";
-import { asking, echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { asking, echo, openTenant, type ApiTenant } from "../tenant.ts";
 
 let tenant: ApiTenant;
 let target: HttpTarget;

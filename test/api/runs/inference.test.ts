@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flow, nested } from "../../engine/support.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
 import { rawRequest } from "../http/raw-request.ts";
-import { asking, echo, failing, openTenant, problemText, slow } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { asking, echo, failing, openTenant, problemText, slow, type ApiTenant } from "../tenant.ts";
 
 let tenant: ApiTenant;
 let echoFlow: string;

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { flow } from "../../engine/support.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 
 let tenant: ApiTenant;
 beforeAll(async () => {

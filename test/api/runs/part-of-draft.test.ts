@@ -3,8 +3,7 @@ import type { TestClient } from "../../support/client.ts";
 import { edges, flow as flowOf, node } from "../../support/flows.ts";
 import { echoFlow } from "../echo-flow.ts";
 import { checkedClient } from "../http/conformance.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 
 let tenant: ApiTenant;
 let editor: TestClient;

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startService } from "../../support/service.ts";
-import type { OwnService } from "../../support/service.ts";
+import { startService, type OwnService } from "../../support/service.ts";
 import { asking, openTenant } from "../tenant.ts";
 
 let own: OwnService;

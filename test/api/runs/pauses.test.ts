@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { flow } from "../../engine/support.ts";
-import { asking, openTenant, slow } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { asking, openTenant, slow, type ApiTenant } from "../tenant.ts";
 
 type Run = { readonly run_id: string };
 

@@ -2,10 +2,8 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flow } from "../../engine/support.ts";
 import { decoded, historiesOf, textOf, withTemporal } from "../../support/histories.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 
 let tenant: ApiTenant;
 let target: HttpTarget;

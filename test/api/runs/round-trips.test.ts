@@ -1,11 +1,15 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { cloneDatabase } from "../../support/database.ts";
-import { startDatabaseProxy } from "../../support/database-proxy.ts";
-import type { DatabaseProxy } from "../../support/database-proxy.ts";
+import { startDatabaseProxy, type DatabaseProxy } from "../../support/database-proxy.ts";
 import { startServiceProcess } from "../../support/service-processes.ts";
-import { client, createOrganisation, startService } from "../../support/service.ts";
-import type { OwnService, TestOrganisation } from "../../support/service.ts";
+import {
+  client,
+  createOrganisation,
+  startService,
+  type OwnService,
+  type TestOrganisation,
+} from "../../support/service.ts";
 import { echoFlow } from "../echo-flow.ts";
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>;

@@ -5,8 +5,7 @@ import type { Answer } from "../../support/client.ts";
 import { eventually } from "../../support/scratch.ts";
 import { flow } from "../../engine/support.ts";
 import { purgeRunJobs } from "../../../src/stores/runs/run-jobs.ts";
-import { asking, echo, failing, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { asking, echo, failing, openTenant, type ApiTenant } from "../tenant.ts";
 
 let tenant: ApiTenant;
 beforeAll(async () => {

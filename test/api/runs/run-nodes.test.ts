@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { flow } from "../../engine/support.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
-import { asking, echo, failing, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
+import { asking, echo, failing, openTenant, type ApiTenant } from "../tenant.ts";
 import { eventsOf } from "./streams.ts";
 
 let tenant: ApiTenant;

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createKey, createOrganisation } from "../../../src/cli/accounts.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
 import { checkedClient, operations } from "../http/conformance.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 import { signedInUser } from "../accounts/accounts.ts";
 import { echoFlow } from "../echo-flow.ts";
 

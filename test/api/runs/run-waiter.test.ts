@@ -1,14 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createRunWaiter } from "../../../src/services/runs/run-waiter.ts";
-import type { RunWaiter } from "../../../src/services/runs/run-waiter.ts";
-import { openRunFeed } from "../../../src/stores/runs/run-feed.ts";
-import type { RunFeed } from "../../../src/stores/runs/run-feed.ts";
+import { createRunWaiter, type RunWaiter } from "../../../src/services/runs/run-waiter.ts";
+import { openRunFeed, type RunFeed } from "../../../src/stores/runs/run-feed.ts";
 import { getSettledRun } from "../../../src/stores/runs/run-reads.ts";
 import type { RunRow } from "../../../src/stores/runs/runs.ts";
-import { buildRun, buildTenant, moveRun, ownDatabase } from "../../stores/rows.ts";
-import type { Tenant } from "../../stores/rows.ts";
+import { buildRun, buildTenant, moveRun, ownDatabase, type Tenant } from "../../stores/rows.ts";
 
 const own = ownDatabase();
 let tenant: Tenant;

@@ -1,9 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { flow, nested } from "../../engine/support.ts";
-import { eventsOf } from "./streams.ts";
-import type { ServerSentEvent } from "./streams.ts";
-import { asking, echo, failing, openTenant, problemText, slow } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { eventsOf, type ServerSentEvent } from "./streams.ts";
+import { asking, echo, failing, openTenant, problemText, slow, type ApiTenant } from "../tenant.ts";
 
 let tenant: ApiTenant;
 let project_id: string;

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flow } from "../../engine/support.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
-import { asking, echo, failing, openTenant, slow } from "../tenant.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
+import { asking, echo, failing, openTenant, slow, type ApiTenant } from "../tenant.ts";
 import { eventsOf, framesOf } from "./streams.ts";
-import type { ApiTenant } from "../tenant.ts";
 import { startInProcess } from "../in-process.ts";
 
 let tenant: ApiTenant;

@@ -3,11 +3,9 @@ import { Client as FormerClient } from "@modelcontextprotocol/sdk/client/index.j
 import { StreamableHTTPClientTransport as FormerTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flow } from "../../engine/support.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
 import { startInProcess } from "../in-process.ts";
-import { echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { echo, openTenant, type ApiTenant } from "../tenant.ts";
 
 const GET_RUN = "millrace_get_run";
 const approval = { id: "approval-0", type: "approval", config: { message: "Ship it?" } };

@@ -3,12 +3,10 @@ import type { FlowReference } from "../../../src/domain/flow/references.ts";
 import { referenceProblems } from "../../../src/services/projects/flow-references.ts";
 import { insertFlowReferences } from "../../../src/stores/projects/flow-references.ts";
 import { zipEntries } from "../../../src/platform/zip.ts";
-import { buildZip } from "../../fixtures/documents/zip.ts";
-import type { ZippedFile } from "../../fixtures/documents/zip.ts";
+import { buildZip, type ZippedFile } from "../../fixtures/documents/zip.ts";
 import type { Answer, TestClient } from "../../support/client.ts";
 import { checkedClient } from "../http/conformance.ts";
-import { echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { echo, openTenant, type ApiTenant } from "../tenant.ts";
 
 const PATH = "/v2/skills";
 const UNKNOWN = `${PATH}/0197f0a0-0000-7000-8000-000000000000`;

@@ -4,12 +4,10 @@ import { flow } from "../../engine/support.ts";
 import { historiesOf, withTemporal } from "../../support/histories.ts";
 import { dataConverter } from "../../support/payloads.ts";
 import { eventually } from "../../support/scratch.ts";
-import { createOrganisation } from "../../support/service.ts";
-import type { TestOrganisation } from "../../support/service.ts";
+import { createOrganisation, type TestOrganisation } from "../../support/service.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { newUser } from "../accounts/accounts.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 
 const TOKEN = "a-token-of-the-operator";
 const UI = "https://temporal.example.test";

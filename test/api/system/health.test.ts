@@ -4,8 +4,7 @@ import { openDatabase } from "../../../src/stores/db.ts";
 import { MIGRATIONS } from "../../support/own-postgres.ts";
 import { createOrganisation } from "../../support/service.ts";
 import { checkedClient } from "../http/conformance.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 
 const TOKEN = "a-token-of-some-length";
 

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createOrganisation } from "../../support/service.ts";
 import { checkedClient } from "../http/conformance.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
 
 describe("limits", () => {
   let api: InProcessApi;

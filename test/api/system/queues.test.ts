@@ -7,10 +7,8 @@ import { createOrganisation } from "../../support/service.ts";
 import { signedInUser } from "../accounts/accounts.ts";
 import { echoFlow } from "../echo-flow.ts";
 import { checkedClient } from "../http/conformance.ts";
-import { startInProcess } from "../in-process.ts";
-import type { InProcessApi } from "../in-process.ts";
-import { openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { startInProcess, type InProcessApi } from "../in-process.ts";
+import { openTenant, type ApiTenant } from "../tenant.ts";
 
 const QUEUES = [
   ["runs", "workflow"],

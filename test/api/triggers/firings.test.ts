@@ -1,10 +1,8 @@
 import { createHmac } from "node:crypto";
 import { uuidv7 } from "uuidv7";
 import { beforeAll, describe, expect, it } from "vitest";
-import { echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
-import { client } from "../../support/client.ts";
-import type { Answer, TestClient } from "../../support/client.ts";
+import { echo, openTenant, type ApiTenant } from "../tenant.ts";
+import { client, type Answer, type TestClient } from "../../support/client.ts";
 
 const UNKNOWN = "0197f0a0-0000-7000-8000-000000000000";
 const MAPPED = { "in-0": "payload.body.order" };

@@ -1,14 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget, ReceivedRequest } from "../../support/http-target.ts";
+import { startHttpTarget, type HttpTarget, type ReceivedRequest } from "../../support/http-target.ts";
 import { createOrganisation } from "../../support/service.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { startInProcess } from "../in-process.ts";
-import { echo, failing, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
-import { delivered, places, subscribe, verifies } from "./webhooks.ts";
-import type { Subscribed } from "./webhooks.ts";
+import { echo, failing, openTenant, type ApiTenant } from "../tenant.ts";
+import { delivered, places, subscribe, verifies, type Subscribed } from "./webhooks.ts";
 
 const UNKNOWN = "0197f0a0-0000-7000-8000-000000000000";
 const EVENT_ID = /^evt_[0-9a-f-]{36}$/;

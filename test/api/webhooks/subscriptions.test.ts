@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
 import { createOrganisation } from "../../support/service.ts";
 import type { TestClient } from "../../support/client.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { startInProcess } from "../in-process.ts";
-import { echo, openTenant } from "../tenant.ts";
-import type { ApiTenant } from "../tenant.ts";
+import { echo, openTenant, type ApiTenant } from "../tenant.ts";
 import { SUBSCRIPTIONS, delivered, places, subscribe, verifies } from "./webhooks.ts";
 
 const UNKNOWN = "0197f0a0-0000-7000-8000-000000000000";

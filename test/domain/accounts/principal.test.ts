@@ -6,8 +6,8 @@ import {
   projectsWith,
   roleAllows,
   roleIn,
+  type Principal,
 } from "../../../src/domain/accounts/principal.ts";
-import type { Principal } from "../../../src/domain/accounts/principal.ts";
 
 const HERE = "0190a000-0000-7000-8000-0000000000aa";
 const ELSEWHERE = "0190a000-0000-7000-8000-0000000000bb";

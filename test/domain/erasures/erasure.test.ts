@@ -1,6 +1,11 @@
 import { expect, it } from "vitest";
-import { ERASURE_STEPS, FIRST_PROGRESS, nextProgress } from "../../../src/domain/erasures/erasure.ts";
-import type { ErasureProgress, ErasureSlice } from "../../../src/domain/erasures/erasure.ts";
+import {
+  ERASURE_STEPS,
+  FIRST_PROGRESS,
+  nextProgress,
+  type ErasureProgress,
+  type ErasureSlice,
+} from "../../../src/domain/erasures/erasure.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 const QUIET_MS = 10_000;

@@ -1,7 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { NO_ALERT, UNKNOWN_ALERT, alertSettingsSchema, nextAlert } from "../../../src/domain/evals/alert.ts";
-import type { AlertSettings, AlertState, Observation } from "../../../src/domain/evals/alert.ts";
+import {
+  NO_ALERT,
+  UNKNOWN_ALERT,
+  alertSettingsSchema,
+  nextAlert,
+  type AlertSettings,
+  type AlertState,
+  type Observation,
+} from "../../../src/domain/evals/alert.ts";
 
 const evaluator_id = "0197f0a0-0000-7000-8000-000000000002";
 const START = Date.parse("2030-01-01T00:00:00Z");

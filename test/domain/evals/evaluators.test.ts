@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { checkDefinition, scoreLocally } from "../../../src/domain/evals/evaluator.ts";
 import { requireFinding, resultOf, verdictOf } from "../../../src/domain/evals/score-result.ts";
-import { EVALUATOR_TYPES, TEMPLATES, kindOf } from "../../../src/domain/evals/evaluators/index.ts";
-import type { EvaluatorType } from "../../../src/domain/evals/evaluators/index.ts";
+import { EVALUATOR_TYPES, TEMPLATES, kindOf, type EvaluatorType } from "../../../src/domain/evals/evaluators/index.ts";
 import type { EvalSample } from "../../../src/domain/evals/evaluators/kind.ts";
 import type { Json } from "../../../src/domain/json.ts";
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkGates, verdictOf } from "../../../src/domain/evals/experiment.ts";
-import type { ExperimentStatus, Gate } from "../../../src/domain/evals/experiment.ts";
+import { checkGates, verdictOf, type ExperimentStatus, type Gate } from "../../../src/domain/evals/experiment.ts";
 import { confidenceInterval, studentQuantile } from "../../../src/domain/evals/statistics.ts";
 
 describe("the quantile of Student's t", () => {

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { chunkText } from "../../../src/domain/knowledge/chunk.ts";
-import type { ChunkedText } from "../../../src/domain/knowledge/chunk.ts";
+import { chunkText, type ChunkedText } from "../../../src/domain/knowledge/chunk.ts";
 import type { NewChunk } from "../../../src/domain/knowledge/knowledge-base.ts";
 
 const words = fc.constantFrom(

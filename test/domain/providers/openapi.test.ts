@@ -4,9 +4,8 @@ import { ValidationProblem } from "../../../src/domain/errors.ts";
 import { createFormCompiler } from "../../../src/domain/flow/forms/form.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
 import { parseDocumentText } from "../../../src/domain/providers/openapi/document.ts";
-import { asAction } from "../../../src/domain/providers/imported.ts";
+import { asAction, type ImportedProvider } from "../../../src/domain/providers/imported.ts";
 import { importOpenApi } from "../../../src/domain/providers/openapi/import.ts";
-import type { ImportedProvider } from "../../../src/domain/providers/imported.ts";
 
 const base = { openapi: "3.0.3", info: { title: "Shop", version: "7" }, servers: [{ url: "https://shop.example/v1" }] };
 const ok = { 200: { description: "ok" } };

@@ -8,8 +8,8 @@ import {
   selects,
   TEST_EVENT_TYPE,
   typesOfPattern,
+  type DomainEvent,
 } from "../../../src/domain/webhooks/events.ts";
-import type { DomainEvent } from "../../../src/domain/webhooks/events.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
 
 const ID = "018f0000-0000-7000-8000-000000000001";

@@ -1,7 +1,11 @@
 import { retryAfterMs } from "../../../src/domain/retry-after.ts";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_WEBHOOK_SCHEDULE_MS, headerProblems, verdictOf } from "../../../src/domain/webhooks/webhook.ts";
-import type { AttemptResult } from "../../../src/domain/webhooks/webhook.ts";
+import {
+  DEFAULT_WEBHOOK_SCHEDULE_MS,
+  headerProblems,
+  verdictOf,
+  type AttemptResult,
+} from "../../../src/domain/webhooks/webhook.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -5,15 +5,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTes
 import { loadConfig } from "../../../src/config.ts";
 import { parseBlobPlace } from "../../../src/platform/blobs/blob-place.ts";
 import { blobExists, isBlobOutage, openBlobStore } from "../../../src/platform/blobs/blobs.ts";
-import { credentialsOf, renewing, stsAddress } from "../../../src/platform/s3/credentials.ts";
-import type { CredentialConfig } from "../../../src/platform/s3/credentials.ts";
+import { credentialsOf, renewing, stsAddress, type CredentialConfig } from "../../../src/platform/s3/credentials.ts";
 import { webIdentityCredentials } from "../../../src/platform/s3/role-credentials.ts";
 import { blobs as checkBlobs } from "../../../src/services/system/checks/blobs.ts";
 import { startHttpTarget } from "../../support/http-target.ts";
-import { findS3Program, startS3Server } from "../../support/s3-server.ts";
-import type { S3Server } from "../../support/s3-server.ts";
-import { startRoleGate, startStsServer } from "../../support/sts-server.ts";
-import type { StsServer } from "../../support/sts-server.ts";
+import { findS3Program, startS3Server, type S3Server } from "../../support/s3-server.ts";
+import { startRoleGate, startStsServer, type StsServer } from "../../support/sts-server.ts";
 
 const program = await findS3Program();
 const ORG = "018f0000-0000-7000-8000-000000000001";

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseBlobPlace } from "../../../src/platform/blobs/blob-place.ts";
 import { blobExists, BlobTooLarge, isBlobOutage, openBlobStore } from "../../../src/platform/blobs/blobs.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
 import { itIsABlobStore } from "../../support/blob-contract.ts";
 import { findS3Program, startS3Server, type S3Server } from "../../support/s3-server.ts";
 

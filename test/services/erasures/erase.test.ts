@@ -2,14 +2,11 @@ import { uuidv7 } from "uuidv7";
 import { expect, it, onTestFinished } from "vitest";
 import { FIRST_PROGRESS } from "../../../src/domain/erasures/erasure.ts";
 import { createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
-import { eraseNext } from "../../../src/services/erasures/erase.ts";
-import type { EraseDeps } from "../../../src/services/erasures/erase.ts";
-import type { TurnDeps } from "../../../src/services/erasures/erase-user.ts";
-import { eraseForTurn } from "../../../src/services/erasures/erase-user.ts";
+import { eraseNext, type EraseDeps } from "../../../src/services/erasures/erase.ts";
+import { eraseForTurn, type TurnDeps } from "../../../src/services/erasures/erase-user.ts";
 import { keepBlobs } from "../../../src/stores/erasures/erase-runs.ts";
 import { insertRemovedItems } from "../../../src/stores/erasures/erasure-items.ts";
-import { insertErasure } from "../../../src/stores/erasures/erasures.ts";
-import type { ErasureRow } from "../../../src/stores/erasures/erasures.ts";
+import { insertErasure, type ErasureRow } from "../../../src/stores/erasures/erasures.ts";
 import { buildTenant, ownDatabase } from "../../stores/rows.ts";
 import { eventually, scratchDirectory } from "../../support/scratch.ts";
 

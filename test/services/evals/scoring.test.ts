@@ -1,21 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { checkDefinition } from "../../../src/domain/evals/evaluator.ts";
-import type { EvaluatorDefinition } from "../../../src/domain/evals/evaluator.ts";
+import { checkDefinition, type EvaluatorDefinition } from "../../../src/domain/evals/evaluator.ts";
 import type { EvaluatorType } from "../../../src/domain/evals/evaluators/index.ts";
-import { EvaluatorError } from "../../../src/domain/evals/evaluators/kind.ts";
-import type { EvalSample } from "../../../src/domain/evals/evaluators/kind.ts";
+import { EvaluatorError, type EvalSample } from "../../../src/domain/evals/evaluators/kind.ts";
 import { judgement } from "../../../src/dev/judge-stub.ts";
 import { createEvaluation } from "../../../src/platform/evaluation/evaluation.ts";
-import { judge } from "../../../src/services/evals/judge.ts";
-import type { JudgeModel } from "../../../src/services/evals/judge.ts";
+import { judge, type JudgeModel } from "../../../src/services/evals/judge.ts";
 import { scoreRuns } from "../../../src/services/evals/score-runs.ts";
-import { createScorer } from "../../../src/services/evals/scorer.ts";
-import type { ScorerDeps } from "../../../src/services/evals/scorer.ts";
+import { createScorer, type ScorerDeps } from "../../../src/services/evals/scorer.ts";
 import type { Database } from "../../../src/stores/db.ts";
 import { findExperiment } from "../../../src/stores/evals/experiments.ts";
 import { doJob, experimentPath, makeDataset, makeEvaluator, makeExperiment, rowsPath } from "../../api/evals/evals.ts";
-import { echo, openTenant } from "../../api/tenant.ts";
-import type { ApiTenant } from "../../api/tenant.ts";
+import { echo, openTenant, type ApiTenant } from "../../api/tenant.ts";
 
 const evaluation = createEvaluation({ scoresMs: 1000 });
 afterAll(() => evaluation.close());

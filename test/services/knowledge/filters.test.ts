@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { KnowledgeAnswer } from "../../../src/domain/knowledge/query.ts";
-import { addResource, ask, buildBase, ownKnowledge } from "./knowledge.ts";
-import type { BuiltBase } from "./knowledge.ts";
+import { addResource, ask, buildBase, ownKnowledge, type BuiltBase } from "./knowledge.ts";
 
 const own = ownKnowledge();
 let base: BuiltBase;

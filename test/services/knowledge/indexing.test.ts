@@ -3,9 +3,17 @@ import { indexResource } from "../../../src/services/knowledge/index-resource.ts
 import { deleteKnowledgeBase, deleteResource, purgeKnowledge } from "../../../src/services/knowledge/remove.ts";
 import { activateIndex, insertIndex, listIndexes } from "../../../src/stores/knowledge/indexes.ts";
 import { findResource } from "../../../src/stores/knowledge/resources.ts";
-import { beginRevision, addResource, ask, buildBase, buildResource, chunksOf, ownKnowledge } from "./knowledge.ts";
+import {
+  beginRevision,
+  addResource,
+  ask,
+  buildBase,
+  buildResource,
+  chunksOf,
+  ownKnowledge,
+  type BuiltBase,
+} from "./knowledge.ts";
 import { NOT_AUDITED } from "../../support/not-audited.ts";
-import type { BuiltBase } from "./knowledge.ts";
 
 const own = ownKnowledge();
 const blobs = { delete: async () => undefined };

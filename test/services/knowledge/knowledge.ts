@@ -1,24 +1,23 @@
 import { afterAll, beforeAll } from "vitest";
 import { uuidv7 } from "uuidv7";
 import { loadConfig } from "../../../src/config.ts";
-import { indexingParamsSchema } from "../../../src/domain/knowledge/knowledge-base.ts";
-import type { NewChunk } from "../../../src/domain/knowledge/knowledge-base.ts";
+import { indexingParamsSchema, type NewChunk } from "../../../src/domain/knowledge/knowledge-base.ts";
 import type { Metadata, MetadataSchema } from "../../../src/domain/knowledge/metadata.ts";
-import { knowledgeQuerySchema } from "../../../src/domain/knowledge/query.ts";
-import type { KnowledgeAnswer, KnowledgeQueryInput } from "../../../src/domain/knowledge/query.ts";
+import {
+  knowledgeQuerySchema,
+  type KnowledgeAnswer,
+  type KnowledgeQueryInput,
+} from "../../../src/domain/knowledge/query.ts";
 import { indexResource } from "../../../src/services/knowledge/index-resource.ts";
-import { openKnowledge } from "../../../src/services/knowledge/open-knowledge.ts";
-import type { Knowledge } from "../../../src/services/knowledge/open-knowledge.ts";
+import { openKnowledge, type Knowledge } from "../../../src/services/knowledge/open-knowledge.ts";
 import { queryKnowledgeBase } from "../../../src/services/knowledge/query.ts";
-import { insertIndex } from "../../../src/stores/knowledge/indexes.ts";
-import type { IndexRow } from "../../../src/stores/knowledge/indexes.ts";
+import { insertIndex, type IndexRow } from "../../../src/stores/knowledge/indexes.ts";
 import { findKnowledgeBase, insertKnowledgeBase } from "../../../src/stores/knowledge/knowledge-bases.ts";
 import { restartResource } from "../../../src/stores/knowledge/resource-ingest.ts";
 import { insertResource } from "../../../src/stores/knowledge/resources.ts";
 import type { Database } from "../../../src/stores/db.ts";
 import { testDatabase } from "../../support/database.ts";
-import { startModelServer } from "../../support/model-server.ts";
-import type { ModelServer } from "../../support/model-server.ts";
+import { startModelServer, type ModelServer } from "../../support/model-server.ts";
 
 const API_KEY = "sk-of-the-test";
 

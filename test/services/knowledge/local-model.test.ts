@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createLocalEmbedder } from "../../../src/platform/embeddings/local-embedder.ts";
 import { findModel, LOCAL_MODEL, modelCacheDir } from "../../../src/platform/embeddings/model-files.ts";
-import { addResource, ask, buildBase, ownKnowledge } from "./knowledge.ts";
-import type { BuiltBase } from "./knowledge.ts";
+import { addResource, ask, buildBase, ownKnowledge, type BuiltBase } from "./knowledge.ts";
 
 const own = ownKnowledge();
 // The global setup fetches the model, and reports it if that fails.

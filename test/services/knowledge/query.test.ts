@@ -4,8 +4,7 @@ import type { Knowledge } from "../../../src/services/knowledge/open-knowledge.t
 import { renewOutdatedWords } from "../../../src/services/knowledge/renew-words.ts";
 import { searchKeywords } from "../../../src/stores/knowledge/search-keywords.ts";
 import { findActiveIndex } from "../../../src/stores/knowledge/search.ts";
-import { addResource, ask, buildBase, ownKnowledge } from "./knowledge.ts";
-import type { BuiltBase } from "./knowledge.ts";
+import { addResource, ask, buildBase, ownKnowledge, type BuiltBase } from "./knowledge.ts";
 
 const own = ownKnowledge();
 let base: BuiltBase;

@@ -8,10 +8,9 @@ import {
   readChunks,
   readPositions,
   readResourcesOf,
+  type SearchedIndex,
 } from "../../../src/stores/knowledge/search.ts";
-import type { SearchedIndex } from "../../../src/stores/knowledge/search.ts";
-import { addResource, ask, buildBase, ownKnowledge } from "./knowledge.ts";
-import type { BuiltBase } from "./knowledge.ts";
+import { addResource, ask, buildBase, ownKnowledge, type BuiltBase } from "./knowledge.ts";
 
 const own = ownKnowledge();
 let mine: BuiltBase;

@@ -3,8 +3,7 @@ import { openDatabase } from "../../../src/stores/db.ts";
 import { migrate } from "../../../src/stores/migrate.ts";
 import { emptyDatabase, testDatabase } from "../../support/database.ts";
 import { MIGRATIONS } from "../../support/own-postgres.ts";
-import { addResource, ask, buildBase, ownKnowledge } from "./knowledge.ts";
-import type { BuiltBase } from "./knowledge.ts";
+import { addResource, ask, buildBase, ownKnowledge, type BuiltBase } from "./knowledge.ts";
 
 /** A sentence, and queries that each find it. */
 const SENTENCES: ReadonlyArray<readonly [text: string, ...queries: string[]]> = [

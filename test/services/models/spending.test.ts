@@ -1,16 +1,13 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { uuidv7 } from "uuidv7";
-import { COUNTED, startModelStub } from "../../../src/dev/model-stub.ts";
-import type { ModelStub } from "../../../src/dev/model-stub.ts";
-import { createModelCaller } from "../../../src/services/models/call-model.ts";
-import type { ModelCall } from "../../../src/services/models/call-model.ts";
+import { COUNTED, startModelStub, type ModelStub } from "../../../src/dev/model-stub.ts";
+import { createModelCaller, type ModelCall } from "../../../src/services/models/call-model.ts";
 import { quotaStatus } from "../../../src/services/accounts/quotas.ts";
 import type { Db } from "../../../src/stores/db.ts";
 import { countNodePlaces, takeNodePlace } from "../../../src/stores/runs/node-places.ts";
 import { quotaUsage, setQuotas } from "../../../src/stores/quotas/quotas.ts";
 import { insertReservation } from "../../../src/stores/models/spending.ts";
-import { buildRun, buildTenant, ownDatabase } from "../../stores/rows.ts";
-import type { Tenant } from "../../stores/rows.ts";
+import { buildRun, buildTenant, ownDatabase, type Tenant } from "../../stores/rows.ts";
 
 const own = ownDatabase();
 let stub: ModelStub;

@@ -3,15 +3,12 @@ import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { followEvents } from "../../../src/api/runs/follow-run.ts";
 import { createLiveTexts } from "../../../src/services/runs/live-texts.ts";
-import { createRunWaiter } from "../../../src/services/runs/run-waiter.ts";
-import type { RunWaiter } from "../../../src/services/runs/run-waiter.ts";
+import { createRunWaiter, type RunWaiter } from "../../../src/services/runs/run-waiter.ts";
 import { createTextWriter } from "../../../src/services/runs/write-texts.ts";
 import { appendDeltas, beginText, listDeltas, purgeDeltas } from "../../../src/stores/runs/run-deltas.ts";
-import { openRunFeed } from "../../../src/stores/runs/run-feed.ts";
-import type { RunFeed } from "../../../src/stores/runs/run-feed.ts";
+import { openRunFeed, type RunFeed } from "../../../src/stores/runs/run-feed.ts";
 import { recordRun } from "../../../src/stores/runs/run-record.ts";
-import { buildRun, buildTenant, moveRun, ownDatabase, update } from "../../stores/rows.ts";
-import type { Tenant } from "../../stores/rows.ts";
+import { buildRun, buildTenant, moveRun, ownDatabase, update, type Tenant } from "../../stores/rows.ts";
 
 const own = ownDatabase();
 let tenant: Tenant;

@@ -7,8 +7,7 @@ import { createStartInputs } from "../../../src/services/runs/start-inputs.ts";
 import { createDataKeys } from "../../../src/services/secrets/data-keys.ts";
 import { resealSecrets } from "../../../src/services/secrets/reseal.ts";
 import { keysIn } from "../../../src/stores/system/blob-sweep.ts";
-import { getRun } from "../../../src/stores/runs/runs.ts";
-import type { NewRun } from "../../../src/stores/runs/runs.ts";
+import { getRun, type NewRun } from "../../../src/stores/runs/runs.ts";
 import { buildRun, buildTenant, ownDatabase } from "../../stores/rows.ts";
 
 const own = ownDatabase();

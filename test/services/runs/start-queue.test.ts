@@ -1,16 +1,12 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { loadConfig } from "../../../src/config.ts";
-import { createStartQueue } from "../../../src/services/runs/start-queue.ts";
-import type { StartQueue, StartQueueDeps } from "../../../src/services/runs/start-queue.ts";
+import { createStartQueue, type StartQueue, type StartQueueDeps } from "../../../src/services/runs/start-queue.ts";
 import { insertRuns, requestCancel, takeRunsToCheck } from "../../../src/stores/runs/runs.ts";
-import { connectTemporal } from "../../../src/temporal/connection.ts";
-import type { TemporalConnection } from "../../../src/temporal/connection.ts";
-import { createRunStarter } from "../../../src/temporal/runs.ts";
-import type { RunStarter } from "../../../src/temporal/runs.ts";
+import { connectTemporal, type TemporalConnection } from "../../../src/temporal/connection.ts";
+import { createRunStarter, type RunStarter } from "../../../src/temporal/runs.ts";
 import type { RunInput } from "../../../src/domain/runs/run.ts";
 import { compileFlow } from "../../../src/domain/flow/plan/compile.ts";
-import { buildRun, buildTenant, ownDatabase } from "../../stores/rows.ts";
-import type { Tenant } from "../../stores/rows.ts";
+import { buildRun, buildTenant, ownDatabase, type Tenant } from "../../stores/rows.ts";
 import { flow } from "../../support/flows.ts";
 import { dataConverter, startInputs } from "../../support/payloads.ts";
 

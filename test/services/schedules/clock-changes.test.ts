@@ -4,10 +4,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { compareSchedules } from "../../../src/services/schedules/compare.ts";
 import { triggerSchedules } from "../../../src/services/triggers/schedules.ts";
 import { triggerScheduleId } from "../../../src/temporal/ids.ts";
-import { createSchedules } from "../../../src/temporal/schedules.ts";
-import type { Schedule } from "../../../src/temporal/schedules.ts";
-import { echo, openTenant } from "../../api/tenant.ts";
-import type { ApiTenant } from "../../api/tenant.ts";
+import { createSchedules, type Schedule } from "../../../src/temporal/schedules.ts";
+import { echo, openTenant, type ApiTenant } from "../../api/tenant.ts";
 import { withTemporal } from "../../support/histories.ts";
 
 const MINUTE = 60_000;

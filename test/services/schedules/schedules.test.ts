@@ -6,10 +6,8 @@ import { applySchedule } from "../../../src/services/schedules/apply.ts";
 import { compareSchedules } from "../../../src/services/schedules/compare.ts";
 import { triggerSchedules } from "../../../src/services/triggers/schedules.ts";
 import { monitorScheduleId, syncScheduleId, triggerScheduleId } from "../../../src/temporal/ids.ts";
-import { createSchedules, ScheduleRefused } from "../../../src/temporal/schedules.ts";
-import type { Schedule } from "../../../src/temporal/schedules.ts";
-import { echo, openTenant } from "../../api/tenant.ts";
-import type { ApiTenant } from "../../api/tenant.ts";
+import { createSchedules, ScheduleRefused, type Schedule } from "../../../src/temporal/schedules.ts";
+import { echo, openTenant, type ApiTenant } from "../../api/tenant.ts";
 import { withTemporal } from "../../support/histories.ts";
 
 let tenant: ApiTenant;

@@ -1,7 +1,6 @@
 import { uuidv7 } from "uuidv7";
 import { beforeEach, describe, expect, it } from "vitest";
-import { blobExists, createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
+import { blobExists, createFileBlobStore, type BlobStore } from "../../../src/platform/blobs/blobs.ts";
 import { removeUnreferenced, sweepBlobs } from "../../../src/services/system/sweep-blobs.ts";
 import { isNewDatabase } from "../../../src/stores/system/blob-sweep.ts";
 import { setRetention } from "../../../src/stores/system/retention.ts";

@@ -5,10 +5,8 @@ import { NO_PLACE } from "../../../src/domain/triggers/scheduled.ts";
 import { createBackgroundStarts } from "../../../src/services/runs/background-starts.ts";
 import { quotaExceeded } from "../../../src/services/accounts/quotas.ts";
 import { createScheduledRuns } from "../../../src/services/triggers/schedule-run.ts";
-import { startTriggers } from "../../../src/services/triggers/due-firings.ts";
-import type { DueFiringsDeps } from "../../../src/services/triggers/due-firings.ts";
-import { buildTenant, ownDatabase } from "../../stores/rows.ts";
-import type { Tenant } from "../../stores/rows.ts";
+import { startTriggers, type DueFiringsDeps } from "../../../src/services/triggers/due-firings.ts";
+import { buildTenant, ownDatabase, type Tenant } from "../../stores/rows.ts";
 
 const own = ownDatabase();
 

@@ -7,10 +7,8 @@ import { pollTrigger } from "../../../src/services/triggers/poll.ts";
 import { loadConfig } from "../../../src/config.ts";
 import { connectTemporal } from "../../../src/temporal/connection.ts";
 import { triggerScheduleId } from "../../../src/temporal/ids.ts";
-import { echo, openTenant } from "../../api/tenant.ts";
-import type { ApiTenant } from "../../api/tenant.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget } from "../../support/http-target.ts";
+import { echo, openTenant, type ApiTenant } from "../../api/tenant.ts";
+import { startHttpTarget, type HttpTarget } from "../../support/http-target.ts";
 import { eventually } from "../../support/scratch.ts";
 import { dataConverter } from "../../support/payloads.ts";
 

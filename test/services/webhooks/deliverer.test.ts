@@ -6,8 +6,7 @@ import { shardOf } from "../../../src/domain/webhooks/shards.ts";
 import { createGuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
 import { createSecretBox } from "../../../src/platform/secrets/seal.ts";
 import { createSendDelivery } from "../../../src/services/webhooks/send.ts";
-import { startWebhooks } from "../../../src/services/webhooks/start-webhooks.ts";
-import type { WebhooksDeps } from "../../../src/services/webhooks/start-webhooks.ts";
+import { startWebhooks, type WebhooksDeps } from "../../../src/services/webhooks/start-webhooks.ts";
 import { sealSecret } from "../../../src/services/webhooks/subscription-secrets.ts";
 import type { Database } from "../../../src/stores/db.ts";
 import { claimDeliveries, recordAttempts } from "../../../src/stores/webhooks/attempts.ts";
@@ -15,8 +14,7 @@ import { insertDeliveries, retryDelivery } from "../../../src/stores/webhooks/de
 import { insertEvent } from "../../../src/stores/outbox.ts";
 import { buildTenant, ownDatabase, putSubscription } from "../../stores/rows.ts";
 import { eventually } from "../../support/scratch.ts";
-import { startReceiver } from "./receiver.ts";
-import type { Receiver } from "./receiver.ts";
+import { startReceiver, type Receiver } from "./receiver.ts";
 
 const SHARDS = 4;
 const MINUTE_MS = 60_000;

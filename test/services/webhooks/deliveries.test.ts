@@ -3,15 +3,12 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { withTemporal } from "../../support/histories.ts";
 import { echo } from "../../api/tenant.ts";
-import { flow, openBench } from "../../engine/support.ts";
-import type { Bench } from "../../engine/support.ts";
+import { flow, openBench, type Bench } from "../../engine/support.ts";
 import type { TargetHandler } from "../../support/http-target.ts";
-import { startService } from "../../support/service.ts";
-import type { OwnService } from "../../support/service.ts";
+import { startService, type OwnService } from "../../support/service.ts";
 import { eventually } from "../../support/scratch.ts";
-import { startReceiver } from "./receiver.ts";
+import { startReceiver, type Receiver } from "./receiver.ts";
 import { readMetrics } from "../../support/metrics.ts";
-import type { Receiver } from "./receiver.ts";
 
 const SCHEDULE_MS = [0, 100, 200, 300];
 const TIMEOUT_MS = 2000;

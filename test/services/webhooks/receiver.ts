@@ -1,7 +1,11 @@
 import { onTestFinished } from "vitest";
 import { webhookProblem } from "../../../src/domain/webhooks/webhook-signature.ts";
-import { startHttpTarget } from "../../support/http-target.ts";
-import type { HttpTarget, ReceivedRequest, TargetHandler } from "../../support/http-target.ts";
+import {
+  startHttpTarget,
+  type HttpTarget,
+  type ReceivedRequest,
+  type TargetHandler,
+} from "../../support/http-target.ts";
 
 /** A delivery as it arrived. */
 export interface Received {

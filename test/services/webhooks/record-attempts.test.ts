@@ -2,8 +2,7 @@ import { uuidv7 } from "uuidv7";
 import { expect, it } from "vitest";
 import { createRecordAttempt } from "../../../src/services/webhooks/record-attempts.ts";
 import { insertEvent } from "../../../src/stores/outbox.ts";
-import { claimDeliveries } from "../../../src/stores/webhooks/attempts.ts";
-import type { AttemptRecord } from "../../../src/stores/webhooks/attempts.ts";
+import { claimDeliveries, type AttemptRecord } from "../../../src/stores/webhooks/attempts.ts";
 import { insertDeliveries } from "../../../src/stores/webhooks/deliveries.ts";
 import { buildTenant, ownDatabase, putSubscription } from "../../stores/rows.ts";
 

@@ -4,8 +4,7 @@ import type { Browser, BrowserContext, Page, Request } from "playwright-core";
 import { expect, onTestFinished, TestRunner } from "vitest";
 import { uuidv7 } from "uuidv7";
 import { createSignInLink } from "../../../src/services/accounts/sessions.ts";
-import { insertUser } from "../../../src/stores/accounts/users.ts";
-import type { UserRole } from "../../../src/stores/accounts/users.ts";
+import { insertUser, type UserRole } from "../../../src/stores/accounts/users.ts";
 import type { ApiTenant } from "../../api/tenant.ts";
 
 /** Faults of pages, such as exceptions and policy violations; every test must end without any. */

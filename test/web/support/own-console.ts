@@ -1,7 +1,5 @@
-import { chromium } from "playwright-core";
-import type { Browser } from "playwright-core";
-import { openTenant } from "../../api/tenant.ts";
-import type { ApiTenant } from "../../api/tenant.ts";
+import { chromium, type Browser } from "playwright-core";
+import { openTenant, type ApiTenant } from "../../api/tenant.ts";
 import { startService } from "../../support/service.ts";
 import { launchBrowser } from "./browser.ts";
 

@@ -1,5 +1,4 @@
-import { asking } from "../../api/tenant.ts";
-import type { ApiTenant } from "../../api/tenant.ts";
+import { asking, type ApiTenant } from "../../api/tenant.ts";
 
 const FORM = {
   type: "object",

@@ -2,12 +2,10 @@ import { expect } from "vitest";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import type { FlowDefinition } from "../../../src/domain/flow/definition/definition.ts";
 import type { ModelStub } from "../../../src/dev/model-stub.ts";
-import { publish } from "../../api/pages/published.ts";
-import type { Published } from "../../api/pages/published.ts";
+import { publish, type Published } from "../../api/pages/published.ts";
 import type { ApiTenant } from "../../api/tenant.ts";
 import { flow } from "../../engine/support.ts";
-import { openWindow } from "./console.ts";
-import type { View } from "./console.ts";
+import { openWindow, type View } from "./console.ts";
 
 const PHONE: View = { width: 390, height: 844 };
 const MANY = { visitor: 1000, network: 1000, page: 1000 };

@@ -1,7 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll } from "vitest";
-import { openTenant } from "../../api/tenant.ts";
-import type { ApiTenant } from "../../api/tenant.ts";
+import { openTenant, type ApiTenant } from "../../api/tenant.ts";
 import { openBrowser } from "./browser.ts";
 import { expectNoFaults } from "./console.ts";
 

@@ -1,8 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { Fragment } from "react";
-import type { JSX } from "react";
-import { auditOptions } from "../../api/audit.ts";
-import type { AuditEntry } from "../../api/audit.ts";
+import { Fragment, type JSX } from "react";
+import { auditOptions, type AuditEntry } from "../../api/audit.ts";
 import { Id } from "../../parts/copy.tsx";
 import { List } from "../../parts/list/list.tsx";
 import { useListOrder } from "../list-order.ts";

@@ -1,8 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
-import { keysOptions, revokeKey, useAccountChange } from "../../api/accounts.ts";
-import type { ApiKey } from "../../api/accounts.ts";
+import { useState, type JSX } from "react";
+import { keysOptions, revokeKey, useAccountChange, type ApiKey } from "../../api/accounts.ts";
 import { toProblem } from "../../api/problem.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { CopyButton } from "../../parts/copy.tsx";

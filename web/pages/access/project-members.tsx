@@ -1,7 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
-import { useMay, useMe } from "../../api/accounts.ts";
+import { useState, type JSX } from "react";
+import { useMay, useMe, type ProjectMember, type ProjectRole } from "../../api/accounts.ts";
 import {
   deleteProjectMember,
   projectMembersOptions,
@@ -9,7 +8,6 @@ import {
   useMemberChange,
   usersOptions,
 } from "../../api/users.ts";
-import type { ProjectMember, ProjectRole } from "../../api/accounts.ts";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Email } from "../../parts/email.tsx";
 import { Field } from "../../parts/field.tsx";

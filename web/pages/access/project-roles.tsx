@@ -1,9 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
-import { useAccountChange } from "../../api/accounts.ts";
+import { useState, type JSX } from "react";
+import { useAccountChange, type ProjectRole, type User } from "../../api/accounts.ts";
 import { deleteProjectMember, setProjectMember, userProjectsOptions } from "../../api/users.ts";
-import type { ProjectRole, User } from "../../api/accounts.ts";
 import { projectsOptions } from "../../api/runs.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";

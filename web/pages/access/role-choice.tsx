@@ -1,5 +1,4 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 
 /** Arrow keys only change the selection; the role changes when the button is pressed. */
 export function RoleChoice<Role extends string>({

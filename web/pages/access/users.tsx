@@ -1,9 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
-import { useAccountChange, useMe } from "../../api/accounts.ts";
+import { useState, type JSX } from "react";
+import { useAccountChange, useMe, type Role, type User } from "../../api/accounts.ts";
 import { changeUser, createUser, deleteUser, usersIn } from "../../api/users.ts";
-import type { Role, User } from "../../api/accounts.ts";
 import { isStale, toProblem } from "../../api/problem.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { CopyButton } from "../../parts/copy.tsx";

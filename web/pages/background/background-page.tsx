@@ -1,5 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
-import type { UseQueryResult } from "@tanstack/react-query";
+import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import type { JSX, ReactNode } from "react";
 import { Link } from "react-router";
 import { experimentsOptions, jobsOptions, knowledgeBasesOptions } from "../../api/background.ts";

@@ -1,9 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Link } from "react-router";
-import { comparisonOptions } from "../../api/experiments.ts";
-import type { Experiment } from "../../api/experiments.ts";
+import { comparisonOptions, type Experiment } from "../../api/experiments.ts";
 import { links } from "../../links.ts";
 import { shortId } from "../../parts/copy.tsx";
 import { Fetched } from "../../parts/list/fetched.tsx";

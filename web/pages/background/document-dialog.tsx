@@ -1,7 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
-import { documentHref, documentOptions } from "../../api/knowledge.ts";
-import type { Resource } from "../../api/knowledge.ts";
+import { documentHref, documentOptions, type Resource } from "../../api/knowledge.ts";
 import { Id } from "../../parts/copy.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Fact } from "../../parts/facts.tsx";

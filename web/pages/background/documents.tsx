@@ -1,12 +1,10 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link } from "react-router";
-import { WHICH, documentsOptions } from "../../api/knowledge.ts";
-import type { Resource, Which } from "../../api/knowledge.ts";
+import { WHICH, documentsOptions, type Resource, type Which } from "../../api/knowledge.ts";
 import { links } from "../../links.ts";
 import { List } from "../../parts/list/list.tsx";
-import { HeldChanges, useHeldList } from "../../parts/list-changes.tsx";
-import type { HeldRow } from "../../parts/list-changes.tsx";
+import { HeldChanges, useHeldList, type HeldRow } from "../../parts/list-changes.tsx";
 import { StateSelect } from "../../parts/state-select.tsx";
 import { Time } from "../../parts/time.tsx";
 import { useFilters } from "../filters.ts";

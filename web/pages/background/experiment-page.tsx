@@ -1,8 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link, useParams } from "react-router";
-import { experimentOptions, experimentStatusOptions } from "../../api/experiments.ts";
-import type { Experiment, ExperimentStatus } from "../../api/experiments.ts";
+import {
+  experimentOptions,
+  experimentStatusOptions,
+  type Experiment,
+  type ExperimentStatus,
+} from "../../api/experiments.ts";
 import { links } from "../../links.ts";
 import { Id, shortId } from "../../parts/copy.tsx";
 import { Fact } from "../../parts/facts.tsx";

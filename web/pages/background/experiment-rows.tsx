@@ -2,8 +2,13 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link } from "react-router";
 import { useMay } from "../../api/accounts.ts";
-import { ROW_STATES, experimentRowsOptions, useExperimentStart } from "../../api/experiments.ts";
-import type { Experiment, ExperimentRow } from "../../api/experiments.ts";
+import {
+  ROW_STATES,
+  experimentRowsOptions,
+  useExperimentStart,
+  type Experiment,
+  type ExperimentRow,
+} from "../../api/experiments.ts";
 import { links } from "../../links.ts";
 import { shortId } from "../../parts/copy.tsx";
 import { List } from "../../parts/list/list.tsx";

@@ -1,10 +1,8 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Link } from "react-router";
 import { useMay } from "../../api/accounts.ts";
-import { cancelSync, failedItemsOptions, syncsOptions, useKnowledgeAction } from "../../api/knowledge.ts";
-import type { Sync } from "../../api/knowledge.ts";
+import { cancelSync, failedItemsOptions, syncsOptions, useKnowledgeAction, type Sync } from "../../api/knowledge.ts";
 import { toProblem } from "../../api/problem.ts";
 import { links } from "../../links.ts";
 import { Confirm } from "../../parts/confirm.tsx";

@@ -1,10 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
-import type { JSX } from "react";
+import { useMemo, useState, type JSX } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
 import { useMay, useMe } from "../../api/accounts.ts";
-import { conversationUser } from "../../api/conversations.ts";
-import type { Target } from "../../api/conversations.ts";
+import { conversationUser, type Target } from "../../api/conversations.ts";
 import { newKey } from "../../api/intent.ts";
 import { projectDraftOptions, projectOptions } from "../../api/projects.ts";
 import { chatIoOptions } from "../../api/flow-io.ts";

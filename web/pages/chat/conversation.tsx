@@ -1,13 +1,10 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { useNavigate } from "react-router";
-import { ask, conversationRunsOptions, nameConversation, titleOf } from "../../api/conversations.ts";
-import type { Target } from "../../api/conversations.ts";
+import { ask, conversationRunsOptions, nameConversation, titleOf, type Target } from "../../api/conversations.ts";
 import { useIntent } from "../../api/intent.ts";
 import { toProblem } from "../../api/problem.ts";
-import type { Run } from "../../api/runs.ts";
-import { cancelRun, isTerminal, useRunAction } from "../../api/runs.ts";
+import { cancelRun, isTerminal, useRunAction, type Run } from "../../api/runs.ts";
 import { Composer } from "../../chat/composer.tsx";
 import { Files } from "../../chat/files.tsx";
 import { Turn } from "../../chat/turn.tsx";

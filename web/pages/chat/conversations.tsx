@@ -1,9 +1,12 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Link, NavLink, useNavigate } from "react-router";
-import { conversationsOptions, deleteConversation, nameConversation } from "../../api/conversations.ts";
-import type { Conversation } from "../../api/conversations.ts";
+import {
+  conversationsOptions,
+  deleteConversation,
+  nameConversation,
+  type Conversation,
+} from "../../api/conversations.ts";
 import { toProblem } from "../../api/problem.ts";
 import { links } from "../../links.ts";
 import { Confirm } from "../../parts/confirm.tsx";

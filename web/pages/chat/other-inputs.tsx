@@ -1,7 +1,6 @@
 import type { JSX } from "react";
 import { toProblem } from "../../api/problem.ts";
-import { labelOf } from "../../flow/input-fields.ts";
-import type { InputField } from "../../flow/input-fields.ts";
+import { labelOf, type InputField } from "../../flow/input-fields.ts";
 import { Field } from "../../parts/field.tsx";
 
 /** Inputs besides the question; they keep their values from question to question. */

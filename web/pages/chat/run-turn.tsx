@@ -1,24 +1,20 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useMemo } from "react";
-import type { JSX } from "react";
+import { useCallback, useEffect, useMemo, type JSX } from "react";
 import { Link } from "react-router";
 import { rate, ratingsOptions } from "../../api/conversations.ts";
 import { useLiveRun } from "../../api/live.ts";
 import { useStreamed } from "../../api/live-texts.ts";
 import { toProblem } from "../../api/problem.ts";
-import { isTerminal, runOptions } from "../../api/runs.ts";
-import type { Run, RunWithNodes } from "../../api/runs.ts";
+import { isTerminal, runOptions, type Run, type RunWithNodes } from "../../api/runs.ts";
 import { Rating } from "../../chat/rating.tsx";
-import { Turn } from "../../chat/turn.tsx";
-import type { ChatSource, TurnState } from "../../chat/turn.tsx";
+import { Turn, type ChatSource, type TurnState } from "../../chat/turn.tsx";
 import type { ChatFlow } from "../../flow/chat-flow.ts";
 import { links } from "../../links.ts";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { Failure } from "../../parts/states.tsx";
 import { Value, isCut } from "../../parts/value.tsx";
-import { citedIn } from "../cited.ts";
-import type { Cited } from "../cited.ts";
+import { citedIn, type Cited } from "../cited.ts";
 import { PauseHere } from "../pause-here.tsx";
 import { Steps } from "./steps.tsx";
 

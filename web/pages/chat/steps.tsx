@@ -1,9 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Link } from "react-router";
-import { nodeOptions } from "../../api/runs.ts";
-import type { NodeRun, Run } from "../../api/runs.ts";
+import { nodeOptions, type NodeRun, type Run } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { Status } from "../../parts/status.tsx";

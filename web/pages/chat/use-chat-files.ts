@@ -1,7 +1,6 @@
 import { useMutation, useQueries, useQueryClient } from "@tanstack/react-query";
 import { useMe } from "../../api/accounts.ts";
-import { deleteFile, filesOptions, uploadFile } from "../../api/documents.ts";
-import type { FilesOf } from "../../api/documents.ts";
+import { deleteFile, filesOptions, uploadFile, type FilesOf } from "../../api/documents.ts";
 import type { ChatFile } from "../../chat/files.tsx";
 import type { InputField } from "../../flow/input-fields.ts";
 

@@ -1,5 +1,4 @@
-import { Suspense, lazy, useState } from "react";
-import type { JSX } from "react";
+import { Suspense, lazy, useState, type JSX } from "react";
 import { Link } from "react-router";
 import { nodeAt, pathOf } from "../../flow/access.ts";
 import type { Scope } from "../../flow/document.ts";
@@ -9,8 +8,7 @@ import { Menu } from "../../parts/menu.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { Time } from "../../parts/time.tsx";
 import { titleOf } from "./canvas/step-text.ts";
-import { useEditor } from "./editor-context.ts";
-import type { Panel } from "./editor-context.ts";
+import { useEditor, type Panel } from "./editor-context.ts";
 import type { Autosave } from "./use-autosave.ts";
 
 const PublishDialog = lazy(async () => ({ default: (await import("./publish-dialog.tsx")).PublishDialog }));

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
-import type { JSX } from "react";
+import { useMemo, type JSX } from "react";
 import { useParams } from "react-router";
 import { draftOptions, flowProjectOptions, nodeKindsOptions } from "../../api/flows.ts";
 import { ApiProblem, toProblem } from "../../api/problem.ts";

@@ -1,8 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
-import { draftStepsOptions, readDraftStep } from "../../api/flows.ts";
-import type { DraftStep } from "../../api/flows.ts";
+import { useState, type JSX } from "react";
+import { draftStepsOptions, readDraftStep, type DraftStep } from "../../api/flows.ts";
 import { toProblem } from "../../api/problem.ts";
 import type { FlowDocument } from "../../flow/document.ts";
 import { announce } from "../../parts/announce.tsx";

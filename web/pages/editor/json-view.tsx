@@ -1,9 +1,7 @@
-import { useId, useState } from "react";
-import type { JSX } from "react";
+import { useId, useState, type JSX } from "react";
 import { CodeField } from "../../parts/code/code-field.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
-import { parseFlow } from "../../flow/parse.ts";
-import type { ParseFault } from "../../flow/parse.ts";
+import { parseFlow, type ParseFault } from "../../flow/parse.ts";
 import { useEditor } from "./editor-context.ts";
 
 /** The whole flow as JSON, in step with the canvas both ways. A text that is not JSON leaves the canvas as it is. */

@@ -1,8 +1,7 @@
 import type { FlowCheck, FlowProblem } from "../../api/flows.ts";
 import { edgesOf, graphAt, isObject, nodesOf, valueAt } from "../../flow/access.ts";
 import type { FlowDocument, Path, Scope } from "../../flow/document.ts";
-import { edgeId } from "./canvas/graph-view.ts";
-import type { Marks } from "./canvas/graph-view.ts";
+import { edgeId, type Marks } from "./canvas/graph-view.ts";
 
 /** How many problems each node has, by path. */
 export function marksOf(problems: readonly FlowProblem[]): ReadonlyMap<string, Marks> {

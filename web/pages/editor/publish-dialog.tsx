@@ -1,5 +1,4 @@
-import { useEffect, useState } from "react";
-import type { JSX } from "react";
+import { useEffect, useState, type JSX } from "react";
 import { Link } from "react-router";
 import { announce } from "../../parts/announce.tsx";
 import { Dialog } from "../../parts/dialog.tsx";

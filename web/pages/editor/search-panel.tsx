@@ -1,9 +1,7 @@
-import { useDeferredValue, useId, useMemo, useState } from "react";
-import type { JSX } from "react";
+import { useDeferredValue, useId, useMemo, useState, type JSX } from "react";
 import { nodeAt, pathOf } from "../../flow/access.ts";
 import type { TextSearch } from "../../flow/document.ts";
-import { findText } from "../../flow/search.ts";
-import type { TextFound } from "../../flow/search.ts";
+import { findText, type TextFound } from "../../flow/search.ts";
 import { announce } from "../../parts/announce.tsx";
 import { Field } from "../../parts/field.tsx";
 import { titleOf } from "./canvas/step-text.ts";

@@ -1,5 +1,4 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import type { Json, JsonObject } from "../../flow/document.ts";
 import { Field } from "../../parts/field.tsx";
 import { useEditor } from "./editor-context.ts";

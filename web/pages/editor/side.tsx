@@ -1,11 +1,9 @@
-import { Suspense, lazy, useEffect, useRef } from "react";
-import type { JSX, ReactNode } from "react";
+import { Suspense, lazy, useEffect, useRef, type JSX, type ReactNode } from "react";
 import { Boundary } from "../../parts/boundary.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { Loading } from "../../parts/states.tsx";
-import { useEditor } from "./editor-context.ts";
+import { useEditor, type Panel } from "./editor-context.ts";
 import { useLatest } from "./latest.ts";
-import type { Panel } from "./editor-context.ts";
 
 const NodePanel = lazy(async () => ({ default: (await import("./panel/node-panel.tsx")).NodePanel }));
 const TryPanel = lazy(async () => ({ default: (await import("./try/try-panel.tsx")).TryPanel }));

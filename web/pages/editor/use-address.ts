@@ -2,8 +2,7 @@ import { useEffect, useState } from "react";
 import { useSearchParams } from "react-router";
 import { graphAt, nodeAt } from "../../flow/access.ts";
 import type { Action, EditorState, FlowDocument, Scope } from "../../flow/document.ts";
-import { PANELS } from "./editor-context.ts";
-import type { Panel } from "./editor-context.ts";
+import { PANELS, type Panel } from "./editor-context.ts";
 
 /** What the address names: the open flow, the selected node, the panel, and the maps and loops that are open in place. */
 export interface Place {

@@ -1,8 +1,13 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import { DraftChanged, readDraft, saveDraft } from "../../api/flows.ts";
-import type { DraftHead, DraftStep, StoredFlow } from "../../api/flows.ts";
-import { toProblem } from "../../api/problem.ts";
-import type { ApiProblem } from "../../api/problem.ts";
+import {
+  DraftChanged,
+  readDraft,
+  saveDraft,
+  type DraftHead,
+  type DraftStep,
+  type StoredFlow,
+} from "../../api/flows.ts";
+import { toProblem, type ApiProblem } from "../../api/problem.ts";
 import type { FlowDocument } from "../../flow/document.ts";
 import { readFlow, writeFlow } from "./flow-text.ts";
 

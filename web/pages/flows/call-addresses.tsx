@@ -1,5 +1,4 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { openApiOf } from "../../api/projects.ts";
 import { toProblem } from "../../api/problem.ts";
 import { CopyButton } from "../../parts/copy.tsx";

@@ -1,7 +1,6 @@
 import type { Schemas } from "../../api/client.ts";
 import { initialData } from "../../parts/schema-form/data.ts";
-import { pathKey } from "../../parts/schema-form/schema.ts";
-import type { FormErrors, FormSchema } from "../../parts/schema-form/schema.ts";
+import { pathKey, type FormErrors, type FormSchema } from "../../parts/schema-form/schema.ts";
 
 export type FlowIo = Schemas["FlowIo"];
 type Fields = Readonly<Record<string, unknown>>;

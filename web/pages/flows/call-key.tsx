@@ -1,5 +1,4 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { useMay } from "../../api/accounts.ts";
 import { Field } from "../../parts/field.tsx";
 import { NewKey } from "../new-key.tsx";

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
 import { environmentsOptions } from "../../api/environments.ts";
 import { projectOptions, ioOptions } from "../../api/projects.ts";
@@ -9,8 +8,7 @@ import { links } from "../../links.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
-import { WAYS } from "../../../src/domain/flow/io/call-code.ts";
-import type { Way } from "../../../src/domain/flow/io/call-code.ts";
+import { WAYS, type Way } from "../../../src/domain/flow/io/call-code.ts";
 import { Missing } from "../missing-flow.tsx";
 import { Addresses } from "./call-addresses.tsx";
 import { CallPanel } from "./call-panel.tsx";

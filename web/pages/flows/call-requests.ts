@@ -1,6 +1,5 @@
 import type { RawAnswer, RawRequest } from "../../api/raw-request.ts";
-import { callUrl, uploadUrl } from "../../../src/domain/flow/io/call-code.ts";
-import type { FlowCall } from "../../../src/domain/flow/io/call-code.ts";
+import { callUrl, uploadUrl, type FlowCall } from "../../../src/domain/flow/io/call-code.ts";
 
 /** The requests of a call: with a key the ones of the code, without one uploads and a run of the session. */
 export function requestsOf(call: FlowCall, key: string, files: Readonly<Record<string, File>>): RawRequest[] {

@@ -1,7 +1,6 @@
 import type { GraphEdge, GraphNode } from "../../parts/graph/layout.ts";
 import type { Comparison } from "../../flow/compare.ts";
-import { shapeOf } from "./flow-shape.ts";
-import type { ShownEdge } from "./flow-shape.ts";
+import { shapeOf, type ShownEdge } from "./flow-shape.ts";
 
 interface AnyNode {
   readonly id?: unknown;

@@ -1,5 +1,4 @@
-import { useEffect, useRef } from "react";
-import type { JSX } from "react";
+import { useEffect, useRef, type JSX } from "react";
 import type { Comparison, NodeChange } from "../../flow/compare.ts";
 import { Diff } from "../../parts/diff/diff.tsx";
 import { Status } from "../../parts/status.tsx";

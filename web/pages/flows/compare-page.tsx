@@ -1,11 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
-import type { JSX } from "react";
+import { useMemo, type JSX } from "react";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 import { nodeKindsOptions } from "../../api/flows.ts";
 import { projectDraftOptions, projectOptions, versionOptions } from "../../api/projects.ts";
-import { compareFlows } from "../../flow/compare.ts";
-import type { Comparison } from "../../flow/compare.ts";
+import { compareFlows, type Comparison } from "../../flow/compare.ts";
 import type { FlowDocument } from "../../flow/document.ts";
 import { links } from "../../links.ts";
 import { Diff } from "../../parts/diff/diff.tsx";

@@ -1,5 +1,4 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { useNavigate } from "react-router";
 import { useIntent } from "../../api/intent.ts";
 import { toProblem } from "../../api/problem.ts";

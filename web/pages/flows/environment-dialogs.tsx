@@ -1,7 +1,10 @@
-import { useState } from "react";
-import type { JSX } from "react";
-import { changeEnvironment, deleteEnvironment, useEnvironmentAction } from "../../api/environments.ts";
-import type { Environment } from "../../api/environments.ts";
+import { useState, type JSX } from "react";
+import {
+  changeEnvironment,
+  deleteEnvironment,
+  useEnvironmentAction,
+  type Environment,
+} from "../../api/environments.ts";
 import { toProblem } from "../../api/problem.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { Dialog } from "../../parts/dialog.tsx";

@@ -2,8 +2,12 @@ import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link } from "react-router";
 import { useMay } from "../../api/accounts.ts";
-import { changeEnvironment, openReviewsOptions, useEnvironmentAction } from "../../api/environments.ts";
-import type { Environment } from "../../api/environments.ts";
+import {
+  changeEnvironment,
+  openReviewsOptions,
+  useEnvironmentAction,
+  type Environment,
+} from "../../api/environments.ts";
 import { toProblem } from "../../api/problem.ts";
 import { links } from "../../links.ts";
 import { Fact } from "../../parts/facts.tsx";

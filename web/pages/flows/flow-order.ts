@@ -1,6 +1,5 @@
 import type { Sorting } from "../../parts/list/list-order.ts";
-import { latestOf } from "./flow-table.tsx";
-import type { Row } from "./flow-table.tsx";
+import { latestOf, type Row } from "./flow-table.tsx";
 import { byName } from "./folders.ts";
 
 type Key = (row: Row) => string | null;

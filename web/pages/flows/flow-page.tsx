@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Link, useParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import { projectDraftOptions, projectOptions, versionOptions, versionsOptions } from "../../api/projects.ts";

@@ -8,8 +8,7 @@ import { Status } from "../../parts/status.tsx";
 import type { Column } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { DayPlot, sumDays } from "./day-plot.tsx";
-import { placeOf } from "./folders.ts";
-import type { Folder } from "./folders.ts";
+import { placeOf, type Folder } from "./folders.ts";
 
 export type Row = { readonly folder: Folder<ListedProject> } | { readonly flow: ListedProject };
 

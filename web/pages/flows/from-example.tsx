@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useId } from "react";
-import type { JSX } from "react";
+import { useId, type JSX } from "react";
 import { toProblem } from "../../api/problem.ts";
 import { FlowPicture } from "../../parts/graph/flow-picture.tsx";
 import { Failure, Loading } from "../../parts/states.tsx";

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { nodeKindsOptions } from "../../api/flows.ts";
-import type { NodeKind } from "../../api/flows.ts";
+import { nodeKindsOptions, type NodeKind } from "../../api/flows.ts";
 
 const NONE: ReadonlyMap<string, string> = new Map();
 const groupsOf = (kinds: readonly NodeKind[]): ReadonlyMap<string, string> =>

@@ -1,5 +1,4 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { useNavigate } from "react-router";
 import type { Schemas, Tagged } from "../../api/client.ts";
 import { isStale, toProblem } from "../../api/problem.ts";

@@ -1,8 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
-import { differenceOptions, promote, propose, useEnvironmentAction } from "../../api/environments.ts";
-import type { Environment } from "../../api/environments.ts";
+import { useState, type JSX } from "react";
+import { differenceOptions, promote, propose, useEnvironmentAction, type Environment } from "../../api/environments.ts";
 import { toProblem } from "../../api/problem.ts";
 import { versionOptions } from "../../api/projects.ts";
 import { connectionsOptions } from "../../api/system.ts";

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { useMay, useMe } from "../../api/accounts.ts";
 import { decideReview, reviewOptions, useEnvironmentAction } from "../../api/environments.ts";
 import { toProblem } from "../../api/problem.ts";

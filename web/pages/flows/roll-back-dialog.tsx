@@ -1,7 +1,5 @@
-import { useState } from "react";
-import type { JSX } from "react";
-import { rollBack, useEnvironmentAction } from "../../api/environments.ts";
-import type { Promotion } from "../../api/environments.ts";
+import { useState, type JSX } from "react";
+import { rollBack, useEnvironmentAction, type Promotion } from "../../api/environments.ts";
 import { toProblem } from "../../api/problem.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";

@@ -1,6 +1,5 @@
 import { useRef, useState } from "react";
-import { sendRaw } from "../../api/raw-request.ts";
-import type { RawAnswer, RawRequest } from "../../api/raw-request.ts";
+import { sendRaw, type RawAnswer, type RawRequest } from "../../api/raw-request.ts";
 
 export interface Sending {
   readonly answer: RawAnswer | null;

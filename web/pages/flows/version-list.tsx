@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Link, useNavigate } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import {
@@ -9,8 +8,8 @@ import {
   projectExperimentsOptions,
   projectMonitorsOptions,
   projectTriggersOptions,
+  type FlowVersion,
 } from "../../api/projects.ts";
-import type { FlowVersion } from "../../api/projects.ts";
 import { links } from "../../links.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { Table } from "../../parts/table.tsx";

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
-import type { JSX } from "react";
+import { useMemo, useState, type JSX } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import { environmentsOptions } from "../../api/environments.ts";

@@ -4,8 +4,7 @@ import type { Schemas } from "../../api/client.ts";
 import { environmentsOptions } from "../../api/environments.ts";
 import type { PublishedPage } from "../../api/published-pages.ts";
 import { Field } from "../../parts/field.tsx";
-import { LIMITS } from "./page-form.ts";
-import type { Limit, PageForm } from "./page-form.ts";
+import { LIMITS, type Limit, type PageForm } from "./page-form.ts";
 
 const LIMIT_NAMES: Readonly<Record<Limit, string>> = {
   page: "Whole page",

@@ -1,18 +1,20 @@
-import { useEffect, useRef, useState } from "react";
-import type { JSX } from "react";
+import { useEffect, useRef, useState, type JSX } from "react";
 import type { Schemas } from "../../api/client.ts";
 import { useIntent } from "../../api/intent.ts";
 import { toProblem } from "../../api/problem.ts";
-import { changePublishedPage, publishPage, usePublishedPageAction } from "../../api/published-pages.ts";
-import type { PublishedPage } from "../../api/published-pages.ts";
+import {
+  changePublishedPage,
+  publishPage,
+  usePublishedPageAction,
+  type PublishedPage,
+} from "../../api/published-pages.ts";
 import { chatFlow } from "../../flow/chat-flow.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Failure, Notice } from "../../parts/states.tsx";
 import { AccessFields } from "./access-fields.tsx";
 import { LookPreview } from "./look-preview.tsx";
-import { changeBody, createBody, formOf, newPage } from "./page-form.ts";
-import type { PageForm } from "./page-form.ts";
+import { changeBody, createBody, formOf, newPage, type PageForm } from "./page-form.ts";
 
 const KINDS = [
   ["form", "Form", "The inputs of one run, and its outputs."],

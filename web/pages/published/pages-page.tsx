@@ -3,8 +3,12 @@ import type { JSX } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import { ioOptions, projectOptions } from "../../api/projects.ts";
-import { publishedPagesOptions, revokePage, usePublishedPageAction } from "../../api/published-pages.ts";
-import type { PublishedPage } from "../../api/published-pages.ts";
+import {
+  publishedPagesOptions,
+  revokePage,
+  usePublishedPageAction,
+  type PublishedPage,
+} from "../../api/published-pages.ts";
 import { toProblem } from "../../api/problem.ts";
 import { links } from "../../links.ts";
 import { Confirm } from "../../parts/confirm.tsx";

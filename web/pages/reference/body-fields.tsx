@@ -1,8 +1,7 @@
 import type { JSX } from "react";
 import type { Operation, Reference, Schema } from "../../api/reference.ts";
 import { Field } from "../../parts/field.tsx";
-import { exampleText, examplesOf, isFile, mediaTypes } from "./draft.ts";
-import type { Draft } from "./draft.ts";
+import { exampleText, examplesOf, isFile, mediaTypes, type Draft } from "./draft.ts";
 
 /** Editor for a request body: JSON text, form fields, or a file. */
 export function BodyFields({

@@ -1,12 +1,10 @@
-import { useEffect, useRef, useState } from "react";
-import type { JSX } from "react";
+import { useEffect, useRef, useState, type JSX } from "react";
 import type { ApiResponse, Media, Operation, Parameter, Reference } from "../../api/reference.ts";
 import { CopyButton } from "../../parts/copy.tsx";
 import { exampleText } from "./draft.ts";
 import { Inline, Prose } from "./prose.tsx";
 import { SchemaView, Shape } from "./schema-view.tsx";
-import { TryForm } from "./try-form.tsx";
-import type { PastedKey } from "./try-form.tsx";
+import { TryForm, type PastedKey } from "./try-form.tsx";
 
 const CREDENTIALS = {
   session: "Secret key, access token or console session.",

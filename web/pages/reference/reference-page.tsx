@@ -1,8 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
-import type { JSX } from "react";
-import { listedOperations, referenceOptions } from "../../api/reference.ts";
-import type { Capability, ListedOperation, Operation } from "../../api/reference.ts";
+import { useEffect, useMemo, useState, useSyncExternalStore, type JSX } from "react";
+import {
+  listedOperations,
+  referenceOptions,
+  type Capability,
+  type ListedOperation,
+  type Operation,
+} from "../../api/reference.ts";
 import { Announcer } from "../../parts/announce.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { Failure, Loading } from "../../parts/states.tsx";

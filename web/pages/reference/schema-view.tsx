@@ -1,5 +1,4 @@
-import { useState } from "react";
-import type { JSX, ReactNode } from "react";
+import { useState, type JSX, type ReactNode } from "react";
 import type { Reference, Schema } from "../../api/reference.ts";
 import { Inline } from "./prose.tsx";
 

@@ -1,19 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
-import { useRef, useState } from "react";
-import type { JSX } from "react";
+import { useRef, useState, type JSX } from "react";
 import { meOptions } from "../../api/accounts.ts";
-import { sendRaw } from "../../api/raw-request.ts";
-import type { RawAnswer } from "../../api/raw-request.ts";
+import { sendRaw, type RawAnswer } from "../../api/raw-request.ts";
 import type { Operation, Parameter, Reference, Schema } from "../../api/reference.ts";
-import { Field } from "../../parts/field.tsx";
-import type { FieldControl } from "../../parts/field.tsx";
+import { Field, type FieldControl } from "../../parts/field.tsx";
 import { AnswerView } from "../../parts/snippets/answer-view.tsx";
 import { CodeView } from "../../parts/snippets/code-view.tsx";
 import { requestCode } from "../../parts/snippets/request-code.ts";
 import { Notice } from "../../parts/states.tsx";
 import { BodyFields } from "./body-fields.tsx";
-import { acceptable, isList, missing, parameterKey, requestOf, startingDraft } from "./draft.ts";
-import type { Draft } from "./draft.ts";
+import { acceptable, isList, missing, parameterKey, requestOf, startingDraft, type Draft } from "./draft.ts";
 
 /** A key that the user has pasted; it is kept in the memory of this page only. */
 export interface PastedKey {

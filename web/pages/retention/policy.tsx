@@ -1,11 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Link } from "react-router";
 import { isStale, toProblem } from "../../api/problem.ts";
 import type { Tagged } from "../../api/client.ts";
-import { endedBeforeOptions, retentionOptions, useRetentionChange } from "../../api/retention.ts";
-import type { Retention } from "../../api/retention.ts";
+import { endedBeforeOptions, retentionOptions, useRetentionChange, type Retention } from "../../api/retention.ts";
 import { TERMINAL_STATES } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { Confirm } from "../../parts/confirm.tsx";

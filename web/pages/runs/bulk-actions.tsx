@@ -1,12 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import { useIntent } from "../../api/intent.ts";
 import { ApiProblem } from "../../api/problem.ts";
-import { createRunJob, runJobCountOptions, useRunJob } from "../../api/run-jobs.ts";
-import type { RunJobAction } from "../../api/run-jobs.ts";
+import { createRunJob, runJobCountOptions, useRunJob, type RunJobAction } from "../../api/run-jobs.ts";
 import type { RunFilters } from "../../api/runs.ts";
 import { CopyCurl } from "../../parts/copy.tsx";
 import { curlOfCall } from "../../parts/curl.ts";

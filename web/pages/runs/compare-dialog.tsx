@@ -1,9 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Link, useNavigate } from "react-router";
-import { newestRunsOptions } from "../../api/runs.ts";
-import type { Run } from "../../api/runs.ts";
+import { newestRunsOptions, type Run } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { shortId } from "../../parts/copy.tsx";
 import { Dialog } from "../../parts/dialog.tsx";

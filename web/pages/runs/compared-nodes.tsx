@@ -1,5 +1,4 @@
-import { useMemo, useState } from "react";
-import type { JSX } from "react";
+import { useMemo, useState, type JSX } from "react";
 import type { NodeRun, RunWithNodes } from "../../api/runs.ts";
 import { Diff } from "../../parts/diff/diff.tsx";
 import { differences } from "../../flow/differences.ts";
@@ -7,8 +6,7 @@ import { Icon } from "../../parts/icons.tsx";
 import { NodeName } from "../../parts/node-name.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Elapsed } from "../../parts/time.tsx";
-import { nameAt } from "./flow-shape.ts";
-import type { NodeNames } from "./flow-shape.ts";
+import { nameAt, type NodeNames } from "./flow-shape.ts";
 import { useNodeNames } from "./node-names.tsx";
 
 /** Nodes listed at one time. */

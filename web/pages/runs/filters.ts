@@ -1,5 +1,4 @@
-import { RUN_STATES, RUN_TYPES } from "../../api/runs.ts";
-import type { RunFilters, RunState } from "../../api/runs.ts";
+import { RUN_STATES, RUN_TYPES, type RunFilters, type RunState } from "../../api/runs.ts";
 
 const TEXTS = [
   "project_id",

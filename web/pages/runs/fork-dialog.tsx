@@ -1,11 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { useNavigate } from "react-router";
 import { useIntent } from "../../api/intent.ts";
 import { versionsOptions } from "../../api/projects.ts";
-import { flowOptions, resumeRun, useRunAction } from "../../api/runs.ts";
-import type { NodeRun, Run } from "../../api/runs.ts";
+import { flowOptions, resumeRun, useRunAction, type NodeRun, type Run } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { CopyCurl } from "../../parts/copy.tsx";
 import { curlOfCall } from "../../parts/curl.ts";
@@ -13,8 +11,7 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Failure } from "../../parts/states.tsx";
 import { InputsForm, called, useEditedInputs } from "./inputs-form.tsx";
-import { flowShape } from "./flow-shape.ts";
-import type { FlowShape } from "./flow-shape.ts";
+import { flowShape, type FlowShape } from "./flow-shape.ts";
 
 const FAILED = "failed" as const;
 /** Nodes named before "and N more". */

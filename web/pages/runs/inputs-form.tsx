@@ -1,8 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
-import { flowInputsOptions } from "../../api/runs.ts";
-import type { Run, RunInputs } from "../../api/runs.ts";
+import { useState, type JSX } from "react";
+import { flowInputsOptions, type Run, type RunInputs } from "../../api/runs.ts";
 import { Field } from "../../parts/field.tsx";
 import { typedJson } from "../../parts/typed-json.ts";
 import { isCut } from "../../parts/value.tsx";

@@ -1,9 +1,7 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Status } from "../../parts/status.tsx";
 import { Elapsed } from "../../parts/time.tsx";
-import { around, stateOf, timesOf } from "./node-tree.ts";
-import type { NodeTree, TreeNode } from "./node-tree.ts";
+import { around, stateOf, timesOf, type NodeTree, type TreeNode } from "./node-tree.ts";
 
 /** Nodes or items listed at one time. */
 const ITEMS = 50;

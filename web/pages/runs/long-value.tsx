@@ -1,15 +1,12 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
-import type { JSX } from "react";
-import { nodeValueOptions, pagesOf } from "../../api/node-values.ts";
-import type { NodeValue } from "../../api/node-values.ts";
+import { useEffect, useRef, useState, type JSX } from "react";
+import { nodeValueOptions, pagesOf, type NodeValue } from "../../api/node-values.ts";
 import type { NodeDetail } from "../../api/runs.ts";
 import { Fetched } from "../../parts/list/fetched.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { saveAs } from "../../parts/save-as.ts";
 import { Failure } from "../../parts/states.tsx";
-import { findIn, FindForm } from "./find-in-pages.tsx";
-import type { Hit } from "./find-in-pages.tsx";
+import { findIn, FindForm, type Hit } from "./find-in-pages.tsx";
 import "./long-value.css";
 
 /** A value of any size: one page is drawn, and pages are read only when the user opens, searches or copies them. */

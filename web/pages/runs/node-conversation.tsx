@@ -1,8 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
-import { nodeOptions } from "../../api/runs.ts";
-import type { NodeDetail } from "../../api/runs.ts";
+import { useState, type JSX } from "react";
+import { nodeOptions, type NodeDetail } from "../../api/runs.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Elapsed, duration } from "../../parts/time.tsx";

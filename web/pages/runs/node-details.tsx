@@ -1,12 +1,9 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Link } from "react-router";
 import { useMay } from "../../api/accounts.ts";
-import { useWritten } from "../../api/live-texts.ts";
-import type { LiveTexts } from "../../api/live-texts.ts";
-import { isTerminal, nodeOptions } from "../../api/runs.ts";
-import type { NodeDetail, NodeRun, Run } from "../../api/runs.ts";
+import { useWritten, type LiveTexts } from "../../api/live-texts.ts";
+import { isTerminal, nodeOptions, type NodeDetail, type NodeRun, type Run } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Icon } from "../../parts/icons.tsx";
@@ -22,8 +19,7 @@ import { Conversation, Messages, messagesOf } from "./node-conversation.tsx";
 import { Hint } from "./run-summary.tsx";
 import type { NodeValue } from "../../api/node-values.ts";
 import type { TreeNode } from "./node-tree.ts";
-import { nameAt } from "./flow-shape.ts";
-import type { FlowShape } from "./flow-shape.ts";
+import { nameAt, type FlowShape } from "./flow-shape.ts";
 import { useNodeNames } from "./node-names.tsx";
 
 /** In these states, null means that nothing is recorded yet. */

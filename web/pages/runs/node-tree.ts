@@ -1,6 +1,5 @@
 import type { NodeRun } from "../../api/runs.ts";
-import { nameAt, pathInFlow } from "./flow-shape.ts";
-import type { NodeNames } from "./flow-shape.ts";
+import { nameAt, pathInFlow, type NodeNames } from "./flow-shape.ts";
 
 /** A node of a run with its children, or an item of a map or loop, which has no record of its own. */
 export interface TreeNode {

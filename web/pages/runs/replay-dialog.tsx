@@ -1,9 +1,7 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { useNavigate } from "react-router";
 import { useIntent } from "../../api/intent.ts";
-import { replayRun, useRunAction } from "../../api/runs.ts";
-import type { Run } from "../../api/runs.ts";
+import { replayRun, useRunAction, type Run } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { CopyCurl } from "../../parts/copy.tsx";
 import { curlOfCall } from "../../parts/curl.ts";

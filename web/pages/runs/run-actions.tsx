@@ -1,9 +1,7 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Link } from "react-router";
 import { useMay } from "../../api/accounts.ts";
-import { cancelRun, isTerminal, useRunAction } from "../../api/runs.ts";
-import type { NodeRun, Run } from "../../api/runs.ts";
+import { cancelRun, isTerminal, useRunAction, type NodeRun, type Run } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { CopyButton, CopyCurl } from "../../parts/copy.tsx";
 import { curlOfCall } from "../../parts/curl.ts";

@@ -1,8 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link } from "react-router";
-import { RUN_TYPE_NAMES, forksOptions, isTerminal, reasonOf } from "../../api/runs.ts";
-import type { Run, RunWithNodes } from "../../api/runs.ts";
+import { RUN_TYPE_NAMES, forksOptions, isTerminal, reasonOf, type Run, type RunWithNodes } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { CopyButton, Id, shortId } from "../../parts/copy.tsx";
 import { Fact } from "../../parts/facts.tsx";

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { useSearchParams } from "react-router";
 import { RUN_STATES, RUN_TYPES, RUN_TYPE_NAMES, projectsOptions } from "../../api/runs.ts";
 import { Field } from "../../parts/field.tsx";

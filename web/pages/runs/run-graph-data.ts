@@ -1,7 +1,6 @@
 import type { GraphEdge, GraphNode } from "../../parts/graph/layout.ts";
 import { noteOf } from "./timeline-rows.ts";
-import { stateOf } from "./node-tree.ts";
-import type { NodeTree } from "./node-tree.ts";
+import { stateOf, type NodeTree } from "./node-tree.ts";
 import type { FlowShape } from "./flow-shape.ts";
 
 /** The nodes of the flow with their states. A map or loop is one node with the number of its finished items. */

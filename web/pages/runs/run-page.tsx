@@ -1,11 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
-import { useCallback, useMemo } from "react";
-import type { JSX } from "react";
+import { useCallback, useMemo, type JSX } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
-import { useLiveRun } from "../../api/live.ts";
-import type { LiveState } from "../../api/live.ts";
-import { isTerminal, projectsOptions, runOptions } from "../../api/runs.ts";
-import type { RunWithNodes } from "../../api/runs.ts";
+import { useLiveRun, type LiveState } from "../../api/live.ts";
+import { isTerminal, projectsOptions, runOptions, type RunWithNodes } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { Fetched } from "../../parts/list/fetched.tsx";
 import { PageHead } from "../../parts/page.tsx";
@@ -13,8 +10,7 @@ import { Empty } from "../../parts/states.tsx";
 import { nameAt } from "./flow-shape.ts";
 import { useNodeNames } from "./node-names.tsx";
 import { RunActions } from "./run-actions.tsx";
-import { RunStage } from "./run-stage.tsx";
-import type { Crumb } from "./run-stage.tsx";
+import { RunStage, type Crumb } from "./run-stage.tsx";
 import { Summary, Trouble } from "./run-summary.tsx";
 import "./run.css";
 

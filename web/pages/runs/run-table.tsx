@@ -1,7 +1,6 @@
 import type { JSX } from "react";
 import { Link } from "react-router";
-import { RUN_TYPE_NAMES } from "../../api/runs.ts";
-import type { Run } from "../../api/runs.ts";
+import { RUN_TYPE_NAMES, type Run } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { CopyButton, shortId } from "../../parts/copy.tsx";
 import { Icon } from "../../parts/icons.tsx";

@@ -1,6 +1,5 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import { useRunsInPlace } from "../../api/runs-in-place.ts";

@@ -1,8 +1,7 @@
 import type { NodeRun } from "../../api/runs.ts";
 import { lookOf } from "../../parts/status.tsx";
 import type { TimelineBar, TimelineRow } from "../../parts/timeline/rows.ts";
-import { itemsOf, stateOf, timesOf } from "./node-tree.ts";
-import type { NodeTree, TreeNode } from "./node-tree.ts";
+import { itemsOf, stateOf, timesOf, type NodeTree, type TreeNode } from "./node-tree.ts";
 
 const WAITING: readonly string[] = ["approval", "delay", "subflow"];
 

@@ -2,8 +2,15 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link } from "react-router";
 import { useMay } from "../../api/accounts.ts";
-import { FIRING_STATES, firingOptions, firingsOptions, repeatFiring, useTriggerAction } from "../../api/triggers.ts";
-import type { Firing, ShownTrigger } from "../../api/triggers.ts";
+import {
+  FIRING_STATES,
+  firingOptions,
+  firingsOptions,
+  repeatFiring,
+  useTriggerAction,
+  type Firing,
+  type ShownTrigger,
+} from "../../api/triggers.ts";
 import { links } from "../../links.ts";
 import { announce } from "../../parts/announce.tsx";
 import { shortId } from "../../parts/copy.tsx";

@@ -1,12 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
-import { useRef } from "react";
-import type { JSX } from "react";
+import { useRef, type JSX } from "react";
 import { useMay } from "../../api/accounts.ts";
 import type { Schemas } from "../../api/client.ts";
 import { environmentsOptions } from "../../api/environments.ts";
 import { isStale, toProblem } from "../../api/problem.ts";
-import { changeTrigger, triggerKindOptions, useTriggerAction } from "../../api/triggers.ts";
-import type { ShownTrigger } from "../../api/triggers.ts";
+import { changeTrigger, triggerKindOptions, useTriggerAction, type ShownTrigger } from "../../api/triggers.ts";
 import { unreadable } from "../../parts/schema-form/controls.tsx";
 import { useFormState } from "../../parts/schema-form/form-state.ts";
 import { SchemaForm } from "../../parts/schema-form/schema-form.tsx";

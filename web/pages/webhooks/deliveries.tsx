@@ -1,10 +1,8 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Link } from "react-router";
 import { useMay } from "../../api/accounts.ts";
-import { DELIVERY_STATES, deliveriesOptions, useDeliveriesInPlace } from "../../api/webhooks.ts";
-import type { Delivery } from "../../api/webhooks.ts";
+import { DELIVERY_STATES, deliveriesOptions, useDeliveriesInPlace, type Delivery } from "../../api/webhooks.ts";
 import { useFilters } from "../filters.ts";
 import { links } from "../../links.ts";
 import { shortId } from "../../parts/copy.tsx";

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { useMay } from "../../api/accounts.ts";
 import type { Schemas } from "../../api/client.ts";
 import { bodyOf, deliveryOptions, retryDelivery, signedAt, useWebhookChange } from "../../api/webhooks.ts";
@@ -12,8 +11,7 @@ import { Failure, Notice } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Time, duration } from "../../parts/time.tsx";
 import { Value } from "../../parts/value.tsx";
-import { SignatureChecker } from "./signature-checker.tsx";
-import type { SignatureStart } from "./signature-checker.tsx";
+import { SignatureChecker, type SignatureStart } from "./signature-checker.tsx";
 
 /** The sent event, and the response to each attempt. */
 export function DeliveryDialog({

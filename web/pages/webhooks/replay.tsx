@@ -1,5 +1,4 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { toProblem } from "../../api/problem.ts";
 import { replayEvents, useWebhookChange } from "../../api/webhooks.ts";
 import { Dialog } from "../../parts/dialog.tsx";

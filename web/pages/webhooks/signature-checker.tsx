@@ -1,16 +1,13 @@
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { findSent } from "../../api/webhooks.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
-import { onTexts } from "../../parts/form-texts.ts";
-import type { FormTexts } from "../../parts/form-texts.ts";
+import { onTexts, type FormTexts } from "../../parts/form-texts.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { Failure, Notice } from "../../parts/states.tsx";
 import { Submit } from "../../parts/submit.tsx";
-import { checkSignature, parseHeaders } from "./signature.ts";
-import type { Finding } from "./signature.ts";
+import { checkSignature, parseHeaders, type Finding } from "./signature.ts";
 
 /** Values that the checker is prefilled with. */
 export interface SignatureStart {

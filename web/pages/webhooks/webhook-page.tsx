@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import type { Tagged } from "../../api/client.ts";
@@ -12,8 +11,8 @@ import {
   subscriptionOptions,
   testSubscription,
   useWebhookChange,
+  type Subscription,
 } from "../../api/webhooks.ts";
-import type { Subscription } from "../../api/webhooks.ts";
 import { links } from "../../links.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { Id } from "../../parts/copy.tsx";

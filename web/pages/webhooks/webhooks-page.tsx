@@ -1,11 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Link, useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import { toProblem } from "../../api/problem.ts";
-import { createSubscription, subscriptionsOptions, useWebhookChange } from "../../api/webhooks.ts";
-import type { Subscription } from "../../api/webhooks.ts";
+import { createSubscription, subscriptionsOptions, useWebhookChange, type Subscription } from "../../api/webhooks.ts";
 import { links } from "../../links.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field, errorsAt } from "../../parts/field.tsx";

@@ -1,10 +1,8 @@
 import { autocompletion, closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history as ownHistory, historyKeymap } from "@codemirror/commands";
 import { bracketMatching, syntaxHighlighting } from "@codemirror/language";
-import { setDiagnostics } from "@codemirror/lint";
-import type { Diagnostic } from "@codemirror/lint";
-import { Annotation, Compartment, EditorState } from "@codemirror/state";
-import type { Extension } from "@codemirror/state";
+import { setDiagnostics, type Diagnostic } from "@codemirror/lint";
+import { Annotation, Compartment, EditorState, type Extension } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -14,14 +12,11 @@ import {
   placeholder as emptyText,
 } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
-import { useEffect, useLayoutEffect, useRef } from "react";
-import type { CSSProperties, JSX } from "react";
+import { useEffect, useLayoutEffect, useRef, type CSSProperties, type JSX } from "react";
 import { INVISIBLE } from "../../../src/domain/marks.ts";
 import { adoptStyles } from "./adopt-styles.ts";
-import { completionSource, insertValue } from "./completion.ts";
-import type { CodeCompletion, InsertedValue } from "./completion.ts";
-import { languageOf } from "./languages.ts";
-import type { CodeLanguage } from "./languages.ts";
+import { completionSource, insertValue, type CodeCompletion, type InsertedValue } from "./completion.ts";
+import { languageOf, type CodeLanguage } from "./languages.ts";
 import { VALUE_TYPE } from "./value-type.ts";
 import "./code.css";
 

@@ -1,5 +1,4 @@
-import { StreamLanguage } from "@codemirror/language";
-import type { StringStream } from "@codemirror/language";
+import { StreamLanguage, type StringStream } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
 
 export type CodeLanguage = "liquid" | "cel" | "javascript" | "json";

@@ -1,7 +1,6 @@
 import type { JSX } from "react";
 import { beginning } from "../../../src/domain/marks.ts";
-import { around, diffLines, diffWords, differences } from "../../flow/differences.ts";
-import type { DiffLine, Difference } from "../../flow/differences.ts";
+import { around, diffLines, diffWords, differences, type DiffLine, type Difference } from "../../flow/differences.ts";
 import "../value.css";
 import "./diff.css";
 

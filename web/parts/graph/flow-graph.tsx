@@ -1,15 +1,21 @@
-import { Controls, Handle, Position, ReactFlow } from "@xyflow/react";
-import type { Edge, Node, NodeProps, ReactFlowInstance, Viewport } from "@xyflow/react";
-import { createContext, useContext, useEffect, useMemo, useRef, useState } from "react";
-import type { JSX } from "react";
+import {
+  Controls,
+  Handle,
+  Position,
+  ReactFlow,
+  type Edge,
+  type Node,
+  type NodeProps,
+  type ReactFlowInstance,
+  type Viewport,
+} from "@xyflow/react";
+import { createContext, useContext, useEffect, useMemo, useRef, useState, type JSX } from "react";
 import { Icon } from "../icons.tsx";
 import { lookOf } from "../status.tsx";
 import { MANY_NODES } from "../../flow/layout/lay-out.ts";
-import { NODE_HEIGHT, NODE_WIDTH, layOut } from "./layout.ts";
-import { isSeen, regionAround, regionFor, within } from "./region.ts";
-import type { Region } from "./region.ts";
+import { NODE_HEIGHT, NODE_WIDTH, layOut, type GraphEdge, type GraphNode } from "./layout.ts";
+import { isSeen, regionAround, regionFor, within, type Region } from "./region.ts";
 import type { Place } from "../../flow/layout/layered.ts";
-import type { GraphEdge, GraphNode } from "./layout.ts";
 import "@xyflow/react/dist/style.css";
 import "./flow-graph.css";
 

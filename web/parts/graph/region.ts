@@ -1,5 +1,4 @@
-import { NODE_HEIGHT, NODE_WIDTH } from "./layout.ts";
-import type { GraphEdge, GraphNode } from "./layout.ts";
+import { NODE_HEIGHT, NODE_WIDTH, type GraphEdge, type GraphNode } from "./layout.ts";
 import type { Place } from "../../flow/layout/layered.ts";
 
 /** The part of a large graph that is rendered: the visible area and half of its size on each side. */

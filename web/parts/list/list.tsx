@@ -1,11 +1,9 @@
 import type { JSX, ReactNode } from "react";
 import { useColumns } from "../columns.tsx";
 import { Icon } from "../icons.tsx";
-import { Table } from "../table.tsx";
-import type { Column } from "../table.tsx";
+import { Table, type Column } from "../table.tsx";
 import type { Order, Sorting } from "./list-order.ts";
-import { Rows } from "./rows.tsx";
-import type { RowsProps } from "./rows.tsx";
+import { Rows, type RowsProps } from "./rows.tsx";
 
 interface Selection<Row> {
   readonly chosen: ReadonlySet<string>;

@@ -1,8 +1,7 @@
 import type { JSX, ReactNode } from "react";
 import { MoreButton } from "../more-button.tsx";
 import { Empty, Failure } from "../states.tsx";
-import { Fetched } from "./fetched.tsx";
-import type { Query } from "./fetched.tsx";
+import { Fetched, type Query } from "./fetched.tsx";
 import "./list.css";
 
 /** A list as one request returns it, or as the pages that have been read so far. */

@@ -1,9 +1,6 @@
-import { Fragment, createElement, memo, useMemo, useState } from "react";
-import type { JSX, ReactNode } from "react";
-import { inlineOf, safeAddress } from "./inline.ts";
-import type { Inline } from "./inline.ts";
-import { blocksOf } from "./blocks.ts";
-import type { Block } from "./blocks.ts";
+import { Fragment, createElement, memo, useMemo, useState, type JSX, type ReactNode } from "react";
+import { inlineOf, safeAddress, type Inline } from "./inline.ts";
+import { blocksOf, type Block } from "./blocks.ts";
 import { piecesOf } from "./pieces.ts";
 
 /** Characters that are formatted. What comes after them is shown as it is, once a reader asks for it. */

@@ -1,11 +1,8 @@
-import { useMemo } from "react";
-import type { JSX } from "react";
+import { useMemo, type JSX } from "react";
 import { beginning } from "../../../src/domain/marks.ts";
-import { blocksOf } from "./blocks.ts";
-import type { Block } from "./blocks.ts";
+import { blocksOf, type Block } from "./blocks.ts";
 import { Blocks, Line } from "./formatted.tsx";
-import { inlineOf } from "./inline.ts";
-import type { Inline } from "./inline.ts";
+import { inlineOf, type Inline } from "./inline.ts";
 import "./markdown.css";
 
 /** Longer texts are shown unformatted, because drawing them at once would block the page. */

@@ -1,11 +1,8 @@
-import { useEffect, useRef, useState } from "react";
-import type { ChangeEvent, JSX, RefObject } from "react";
+import { useEffect, useRef, useState, type ChangeEvent, type JSX, type RefObject } from "react";
 import { Field } from "../field.tsx";
-import { typedJson, typedNumber } from "../typed-json.ts";
-import type { Typed } from "../typed-json.ts";
+import { typedJson, typedNumber, type Typed } from "../typed-json.ts";
 import { FileInput } from "./file-input.tsx";
-import { useForm, useMessages } from "./form-context.ts";
-import type { ControlProps } from "./form-context.ts";
+import { useForm, useMessages, type ControlProps } from "./form-context.ts";
 import { emptyText, Errors, GroupHint, labelOf, useFieldProps, useNotes, Warnings } from "./frame.tsx";
 import { MarkdownInput } from "./markdown-input.tsx";
 import { allowsNull, isFile, isMarkdown } from "./schema.ts";

@@ -1,5 +1,4 @@
-import { allowsNull, isObject, readSchema, typesOf } from "./schema.ts";
-import type { FormSchema } from "./schema.ts";
+import { allowsNull, isObject, readSchema, typesOf, type FormSchema } from "./schema.ts";
 
 type Path = ReadonlyArray<string | number>;
 const MAX_DEPTH = 8;

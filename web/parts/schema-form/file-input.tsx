@@ -1,5 +1,4 @@
-import { useEffect, useRef, useState } from "react";
-import type { JSX } from "react";
+import { useEffect, useRef, useState, type JSX } from "react";
 import { base64Of } from "../base64.ts";
 import { Field } from "../field.tsx";
 import type { ControlProps } from "./form-context.ts";

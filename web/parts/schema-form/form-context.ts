@@ -1,7 +1,5 @@
-import { createContext, useContext } from "react";
-import type { ComponentType, ReactNode } from "react";
-import { pathKey } from "./schema.ts";
-import type { FormErrors, FormSchema } from "./schema.ts";
+import { createContext, useContext, type ComponentType, type ReactNode } from "react";
+import { pathKey, type FormErrors, type FormSchema } from "./schema.ts";
 
 export type Path = ReadonlyArray<string | number>;
 /** Sets the value at a path of the data; undefined removes the field. */

@@ -1,7 +1,5 @@
-import { useId } from "react";
-import type { JSX, ReactNode } from "react";
-import { useMessages } from "./form-context.ts";
-import type { ControlProps } from "./form-context.ts";
+import { useId, type JSX, type ReactNode } from "react";
+import { useMessages, type ControlProps } from "./form-context.ts";
 
 /** A description, in which texts between backticks are code. */
 function Described({ text }: { readonly text: string }): JSX.Element {

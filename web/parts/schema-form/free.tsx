@@ -1,8 +1,6 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Json } from "./controls.tsx";
-import { useForm } from "./form-context.ts";
-import type { ControlProps } from "./form-context.ts";
+import { useForm, type ControlProps } from "./form-context.ts";
 
 /** Levels of a value that are shown as fields at first; a deeper value is easier to read as JSON. */
 const SHOWN_DEPTH = 2;

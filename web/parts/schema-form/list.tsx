@@ -1,10 +1,8 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Icon } from "../icons.tsx";
 import { Menu } from "../menu.tsx";
 import { initialData, setAt, startOf } from "./data.ts";
-import { useForm, useMessages } from "./form-context.ts";
-import type { Change, ControlProps } from "./form-context.ts";
+import { useForm, useMessages, type Change, type ControlProps } from "./form-context.ts";
 import { Errors, GroupHint, labelOf, Warnings } from "./frame.tsx";
 import { controlOf, readSchema } from "./schema.ts";
 import { variantsOf } from "./variants.ts";

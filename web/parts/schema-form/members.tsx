@@ -1,12 +1,9 @@
-import { useState } from "react";
-import type { JSX, ReactNode } from "react";
+import { useState, type JSX, type ReactNode } from "react";
 import { setAt } from "./data.ts";
-import { useForm, useMessages } from "./form-context.ts";
-import type { Change, ControlProps, PartProps } from "./form-context.ts";
+import { useForm, useMessages, type Change, type ControlProps, type PartProps } from "./form-context.ts";
 import { Errors, GroupHint, labelOf, Warnings } from "./frame.tsx";
 import { Entries } from "./record.tsx";
-import { controlOf, isObject, membersOf, pathKey, readSchema } from "./schema.ts";
-import type { FormErrors } from "./schema.ts";
+import { controlOf, isObject, membersOf, pathKey, readSchema, type FormErrors } from "./schema.ts";
 
 /** Most optional fields that are shown although they are empty. */
 const MAX_EMPTY = 12;

@@ -1,5 +1,4 @@
-import { pathKey } from "./schema.ts";
-import type { FormErrors } from "./schema.ts";
+import { pathKey, type FormErrors } from "./schema.ts";
 
 /** Messages of an error response by the place in a form that has the shape of the request's body. */
 export function problemErrors(

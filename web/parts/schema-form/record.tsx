@@ -1,9 +1,7 @@
-import { useEffect, useId, useRef, useState } from "react";
-import type { JSX } from "react";
+import { useEffect, useId, useRef, useState, type JSX } from "react";
 import { Icon } from "../icons.tsx";
 import { startOf } from "./data.ts";
-import { useForm, useMessages } from "./form-context.ts";
-import type { Change, ControlProps } from "./form-context.ts";
+import { useForm, useMessages, type Change, type ControlProps } from "./form-context.ts";
 import { Errors, GroupHint, labelOf, Warnings } from "./frame.tsx";
 import type { FormSchema } from "./schema.ts";
 

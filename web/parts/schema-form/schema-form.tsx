@@ -1,14 +1,11 @@
-import { createElement } from "react";
-import type { JSX } from "react";
+import { createElement, type JSX } from "react";
 import { Check, Checks, Choice, Constant, Json, NumberInput, Text } from "./controls.tsx";
-import { FormContext, useForm } from "./form-context.ts";
-import type { Change, ControlProps, Form, PartProps } from "./form-context.ts";
+import { FormContext, useForm, type Change, type ControlProps, type Form, type PartProps } from "./form-context.ts";
 import { Free, Templated } from "./free.tsx";
 import { List } from "./list.tsx";
 import { Members } from "./members.tsx";
 import { Entry } from "./record.tsx";
-import { controlOf, pathKey, readSchema } from "./schema.ts";
-import type { Control as Kind, FormErrors } from "./schema.ts";
+import { controlOf, pathKey, readSchema, type Control as Kind, type FormErrors } from "./schema.ts";
 import { Union } from "./union.tsx";
 import "./schema-form.css";
 

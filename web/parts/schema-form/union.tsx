@@ -1,9 +1,7 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Field } from "../field.tsx";
 import { startOf } from "./data.ts";
-import { useForm } from "./form-context.ts";
-import type { ControlProps } from "./form-context.ts";
+import { useForm, type ControlProps } from "./form-context.ts";
 import { shownValue, useFieldProps } from "./frame.tsx";
 import { fit, matchingVariant, variantsOf } from "./variants.ts";
 

@@ -1,5 +1,4 @@
-import { allowsNull, readSchema, typesOf } from "./schema.ts";
-import type { FormSchema } from "./schema.ts";
+import { allowsNull, readSchema, typesOf, type FormSchema } from "./schema.ts";
 
 /** One of the alternatives of a union. */
 export interface Variant {

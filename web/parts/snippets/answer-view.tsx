@@ -1,5 +1,4 @@
-import { useMemo, useState } from "react";
-import type { JSX } from "react";
+import { useMemo, useState, type JSX } from "react";
 import { beginning } from "../../../src/domain/marks.ts";
 import { CopyButton } from "../copy.tsx";
 import { saveAs } from "../save-as.ts";

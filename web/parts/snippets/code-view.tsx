@@ -1,9 +1,7 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { CopyButton } from "../copy.tsx";
 import { keep, readKept } from "../kept.ts";
-import { LANGUAGES } from "../../../src/domain/flow/io/call-code.ts";
-import type { Language } from "../../../src/domain/flow/io/call-code.ts";
+import { LANGUAGES, type Language } from "../../../src/domain/flow/io/call-code.ts";
 import "./snippets.css";
 
 const KEY = "millrace.reference.language";

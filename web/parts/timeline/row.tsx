@@ -1,5 +1,4 @@
-import { memo } from "react";
-import type { JSX } from "react";
+import { memo, type JSX } from "react";
 import { Icon } from "../icons.tsx";
 import { lookOf } from "../status.tsx";
 import { duration } from "../time.tsx";

@@ -1,9 +1,7 @@
-import { useEffect, useRef, useState } from "react";
-import type { JSX } from "react";
+import { useEffect, useRef, useState, type JSX } from "react";
 import { Icon } from "../icons.tsx";
 import { duration, useNow } from "../time.tsx";
-import { moved, ticksOf, zoomed } from "./rows.ts";
-import type { Span, TimelineRow } from "./rows.ts";
+import { moved, ticksOf, zoomed, type Span, type TimelineRow } from "./rows.ts";
 import { ROW_HEIGHT, Row } from "./row.tsx";
 import "./timeline.css";
 

@@ -5,8 +5,7 @@ import type { StoredValue } from "../../../src/domain/json.ts";
 import type { AgentPart } from "../../../src/domain/models/agent.ts";
 import { nodeActivities } from "../../activities.ts";
 import { NodeFailed, toRunError } from "../failure.ts";
-import { address } from "../frame.ts";
-import type { Frame } from "../frame.ts";
+import { address, type Frame } from "../frame.ts";
 import { activityScope } from "../chain.ts";
 import type { Executor } from "./executor.ts";
 

@@ -1,8 +1,7 @@
 import type { NodeKind } from "../../../src/domain/flow/kinds.ts";
 import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { Json, StoredValue } from "../../../src/domain/json.ts";
-import { isNodeEnd } from "../../../src/domain/runs/run.ts";
-import type { NodeState, RunError } from "../../../src/domain/runs/run.ts";
+import { isNodeEnd, type NodeState, type RunError } from "../../../src/domain/runs/run.ts";
 import type { Frame } from "../frame.ts";
 
 export interface PartReport {

@@ -1,18 +1,14 @@
 import { isCancellation, workflowInfo } from "@temporalio/workflow";
 import type { PlanNodeOf } from "../../../src/domain/flow/plan/types.ts";
-import { jsonLength } from "../../../src/domain/json.ts";
-import type { Json, StoredValue } from "../../../src/domain/json.ts";
-import { toolPath } from "../../../src/domain/models/agent.ts";
-import type { AgentCall, ReusedAnswer, ToolAnswer } from "../../../src/domain/models/agent.ts";
+import { jsonLength, type Json, type StoredValue } from "../../../src/domain/json.ts";
+import { toolPath, type AgentCall, type ReusedAnswer, type ToolAnswer } from "../../../src/domain/models/agent.ts";
 import type { RunError } from "../../../src/domain/runs/run.ts";
 import { statusIn } from "../../../src/domain/runs/failure.ts";
 import { NodeFailed, toRunError } from "../failure.ts";
-import { address } from "../frame.ts";
-import type { Frame } from "../frame.ts";
+import { address, type Frame } from "../frame.ts";
 import { nodeUuid7 } from "../ids.ts";
 import { runActivity } from "./activity.ts";
-import { reportPart } from "./agent-record.ts";
-import type { PartReport } from "./agent-record.ts";
+import { reportPart, type PartReport } from "./agent-record.ts";
 import { runChild } from "./subflow.ts";
 
 /** Longest arguments (characters of JSON) of a call that needs approval, because a person must see them completely. */

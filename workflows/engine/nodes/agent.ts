@@ -1,12 +1,16 @@
 import { CancellationScope, isCancellation } from "@temporalio/workflow";
 import type { PlanNodeOf } from "../../../src/domain/flow/plan/types.ts";
 import type { Json, StoredValue } from "../../../src/domain/json.ts";
-import { stepPath } from "../../../src/domain/models/agent.ts";
-import type { AgentCall, AgentStep, AgentStepPart, ToolAnswer } from "../../../src/domain/models/agent.ts";
+import {
+  stepPath,
+  type AgentCall,
+  type AgentStep,
+  type AgentStepPart,
+  type ToolAnswer,
+} from "../../../src/domain/models/agent.ts";
 import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import { NodeFailed } from "../failure.ts";
-import { address, earlierRunOf } from "../frame.ts";
-import type { Frame } from "../frame.ts";
+import { address, earlierRunOf, type Frame } from "../frame.ts";
 import { runActivity } from "./activity.ts";
 import { callTool } from "./agent-tool.ts";
 import { reportPart } from "./agent-record.ts";

@@ -1,8 +1,7 @@
 import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import { MAX_INLINE_ITEMS } from "../budgets.ts";
-import { iterationFrame } from "../frame.ts";
-import type { Frame } from "../frame.ts";
+import { iterationFrame, type Frame } from "../frame.ts";
 import type { LoopState } from "../slice.ts";
 import { evaluate, outputsOf } from "../values.ts";
 import type { Executor, Interpreter } from "./executor.ts";

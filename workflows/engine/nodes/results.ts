@@ -1,5 +1,4 @@
-import { INLINE_VALUE_BYTES, jsonLength } from "../../../src/domain/json.ts";
-import type { Json, StoredValue } from "../../../src/domain/json.ts";
+import { INLINE_VALUE_BYTES, jsonLength, type Json, type StoredValue } from "../../../src/domain/json.ts";
 import { local } from "../../activities.ts";
 import type { RunContext } from "../context.ts";
 

@@ -2,11 +2,16 @@ import type { z } from "zod";
 import { flowJsonSchema } from "../../../domain/flow/definition/flow-schema.ts";
 import type { Json, JsonObject } from "../../../domain/json.ts";
 import type { Operation } from "../operation.ts";
-import { COMPONENTS, createSchemaComponents, plainSchemas } from "./components.ts";
-import type { SchemaComponents } from "./components.ts";
-import { ERROR_SCHEMAS, BYTES, SHARED_HEADERS, createResponseComponents, responsesOf } from "./responses.ts";
+import { COMPONENTS, createSchemaComponents, plainSchemas, type SchemaComponents } from "./components.ts";
+import {
+  ERROR_SCHEMAS,
+  BYTES,
+  SHARED_HEADERS,
+  createResponseComponents,
+  responsesOf,
+  type ResponseComponents,
+} from "./responses.ts";
 import { addExamples } from "./examples.ts";
-import type { ResponseComponents } from "./responses.ts";
 
 /** The version of the API, not of the program. */
 const API_VERSION = "0.1.0";

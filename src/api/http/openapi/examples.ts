@@ -1,5 +1,4 @@
-import { isObject } from "../../../domain/json.ts";
-import type { Json, JsonObject } from "../../../domain/json.ts";
+import { isObject, type Json, type JsonObject } from "../../../domain/json.ts";
 
 /** Example values by field name, used if the field's schema accepts them. */
 const BY_NAME: Readonly<Record<string, Json>> = {

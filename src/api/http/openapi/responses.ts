@@ -1,5 +1,4 @@
-import { PROBLEMS } from "../../../domain/errors.ts";
-import type { ProblemCode } from "../../../domain/errors.ts";
+import { PROBLEMS, type ProblemCode } from "../../../domain/errors.ts";
 import type { Json, JsonObject } from "../../../domain/json.ts";
 import { EVENT_STREAM, NDJSON } from "../event-stream.ts";
 import type { Operation, Success } from "../operation.ts";

@@ -4,8 +4,14 @@ import { z } from "zod";
 import { compileRegex } from "../../flow/expressions/regex.ts";
 import type { Json } from "../../json.ts";
 import { listUpTo, textUpTo } from "../../schema-parts.ts";
-import { defineEvaluator, EvaluatorError, requireExpected, requireOutput, textOf } from "./kind.ts";
-import type { EvaluatorTemplate } from "./kind.ts";
+import {
+  defineEvaluator,
+  EvaluatorError,
+  requireExpected,
+  requireOutput,
+  textOf,
+  type EvaluatorTemplate,
+} from "./kind.ts";
 
 const textOptions = {
   ignore_case: z.boolean().default(false),

@@ -1,11 +1,17 @@
 import { z } from "zod";
 import { distinct } from "../../distinct.ts";
 import { checkValues } from "../../flow/forms/form.ts";
-import { isObject, ownMember } from "../../json.ts";
-import type { Json } from "../../json.ts";
+import { isObject, ownMember, type Json } from "../../json.ts";
 import { textUpTo } from "../../schema-parts.ts";
-import { defineEvaluator, EvaluatorError, jsonOf, requireExpected, requireOutput, textOf } from "./kind.ts";
-import type { Subject } from "./kind.ts";
+import {
+  defineEvaluator,
+  EvaluatorError,
+  jsonOf,
+  requireExpected,
+  requireOutput,
+  textOf,
+  type Subject,
+} from "./kind.ts";
 
 /** The output as JSON; or why its text is not JSON, which is a score and not an error. */
 function jsonOutput(subject: Subject): { readonly json: Json } | { readonly fault: string } {

@@ -1,13 +1,19 @@
-import { MAX_VALUE_BYTES, nameOfType } from "../../json.ts";
-import type { Json } from "../../json.ts";
+import { MAX_VALUE_BYTES, nameOfType, type Json } from "../../json.ts";
 import { NodeFailure } from "../../runs/failure.ts";
 import { requireStorable } from "../../storable.ts";
 import type { NodePart } from "../../runs/run-report.ts";
 import { evaluateCel, evaluateCondition } from "./cel/cel.ts";
 import { jsonSize } from "./json-size.ts";
 import { renderTemplate } from "./liquid/liquid.ts";
-import { cel, evaluateAll, evaluateNode, liquid, sourcesOfNode } from "./evaluated-kinds.ts";
-import type { Evaluation, Source } from "./evaluated-kinds.ts";
+import {
+  cel,
+  evaluateAll,
+  evaluateNode,
+  liquid,
+  sourcesOfNode,
+  type Evaluation,
+  type Source,
+} from "./evaluated-kinds.ts";
 import type { NodeKind } from "../kinds.ts";
 import type { NodeConfigs } from "../nodes/index.ts";
 import { ofKind } from "../plan/by-kind.ts";

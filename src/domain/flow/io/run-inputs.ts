@@ -1,15 +1,12 @@
-import { isObject, nameOfType } from "../../json.ts";
-import type { Json } from "../../json.ts";
+import { isObject, nameOfType, type Json } from "../../json.ts";
 import type { ValidationIssue } from "../../errors.ts";
 import type { FlowLimits } from "../definition/limits.ts";
 import type { KindWith } from "../kinds.ts";
 import type { NodeConfigs } from "../nodes/index.ts";
-import { readMedia } from "../../media/media.ts";
-import type { MediaKind } from "../../media/media.ts";
+import { readMedia, type MediaKind } from "../../media/media.ts";
 import { isWebAddress } from "../../web-address.ts";
 import { imageTypes } from "../nodes/image.ts";
-import { byKind, hasTrait } from "../plan/by-kind.ts";
-import type { ByKind } from "../plan/by-kind.ts";
+import { byKind, hasTrait, type ByKind } from "../plan/by-kind.ts";
 import type { Plan, PlanNodeOf } from "../plan/types.ts";
 
 export interface CheckedInputs {

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { textUpTo } from "../../schema-parts.ts";
 import { emailAddress } from "../../accounts/accounts.ts";
-import { ASSIGNEE_ROLES } from "../../runs/assignees.ts";
-import type { Assignees } from "../../runs/assignees.ts";
+import { ASSIGNEE_ROLES, type Assignees } from "../../runs/assignees.ts";
 import { isUuid } from "../../uuid.ts";
 
 /** Most users that one pause may name. */

@@ -1,5 +1,4 @@
-import { KINDS } from "../kinds.ts";
-import type { KindTraits, KindWith, NodeKind } from "../kinds.ts";
+import { KINDS, type KindTraits, type KindWith, type NodeKind } from "../kinds.ts";
 import type { PlanNode, PlanNodeOf } from "./types.ts";
 
 /** A table with an entry for every node type, or for each of some: a new type does not compile until it has one. */

@@ -1,5 +1,4 @@
-import { mayMask } from "../redact.ts";
-import type { RedactPath } from "../redact.ts";
+import { mayMask, type RedactPath } from "../redact.ts";
 import { reachable } from "./graph.ts";
 import type { Plan } from "./types.ts";
 

@@ -6,8 +6,15 @@ import { NODE_SPECS, nodeHandles } from "../nodes/index.ts";
 import type { Expression, NodeConfig, NodeSpec } from "../nodes/spec.ts";
 import { BRACES_AS_TEXT, checkTemplate } from "../expressions/liquid/liquid.ts";
 import type { OutputsOfOthers } from "./output-schemas.ts";
-import { addSchemaIssues, shorten, WITH_INPUT } from "./problems.ts";
-import type { FlowProblemCode, Path, ProblemList, Report } from "./problems.ts";
+import {
+  addSchemaIssues,
+  shorten,
+  WITH_INPUT,
+  type FlowProblemCode,
+  type Path,
+  type ProblemList,
+  type Report,
+} from "./problems.ts";
 import type { ScopeList } from "./scope-list.ts";
 import { NODE_KINDS, type NodeKind } from "../kinds.ts";
 import { type Reads } from "../scope.ts";

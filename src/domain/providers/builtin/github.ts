@@ -1,6 +1,5 @@
 import type { Json, JsonObject } from "../../json.ts";
-import { ADDS, asText, below, CHANGES, inputsOf, queryOf, READS } from "../action.ts";
-import type { Action, ActionRequest } from "../action.ts";
+import { ADDS, asText, below, CHANGES, inputsOf, queryOf, READS, type Action, type ActionRequest } from "../action.ts";
 import type { Credential } from "../connection.ts";
 import { bearer, webAddress } from "../auth-fields.ts";
 import { defineProvider } from "../provider.ts";

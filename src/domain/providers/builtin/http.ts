@@ -1,10 +1,8 @@
 import { objectSchema } from "../../json-schema.ts";
 import type { JsonObject } from "../../json.ts";
-import { ActionRefused, asText, inputsOf, queryOf, READS } from "../action.ts";
-import type { ActionRequest } from "../action.ts";
+import { ActionRefused, asText, inputsOf, queryOf, READS, type ActionRequest } from "../action.ts";
 import { basic, bearer, clientCredentials, placedApiKey, webAddress } from "../auth-fields.ts";
-import { textOf } from "../connection.ts";
-import type { Credential } from "../connection.ts";
+import { textOf, type Credential } from "../connection.ts";
 import { defineProvider } from "../provider.ts";
 
 const base = { base_url: webAddress("Base URL: the credential is sent only to URLs below it") };

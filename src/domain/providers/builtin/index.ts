@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Json } from "../../json.ts";
-import { TRIGGER_TYPES } from "../../triggers/trigger.ts";
-import type { TriggerType } from "../../triggers/trigger.ts";
+import { TRIGGER_TYPES, type TriggerType } from "../../triggers/trigger.ts";
 import type { Trigger } from "../action.ts";
 import type { BuiltinProvider, Provider } from "../provider.ts";
 import { anthropic } from "./anthropic.ts";

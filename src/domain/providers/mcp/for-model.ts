@@ -1,7 +1,6 @@
 import { parseExactJson } from "../../exact-json.ts";
 import { canonicalJson } from "../../flow/definition/content-hash.ts";
-import { isObject } from "../../json.ts";
-import type { Json, JsonObject } from "../../json.ts";
+import { isObject, type Json, type JsonObject } from "../../json.ts";
 
 /**
  * What a model receives from the output of an MCP tool, which may contain the same content as text, as parts and as a structure: each

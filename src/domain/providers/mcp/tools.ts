@@ -1,8 +1,6 @@
-import { createFormCompiler, MAX_SCHEMA_CHARS } from "../../flow/forms/form.ts";
-import type { FormCompiler } from "../../flow/forms/form.ts";
+import { createFormCompiler, MAX_SCHEMA_CHARS, type FormCompiler } from "../../flow/forms/form.ts";
 import { invalid, Problem } from "../../errors.ts";
-import { isObject } from "../../json.ts";
-import type { Json, JsonObject } from "../../json.ts";
+import { isObject, type Json, type JsonObject } from "../../json.ts";
 import type { ActionAnnotations } from "../action.ts";
 import { basic, bearer, clientCredentials, placedApiKey, webAddress } from "../auth-fields.ts";
 import type { AuthSchemes } from "../connection.ts";
@@ -13,8 +11,9 @@ import {
   MAX_INPUT_CHARS,
   MAX_OUTPUT_CHARS,
   MAX_TOTAL_CHARS,
+  type ImportedAction,
+  type ImportedProvider,
 } from "../imported.ts";
-import type { ImportedAction, ImportedProvider } from "../imported.ts";
 import { membersOf, requireLocal, resolver, textOf } from "../openapi/document.ts";
 import { createSchemaReader } from "../openapi/schemas.ts";
 

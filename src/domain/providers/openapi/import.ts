@@ -1,5 +1,4 @@
-import { isObject, listOf } from "../../json.ts";
-import type { Json, JsonObject } from "../../json.ts";
+import { isObject, listOf, type Json, type JsonObject } from "../../json.ts";
 import type { ActionAnnotations } from "../action.ts";
 import {
   actionId,
@@ -8,17 +7,14 @@ import {
   MAX_INPUT_CHARS,
   MAX_OUTPUT_CHARS,
   MAX_TOTAL_CHARS,
+  type ImportedAction,
+  type ImportedProvider,
 } from "../imported.ts";
-import type { ImportedAction, ImportedProvider } from "../imported.ts";
-import { membersOf, readDocument, refuse, textOf } from "./document.ts";
-import type { OpenApiDocument } from "./document.ts";
-import { BODY_INPUT } from "./operation.ts";
-import type { OperationCall } from "./operation.ts";
+import { membersOf, readDocument, refuse, textOf, type OpenApiDocument } from "./document.ts";
+import { BODY_INPUT, type OperationCall } from "./operation.ts";
 import { PLACES, type OperationParameter } from "./parameters.ts";
-import { createSchemaReader } from "./schemas.ts";
-import { readSecurity } from "./security.ts";
-import type { Security } from "./security.ts";
-import type { SchemaReader } from "./schemas.ts";
+import { createSchemaReader, type SchemaReader } from "./schemas.ts";
+import { readSecurity, type Security } from "./security.ts";
 
 const METHODS = ["get", "put", "post", "delete", "patch", "head", "options"] as const;
 /** Header parameters to ignore, because the request sets these headers itself. */

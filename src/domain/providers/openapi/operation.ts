@@ -1,12 +1,16 @@
-import { memberOf } from "../../json.ts";
-import type { Json, JsonObject } from "../../json.ts";
-import { ActionRefused, asText, below, queryOf } from "../action.ts";
-import type { ActionRequest, BodyPart, RequestBody } from "../action.ts";
-import { textOf } from "../connection.ts";
-import type { Credential } from "../connection.ts";
-import { cookieText, headerText, pathPart, queryList, queryPairs } from "./parameters.ts";
+import { memberOf, type Json, type JsonObject } from "../../json.ts";
+import {
+  ActionRefused,
+  asText,
+  below,
+  queryOf,
+  type ActionRequest,
+  type BodyPart,
+  type RequestBody,
+} from "../action.ts";
+import { textOf, type Credential } from "../connection.ts";
+import { cookieText, headerText, pathPart, queryList, queryPairs, type OperationParameter } from "./parameters.ts";
 import { jsonTextOf } from "../read-texts.ts";
-import type { OperationParameter } from "./parameters.ts";
 
 /** The stored request of an imported operation. */
 export interface OperationCall {

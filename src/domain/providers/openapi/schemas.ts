@@ -1,10 +1,8 @@
 import { compileRegex } from "../../flow/expressions/regex.ts";
 import { isLongNumber } from "../../exact-json.ts";
-import { isObject, listOf } from "../../json.ts";
-import type { Json, JsonObject } from "../../json.ts";
+import { isObject, listOf, type Json, type JsonObject } from "../../json.ts";
 import { words } from "../../distinct.ts";
-import { atPointer, refuse } from "./document.ts";
-import type { OpenApiDocument } from "./document.ts";
+import { atPointer, refuse, type OpenApiDocument } from "./document.ts";
 
 /** Keywords that matter neither for validation nor to callers. */
 const LEFT_OUT = words("example examples xml externalDocs discriminator deprecated nullable $schema $id");

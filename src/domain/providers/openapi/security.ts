@@ -1,9 +1,7 @@
-import { isObject, listOf } from "../../json.ts";
-import type { Json, JsonObject } from "../../json.ts";
+import { isObject, listOf, type Json, type JsonObject } from "../../json.ts";
 import { apiKey, apiKeys, basic, bearer, clientCredentials, noCredential, webAddress } from "../auth-fields.ts";
 import type { AuthScheme, AuthSchemes, ConnectionScheme, KeyPlacement } from "../connection.ts";
-import { membersOf, refuse, textOf } from "./document.ts";
-import type { OpenApiDocument } from "./document.ts";
+import { membersOf, refuse, textOf, type OpenApiDocument } from "./document.ts";
 
 /** Most keys that one connection sends together. */
 const MAX_KEYS = 5;

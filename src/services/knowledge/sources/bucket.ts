@@ -1,14 +1,11 @@
 import type { Json } from "../../../domain/json.ts";
-import { keyOfAddress, objectAddress } from "../../../domain/knowledge/bucket-source.ts";
-import type { BucketSource } from "../../../domain/knowledge/bucket-source.ts";
+import { keyOfAddress, objectAddress, type BucketSource } from "../../../domain/knowledge/bucket-source.ts";
 import { ResourceFailure } from "../../../domain/knowledge/resource-failure.ts";
 import { NodeFailure } from "../../../domain/runs/failure.ts";
 import { unstorableText } from "../../../domain/storable.ts";
-import { S3ListUnreadable, S3Refused, UnusableKey } from "../../../platform/s3/buckets.ts";
-import type { Buckets } from "../../../platform/s3/buckets.ts";
+import { S3ListUnreadable, S3Refused, UnusableKey, type Buckets } from "../../../platform/s3/buckets.ts";
 import { waitAfter } from "../../../platform/s3/try-again.ts";
-import { asResourceFailure, fetchedPage } from "../fetch-page.ts";
-import type { PageAnswer, PageVersion } from "../fetch-page.ts";
+import { asResourceFailure, fetchedPage, type PageAnswer, type PageVersion } from "../fetch-page.ts";
 import type { KnowledgeSource, ListFailure, SourcePage } from "./source.ts";
 
 /**

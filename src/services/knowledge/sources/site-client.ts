@@ -2,10 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ResourceFailure } from "../../../domain/knowledge/resource-failure.ts";
 import type { GuardedFetch } from "../../../platform/fetch/guarded-fetch.ts";
 import { FetchFailed, FetchRefused } from "../../../platform/fetch/guarded-fetch-errors.ts";
-import { ALL_ALLOWED, NOTHING_ALLOWED, ROBOTS_BYTES, readRobots } from "../../../platform/sites/robots.ts";
-import type { Robots } from "../../../platform/sites/robots.ts";
-import { asResourceFailure, fetchPage } from "../fetch-page.ts";
-import type { PageAnswer, PageDeps, PageRequest } from "../fetch-page.ts";
+import { ALL_ALLOWED, NOTHING_ALLOWED, ROBOTS_BYTES, readRobots, type Robots } from "../../../platform/sites/robots.ts";
+import { asResourceFailure, fetchPage, type PageAnswer, type PageDeps, type PageRequest } from "../fetch-page.ts";
 
 /** Most hosts whose robots.txt is cached. */
 const MAX_HOSTS = 1000;

@@ -8,8 +8,8 @@ import {
   SitemapError,
   readSitemap,
   webAddress,
+  type Sitemap,
 } from "../../../platform/sites/sitemap.ts";
-import type { Sitemap } from "../../../platform/sites/sitemap.ts";
 import type { WebsiteSource } from "../../../stores/knowledge/knowledge-bases.ts";
 import type { SiteClient } from "./site-client.ts";
 import type { KnowledgeSource, ListFailure, SourcePage } from "./source.ts";

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import type { Config } from "../../../config.ts";
 import { openBlobStore } from "../../../platform/blobs/blobs.ts";
 import { NoCredentials } from "../../../platform/s3/role-credentials.ts";
-import { ok, problem, reasonOf, warning } from "./finding.ts";
-import type { Finding } from "./finding.ts";
+import { ok, problem, reasonOf, warning, type Finding } from "./finding.ts";
 
 /** An ID that no organisation has. */
 const NO_ORGANISATION = "00000000-0000-0000-0000-000000000000";

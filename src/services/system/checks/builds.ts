@@ -1,9 +1,7 @@
 import type { Config } from "../../../config.ts";
-import { isStranded } from "../../../temporal/deployments.ts";
-import type { DeploymentStatus } from "../../../temporal/deployments.ts";
+import { isStranded, type DeploymentStatus } from "../../../temporal/deployments.ts";
 import { withDeployment } from "../deployment.ts";
-import { ok, problem, reasonOf, warning } from "./finding.ts";
-import type { Finding } from "./finding.ts";
+import { ok, problem, reasonOf, warning, type Finding } from "./finding.ts";
 
 /** The builds of a worker deployment; no finding if the installation uses none. */
 export async function builds(config: Config): Promise<Finding[]> {

@@ -2,8 +2,7 @@ import type { Config } from "../../../config.ts";
 import type { Database } from "../../../stores/db.ts";
 import { withClient } from "../../../temporal/examine.ts";
 import { examineHouse } from "../../../temporal/examine-house.ts";
-import { ok, reasonOf, warning } from "./finding.ts";
-import type { Finding } from "./finding.ts";
+import { ok, reasonOf, warning, type Finding } from "./finding.ts";
 import { converterOf } from "./temporal.ts";
 
 const PART = "House";

@@ -6,8 +6,7 @@ import { createSecretBox } from "../../../platform/secrets/seal.ts";
 import type { Database } from "../../../stores/db.ts";
 import { MISSING_KEYS_ADVICE, missingKeys } from "../../secrets/needed-keys.ts";
 import { countUnreadable } from "../../secrets/reseal.ts";
-import { ok, problem, reasonOf } from "./finding.ts";
-import type { Finding } from "./finding.ts";
+import { ok, problem, reasonOf, type Finding } from "./finding.ts";
 
 /** Most webhook secrets that are opened to check the master key. */
 const MAX_SECRETS = 100;

@@ -1,5 +1,4 @@
-import { ok, problem } from "./finding.ts";
-import type { Finding } from "./finding.ts";
+import { ok, problem, type Finding } from "./finding.ts";
 
 const MIN_NODE = [20, 19] as const;
 

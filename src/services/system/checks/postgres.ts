@@ -1,12 +1,9 @@
 import type { Config } from "../../../config.ts";
-import { mostConnections } from "../../../stores/db.ts";
-import type { Database } from "../../../stores/db.ts";
-import { unsupportedVersion } from "../../../stores/server.ts";
-import type { ServerFacts } from "../../../stores/server.ts";
+import { mostConnections, type Database } from "../../../stores/db.ts";
+import { unsupportedVersion, type ServerFacts } from "../../../stores/server.ts";
 import { UnsafeSession } from "../../../stores/session.ts";
 import { examineSchema } from "../check-schema.ts";
-import { ok, problem, reasonOf, warning } from "./finding.ts";
-import type { Finding } from "./finding.ts";
+import { ok, problem, reasonOf, warning, type Finding } from "./finding.ts";
 
 /** Largest tolerated difference of clocks (ms); a larger one breaks expiry and signatures. */
 const MAX_CLOCK_SKEW_MS = 2000;

@@ -3,8 +3,7 @@ import { countOpenErasures } from "../../../stores/erasures/erasures.ts";
 import { partitionsEnd } from "../../../stores/runs/run-partitions.ts";
 import { countStuckRuns } from "../../../stores/runs/stuck-runs.ts";
 import { countWaitingStarts } from "../../../stores/starts/workflow-starts.ts";
-import { ok, problem, warning } from "./finding.ts";
-import type { Finding } from "./finding.ts";
+import { ok, problem, warning, type Finding } from "./finding.ts";
 
 /** Half of the time for which workers create partitions in advance. */
 const ENOUGH_MS = 14 * 86_400_000;

@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "../../../config.ts";
-import { isConnectionError } from "../../../stores/db.ts";
-import type { Database } from "../../../stores/db.ts";
+import { isConnectionError, type Database } from "../../../stores/db.ts";
 import { replayedPosition, writtenPosition } from "../../../stores/system/replication.ts";
 import { findUnsupported } from "../../../stores/server.ts";
 import { UnsafeSession } from "../../../stores/session.ts";
-import { ok, problem, reasonOf, warning } from "./finding.ts";
-import type { Finding } from "./finding.ts";
+import { ok, problem, reasonOf, warning, type Finding } from "./finding.ts";
 import { adviceOn } from "./postgres.ts";
 
 const PART = "Replica";

@@ -4,14 +4,12 @@ import { existingMasterKeys } from "../../../platform/secrets/master-key.ts";
 import { createSecretBox } from "../../../platform/secrets/seal.ts";
 import type { Database } from "../../../stores/db.ts";
 import { adviceOnNamespace } from "../../../temporal/address.ts";
-import { examineTemporal, withClient } from "../../../temporal/examine.ts";
-import type { TemporalDenied } from "../../../temporal/examine.ts";
+import { examineTemporal, withClient, type TemporalDenied } from "../../../temporal/examine.ts";
 import { createSchedules } from "../../../temporal/schedules.ts";
 import { allSchedules } from "../../schedules/all-schedules.ts";
 import { compareSchedules } from "../../schedules/compare.ts";
 import { createPayloads } from "../../secrets/payloads.ts";
-import { ok, problem, reasonOf, warning } from "./finding.ts";
-import type { Finding } from "./finding.ts";
+import { ok, problem, reasonOf, warning, type Finding } from "./finding.ts";
 
 export async function temporal(config: Config): Promise<Finding[]> {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;

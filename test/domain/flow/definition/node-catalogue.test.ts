@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nodeCatalogue } from "../../../../src/domain/flow/definition/node-catalogue.ts";
-import type { NodeKindEntry } from "../../../../src/domain/flow/definition/node-catalogue.ts";
+import { nodeCatalogue, type NodeKindEntry } from "../../../../src/domain/flow/definition/node-catalogue.ts";
 import { DEFAULT_FLOW_LIMITS } from "../../../../src/domain/flow/definition/limits.ts";
 import { NODE_KINDS } from "../../../../src/domain/flow/kinds.ts";
 import { checkFlow } from "../../../../src/domain/flow/validate/validate.ts";

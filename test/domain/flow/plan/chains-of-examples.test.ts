@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { withIds } from "../../../../src/cli/flow-file.ts";
-import type { FlowFile } from "../../../../src/cli/flow-file.ts";
+import { withIds, type FlowFile } from "../../../../src/cli/flow-file.ts";
 import type { FlowDefinition } from "../../../../src/domain/flow/definition/definition.ts";
 import { compileFlow } from "../../../../src/domain/flow/plan/compile.ts";
 import type { Plan, PlanNode } from "../../../../src/domain/flow/plan/types.ts";

@@ -1,7 +1,6 @@
 import type { JSX } from "react";
 import { graphAt, lockedIn, nodesOf } from "../../../flow/access.ts";
-import { align, distribute } from "../../../flow/arrange.ts";
-import type { Box } from "../../../flow/arrange.ts";
+import { align, distribute, type Box } from "../../../flow/arrange.ts";
 import type { FlowDocument, Point, Scope } from "../../../flow/document.ts";
 import { tidy } from "../../../flow/layout/tidy.ts";
 import { announce } from "../../../parts/announce.tsx";

@@ -6,10 +6,21 @@ import {
   ReactFlowProvider,
   SelectionMode,
   useReactFlow,
+  type EdgeChange,
+  type FinalConnectionState,
+  type NodeChange,
+  type Connection as Joined,
 } from "@xyflow/react";
-import type { EdgeChange, FinalConnectionState, NodeChange, Connection as Joined } from "@xyflow/react";
-import { useCallback, useMemo, useRef, useState } from "react";
-import type { Dispatch, DragEvent, JSX, SetStateAction } from "react";
+import {
+  useCallback,
+  useMemo,
+  useRef,
+  useState,
+  type Dispatch,
+  type DragEvent,
+  type JSX,
+  type SetStateAction,
+} from "react";
 import { graphAt, nodesOf, pathOf } from "../../../flow/access.ts";
 import type { Point, Scope } from "../../../flow/document.ts";
 import { useEditor } from "../editor-context.ts";
@@ -19,14 +30,12 @@ import { ConnectDialog } from "./connect-dialog.tsx";
 import { ContextMenu } from "./context-menu.tsx";
 import { EdgeTools } from "./edge-tools.tsx";
 import { GRID, NODE_WIDTH } from "./geometry.ts";
-import { Drawing } from "./graph-view.ts";
-import type { ViewEdge, ViewInput, ViewNode } from "./graph-view.ts";
+import { Drawing, type ViewEdge, type ViewInput, type ViewNode } from "./graph-view.ts";
 import { KIND_TYPE } from "./kind-type.ts";
 import { Line } from "./line-edge.tsx";
 import { NodeTools } from "./node-tools.tsx";
 import { Sticky } from "./note-node.tsx";
-import { Palette, cornerNear } from "./palette.tsx";
-import type { Opening } from "./palette.tsx";
+import { Palette, cornerNear, type Opening } from "./palette.tsx";
 import { Places } from "./places.ts";
 import { reveal } from "./reveal.ts";
 import { Step } from "./step-node.tsx";

@@ -1,5 +1,4 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { edgeKey, edgesOf, graphAt, handleOf, nodeAt, nodesOf } from "../../../flow/access.ts";
 import type { FlowEdge } from "../../../flow/document.ts";
 import { targetsFor } from "../../../flow/fits.ts";

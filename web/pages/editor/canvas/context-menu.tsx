@@ -1,13 +1,11 @@
 import { useReactFlow } from "@xyflow/react";
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
-import type { JSX, KeyboardEvent, RefObject } from "react";
+import { useEffect, useLayoutEffect, useRef, useState, type JSX, type KeyboardEvent, type RefObject } from "react";
 import type { Point } from "../../../flow/document.ts";
 import { useEditor } from "../editor-context.ts";
 import { useLatest } from "../latest.ts";
 import { focusAgain } from "./focus.ts";
 import type { ViewEdge, ViewNode } from "./graph-view.ts";
-import { menuItems } from "./menu-items.ts";
-import type { MenuGiven } from "./menu-items.ts";
+import { menuItems, type MenuGiven } from "./menu-items.ts";
 import { cornerNear } from "./palette.tsx";
 import "./context-menu.css";
 

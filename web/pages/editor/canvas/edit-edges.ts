@@ -5,8 +5,7 @@ import { whyNotConnect } from "../../../flow/fits.ts";
 import { handlesOf } from "../../../flow/kinds.ts";
 import { apply } from "../../../flow/history.ts";
 import { announce } from "../../../parts/announce.tsx";
-import { edgeId, splitEdgeId, splitPath } from "./graph-view.ts";
-import type { ViewEdge } from "./graph-view.ts";
+import { edgeId, splitEdgeId, splitPath, type ViewEdge } from "./graph-view.ts";
 import type { End, Now, Space } from "./space.ts";
 
 /** An edge of the document and the flow that it is in. */

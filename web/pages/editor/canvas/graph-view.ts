@@ -1,5 +1,4 @@
-import { Position } from "@xyflow/react";
-import type { Edge, Node } from "@xyflow/react";
+import { Position, type Edge, type Node } from "@xyflow/react";
 import type { NodeKind } from "../../../api/flows.ts";
 import {
   edgeKey,

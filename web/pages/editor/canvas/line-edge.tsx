@@ -1,7 +1,5 @@
-import { BaseEdge, getBezierPath } from "@xyflow/react";
-import type { EdgeProps } from "@xyflow/react";
-import { memo } from "react";
-import type { JSX } from "react";
+import { BaseEdge, getBezierPath, type EdgeProps } from "@xyflow/react";
+import { memo, type JSX } from "react";
 import type { ViewEdge } from "./graph-view.ts";
 
 /** An edge. Neither dashed nor animated, which slows large flows down. */

@@ -1,7 +1,5 @@
-import { NodeResizer } from "@xyflow/react";
-import type { NodeProps } from "@xyflow/react";
-import { memo, useContext, useState } from "react";
-import type { JSX } from "react";
+import { NodeResizer, type NodeProps } from "@xyflow/react";
+import { memo, useContext, useState, type JSX } from "react";
 import { Markdown } from "../../../parts/markdown/markdown.tsx";
 import { CanvasActions } from "./canvas-actions.ts";
 import type { NoteNode } from "./graph-view.ts";

@@ -1,5 +1,4 @@
-import { useEffect, useId, useMemo, useRef, useState } from "react";
-import type { JSX, RefObject } from "react";
+import { useEffect, useId, useMemo, useRef, useState, type JSX, type RefObject } from "react";
 import type { NodeKind } from "../../../api/flows.ts";
 import { nodeAt } from "../../../flow/access.ts";
 import type { Point, Scope } from "../../../flow/document.ts";

@@ -5,10 +5,8 @@ import { handlesOf } from "../../../flow/kinds.ts";
 import { freePlace } from "../../../flow/layout/tidy.ts";
 import type { Editor } from "../editor-context.ts";
 import { GROUP_PADDING, NODE_WIDTH, handleShare, sizeOf, snap } from "./geometry.ts";
-import { measure, splitPath } from "./graph-view.ts";
-import type { View, ViewEdge, ViewNode } from "./graph-view.ts";
-import { NEXT } from "./places.ts";
-import type { Places } from "./places.ts";
+import { measure, splitPath, type View, type ViewEdge, type ViewNode } from "./graph-view.ts";
+import { NEXT, type Places } from "./places.ts";
 
 export interface Given {
   readonly view: Scope;

@@ -1,7 +1,5 @@
-import { Handle, Position } from "@xyflow/react";
-import type { NodeProps } from "@xyflow/react";
-import { memo, useContext } from "react";
-import type { JSX } from "react";
+import { Handle, Position, type NodeProps } from "@xyflow/react";
+import { memo, useContext, type JSX } from "react";
 import { FlowIcon } from "../../../parts/flow-icons.tsx";
 import { Icon } from "../../../parts/icons.tsx";
 import { lookOf } from "../../../parts/status.tsx";

@@ -1,5 +1,4 @@
-import { useReactFlow } from "@xyflow/react";
-import type { NodeSelectionChange } from "@xyflow/react";
+import { useReactFlow, type NodeSelectionChange } from "@xyflow/react";
 import { useMemo } from "react";
 import type { NodeKind } from "../../../api/flows.ts";
 import {
@@ -23,13 +22,11 @@ import { useLatest } from "../latest.ts";
 import { createEdgeEdits, makeEdge } from "./edit-edges.ts";
 import { createNoteEdits } from "./edit-notes.ts";
 import { HEAD_HEIGHT, NODE_WIDTH, sizeOf, snap } from "./geometry.ts";
-import { noteIdOf, splitEdgeId, splitPath } from "./graph-view.ts";
-import type { ViewEdge, ViewNode } from "./graph-view.ts";
+import { noteIdOf, splitEdgeId, splitPath, type ViewEdge, type ViewNode } from "./graph-view.ts";
 import { newNode } from "./new-node.ts";
 import type { Opening } from "./palette.tsx";
 import { NEXT } from "./places.ts";
-import { createSpace } from "./space.ts";
-import type { Flow, Given, Now } from "./space.ts";
+import { createSpace, type Flow, type Given, type Now } from "./space.ts";
 
 export type Edits = ReturnType<typeof createEdits>;
 

@@ -1,5 +1,4 @@
-import { useEffect } from "react";
-import type { RefObject } from "react";
+import { useEffect, type RefObject } from "react";
 import { clipOf, clipText, readClip } from "../../../flow/clip.ts";
 import { announce } from "../../../parts/announce.tsx";
 import { isTyping } from "../../../parts/row-keys.ts";

@@ -1,5 +1,4 @@
-import { useCallback, useEffect, useRef } from "react";
-import type { RefObject } from "react";
+import { useCallback, useEffect, useRef, type RefObject } from "react";
 import { NODE_WIDTH } from "./geometry.ts";
 import type { ViewNode } from "./graph-view.ts";
 import { bringIntoView, panelOver } from "./reveal.ts";

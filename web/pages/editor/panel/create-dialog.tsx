@@ -1,8 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
-import type { JSX } from "react";
-import { connectableOptions, useCreate } from "../../../api/create.ts";
-import type { Creatable } from "../../../api/create.ts";
+import { useEffect, useRef, useState, type JSX } from "react";
+import { connectableOptions, useCreate, type Creatable } from "../../../api/create.ts";
 import { useIntent } from "../../../api/intent.ts";
 import { toProblem } from "../../../api/problem.ts";
 import { isObject } from "../../../flow/access.ts";
@@ -16,8 +14,7 @@ import { SchemaForm } from "../../../parts/schema-form/schema-form.tsx";
 import { problemErrors } from "../../../parts/schema-form/problem-errors.ts";
 import { Failure } from "../../../parts/states.tsx";
 import { Submit } from "../../../parts/submit.tsx";
-import { FORMS, connectionForm } from "./create-forms.ts";
-import type { CreateForm } from "./create-forms.ts";
+import { FORMS, connectionForm, type CreateForm } from "./create-forms.ts";
 
 /** Creates what a field refers to. `onCreated` gets its ID. */
 export function CreateDialog({

@@ -1,8 +1,6 @@
-import { lazy, Suspense, useMemo, useState } from "react";
-import type { JSX } from "react";
+import { lazy, Suspense, useMemo, useState, type JSX } from "react";
 import type { CodeProblem } from "../../../parts/code/code-field.tsx";
-import { useMessages } from "../../../parts/schema-form/form-context.ts";
-import type { ControlProps } from "../../../parts/schema-form/form-context.ts";
+import { useMessages, type ControlProps } from "../../../parts/schema-form/form-context.ts";
 import { emptyText, labelOf, useNotes } from "../../../parts/schema-form/frame.tsx";
 import { useNodeForm } from "./panel-context.ts";
 import { Preview } from "./preview.tsx";

@@ -1,5 +1,4 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { pathOf } from "../../../flow/access.ts";
 import type { FlowNode } from "../../../flow/document.ts";
 import { whyNotRename } from "../../../flow/rename.ts";

@@ -1,5 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
-import type { QueryClient } from "@tanstack/react-query";
+import { useQuery, type QueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { FlowScope } from "../../../api/flows.ts";
 import { evaluatedOptions } from "../../../api/referables.ts";
@@ -8,8 +7,7 @@ import type { FlowDocument } from "../../../flow/document.ts";
 import { splitPath } from "../canvas/graph-view.ts";
 import { useEditor } from "../editor-context.ts";
 import { valuesFor } from "./preview-texts.ts";
-import { valuesSeen } from "./scope-values.ts";
-import type { ScopeValue } from "./scope-values.ts";
+import { valuesSeen, type ScopeValue } from "./scope-values.ts";
 
 /** What maps and loops give to the expressions inside. */
 const INNER = ["item", "index", "last"] as const;

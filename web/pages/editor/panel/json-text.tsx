@@ -1,5 +1,4 @@
-import { Suspense, lazy, useId } from "react";
-import type { JSX } from "react";
+import { Suspense, lazy, useId, type JSX } from "react";
 import type { JsonTextProps } from "../../../parts/schema-form/form-context.ts";
 import { Errors } from "../../../parts/schema-form/frame.tsx";
 import { useNodeForm } from "./panel-context.ts";

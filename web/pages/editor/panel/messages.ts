@@ -1,7 +1,6 @@
 import type { FlowProblem } from "../../../api/flows.ts";
 import type { FlowDocument } from "../../../flow/document.ts";
-import { pathKey } from "../../../parts/schema-form/schema.ts";
-import type { FormErrors } from "../../../parts/schema-form/schema.ts";
+import { pathKey, type FormErrors } from "../../../parts/schema-form/schema.ts";
 import { pathBelowNode } from "../marks.ts";
 
 /** The problems of a node by the field that they are about. */

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Suspense, lazy, useId, useState } from "react";
-import type { JSX } from "react";
+import { Suspense, lazy, useId, useState, type JSX } from "react";
 import { useMay } from "../../../api/accounts.ts";
 import { roleToCreate } from "../../../api/create.ts";
 import { settingsOptions, usageOptions } from "../../../api/system.ts";

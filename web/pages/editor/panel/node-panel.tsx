@@ -1,5 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "react";
-import type { JSX } from "react";
+import { useEffect, useMemo, useRef, useState, type JSX } from "react";
 import { Link, useSearchParams } from "react-router";
 import { nodeAt, pathOf } from "../../../flow/access.ts";
 import type { FlowNode } from "../../../flow/document.ts";
@@ -11,8 +10,7 @@ import { useEditor } from "../editor-context.ts";
 import { IdField } from "./id-field.tsx";
 import { NodeFormContext, useNodeForm } from "./panel-context.ts";
 import { usePreviewValues } from "./preview-values.ts";
-import { valuesSeen } from "./scope-values.ts";
-import type { ValueNode } from "./scope-values.ts";
+import { valuesSeen, type ValueNode } from "./scope-values.ts";
 import { SettingsTab } from "./settings-tab.tsx";
 import { ValueTab } from "./value-tab.tsx";
 import { ValueTree } from "./value-picker.tsx";

@@ -1,12 +1,9 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { Suspense, lazy, useDeferredValue, useState } from "react";
-import type { JSX } from "react";
+import { Suspense, lazy, useDeferredValue, useState, type JSX } from "react";
 import { useMay } from "../../../api/accounts.ts";
-import { roleToCreate } from "../../../api/create.ts";
-import type { Creatable } from "../../../api/create.ts";
+import { roleToCreate, type Creatable } from "../../../api/create.ts";
 import { toProblem } from "../../../api/problem.ts";
-import { actionOptions, actionPagesOptions, referablesOptions } from "../../../api/referables.ts";
-import type { Referable } from "../../../api/referables.ts";
+import { actionOptions, actionPagesOptions, referablesOptions, type Referable } from "../../../api/referables.ts";
 import { valueAt } from "../../../flow/access.ts";
 import { Dialog } from "../../../parts/dialog.tsx";
 import { Field } from "../../../parts/field.tsx";

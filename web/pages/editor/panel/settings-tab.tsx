@@ -1,5 +1,4 @@
-import { useCallback, useEffect, useMemo, useRef } from "react";
-import type { JSX, KeyboardEvent } from "react";
+import { useCallback, useEffect, useMemo, useRef, type JSX, type KeyboardEvent } from "react";
 import type { NodeKind } from "../../../api/flows.ts";
 import { pathOf } from "../../../flow/access.ts";
 import type { FlowNode, Json, Path } from "../../../flow/document.ts";

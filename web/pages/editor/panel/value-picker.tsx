@@ -1,9 +1,7 @@
-import { useState } from "react";
-import type { JSX, KeyboardEvent } from "react";
+import { useState, type JSX, type KeyboardEvent } from "react";
 import { Icon } from "../../../parts/icons.tsx";
 import { VALUE_TYPE } from "../../../parts/code/value-type.ts";
-import { lastText, partsOf } from "./scope-values.ts";
-import type { ValueNode } from "./scope-values.ts";
+import { lastText, partsOf, type ValueNode } from "./scope-values.ts";
 
 interface Row {
   readonly node: ValueNode;

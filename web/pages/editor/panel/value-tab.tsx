@@ -1,5 +1,4 @@
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import type { NodeKind } from "../../../api/flows.ts";
 import { pathOf } from "../../../flow/access.ts";
 import type { FlowNode, Json } from "../../../flow/document.ts";

@@ -1,5 +1,4 @@
-import { useEffect, useRef, useState } from "react";
-import type { JSX } from "react";
+import { useEffect, useRef, useState, type JSX } from "react";
 import type { Json } from "../../../flow/document.ts";
 import { Field } from "../../../parts/field.tsx";
 import { useEditor } from "../editor-context.ts";

@@ -1,10 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useId, useRef } from "react";
-import type { JSX } from "react";
+import { useId, useRef, type JSX } from "react";
 import { useMe } from "../../../api/accounts.ts";
 import { toProblem } from "../../../api/problem.ts";
-import { deleteFile, filesOptions, uploadFile } from "../../../api/documents.ts";
-import type { FilesOf } from "../../../api/documents.ts";
+import { deleteFile, filesOptions, uploadFile, type FilesOf } from "../../../api/documents.ts";
 import { Icon } from "../../../parts/icons.tsx";
 import { Failure } from "../../../parts/states.tsx";
 import { Status } from "../../../parts/status.tsx";

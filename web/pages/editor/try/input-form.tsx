@@ -1,7 +1,6 @@
 import type { JSX } from "react";
 import { Field } from "../../../parts/field.tsx";
-import { jsonFault, labelOf } from "../../../flow/input-fields.ts";
-import type { InputField, OneInput } from "../../../flow/input-fields.ts";
+import { jsonFault, labelOf, type InputField, type OneInput } from "../../../flow/input-fields.ts";
 import { FilesInput } from "./files-input.tsx";
 import { MediaInput } from "./media-input.tsx";
 import type { Entered } from "./kept-inputs.ts";

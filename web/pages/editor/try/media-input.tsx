@@ -1,11 +1,9 @@
-import { useEffect, useRef, useState } from "react";
-import type { JSX } from "react";
+import { useEffect, useRef, useState, type JSX } from "react";
 import { Field } from "../../../parts/field.tsx";
 import { Icon } from "../../../parts/icons.tsx";
 import { base64Of } from "../../../parts/base64.ts";
 import { bytesOf, sizeOf } from "./files.ts";
-import { labelOf } from "../../../flow/input-fields.ts";
-import type { OneInput } from "../../../flow/input-fields.ts";
+import { labelOf, type OneInput } from "../../../flow/input-fields.ts";
 import { Recorder } from "./recorder.tsx";
 
 /** A picture or a recording: a file, for pictures also a URL, and for recordings also the microphone. */

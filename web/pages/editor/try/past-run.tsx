@@ -1,9 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect } from "react";
-import type { JSX } from "react";
+import { useEffect, type JSX } from "react";
 import { ApiProblem, toProblem } from "../../../api/problem.ts";
-import { isTerminal } from "../../../api/runs.ts";
-import type { RunWithNodes } from "../../../api/runs.ts";
+import { isTerminal, type RunWithNodes } from "../../../api/runs.ts";
 import { readTry } from "../../../api/tries.ts";
 import { nodesOf } from "../../../flow/access.ts";
 import type { Json } from "../../../flow/document.ts";

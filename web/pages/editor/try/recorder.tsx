@@ -1,5 +1,4 @@
-import { useEffect, useRef, useState } from "react";
-import type { JSX } from "react";
+import { useEffect, useRef, useState, type JSX } from "react";
 import { FlowIcon } from "../../../parts/flow-icons.tsx";
 import { Icon } from "../../../parts/icons.tsx";
 import { Elapsed } from "../../../parts/time.tsx";

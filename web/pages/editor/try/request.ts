@@ -1,6 +1,5 @@
 import type { ApiProblem } from "../../../api/problem.ts";
-import { readWholeOutput } from "../../../api/tries.ts";
-import type { TryRequest } from "../../../api/tries.ts";
+import { readWholeOutput, type TryRequest } from "../../../api/tries.ts";
 import { edgesOf, nodesOf } from "../../../flow/access.ts";
 import type { FlowDocument, Json } from "../../../flow/document.ts";
 import type { InputField } from "../../../flow/input-fields.ts";

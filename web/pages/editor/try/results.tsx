@@ -1,10 +1,8 @@
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
-import type { JSX } from "react";
+import { useState, type JSX } from "react";
 import { Link } from "react-router";
 import { toProblem } from "../../../api/problem.ts";
-import { cancelRun, isTerminal } from "../../../api/runs.ts";
-import type { NodeRun, RunWithNodes } from "../../../api/runs.ts";
+import { cancelRun, isTerminal, type NodeRun, type RunWithNodes } from "../../../api/runs.ts";
 import { links } from "../../../links.ts";
 import { Diff } from "../../../parts/diff/diff.tsx";
 import { Icon } from "../../../parts/icons.tsx";
@@ -19,8 +17,7 @@ import type { Entered } from "./kept-inputs.ts";
 import { NodeResults } from "./node-results.tsx";
 import { PauseHere } from "../../pause-here.tsx";
 import { documentPath } from "./shown-values.ts";
-import { sessionOf, useTries } from "./session.ts";
-import type { Try } from "./session.ts";
+import { sessionOf, useTries, type Try } from "./session.ts";
 
 /** The newest try: its state, approvals, outputs, and what differs from the try before. */
 export function Results({ entered }: { readonly entered: Entered }): JSX.Element | null {

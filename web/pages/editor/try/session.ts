@@ -1,13 +1,9 @@
 import { useSyncExternalStore } from "react";
 import { follow } from "../../../api/event-stream.ts";
-import { LiveTexts } from "../../../api/live-texts.ts";
-import type { Delta } from "../../../api/live-texts.ts";
-import { NODE_EVENTS, afterEvents } from "../../../api/node-events.ts";
-import type { NodeEvent } from "../../../api/node-events.ts";
-import { toProblem } from "../../../api/problem.ts";
-import type { ApiProblem } from "../../../api/problem.ts";
-import { isTerminal } from "../../../api/runs.ts";
-import type { RunWithNodes } from "../../../api/runs.ts";
+import { LiveTexts, type Delta } from "../../../api/live-texts.ts";
+import { NODE_EVENTS, afterEvents, type NodeEvent } from "../../../api/node-events.ts";
+import { toProblem, type ApiProblem } from "../../../api/problem.ts";
+import { isTerminal, type RunWithNodes } from "../../../api/runs.ts";
 import { readTry } from "../../../api/tries.ts";
 import type { ShownValue } from "../editor-context.ts";
 import type { Entered } from "./kept-inputs.ts";

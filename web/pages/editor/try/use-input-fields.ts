@@ -3,8 +3,7 @@ import { useMemo } from "react";
 import { readDraftIo } from "../../../api/tries.ts";
 import { nodesOf } from "../../../flow/access.ts";
 import { useEditor } from "../editor-context.ts";
-import { inputFields } from "../../../flow/input-fields.ts";
-import type { InputField } from "../../../flow/input-fields.ts";
+import { inputFields, type InputField } from "../../../flow/input-fields.ts";
 import { useSettled } from "../../../parts/use-settled.ts";
 
 const AFTER_MS = 700;
