@@ -56,6 +56,7 @@ export const tokenOperations = [
     failures: { 400: { description: "An OAuth error (RFC 6749 section 5.2).", schema: errorSchema } },
     async handler({ ctx }, { config, signIn, noteRefused, tokens }) {
       const parameters = await readForm(ctx.req, MAX_FORM_BYTES);
+      if (!parameters) return refusal("invalid_request", "The form is not UTF-8.");
       if (parameters.size > MAX_PARAMETERS)
         return refusal("invalid_request", `The request can have at most ${MAX_PARAMETERS} parameters.`);
       if (new Set(parameters.keys()).size < parameters.size)

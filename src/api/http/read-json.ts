@@ -94,11 +94,32 @@ async function parse(bytes: Buffer, parseText: (text: string) => unknown): Promi
   }
 }
 
-/** Reads a form-encoded body. Throws 413 and 415 like `readJson`. */
-export async function readForm(req: IncomingMessage, limit: number): Promise<URLSearchParams> {
+/** Reads a form-encoded body; null if it is not UTF-8. Throws 413 and 415 like `readJson`. */
+export async function readForm(req: IncomingMessage, limit: number): Promise<URLSearchParams | null> {
   checkEncoding(req);
   checkContentType(req, (type) => type === "application/x-www-form-urlencoded", "application/x-www-form-urlencoded");
-  return new URLSearchParams((await readBytes(req, limit)).toString("utf8"));
+  const bytes = await readBytes(req, limit);
+  return isUtf8(bytes) ? parseForm(bytes.toString("utf8")) : null;
+}
+
+/** The fields of a form; null if what its percent encoding stands for is not UTF-8, which URLSearchParams would replace. */
+export function parseForm(text: string): URLSearchParams | null {
+  return isUtf8(unescaped(text)) ? new URLSearchParams(text) : null;
+}
+
+const PERCENT = 0x25;
+
+/** Decodes the percent encoding of a form's bytes. */
+function unescaped(text: string): Uint8Array {
+  const bytes = Buffer.from(text);
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++, length++) {
+    const digits = bytes[at] === PERCENT ? bytes.toString("latin1", at + 1, at + 3) : "";
+    const isEscape = /^[\da-f]{2}$/i.test(digits);
+    bytes[length] = isEscape ? Number.parseInt(digits, 16) : (bytes[at] ?? 0);
+    if (isEscape) at += 2;
+  }
+  return bytes.subarray(0, length);
 }
 
 /** The declared media type of the body, without parameters and in lower case. */

@@ -85,6 +85,21 @@ describe("the password grant", () => {
     expect((await open.post("/token", `username=${"x".repeat(70_000)}`, form)).status).toBe(413);
   });
 
+  it("refuses a password that is not UTF-8, instead of reading another one", async () => {
+    const form = { headers: { "content-type": "application/x-www-form-urlencoded" } };
+    const asked = (password: string) =>
+      checkedClient(api).post(
+        "/token",
+        `grant_type=password&username=nobody%40example.test&password=${password}`,
+        form,
+      );
+    expect((await asked("caf%E9")).body).toEqual({
+      error: "invalid_request",
+      error_description: "The form is not UTF-8.",
+    });
+    expect((await asked("caf%C3%A9+100%")).body.error).toBe("invalid_grant");
+  });
+
   it("limits the number of parameters", async () => {
     const form = { headers: { "content-type": "application/x-www-form-urlencoded" } };
     const wrong = ["grant_type=password", "username=nobody%40example.test", "password=wrong"];
