@@ -12,8 +12,9 @@ interface RateLimitOptions {
 export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
 /**
- * Counts in Postgres, so that all API processes share the count and a restart does not reset it. Headers follow draft-ietf-httpapi-ratelimit-headers: `RateLimit-Policy: "default";q=<points>;w=<seconds>` and
- * `RateLimit: "default";r=<left>;t=<seconds until all are back>`.
+ * Counts in Postgres, so that all API processes share the count and a restart does not reset it. Headers follow
+ * draft-ietf-httpapi-ratelimit-headers: `RateLimit-Policy: "default";q=<points>;w=<seconds>` and `RateLimit:
+ * "default";r=<left>;t=<seconds until all are back>`.
  */
 export function createRateLimiter(db: Database, options: RateLimitOptions) {
   const limiter = new RateLimiterPostgres({

@@ -70,7 +70,10 @@ export interface XmlHandlers {
   text?(text: string): void;
 }
 
-/** Parses XML as a stream; null is a file that an archive lacks. Document type declarations, and with them all entities, are refused, because no program writes them. */
+/**
+ * Parses XML as a stream; null is a file that an archive lacks. Document type declarations, and with them all
+ * entities, are refused, because no program writes them.
+ */
 export function readXml(xml: string | null, handlers: XmlHandlers): void {
   if (xml === null) return;
   const parser = new SaxesParser();

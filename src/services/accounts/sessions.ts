@@ -20,7 +20,10 @@ interface By {
   sealIdToken(sessionId: string): Buffer | null;
 }
 
-/** Opens a session for an authenticated user; `secret` is the cookie's value, whose hash is stored. `from` helps the person to recognise it; `record` is called in its transaction. */
+/**
+ * Opens a session for an authenticated user; `secret` is the cookie's value, whose hash is stored. `from` helps the
+ * person to recognise it; `record` is called in its transaction.
+ */
 export async function openSession(
   db: Database,
   { org_id, user_id }: Who,

@@ -40,9 +40,9 @@ export interface DelivererDeps {
 export type Deliverer = ReturnType<typeof createDeliverer>;
 
 /**
- * Makes the deliveries of the shards that this process owns. The rows are the only schedule; memory holds just the time at which to check a subscription's rows next, and a wrong
- * time does no harm. A shard may briefly have two owners, because each delivery belongs to the process that has claimed
- * it.
+ * Makes the deliveries of the shards that this process owns. The rows are the only schedule; memory holds just the
+ * time at which to check a subscription's rows next, and a wrong time does no harm. A shard may briefly have two
+ * owners, because each delivery belongs to the process that has claimed it.
  */
 export function createDeliverer(deps: DelivererDeps) {
   const { db, slots, attempt, shards, pollMs, timeoutMs, onError } = deps;

@@ -109,7 +109,10 @@ export type CalledVersion = Pick<FlowVersion, "project_id" | "version" | "conten
   readonly name: string;
 };
 
-/** The versions that calls refer to, each at the position of its call; -1 is the published one, or the one of the named environment. Every project ID must be a UUID. */
+/**
+ * The versions that calls refer to, each at the position of its call; -1 is the published one, or the one of the
+ * named environment. Every project ID must be a UUID.
+ */
 export async function findCalledVersions(
   db: Db,
   calls: readonly CalledFlow[],

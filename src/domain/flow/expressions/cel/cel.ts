@@ -116,8 +116,9 @@ const run = (source: string, program: Program, frame: Frame): Value => {
 };
 
 /**
- * Evaluates an expression to JSON. Deterministic, and bounded by ticks instead of time (about a tenth of a second). Throws NodeFailure: "expression_failed" with the reason and position, "expression_too_costly", or "value_too_large" if the
- * result is longer than 25 MiB.
+ * Evaluates an expression to JSON. Deterministic, and bounded by ticks instead of time (about a tenth of a second).
+ * Throws NodeFailure: "expression_failed" with the reason and position, "expression_too_costly", or "value_too_large"
+ * if the result is longer than 25 MiB.
  */
 export const evaluateCel = (source: string, scope: Scope): Json => {
   const program = compileCached(source);
