@@ -195,15 +195,15 @@ export class CelCompiler {
     const nodes = target === undefined ? node.args : [target, ...node.args];
     const args = nodes.map((arg) => this.compile(arg));
     const [subject, pattern] = nodes;
-    if (name === "matches" && pattern?.kind === "literal" && typeof pattern.value === "string") {
+    const [text] = args;
+    if (name === "matches" && subject && text && pattern?.kind === "literal" && typeof pattern.value === "string") {
       const compiled = compileRegex(pattern.value);
       if (!compiled.ok) throw new CelSyntaxError(compiled.message, pattern.at);
       this.instructions += compiled.regex.instructions;
-      const text = args[0] as Code;
       return (frame) => {
         const value = text(frame);
         frame.meter.use(1);
-        frame.at = (subject as CelNode).at;
+        frame.at = subject.at;
         return testLiteralPattern(value, compiled.regex, frame.meter);
       };
     }
