@@ -6,6 +6,7 @@ import type { NodeResult, Scope } from "../scope.ts";
 import { evaluateCel, evaluateCondition } from "./cel/cel.ts";
 import { renderTemplate } from "./liquid/liquid.ts";
 
+/** An expression or a template. */
 export interface Source {
   readonly language: "cel" | "liquid";
   readonly source: string;
@@ -21,8 +22,8 @@ export interface Evaluation<Kind extends NodeKind> {
   evaluate(node: PlanNodeOf<Kind>, scope: Scope, rules?: number): NodeResult;
 }
 
-/** How nodes are evaluated whose type does no more than evaluate its configuration. */
-const EVALUATED: { readonly [Kind in NodeKind]?: Evaluation<Kind> } = {
+/** How a node of each type is evaluated; null for types that do more than evaluate their configuration. */
+const EVALUATED: { readonly [Kind in NodeKind]: Evaluation<Kind> | null } = {
   template: {
     sources: ({ config }) => [liquid(config.template)],
     evaluate: ({ config }, scope, rules) => ({ output: renderTemplate(config.template, scope, rules) }),
@@ -49,9 +50,26 @@ const EVALUATED: { readonly [Kind in NodeKind]?: Evaluation<Kind> } = {
       throw new NodeFailure("guard_failed", renderTemplate(message, scope, rules) || "The guard's check failed.");
     },
   },
+  input: null,
+  string: null,
+  url: null,
+  files: null,
+  audio: null,
+  image: null,
+  http: null,
+  code: null,
+  knowledge: null,
+  llm: null,
+  router: null,
+  action: null,
+  map: null,
+  loop: null,
+  subflow: null,
+  delay: null,
+  approval: null,
 };
 
-const evaluationOf = (node: PlanNode): Evaluation<NodeKind> | undefined => EVALUATED[node.type];
+const evaluationOf = (node: PlanNode): Evaluation<NodeKind> | null => EVALUATED[node.type];
 
 /** The expressions of a node whose type only evaluates its configuration; empty for any other node. */
 export function sourcesOfNode(node: PlanNode): readonly Source[] {
@@ -61,7 +79,7 @@ export function sourcesOfNode(node: PlanNode): readonly Source[] {
 /** Evaluates a node whose type only evaluates its configuration. Throws NodeFailure. */
 export function evaluateNode(node: PlanNode, scope: Scope, rules?: number): NodeResult {
   const evaluation = evaluationOf(node);
-  if (evaluation === undefined) throw new Error(`a node of kind ${node.type} is not evaluated`);
+  if (evaluation === null) throw new Error(`a node of kind ${node.type} is not evaluated`);
   return evaluation.evaluate(node, scope, rules);
 }
 
