@@ -30,7 +30,7 @@ export default defineConfig({
     experimental: { fsModuleCache: true },
     projects: [
       onSharedService({ include: [...LONG_SHARED, "test/security/fuzz-runs.test.ts"] }, 0),
-      inBrowser({ include: [...LONG_WEB, "test/web/every-page.test.ts"] }, 1),
+      inBrowser({ include: [...LONG_WEB, "test/web/every-dialog.test.ts", "test/web/every-page.test.ts"] }, 1),
       {
         // These wait for most of their time: for what is killed to come back, for what is due.
         test: {
@@ -43,7 +43,6 @@ export default defineConfig({
             "test/dev/npm-start.test.ts",
             "test/kill/cancel.test.ts",
             "test/kill/lost-workflows.test.ts",
-            "test/kill/parts.test.ts",
             "test/security/costly-flows.test.ts",
             "test/node-kind.test.ts",
             "test/services/secrets/data-keys.test.ts",

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LONG } from "../support/long.ts";
 import { install, type Installation } from "./installation.ts";
 import { startWorkload } from "./workload.ts";
 import { refused } from "./persistent-client.ts";
@@ -17,7 +16,7 @@ afterAll(() => installation?.close());
 const MAX_REPEATED = { worker: 20, temporal: 20, api: 0, postgres: 0 };
 
 // outage.test.ts covers servers that stop under load.
-const PARTS = LONG ? (["api", "temporal", "postgres"] as const) : (["worker"] as const);
+const PARTS = ["worker", "api", "temporal", "postgres"] as const;
 
 describe("a kill while runs of every kind, an upload and clients are in progress", () => {
   it.each(PARTS)("%s: accepted runs complete correctly, and each node is recorded once", async (what) => {

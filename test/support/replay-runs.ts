@@ -6,8 +6,8 @@ import { takeOrganisations } from "./replayed-organisations.ts";
 // A setup file of the service tests: after each file, the histories of its runs are replayed with the same code. The
 // test fails if a workflow depends on anything but its history, or if it left a value in plain text in Temporal.
 
-/** Number of runs replayed per file; replays of more would take longer than the tests. */
-const MAX_RUNS = LONG ? 150 : 50;
+/** Number of runs replayed per file; replays of more would take longer than the tests (a run takes 0.2 s and more). */
+const MAX_RUNS = LONG ? 150 : 15;
 
 afterAll(async () => {
   const organisations = takeOrganisations();

@@ -14,6 +14,7 @@ const SLOWEST = [
   "test/cli/doctor.test.ts",
   "test/long/deployment.test.ts",
   "test/web/every-page.test.ts",
+  "test/web/every-dialog.test.ts",
   "test/dev/npm-start.test.ts",
   "test/kill/parts.test.ts",
   "test/security/cross-tenant.test.ts",
