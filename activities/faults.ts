@@ -2,7 +2,7 @@ import { ApplicationFailure, CancelledFailure, Context } from "@temporalio/activ
 import { EmbeddingError } from "../src/platform/embeddings/types.ts";
 import { ResourceFailure } from "../src/domain/knowledge/resource-failure.ts";
 import { isBlobOutage } from "../src/platform/blobs/blobs.ts";
-import { isBusy } from "../src/platform/children/child-pool.ts";
+import { isBusy } from "../src/platform/children/pool-failure.ts";
 import { redactSecrets } from "../src/platform/logging/redaction.ts";
 import { RunsNotSettled } from "../src/services/evals/run-experiment.ts";
 import { isConnectionError } from "../src/stores/db.ts";

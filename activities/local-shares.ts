@@ -1,6 +1,6 @@
 import type { HandedBack } from "../src/domain/runs/handed-back.ts";
 import { createPlaces, NoPlace } from "../src/domain/places.ts";
-import { isBusy } from "../src/platform/children/child-pool.ts";
+import { isBusy } from "../src/platform/children/pool-failure.ts";
 import type { LocalActivities } from "./local-activities.ts";
 import { createLines } from "./lines.ts";
 

@@ -13,7 +13,7 @@ import { mayShowText } from "../../src/domain/flow/plan/shown-texts.ts";
 import type { RunError } from "../../src/domain/runs/run.ts";
 import type { ExecuteInput, NodeReport } from "../../src/domain/runs/run-report.ts";
 import { isBlobOutage, storeValue, type BlobStore } from "../../src/platform/blobs/blobs.ts";
-import { isBusy } from "../../src/platform/children/child-pool.ts";
+import { isBusy } from "../../src/platform/children/pool-failure.ts";
 import { createTimeLimit } from "../../src/platform/time-limit.ts";
 import { isConnectionError } from "../../src/stores/db.ts";
 import { whileDatabaseIsAway } from "../../src/stores/patience.ts";

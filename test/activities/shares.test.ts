@@ -5,7 +5,7 @@ import { attemptOf, beat, countAnswers, requireAnswers, whileBeating } from "../
 import { createLocalShares } from "../../activities/local-shares.ts";
 import { shareOut } from "../../activities/shares.ts";
 import { PRIORITY_KEYS, type Urgency } from "../../src/domain/urgency.ts";
-import { ChildPoolError } from "../../src/platform/children/child-pool.ts";
+import { ChildPoolError } from "../../src/platform/children/pool-failure.ts";
 
 /** Runs an activity for an organisation as Temporal would, and records its heartbeats. */
 async function run<T>(

@@ -11,7 +11,7 @@ import { jsonObjectSchema, jsonValueSchema } from "../../domain/json-schema.ts";
 import type { Json } from "../../domain/json.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { beginning } from "../../domain/marks.ts";
-import { ChildPoolError } from "../../platform/children/child-pool.ts";
+import { ChildPoolError } from "../../platform/children/pool-failure.ts";
 import { contentTag, ETAG, ifNoneMatchHeaders, isCurrent } from "../http/etag.ts";
 import { operationsOf } from "../http/operation.ts";
 import { givenId, named, namedStrict } from "../http/schemas.ts";

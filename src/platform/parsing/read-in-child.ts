@@ -1,4 +1,5 @@
-import { ChildPoolError, withRetry, type ChildPool, type PoolCall, type PoolFailure } from "../children/child-pool.ts";
+import type { ChildPool, PoolCall } from "../children/child-pool.ts";
+import { ChildPoolError, withRetry, type PoolFailure } from "../children/pool-failure.ts";
 import { DocumentError, type DocumentErrorCode } from "./errors.ts";
 import type { ReadFailure } from "./protocol.ts";
 

@@ -2,13 +2,8 @@ import { availableParallelism } from "node:os";
 import { DEFAULT_NODE_TIMEOUT_MS } from "../../domain/flow/plan/retry.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { MAX_VALUE_BYTES, type Json, type JsonObject } from "../../domain/json.ts";
-import {
-  ChildPoolError,
-  createChildPool,
-  withRetry,
-  type ChildPool,
-  type PoolFailure,
-} from "../children/child-pool.ts";
+import { createChildPool, type ChildPool } from "../children/child-pool.ts";
+import { ChildPoolError, withRetry, type PoolFailure } from "../children/pool-failure.ts";
 import type { Frame } from "../children/frames.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
 import { jsonText } from "../json/json-text.ts";
