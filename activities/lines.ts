@@ -43,7 +43,8 @@ export function createLines(firstMeanMs = FIRST_MEAN_MS): Lines {
 
   return {
     returnIn(kind, places, { firstMs, lastMs }) {
-      const now = performance.now();
+      // Of a fraction, (now + firstMs) - now may be a little less than firstMs.
+      const now = Math.floor(performance.now());
       const line = lines.get(kind) ?? { endsAt: 0, places, meanMs: firstMeanMs };
       lines.set(kind, line);
       const spacing = Math.min(MAX_SPACING_MS, Math.max(MIN_SPACING_MS, line.meanMs / Math.max(1, places)));
